@@ -1,0 +1,106 @@
+"""Every error this project raises on purpose.
+
+The tree follows the boundary that was crossed, so that a caller can tell whose fault it was::
+
+    OpenFinGymError
+    ├── UsageError                  the caller asked for something impossible
+    ├── TaskError                   a task package is wrong (names the file and the key)
+    │   └── TaskNotFoundError       no task of that name (suggests near misses)
+    ├── DataError                   a dataset is missing, damaged or inconsistent
+    ├── StoreError                  the built-package store cannot be read or written
+    │   └── DigestMismatchError     a built package is not what its digest says
+    ├── SubmissionError             the agent's submission was refused (the agent's fault)
+    ├── BackendUnavailableError     a backend cannot keep its promises on this machine
+    ├── RuntimeFailureError         isolation or launching failed (ours)
+    └── VerifierError               the verifier is unreachable or failed (ours)
+
+A message says what was found, what was expected and what to do next. The command line
+prints the message without a traceback and exits with the class's ``exit_code``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class OpenFinGymError(Exception):
+    """Base of all errors raised on purpose by OpenFinGym."""
+
+    exit_code = 1
+
+
+class UsageError(OpenFinGymError):
+    """The caller asked for something that cannot be done."""
+
+    exit_code = 2
+
+
+class TaskError(OpenFinGymError):
+    """A task package is malformed.
+
+    Attributes:
+        path: the offending file, if one is known.
+        key: the dotted key inside that file, if one is known.
+    """
+
+    exit_code = 5
+
+    def __init__(self, message: str, *, path: Path | None = None, key: str | None = None) -> None:
+        where = ": ".join(str(part) for part in (path, key) if part)
+        super().__init__(f"{where}: {message}" if where else message)
+        self.path = path
+        self.key = key
+
+
+class TaskNotFoundError(TaskError):
+    """No task of that name is known."""
+
+    exit_code = 2
+
+
+class DataError(OpenFinGymError):
+    """A dataset is missing, damaged or inconsistent."""
+
+    exit_code = 6
+
+
+class StoreError(OpenFinGymError):
+    """The store of built packages cannot be read or written."""
+
+    exit_code = 6
+
+
+class DigestMismatchError(StoreError):
+    """A built package differs from the digest recorded when it was built."""
+
+
+class SubmissionError(OpenFinGymError):
+    """A submission was refused, by the agent's fault.
+
+    Attributes:
+        problem: the stable problem slug, such as ``wrong-shape``.
+    """
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, problem: str) -> None:
+        super().__init__(message)
+        self.problem = problem
+
+
+class BackendUnavailableError(OpenFinGymError):
+    """A backend cannot keep its isolation promises on this machine; the message says why."""
+
+    exit_code = 4
+
+
+class RuntimeFailureError(OpenFinGymError):
+    """Launching or isolating an agent failed for a reason of ours."""
+
+    exit_code = 4
+
+
+class VerifierError(OpenFinGymError):
+    """The verifier is unreachable, or failed; never the agent's fault."""
+
+    exit_code = 4
