@@ -1,0 +1,231 @@
+"""Reading and writing a panel as CSV: first column an ISO date or time, one column a channel.
+
+A time without an offset is UTC. Nothing is repaired: a cell that is missing, a date out of
+order or a price that is not positive is an error naming line and column, because a silently
+filled value would end up in somebody's score.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import zlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from openfingym.data.dataset import DatasetInfo, Measure, suggestion
+from openfingym.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.data.panel import Panel
+    from openfingym.task import DataKind, Frequency
+
+DAY_NS = 86_400_000_000_000
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "."})
+
+
+def read_csv_panel(
+    path: Path,
+    *,
+    measure: Measure,
+    kind: DataKind,
+    source: str,
+    licence: str,
+    name: str,
+    channels: Sequence[str] | None = None,
+) -> Panel:
+    """Read a task author's own CSV (or ``.csv.gz``).
+
+    Args:
+        path: the file.
+        measure: ``price`` (must be positive) or ``yield``.
+        kind: ``real``, ``simulated`` or ``specified``.
+        source: where the numbers come from.
+        licence: under which they may be used.
+        name: what to call the dataset.
+        channels: columns to read, in this order; all of them if None.
+
+    Raises:
+        DataError: the file cannot be read, or a line is at fault; the message says which.
+    """
+    from openfingym.data.panel import Panel
+
+    text = _decode(read_bytes(path), path)
+    columns, times, values = parse_csv(text, str(path), measure=measure, channels=channels)
+    info = DatasetInfo(
+        name=name,
+        title=name,
+        kind=kind,
+        source=source,
+        provenance=f"the task author's file {path.name}, read as it is",
+        licence=licence,
+        frequency=_frequency(times),
+        measure=measure,
+        unit="as the task states",
+        first=times[0].astype("datetime64[D]").item(),
+        last=times[-1].astype("datetime64[D]").item(),
+        rows=len(times),
+        channels=columns,
+        missing=0,
+        sha256=content_digest(times, columns, values),
+    )
+    times.flags.writeable = values.flags.writeable = False
+    return Panel(times, values, columns, info)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, unpacked if its name ends in ``.gz``.
+
+    Raises:
+        DataError: it cannot be read or unpacked.
+    """
+    try:
+        raw = path.read_bytes()
+        return gzip.decompress(raw) if path.suffix == ".gz" else raw
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: cannot be read ({error})") from error
+
+
+def parse_csv(
+    text: str, where: str, *, measure: Measure, channels: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], NDArray[np.datetime64], NDArray[np.float64]]:
+    """Parse CSV text into (channels, times datetime64[ns][n], values float64[n, d]).
+
+    Raises:
+        DataError: with ``where``, the line and the column of the first fault.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        rows = [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
+        raise DataError(f"{where}, line {reader.line_num}: {error}") from None
+    if not rows:
+        raise DataError(f"{where}: the file is empty; expected a header line and at least one row")
+    header = [name.strip() for name in rows[0][1]]
+    body = rows[1:]
+    if not body:
+        raise DataError(f"{where}: there is a header but no row below it")
+    for line, row in body:
+        if len(row) != len(header):
+            raise DataError(f"{where}, line {line}: {len(row)} cells, but the header has {len(header)}")
+    indices = _columns(header, channels, where)
+    times = _times(body, header[0], where)
+    values = _values(body, header, indices, measure, where)
+    return tuple(header[i] for i in indices), times, values
+
+
+def canonical_csv(times: NDArray[np.datetime64], channels: Sequence[str], values: NDArray[np.float64]) -> bytes:
+    """The one CSV text of a panel: shortest decimals that read back exactly, UTF-8, line feeds.
+
+    Times are dates where all are midnight, and end in ``Z`` otherwise.
+    """
+    stamps = times.astype("datetime64[ns]")
+    instants = stamps.astype(np.int64)
+    unit: Literal["D", "s", "ns"] = "D" if not (instants % DAY_NS).any() else "s" if not (instants % 10**9).any() else "ns"
+    suffix = "" if unit == "D" else "Z"
+    labels = np.datetime_as_string(stamps, unit=unit).tolist()
+    head = io.StringIO()
+    csv.writer(head, lineterminator="\n").writerow(["time", *channels])
+    lines = [f"{label}{suffix},{','.join(map(repr, row))}\n" for label, row in zip(labels, values.tolist(), strict=True)]
+    return (head.getvalue() + "".join(lines)).encode()
+
+
+def content_digest(times: NDArray[np.datetime64], channels: Sequence[str], values: NDArray[np.float64]) -> str:
+    """Hex SHA-256 of the canonical CSV."""
+    import hashlib
+
+    return hashlib.sha256(canonical_csv(times, channels, values)).hexdigest()
+
+
+def _decode(raw: bytes, path: Path) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+
+
+def _columns(header: list[str], channels: Sequence[str] | None, where: str) -> list[int]:
+    """Positions of the wanted columns."""
+    present = header[1:]
+    if not present:
+        raise DataError(f"{where}, line 1: needs a date column and at least one channel, found only {header[0]!r}")
+    twice = sorted({name for name in present if present.count(name) > 1})
+    if twice or "" in present:
+        raise DataError(f"{where}, line 1: every column needs a name of its own" + (f"; twice: {', '.join(twice)}" if twice else ""))
+    return [1 + i for i in channel_positions(present, channels, where)]
+
+
+def channel_positions(present: Sequence[str], channels: Sequence[str] | None, where: str) -> list[int]:
+    """Position of each wanted channel among those present.
+
+    Raises:
+        DataError: a channel is unknown (near misses are suggested), named twice, or none is wanted.
+    """
+    if channels is None:
+        return list(range(len(present)))
+    if isinstance(channels, str) or not channels or len(set(channels)) < len(channels):
+        raise DataError(f"{where}: channels must be a list of different names, found {channels!r}")
+    for name in channels:
+        if name not in present:
+            raise DataError(f"{where}: no channel {name!r}{suggestion(name, present)}")
+    return [present.index(name) for name in channels]
+
+
+def _times(body: list[tuple[int, list[str]]], column: str, where: str) -> NDArray[np.datetime64]:
+    stamps: list[datetime] = []
+    for line, row in body:
+        try:
+            stamp = datetime.fromisoformat(row[0].strip())
+        except ValueError:
+            raise DataError(f"{where}, line {line}, column {column!r}: {row[0]!r} is not an ISO date such as 2024-01-31") from None
+        if not 1678 <= stamp.year <= 2261:
+            raise DataError(f"{where}, line {line}, column {column!r}: {row[0]!r} is outside the years 1678 to 2261")
+        stamp = stamp.replace(tzinfo=UTC) if stamp.tzinfo is None else stamp.astimezone(UTC)
+        if stamps and stamp <= stamps[-1]:
+            fault = "occurs twice" if stamp == stamps[-1] else f"is earlier than the row above ({stamps[-1].isoformat()})"
+            raise DataError(f"{where}, line {line}, column {column!r}: {row[0]!r} {fault}; rows must be in strictly increasing order")
+        stamps.append(stamp)
+    return np.array([stamp.replace(tzinfo=None) for stamp in stamps], dtype="datetime64[us]").astype("datetime64[ns]")
+
+
+def _values(body: list[tuple[int, list[str]]], header: list[str], indices: list[int], measure: Measure, where: str) -> NDArray[np.float64]:
+    values = np.empty((len(body), len(indices)))
+    for i, (line, row) in enumerate(body):
+        for j, index in enumerate(indices):
+            try:
+                value = float(row[index])
+            except ValueError:
+                value = math.nan
+            if not math.isfinite(value) or (measure == "price" and value <= 0.0) or "_" in row[index]:
+                raise DataError(f"{where}, line {line}, column {header[index]!r}: {_fault(row[index], value)}")
+            values[i, j] = value
+    return values
+
+
+def _fault(cell: str, value: float) -> str:
+    if cell.strip().lower() in MISSING:
+        return f"the value is missing ({cell!r}); fill or drop the row before"
+    if "_" in cell or math.isnan(value):
+        return f"{cell!r} is not a number"
+    if math.isinf(value):
+        return f"{cell!r} is not finite"
+    return f"{cell!r} is not a positive price"
+
+
+def _frequency(times: NDArray[np.datetime64]) -> Frequency:
+    """Frequency by the median spacing of the rows."""
+    if len(times) < 2:
+        return "none"
+    hours = float(np.median(np.diff(times).astype(np.int64))) / 3.6e12
+    bounds: tuple[tuple[float, Frequency], ...] = ((1.0, "intraday"), (24.0, "hourly"), (24.0 * 5, "daily"), (24.0 * 20, "weekly"))
+    return next((name for limit, name in bounds if hours < limit), "monthly")

@@ -1,0 +1,101 @@
+"""What a dataset says of itself: kind, source, licence, units, known defects.
+
+::
+
+    series/<name>.toml       one a dataset, read here
+    series/<name>.csv.gz     its rows, unless it is simulated and generated at load
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from openfingym.errors import DataError
+
+if TYPE_CHECKING:
+    from openfingym.task import DataKind, Frequency
+
+SERIES = Path(__file__).with_name("series")
+"""Folder of the bundled datasets."""
+
+Measure = Literal["price", "yield"]
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """Provenance of a dataset. Every field is stated; none is guessed."""
+
+    name: str
+    title: str
+    kind: DataKind
+    """``real``, ``simulated`` (a seeded simulator stands in) or ``specified`` (the paper defines it so)."""
+    source: str
+    """Who published the original numbers, or which simulator makes them."""
+    provenance: str
+    """How the rows here came from the source, step by step."""
+    licence: str
+    frequency: Frequency
+    measure: Measure
+    """``price``: positive, has returns. ``yield``: a rate, has differences only."""
+    unit: str
+    first: date
+    last: date
+    rows: int
+    channels: tuple[str, ...]
+    missing: int
+    """Cells without a value; a bundled dataset has none."""
+    sha256: str
+    """Hex digest of the canonical CSV (see :func:`openfingym.data.canonical_csv`), which is what the ``.csv.gz`` unpacks to."""
+    notes: tuple[str, ...] = ()
+    """Known defects and peculiarities."""
+    originals: tuple[tuple[str, str], ...] = ()
+    """(file name, hex SHA-256) of each file the rows were derived from."""
+
+
+def datasets() -> list[DatasetInfo]:
+    """Every bundled dataset, by name.
+
+    Raises:
+        DataError: a provenance file is damaged.
+    """
+    return [_read(path) for path in sorted(SERIES.glob("*.toml"))]
+
+
+def dataset_info(name: str) -> DatasetInfo:
+    """The bundled dataset of that name.
+
+    Raises:
+        DataError: there is none; near misses are suggested.
+    """
+    known = [path.stem for path in sorted(SERIES.glob("*.toml"))]
+    if name not in known:
+        raise DataError(f"no dataset {name!r}{suggestion(name, known)}; see `openfingym data list`")
+    return _read(SERIES / f"{name}.toml")
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?``, or the list of what is known."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+
+
+def _read(path: Path) -> DatasetInfo:
+    try:
+        stated = tomllib.loads(path.read_text(encoding="utf-8"))
+        stated.pop("simulator", None)
+        originals = tuple(sorted(stated.pop("originals", {}).items()))
+        lists = {key: tuple(value) for key, value in stated.items() if isinstance(value, list)}
+        info = DatasetInfo(**{**stated, **lists}, originals=originals)
+    except (OSError, ValueError, TypeError) as error:
+        names = ", ".join(field.name for field in fields(DatasetInfo))
+        raise DataError(f"{path}: not a readable provenance file ({error}); its keys are {names}; reinstall openfingym") from error
+    if info.name != path.stem:
+        raise DataError(f"{path}: names itself {info.name!r}; reinstall openfingym")
+    return info

@@ -1,0 +1,81 @@
+"""A panel: several channels on one clock."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.data.csvfile import channel_positions, content_digest, parse_csv, read_bytes
+from openfingym.data.dataset import SERIES, DatasetInfo, dataset_info
+from openfingym.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Rows of a dataset, complete and in order. The arrays are read-only."""
+
+    times: NDArray[np.datetime64]
+    """datetime64[ns][n], UTC, strictly increasing."""
+    values: NDArray[np.float64]
+    """float64[n, d], finite, in ``info.unit``."""
+    channels: tuple[str, ...]
+    """Names of the d columns."""
+    info: DatasetInfo
+    """Provenance of the whole dataset, of which this may be a selection of channels."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Hex SHA-256 of the canonical CSV of exactly these times, channels and values."""
+        return content_digest(self.times, self.channels, self.values)
+
+
+def load_panel(name: str, channels: Sequence[str] | None = None) -> Panel:
+    """Load a bundled dataset, after checking its digest.
+
+    Args:
+        name: as in :func:`openfingym.data.datasets`.
+        channels: columns wanted, in this order; all if None.
+
+    Raises:
+        DataError: no such dataset or channel (near misses are suggested), or the data is not
+            what its digest says.
+    """
+    info = dataset_info(name)
+    positions = channel_positions(info.channels, channels, name)
+    times, values = _simulated(info) if info.kind == "simulated" else _stored(info)
+    chosen = np.ascontiguousarray(values[:, positions])
+    times.flags.writeable = chosen.flags.writeable = False
+    return Panel(times, chosen, tuple(info.channels[i] for i in positions), info)
+
+
+def _stored(info: DatasetInfo) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
+    path = SERIES / f"{info.name}.csv.gz"
+    raw = read_bytes(path)
+    found = hashlib.sha256(raw).hexdigest()
+    if found != info.sha256:
+        raise DataError(f"{path}: unpacks to a file with SHA-256 {found}, expected {info.sha256}; reinstall openfingym")
+    columns, times, values = parse_csv(raw.decode(), str(path), measure=info.measure)
+    if columns != info.channels:
+        raise DataError(f"{path}: its columns are not the channels that {info.name}.toml states; reinstall openfingym")
+    return times, values
+
+
+def _simulated(info: DatasetInfo) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
+    from openfingym.data.simulate import read_simulator, simulate
+
+    times, values = simulate(read_simulator(SERIES / f"{info.name}.toml"))
+    found = content_digest(times, info.channels, values)
+    if found != info.sha256:
+        raise DataError(
+            f"{info.name}: the simulator made data with SHA-256 {found}, expected {info.sha256}; "
+            f"this machine's arithmetic (NumPy {np.__version__}) differs beyond the rounding of prices, please report it"
+        )
+    return times, values

@@ -1,0 +1,180 @@
+"""From a panel to the windows of a task.
+
+::
+
+    rows   0                        a                    a+b                   n
+           |-------- train ---------|e|----- public -----|e|----- private -----|
+           [inputs|targets]           [in|tgt][in|tgt]..   [in|tgt][in|tgt]..
+             [inputs|targets]         windows tile the block, none overlaps another
+               [inputs|targets]
+           training windows start every ``train_stride`` rows
+
+``e`` is the embargo, rows dropped from the start of the later block. Every window lies wholly
+inside its block, inputs and targets, and hidden windows never overlap. So no hidden target is
+among the inputs of any window: were the hidden windows to slide, as is common, the inputs of
+one would contain the labels of the one before.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from openfingym.errors import DataError, TaskError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.data.panel import Panel
+    from openfingym.task import Contract, Split, ValueSemantics
+
+MEASURE_OF = {"log_return": "price", "price_level": "price", "yield_level": "yield"}
+RETURN_DECIMALS = 10
+"""Log returns are rounded to this: far below the precision of any price, far above the last
+bits in which the logarithm of one machine differs from another's, so that digests agree."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The arrays of a batch task. All are C-contiguous; values are float64, times datetime64[ns]."""
+
+    train_inputs: NDArray[np.float64]
+    """[n_train, lookback, d]"""
+    train_targets: NDArray[np.float64]
+    """[n_train, horizon, d]"""
+    train_times: NDArray[np.datetime64]
+    """[n_train, lookback + horizon]"""
+    test_inputs: NDArray[np.float64]
+    """[n_public + n_private, lookback, d], in time order: the public fold first."""
+    test_targets: NDArray[np.float64]
+    """[n_public + n_private, horizon, d], hidden."""
+    test_times: NDArray[np.datetime64]
+    """[n_public + n_private, lookback + horizon]"""
+    n_public: int
+    n_private: int
+    mean: NDArray[np.float64]
+    """[d], what was subtracted from every value; 0 without scaling."""
+    scale: NDArray[np.float64]
+    """[d], what every value was divided by after that; 1 without scaling."""
+
+
+def to_values(panel: Panel, semantics: ValueSemantics) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
+    """The panel as what a task predicts.
+
+    ``log_return``: ln(p_t / p_{t-1}), dimensionless, stamped with the later time, so one row
+    fewer; rounded to 10 decimals. ``price_level`` and ``yield_level``: the panel as it is.
+
+    Returns:
+        (times datetime64[ns][n], values float64[n, d]).
+
+    Raises:
+        TaskError: the panel holds yields and the task wants prices or returns, or the reverse.
+        DataError: fewer than two rows, so there is no return.
+    """
+    measure = MEASURE_OF.get(semantics)
+    if measure is None:
+        raise TaskError(f"unknown {semantics!r}; known: {', '.join(MEASURE_OF)}", key="contract.value_semantics")
+    if measure != panel.info.measure:
+        raise TaskError(
+            f"{semantics!r} needs a dataset of {measure}s, but {panel.info.name!r} holds {panel.info.measure}s",
+            key="contract.value_semantics",
+        )
+    if semantics != "log_return":
+        return panel.times, panel.values
+    if len(panel.times) < 2:
+        raise DataError(f"{panel.info.name}: a return needs two rows, found {len(panel.times)}")
+    returns: NDArray[np.float64] = np.log(panel.values[1:] / panel.values[:-1])
+    return panel.times[1:], returns.round(RETURN_DECIMALS)
+
+
+def cut(values: NDArray[np.float64], times: NDArray[np.datetime64], *, split: Split, contract: Contract) -> Windows:
+    """Cut the rows into training, public and private windows; see the module's picture.
+
+    Of n rows, floor(n * train) form the first block, floor(n * public) the second, the rest the
+    third. Scaling uses the mean and the population standard deviation of the first block's rows.
+
+    Args:
+        values: float64[n, d], finite.
+        times: datetime64[ns][n], strictly increasing.
+        split: proportions, stride, embargo and scaling.
+        contract: lookback and horizon.
+
+    Raises:
+        TaskError: a block is too short for one window; says how many rows would do.
+        DataError: the arrays do not fit together, are not finite or not in order, or a channel
+            to be standardised is constant in training.
+    """
+    _check(values, times)
+    length = contract.lookback + contract.horizon
+    train, public, private = _blocks(len(values), length, split)
+    mean, scale = _scaling(values[train.start : train.stop], split)
+    scaled = (values - mean) / scale if split.scaling == "standard" else values
+    train_starts = np.arange(train.start, train.stop - length + 1, split.train_stride)
+    public_starts = np.arange(public.start, public.stop - length + 1, length)
+    private_starts = np.arange(private.start, private.stop - length + 1, length)
+    test_starts = np.concatenate([public_starts, private_starts])
+    # sliding_window_view puts the window axis last; windows are [row, channel] everywhere else.
+    windows = sliding_window_view(scaled, length, axis=0).transpose(0, 2, 1)
+    spans = sliding_window_view(times.astype("datetime64[ns]"), length)
+    return Windows(
+        train_inputs=np.ascontiguousarray(windows[train_starts, : contract.lookback]),
+        train_targets=np.ascontiguousarray(windows[train_starts, contract.lookback :]),
+        train_times=np.ascontiguousarray(spans[train_starts]),
+        test_inputs=np.ascontiguousarray(windows[test_starts, : contract.lookback]),
+        test_targets=np.ascontiguousarray(windows[test_starts, contract.lookback :]),
+        test_times=np.ascontiguousarray(spans[test_starts]),
+        n_public=len(public_starts),
+        n_private=len(private_starts),
+        mean=mean,
+        scale=scale,
+    )
+
+
+def _check(values: NDArray[np.float64], times: NDArray[np.datetime64]) -> None:
+    if values.ndim != 2 or values.dtype != np.float64 or times.shape != values.shape[:1]:
+        raise DataError(
+            f"need float64 values [rows, channels] and one time a row, found {values.dtype}{list(values.shape)} and {list(times.shape)}"
+        )
+    if not np.isfinite(values).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        raise DataError(f"row {row}, channel {column}: the value is not finite")
+    if not (times[1:] > times[:-1]).all():
+        row = int(np.flatnonzero(~(times[1:] > times[:-1]))[0]) + 1
+        raise DataError(f"row {row}: its time {times[row]} is not after the one before")
+
+
+def _blocks(rows: int, length: int, split: Split) -> tuple[range, range, range]:
+    """Rows of the three blocks, embargoes left out."""
+    # Through the decimal text: 0.29 * 100 is 28.999... in binary, and its floor would be off by one.
+    train, public = Fraction(str(split.train)), Fraction(str(split.public))
+    shares = (train, public, 1 - train - public)
+    first = int(train * rows)
+    second = first + int(public * rows)
+    blocks = range(first), range(first + split.embargo, second), range(second + split.embargo, rows)
+    for name, block in zip(("train", "public", "private"), blocks, strict=True):
+        if len(block) < length:
+            needs = (length, length + split.embargo, length + split.embargo)
+            total = max(math.ceil(need / share) for need, share in zip(needs, shares, strict=True))
+            raise TaskError(
+                f"the {name} block has {len(block)} of {rows} rows, but one window needs {length} (lookback + horizon); "
+                f"with these proportions and an embargo of {split.embargo}, {total} rows are enough",
+                key=f"split.{name}",
+            )
+    return blocks
+
+
+def _scaling(rows: NDArray[np.float64], split: Split) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if split.scaling == "none":
+        return np.zeros(rows.shape[1]), np.ones(rows.shape[1])
+    # fsum is exact, so the result does not depend on the order in which a machine adds.
+    mean = np.array([math.fsum(column) / len(rows) for column in rows.T.tolist()])
+    scale = np.array([math.sqrt(math.fsum(column) / len(rows)) for column in ((rows - mean) ** 2).T.tolist()])
+    constant = np.flatnonzero(scale <= 1e-12 * np.maximum(np.abs(mean), 1.0))
+    if constant.size:
+        raise DataError(f"channel {int(constant[0])} is constant in the training block and cannot be standardised")
+    return mean, scale

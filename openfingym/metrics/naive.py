@@ -1,0 +1,40 @@
+"""The forecast every agent should beat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.task import ValueSemantics
+
+
+def naive_forecast(inputs: NDArray[np.float64], horizon: int, semantics: ValueSemantics) -> NDArray[np.float64]:
+    """Zero returns, or the last level repeated: the random-walk forecast.
+
+    Args:
+        inputs: float64[n, lookback, d], in the unit the task is scored in.
+        horizon: steps to predict, at least 1.
+        semantics: what the values are.
+
+    Returns:
+        float64[n, horizon, d], C-contiguous and writable.
+
+    Raises:
+        UsageError: inputs are not three-dimensional or show no row, or the horizon is below 1.
+    """
+    if inputs.ndim != 3 or inputs.shape[1] == 0:
+        raise UsageError(f"inputs must have shape [windows, lookback, channels], found {inputs.shape}")
+    if horizon < 1:
+        raise UsageError(f"the horizon must be at least 1, found {horizon}")
+    n, _, d = inputs.shape
+    if semantics == "log_return":
+        return np.zeros((n, horizon, d))
+    if semantics not in {"price_level", "yield_level"}:
+        raise UsageError(f"unknown value semantics {semantics!r}; known: log_return, price_level, yield_level")
+    return np.repeat(np.asarray(inputs[:, -1:, :], dtype=np.float64), horizon, axis=1)

@@ -1,0 +1,235 @@
+"""Cutting windows: no hidden target is visible anywhere, and the counts are those of the closed form."""
+
+import math
+from datetime import date
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from sklearn.preprocessing import StandardScaler
+
+from openfingym.data import DatasetInfo, Panel, cut, load_panel, to_values
+from openfingym.errors import DataError, TaskError
+from openfingym.task import Contract, Split
+
+START = np.datetime64("2000-01-01", "ns")
+
+
+def contract(lookback, horizon):
+    return Contract(lookback=lookback, horizon=horizon, value_semantics="yield_level", unit="percent", low=-1.0, high=1.0)
+
+
+def rows(n, d=1):
+    """Values that carry their own row number, so that a window tells which rows it came from."""
+    return np.arange(float(n))[:, None] + np.zeros(d), START + np.arange(n) * np.timedelta64(1, "D")
+
+
+@st.composite
+def cases(draw):
+    lookback, horizon = draw(st.integers(1, 12)), draw(st.integers(1, 6))
+    percent = draw(st.integers(10, 80))
+    public = draw(st.integers(5, 95 - percent))
+    split = Split(
+        train=percent / 100,
+        public=public / 100,
+        private=(100 - percent - public) / 100,
+        train_stride=draw(st.integers(1, 5)),
+        embargo=draw(st.integers(horizon, horizon + 4)),
+    )
+    return draw(st.integers(20, 600)), split, contract(lookback, horizon)
+
+
+def attempt(n, split, agreed):
+    values, times = rows(n)
+    try:
+        return cut(values, times, split=split, contract=agreed)
+    except TaskError:
+        assume(False)
+
+
+@given(cases())
+def test_no_hidden_target_is_in_any_input_or_training_target(case):
+    windows = attempt(*case)
+    hidden = windows.test_targets.ravel().tolist()
+    visible = np.concatenate([windows.train_inputs.ravel(), windows.train_targets.ravel(), windows.test_inputs.ravel()]).tolist()
+    assert not set(hidden) & set(visible)
+    assert len(set(hidden)) == len(hidden)
+
+
+@given(cases())
+def test_blocks_are_in_order_with_an_embargo_between(case):
+    n, split, agreed = case
+    windows = attempt(*case)
+    k = windows.n_public
+    tests = np.concatenate([windows.test_inputs, windows.test_targets], axis=1)[:, :, 0]
+    train = np.concatenate([windows.train_inputs, windows.train_targets], axis=1)[:, :, 0]
+    first, second = int(Fraction(str(split.train)) * n), int(Fraction(str(split.public)) * n)
+    assert train.max() < first
+    assert tests[:k].min() == first + split.embargo
+    assert tests[:k].max() < first + second
+    assert tests[k:].min() == first + second + split.embargo
+    assert tests.max() < n
+    assert split.embargo >= agreed.horizon
+    for windowed in (train, tests):
+        assert (np.diff(windowed, axis=1) == 1).all()
+        assert (np.diff(windowed[:, 0]) > 0).all()
+
+
+@given(cases())
+def test_counts_by_closed_form(case):
+    n, split, agreed = case
+    windows = attempt(*case)
+    length = agreed.lookback + agreed.horizon
+    first, second = math.floor(Fraction(str(split.train)) * n), math.floor(Fraction(str(split.public)) * n)
+    assert len(windows.train_inputs) == (first - length) // split.train_stride + 1
+    assert windows.n_public == (second - split.embargo) // length
+    assert windows.n_private == (n - first - second - split.embargo) // length
+    assert len(windows.test_inputs) == windows.n_public + windows.n_private
+
+
+@given(cases())
+def test_times_belong_to_their_rows(case):
+    windows = attempt(*case)
+    for inputs, targets, times in (
+        (windows.train_inputs, windows.train_targets, windows.train_times),
+        (windows.test_inputs, windows.test_targets, windows.test_times),
+    ):
+        row = np.concatenate([inputs, targets], axis=1)[:, :, 0]
+        assert (times == START + row.astype(int) * np.timedelta64(1, "D")).all()
+        assert times.dtype == np.dtype("datetime64[ns]")
+        assert inputs.dtype == targets.dtype == np.float64
+        assert all(array.flags.c_contiguous for array in (inputs, targets, times))
+
+
+@given(cases())
+def test_the_stated_number_of_rows_is_enough(case):
+    n, split, agreed = case
+    values, times = rows(n)
+    try:
+        cut(values, times, split=split, contract=agreed)
+    except TaskError as error:
+        enough = int(str(error).split(", ")[-1].split()[0])
+        assert enough > n
+        assert cut(*rows(enough), split=split, contract=agreed).n_private >= 1
+
+
+def test_a_small_example_by_hand():
+    values, times = rows(40, d=2)
+    windows = cut(values, times, split=Split(train=0.5, public=0.25, private=0.25, train_stride=8, embargo=2), contract=contract(3, 1))
+    assert windows.train_inputs[:, :, 0].tolist() == [[0, 1, 2], [8, 9, 10], [16, 17, 18]]
+    assert windows.train_targets[:, :, 1].tolist() == [[3], [11], [19]]
+    assert windows.test_inputs[:, :, 0].tolist() == [[22, 23, 24], [26, 27, 28], [32, 33, 34], [36, 37, 38]]
+    assert windows.test_targets[:, :, 0].tolist() == [[25], [29], [35], [39]]
+    assert (windows.n_public, windows.n_private) == (2, 2)
+    assert windows.train_inputs.shape == (3, 3, 2)
+    assert windows.mean.tolist() == [0.0, 0.0]
+    assert windows.scale.tolist() == [1.0, 1.0]
+
+
+def test_a_share_is_the_decimal_that_was_written():
+    windows = cut(*rows(100), split=Split(train=0.29, public=0.57, private=0.14, embargo=1), contract=contract(1, 1))
+    assert windows.train_targets.max() == 28.0  # 0.29 * 100 is 28.999... in binary
+    assert windows.test_inputs.min() == 30.0
+
+
+def test_scaling_looks_at_training_rows_only():
+    rng = np.random.default_rng(0)
+    values = rng.normal([5.0, -300.0], [2.0, 40.0], (200, 2))
+    values[140:] += 1000.0
+    times = rows(200)[1]
+    split = Split(train=0.7, public=0.15, private=0.15, embargo=1, scaling="standard")
+    windows = cut(values, times, split=split, contract=contract(4, 1))
+    scaler = StandardScaler().fit(values[:140])
+    assert windows.mean == pytest.approx(scaler.mean_, rel=1e-12)
+    assert windows.scale == pytest.approx(scaler.scale_, rel=1e-12)
+    assert windows.train_inputs[0] == pytest.approx(scaler.transform(values[:4]), rel=1e-9)
+    assert windows.test_inputs[0] == pytest.approx(scaler.transform(values[141:145]), rel=1e-9)
+    plain = cut(values, times, split=split.model_copy(update={"scaling": "none"}), contract=contract(4, 1))
+    assert windows.test_targets * windows.scale + windows.mean == pytest.approx(plain.test_targets, rel=1e-12)
+
+
+def test_a_constant_channel_cannot_be_standardised():
+    values, times = rows(100, d=2)
+    values[:, 1] = 3.3
+    with pytest.raises(DataError, match="channel 1 is constant"):
+        cut(values, times, split=Split(train=0.7, public=0.15, private=0.15, embargo=1, scaling="standard"), contract=contract(4, 1))
+
+
+def test_the_rows_given_are_left_alone():
+    values, times = rows(100)
+    values.flags.writeable = times.flags.writeable = False
+    windows = cut(values, times, split=Split(train=0.7, public=0.15, private=0.15, embargo=1), contract=contract(4, 1))
+    windows.train_inputs[:] = 0.0
+    windows.test_targets[:] = 0.0
+    assert values.ravel().tolist() == list(range(100))
+
+
+@pytest.mark.parametrize(
+    ("n", "shares", "block"),
+    [(14, (0.7, 0.15, 0.15), "train"), (60, (0.7, 0.15, 0.15), "public"), (60, (0.5, 0.4, 0.1), "private")],
+)
+def test_a_block_too_short_says_how_many_rows_it_takes(n, shares, block):
+    split = Split(train=shares[0], public=shares[1], private=shares[2], embargo=2)
+    with pytest.raises(TaskError, match=rf"split\.{block}: the {block} block has .* one window needs 10 .* rows are enough"):
+        cut(*rows(n), split=split, contract=contract(8, 2))
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda v, t: (v[:, 0], t), "float64 values"),
+        (lambda v, t: (v.astype(np.float32), t), "float32"),
+        (lambda v, t: (v, t[:-1]), "one time a row"),
+        (lambda v, t: (np.where(np.arange(100)[:, None] == 7, np.nan, v), t), "row 7, channel 0"),
+        (lambda v, t: (v, t[::-1]), "row 1: its time"),
+        (lambda v, t: (v, np.where(np.arange(100) == 5, t[4], t)), "row 5: its time 2000-01-05"),
+    ],
+)
+def test_rows_that_do_not_fit_together(damage, words):
+    values, times = damage(*rows(100))
+    with pytest.raises(DataError, match=words):
+        cut(values, times, split=Split(train=0.7, public=0.15, private=0.15, embargo=1), contract=contract(4, 1))
+
+
+def panel(values, measure):
+    values = np.asarray(values, dtype=np.float64)
+    times = rows(len(values))[1]
+    info = DatasetInfo(
+        name="own", title="own", kind="real", source="s", provenance="p", licence="l", frequency="daily", measure=measure, unit="u",
+        first=date(2000, 1, 1), last=date(2000, 1, 2), rows=len(values), channels=("a",), missing=0, sha256="",
+    )  # fmt: skip
+    return Panel(times, values, ("a",), info)
+
+
+def test_log_returns_carry_the_later_time():
+    times, values = to_values(panel([[100.0], [110.0], [99.0]], "price"), "log_return")
+    assert values == pytest.approx(np.array([[math.log(1.1)], [math.log(0.9)]]), abs=1e-10)
+    assert times.tolist() == rows(3)[1][1:].tolist()
+
+
+def test_levels_stay_as_they_are():
+    for measure, semantics in (("price", "price_level"), ("yield", "yield_level")):
+        times, values = to_values(panel([[1.0], [2.0]], measure), semantics)
+        assert values.tolist() == [[1.0], [2.0]]
+        assert len(times) == 2
+
+
+@pytest.mark.parametrize(("measure", "semantics"), [("yield", "log_return"), ("yield", "price_level"), ("price", "yield_level")])
+def test_a_yield_is_not_a_price(measure, semantics):
+    with pytest.raises(TaskError, match=r"contract\.value_semantics: .* needs a dataset of"):
+        to_values(panel([[1.0], [2.0]], measure), semantics)
+
+
+def test_semantics_that_are_not_known_and_too_few_rows():
+    with pytest.raises(TaskError, match="unknown 'spread'"):
+        to_values(panel([[1.0], [2.0]], "price"), "spread")
+    with pytest.raises(DataError, match="needs two rows"):
+        to_values(panel([[1.0]], "price"), "log_return")
+
+
+def test_returns_of_real_prices_add_up_to_the_whole_move():
+    prices = load_panel("ecb-fx", ["usd_jpy", "eur_usd"])
+    _, returns = to_values(prices, "log_return")
+    assert returns.sum(axis=0) == pytest.approx(np.log(prices.values[-1] / prices.values[0]), abs=1e-6)
