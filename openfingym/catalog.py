@@ -1,0 +1,173 @@
+"""Finding tasks: the built-in ones, a user's folders, and installed plug-ins.
+
+Tasks come from, in this order:
+
+1. the task packages that ship with OpenFinGym;
+2. every folder in ``$OPENFINGYM_TASKS`` (separated like ``$PATH``), which holds one folder a task;
+3. the entry-point group ``openfingym.tasks``: each entry is a folder, or a function that returns one;
+4. folders given to :func:`register` in this process.
+
+Two tasks of one name are an error: a result must name one task.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib import resources
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from openfingym.errors import TaskError, TaskNotFoundError
+from openfingym.task import AssetClass, DataKind, Family, Frequency, Task
+
+ENTRY_POINT_GROUP = "openfingym.tasks"
+TASKS_VARIABLE = "OPENFINGYM_TASKS"
+
+_registered: list[Path] = []
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """One row of the catalogue."""
+
+    name: str
+    version: str
+    description: str
+    family: Family
+    asset_class: AssetClass
+    frequency: Frequency
+    data_kind: DataKind
+    dataset: str
+    lookback: int
+    horizon: int
+    channels: int
+    metrics: tuple[str, ...]
+    folder: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as ``openfingym tasks --json`` prints them."""
+        return {**asdict(self), "metrics": list(self.metrics)}
+
+
+def task_folders() -> dict[str, Path]:
+    """Every known task's folder by name, sorted; reads no file.
+
+    Raises:
+        TaskError: two folders claim one name.
+    """
+    found: dict[str, Path] = {}
+    for folder in _all_folders():
+        other = found.setdefault(folder.name, folder)
+        if other.resolve() != folder.resolve():
+            raise TaskError(f"the task name {folder.name!r} is taken by {other}; rename one of the two folders", path=folder)
+    return dict(sorted(found.items()))
+
+
+def tasks(family: Family | None = None) -> list[TaskInfo]:
+    """List the known tasks.
+
+    Args:
+        family: only tasks of this family.
+
+    Raises:
+        TaskError: one of the packages is malformed.
+    """
+    rows = [describe(load_task(name)) for name in task_folders()]
+    return [row for row in rows if family is None or row.family == family]
+
+
+def load_task(name: str | Path) -> Task:
+    """Load a task by name, or by the path of its folder.
+
+    Raises:
+        TaskNotFoundError: no such task; the message suggests near misses.
+        TaskError: the package is malformed.
+    """
+    text = str(name)
+    if isinstance(name, Path) or os.sep in text or (Path(text) / "task.toml").is_file():
+        folder = Path(text).expanduser().absolute()
+        if not folder.is_dir():
+            raise TaskNotFoundError(f"there is no folder {folder}")
+    else:
+        folders = task_folders()
+        if text not in folders:
+            near = difflib.get_close_matches(text, folders, 3, cutoff=0.75)
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`openfingym tasks` lists the known ones"
+            raise TaskNotFoundError(f"no task is named {text!r}; {hint}")
+        folder = folders[text]
+    task = Task.read(folder)
+    if task.name != folder.name:
+        raise TaskError(
+            f"says {task.file.task.name!r}, but its folder is named {folder.name!r}; the two must agree",
+            path=task.config_path,
+            key="task.name",
+        )
+    return task
+
+
+def register(folder: str | Path) -> Task:
+    """Make the task package in ``folder`` known in this process, to OpenFinGym and to Gymnasium.
+
+    Returns:
+        The task, after checking its ``task.toml``.
+
+    Raises:
+        TaskError: the package is malformed, or its name is taken.
+    """
+    path = Path(folder).expanduser().absolute()
+    task = load_task(path)
+    taken = task_folders().get(task.name)
+    if taken is not None and taken.resolve() != path.resolve():
+        raise TaskError(f"the task name {task.name!r} is taken by {taken}", path=path)
+    if taken is None:
+        _registered.append(path)
+        from openfingym.envs.registration import register_task
+
+        register_task(task.name)
+    return task
+
+
+def describe(task: Task) -> TaskInfo:
+    """The catalogue row of ``task``."""
+    from openfingym import data
+
+    spec = task.spec
+    own = spec.dataset.kind
+    return TaskInfo(
+        name=task.name,
+        version=task.version,
+        description=task.file.task.description,
+        family=spec.family,
+        asset_class=spec.asset_class,
+        frequency=spec.frequency,
+        data_kind=own if own is not None else data.dataset_info(str(spec.dataset.name)).kind,
+        dataset=spec.dataset.name or str(spec.dataset.file),
+        lookback=spec.contract.lookback,
+        horizon=spec.contract.horizon,
+        channels=len(spec.dataset.channels),
+        metrics=tuple(metric.name for metric in spec.scoring.metrics),
+        folder=str(task.folder),
+    )
+
+
+def builtin_root() -> Path:
+    """Folder of the task packages that ship with OpenFinGym: in a wheel inside the library, in a checkout beside it."""
+    installed = Path(str(resources.files("openfingym"))) / "_packages"
+    return installed if installed.is_dir() else Path(__file__).resolve().parent.parent / "tasks"
+
+
+def _all_folders() -> Iterator[Path]:
+    roots = [builtin_root(), *(Path(part).expanduser() for part in os.environ.get(TASKS_VARIABLE, "").split(os.pathsep) if part)]
+    for root in roots:
+        if not root.is_dir():
+            raise TaskError(
+                f"{root} (from ${TASKS_VARIABLE}) is not a folder" if root != roots[0] else f"{root}: the built-in tasks are missing"
+            )
+        yield from sorted(config.parent for config in root.glob("*/task.toml"))
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        loaded = entry.load()
+        yield Path(str(loaded() if callable(loaded) else loaded))
+    yield from _registered

@@ -1,0 +1,216 @@
+"""A built package on disk: where its files are, and that they are what they say.
+
+::
+
+    <home>/packages/<task>/<key>/            public half, which is also a Harbor task
+        package.json                         digests of every public file
+        task.toml  instruction.md
+        environment/Dockerfile
+        environment/interface.py             what an agent's program imports
+        environment/data/contract.json       shapes, units, metadata
+        environment/data/train_inputs.npy    float64[n_train, lookback, channels]
+        environment/data/train_targets.npy   float64[n_train, horizon, channels]
+        environment/data/test_inputs.npy     float64[n_public + n_private, lookback, channels]
+        environment/data/train_times.npy     datetime64[ns][n_train, lookback + horizon]
+        environment/data/test_times.npy      datetime64[ns][n_test, lookback + horizon]
+        tests/test.sh
+    <home>/truth/<task>/<key>/               0700; read by the verifier, and by nothing else
+        truth.json                           digest of the public half and of the targets
+        targets.npy                          float64[n_public + n_private, horizon, channels]
+
+Test windows are in time order: the public fold first, then the private one. ``<key>`` is
+derived from everything the build reads, so that a changed input never meets an old build.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym.errors import DigestMismatchError, StoreError
+from openfingym.task import DataKind, Task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PACKAGE_FORMAT = 1
+
+
+def canonical_json(value: object) -> bytes:
+    """The one byte representation of a JSON value that digests are taken over."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def sha256_file(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """``package.json``: what the public half holds."""
+
+    format: int
+    name: str
+    version: str
+    data_kind: DataKind
+    dataset: str
+    """Name of the dataset, or of the author's file."""
+    dataset_digest: str
+    n_train: int
+    n_public: int
+    n_private: int
+    lookback: int
+    horizon: int
+    channels: tuple[str, ...]
+    public_digest: str
+    """SHA-256 over the sorted paths and digests in ``files``."""
+    truth_digest: str
+    """SHA-256 of the truth half, a commitment to the hidden targets."""
+    files: dict[str, str]
+    """SHA-256 of each public file by its path, ``package.json`` itself left out."""
+
+    @property
+    def digest(self) -> str:
+        """The task digest: one value for both halves, recorded with every result."""
+        return hashlib.sha256(f"{self.public_digest}:{self.truth_digest}".encode()).hexdigest()
+
+    @property
+    def n_test(self) -> int:
+        """Windows to predict, both folds together."""
+        return self.n_public + self.n_private
+
+    @property
+    def submission_shape(self) -> tuple[int, int, int]:
+        """Shape of a submission: (windows, horizon, channels)."""
+        return (self.n_test, self.horizon, len(self.channels))
+
+    def to_json(self) -> bytes:
+        """The bytes of ``package.json``."""
+        return json.dumps(asdict(self), indent=2, sort_keys=True).encode() + b"\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        """Read what :meth:`to_json` wrote."""
+        data = json.loads(text)
+        return cls(**{**data, "channels": tuple(data["channels"])})
+
+
+@dataclass(frozen=True)
+class BuiltPackage:
+    """A complete built package: the public folder and the truth folder of one task."""
+
+    public: Path
+    """The public half."""
+    truth: Path
+    """The truth half; opened by the verifier only."""
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """``package.json``.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        path = self.public / "package.json"
+        try:
+            return Manifest.from_json(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise StoreError(f"{path}: not a readable package manifest ({error}); rebuild with `openfingym task build`") from error
+
+    @cached_property
+    def task(self) -> Task:
+        """The task this package was built from, as recorded in it."""
+        return Task.read(self.public)
+
+    @property
+    def data(self) -> Path:
+        """Folder of the arrays an agent may read."""
+        return self.public / "environment" / "data"
+
+    @property
+    def interface(self) -> Path:
+        """The module an agent's program imports."""
+        return self.public / "environment" / "interface.py"
+
+    @property
+    def instruction(self) -> Path:
+        """What the agent is told."""
+        return self.public / "instruction.md"
+
+    def agent_view(self) -> dict[str, Path]:
+        """What appears under ``/task`` inside a sandbox or container: name to host path."""
+        return {"instruction.md": self.instruction, "interface.py": self.interface, "data": self.data}
+
+    def array(self, name: str) -> NDArray[np.float64]:
+        """A public array by its stem, such as ``test_inputs``; memory-mapped, read-only."""
+        import numpy as np
+
+        try:
+            array: NDArray[np.float64] = np.load(self.data / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.data / name}.npy cannot be read ({error}); rebuild with `openfingym task build`") from error
+        return array
+
+    def read_truth(self) -> NDArray[np.float64]:
+        """The hidden targets, float64[n_test, horizon, channels], after checking both digests.
+
+        Raises:
+            DigestMismatchError: either half differs from what was recorded when it was built.
+            StoreError: a file is missing.
+        """
+        import numpy as np
+
+        self.verify_public()
+        path = self.truth / "targets.npy"
+        record = self.truth / "truth.json"
+        try:
+            stated = json.loads(record.read_text(encoding="utf-8"))
+            actual = {"public_digest": self.manifest.public_digest, "targets": sha256_file(path)}
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.truth}: the truth half cannot be read ({error}); rebuild with `openfingym task build`") from error
+        if stated != actual or truth_digest(actual) != self.manifest.truth_digest:
+            raise DigestMismatchError(f"{self.truth}: the hidden targets are not the ones this package was built with; rebuild it")
+        targets: NDArray[np.float64] = np.load(path, allow_pickle=False)
+        if targets.shape != self.manifest.submission_shape or targets.dtype != np.float64:
+            raise DigestMismatchError(
+                f"{path}: {targets.dtype}{list(targets.shape)}, expected float64{list(self.manifest.submission_shape)}"
+            )
+        return targets
+
+    def verify_public(self) -> None:
+        """Check that every public file is there, unchanged, and that there is no other.
+
+        Raises:
+            DigestMismatchError: with the first file that differs.
+        """
+        found = {
+            path.relative_to(self.public).as_posix(): path
+            for path in sorted(self.public.rglob("*"))
+            if path.is_file() and path != self.public / "package.json"
+        }
+        stated = self.manifest.files
+        for name in sorted(found.keys() | stated.keys()):
+            if name not in found or name not in stated:
+                state = "is missing" if name not in found else "was added"
+                raise DigestMismatchError(f"{self.public / name} {state} after the build; rebuild with `openfingym task build --force`")
+            if sha256_file(found[name]) != stated[name]:
+                raise DigestMismatchError(f"{self.public / name} changed after the build; rebuild with `openfingym task build --force`")
+        if files_digest(stated) != self.manifest.public_digest:
+            raise DigestMismatchError(f"{self.public / 'package.json'}: its digest does not match its files; rebuild")
+
+
+def files_digest(files: dict[str, str]) -> str:
+    """Digest of a set of files, given each one's SHA-256 by path."""
+    return hashlib.sha256(canonical_json(files)).hexdigest()
+
+
+def truth_digest(record: dict[str, str]) -> str:
+    """Digest of the truth half, given the content of ``truth.json``."""
+    return hashlib.sha256(canonical_json(record)).hexdigest()

@@ -1,0 +1,70 @@
+"""Fixtures shared by every test: a store of its own for the whole session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from openfingym.build import build
+from openfingym.catalog import load_task
+from openfingym.package import BuiltPackage
+from openfingym.scaffold import new_task
+
+
+@pytest.fixture(scope="session", autouse=True)
+def store_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A store that no other test run shares; also clears what could redirect a test elsewhere."""
+    home = tmp_path_factory.mktemp("store")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("OPENFINGYM_HOME", str(home))
+    for name in ("OPENFINGYM_TASKS", "OPENFINGYM_VERIFIER", "OPENFINGYM_ADMIN_TOKEN"):
+        patch.delenv(name, raising=False)
+    yield home
+    patch.undo()
+
+
+@pytest.fixture(scope="session")
+def treasury(store_home: Path) -> BuiltPackage:
+    """The built package of ``treasury-forecast``."""
+    return build(load_task("treasury-forecast"))
+
+
+@pytest.fixture
+def own_task(tmp_path: Path) -> Path:
+    """The folder of a freshly scaffolded task, named ``my-task``."""
+    return new_task("my-task", tmp_path)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what this machine cannot run, unless CI requires it; then it runs and fails."""
+    reasons = {"docker": _docker_unavailable, "sandbox": _sandbox_unavailable}
+    if os.environ.get("OPENFINGYM_REQUIRE_DOCKER"):
+        return
+    for marker, unavailable in reasons.items():
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        reason = unavailable() if marked else None
+        for item in marked:
+            if reason:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _docker_unavailable() -> str | None:
+    return _unavailable("docker")
+
+
+def _sandbox_unavailable() -> str | None:
+    return _unavailable("sandbox")
+
+
+def _unavailable(backend: str) -> str | None:
+    from openfingym.errors import BackendUnavailableError
+    from openfingym_runtime.backends import select
+
+    try:
+        select(backend, trusted=False)
+    except BackendUnavailableError as error:
+        return str(error)
+    return None

@@ -1,0 +1,92 @@
+"""A built package is a Harbor task: Harbor itself reads it, in an environment of its own (Python 3.12)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from openfingym.package import BuiltPackage
+
+HARBOR = "harbor==0.24.0"
+
+CHECK = """
+import json, sys, tomllib, warnings
+from pathlib import Path
+warnings.simplefilter("error")
+from harbor.models.task.config import TaskConfig
+from harbor.models.task.task import Task
+
+folder = Path(sys.argv[1])
+assert Task.is_valid_dir(folder), "Harbor does not take it for a task"
+task = Task(folder)
+
+def unknown(model, data, where=""):
+    # Harbor ignores keys it does not know; ours may stand under [metadata] only.
+    for key, value in data.items():
+        if key not in type(model).model_fields:
+            yield f"{where}{key}"
+        elif isinstance(value, dict) and key not in {"metadata", "env"}:
+            yield from unknown(getattr(model, key), value, f"{where}{key}.")
+
+raw = tomllib.loads((folder / "task.toml").read_text())
+print(json.dumps({
+    "name": task.name,
+    "schema": task.config.schema_version,
+    "network": task.config.environment.network_mode.value,
+    "timeout": task.config.agent.timeout_sec,
+    "metadata": sorted(raw["metadata"]),
+    "unknown": list(unknown(task.config, raw)),
+    "instruction": len(task.instruction),
+    "round_trip": TaskConfig.model_validate_toml(task.config.model_dump_toml()) == task.config,
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def harbor_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    python = _python_312()
+    if python is None:
+        pytest.skip("Harbor needs Python 3.12 or later, and none was found")
+    folder = tmp_path_factory.mktemp("harbor")
+    subprocess.run([*python, "-m", "venv", str(folder)], check=True)
+    subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", HARBOR], check=True, capture_output=True)
+    return folder / "bin" / "python"
+
+
+def _python_312() -> list[str] | None:
+    if sys.version_info >= (3, 12):
+        return [sys.executable]
+    candidates = [shutil.which(name) for name in ("python3.12", "python3.13")]
+    candidates += [str(path) for path in Path(os.environ.get("PYENV_ROOT", "/nonexistent")).glob("versions/3.1[23]*/bin/python")]
+    for candidate in filter(None, candidates):
+        probe = subprocess.run(
+            [candidate, "-c", "import venv, ensurepip, sys; print(sys.version_info >= (3, 12))"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if probe.stdout.strip() == "True":
+            return [candidate]
+    return None
+
+
+@pytest.mark.harbor
+@pytest.mark.timeout(600)
+def test_harbor_reads_the_package(harbor_python: Path, treasury: BuiltPackage) -> None:
+    done = subprocess.run([harbor_python, "-c", CHECK, str(treasury.public)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["name"] == "openfingym/treasury-forecast"
+    assert seen["schema"] == "1.4"
+    assert seen["network"] == "no-network"
+    assert seen["timeout"] == 600.0
+    assert seen["metadata"] == ["openfingym"]
+    assert seen["unknown"] == []
+    assert seen["instruction"] > 1000
+    assert seen["round_trip"]
