@@ -1,0 +1,59 @@
+"""Choosing a backend by name."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from openfingym.errors import BackendUnavailableError, UsageError
+from openfingym_runtime.job import Backend
+
+BackendName = Literal["auto", "docker", "sandbox", "inline"]
+NAMES: tuple[str, ...] = get_args(BackendName)
+
+
+def select(name: str, *, trusted: bool) -> Backend:
+    """Return a backend that works on this machine.
+
+    Args:
+        name: one of :data:`NAMES`. ``auto`` takes Docker where an engine answers and the agent
+            image is there, else the sandbox, else ``inline`` if the program is trusted.
+        trusted: whether the program is one of ours.
+
+    Raises:
+        BackendUnavailableError: none can run the program here; the message says why for each.
+        UsageError: unknown name, or ``inline`` for a program that is not ours.
+    """
+    if name not in NAMES:
+        raise UsageError(f"no backend is named {name!r}; known: {', '.join(NAMES)}")
+    if name == "inline" and not trusted:
+        raise UsageError("backend 'inline' isolates nothing, so it runs built-in programs only; use 'docker' or 'sandbox' for your own")
+    if name != "auto":
+        backend = _make(name)
+        backend.check()
+        return backend
+    reasons = []
+    for candidate in ("docker", "sandbox", *(("inline",) if trusted else ())):
+        backend = _make(candidate)
+        try:
+            backend.check()
+        except BackendUnavailableError as error:
+            reasons.append(f"{candidate}: {error}")
+        else:
+            return backend
+    raise BackendUnavailableError(
+        "no backend can isolate an agent's program on this machine.\n" + "\n".join(f"  {reason}" for reason in reasons)
+    )
+
+
+def _make(name: str) -> Backend:
+    if name == "docker":
+        from openfingym_runtime.docker import DockerBackend
+
+        return DockerBackend()
+    if name == "sandbox":
+        from openfingym_runtime.sandbox import SandboxBackend
+
+        return SandboxBackend()
+    from openfingym_runtime.inline import InlineBackend
+
+    return InlineBackend()

@@ -1,0 +1,94 @@
+"""Running one of our own programs without isolation.
+
+For machines where nothing can isolate a program (macOS without a Docker engine): the built-in
+baselines still work there, through the same interface and the same gate. An agent's own code is
+never run this way; :func:`openfingym_runtime.backends.select` refuses.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import IO
+
+from openfingym.errors import RuntimeFailureError
+from openfingym_runtime.job import EndedBy, Job, Outcome, program_environment
+
+_POLL_S = 0.02
+
+
+class InlineBackend:
+    """Runs a trusted program as an ordinary child process."""
+
+    name = "inline"
+
+    def check(self) -> None:
+        """Always works."""
+
+    def run(self, job: Job) -> Outcome:
+        """Run ``job`` in a temporary folder; see :class:`openfingym_runtime.job.Backend`."""
+        with tempfile.TemporaryDirectory(prefix="openfingym-inline-") as folder:
+            root = Path(folder)
+            for part in ("task", "work"):
+                (root / part).mkdir()
+            for name, source in job.task_files.items():
+                (root / "task" / name).symlink_to(source)
+            program = root / "program.py"
+            program.write_text(job.program, encoding="utf-8")
+            with (root / "output").open("w+b") as output:
+                return _supervise(job, root, program, output)
+
+
+def _supervise(job: Job, root: Path, program: Path, output: IO[bytes]) -> Outcome:
+    started = time.monotonic()
+    client = Path(__file__).resolve().parent.parent / "agent"
+    shipped = Path(__file__).resolve().parent / "_image" / "runtime" / "agent"
+    path = os.pathsep.join([str(root / "task"), str(client if client.is_dir() else shipped)])
+    environment = program_environment(job, time.time() + job.limits.timeout_s, path)
+    environment |= {
+        "HOME": str(root / "work"),
+        "OPENFINGYM_GATE": str(job.gate_directory / "gate.sock"),
+        "OPENFINGYM_TASK": str(root / "task"),
+        "PATH": os.environ.get("PATH", ""),
+        "TMPDIR": str(root / "work"),
+    }
+    try:
+        process = subprocess.Popen(
+            [sys.executable, str(program)],
+            cwd=root / "work",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    except OSError as error:
+        raise RuntimeFailureError(f"the program could not be started: {error}") from error
+    try:
+        ended_by = _wait(process, job, output, started)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+    output.seek(0)
+    return Outcome(
+        ended_by=ended_by,
+        exit_code=process.returncode if ended_by == "exit" else None,
+        output=output.read(job.limits.output_bytes),
+        wall_s=time.monotonic() - started,
+    )
+
+
+def _wait(process: subprocess.Popen[bytes], job: Job, output: IO[bytes], started: float) -> EndedBy:
+    while process.poll() is None:
+        if job.cancel.is_set():
+            return "cancelled"
+        if time.monotonic() - started > job.limits.timeout_s:
+            return "timeout"
+        if os.fstat(output.fileno()).st_size > job.limits.output_bytes:
+            return "output"
+        job.cancel.wait(_POLL_S)
+    return "exit"

@@ -1,0 +1,5 @@
+"""The backend for machines without a Docker engine: Linux namespaces, Landlock, seccomp and limits."""
+
+from openfingym_runtime.sandbox.backend import SandboxBackend
+
+__all__ = ["SandboxBackend"]

@@ -1,0 +1,148 @@
+"""`SandboxBackend`: the promises of the docker backend without an engine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import ClassVar, Final
+
+from openfingym.errors import BackendUnavailableError, RuntimeFailureError
+from openfingym_runtime.job import Job, Limits, Outcome, program_environment
+
+OLDEST_KERNEL: Final = (5, 14)
+"""First Linux that counts processes per user namespace; Landlock came with 5.13."""
+MACHINES: Final = ("aarch64", "x86_64")
+
+_PROBE: Final = """
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+found = {key: status[key].strip() for key in ("Uid", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")}
+expected = dict.fromkeys(("CapPrm", "CapEff", "CapBnd"), "0" * 16) | {"NoNewPrivs": "1", "Seccomp": "2"}
+wrong = {key: found[key] for key, value in expected.items() if found[key] != value}
+raise SystemExit(f"not confined: {wrong}" if wrong or set(found["Uid"].split()) != {"65534"} else 0)
+"""
+_PROBE_LIMITS: Final = Limits(timeout_s=30, memory_mb=512, cpus=1, pids=16, storage_mb=1, output_bytes=1 << 16)
+
+
+class SandboxBackend:
+    """Run programs in namespaces of their own, confined by Landlock, seccomp and resource limits.
+
+    Started by root, a program runs as user 65534; started by anyone else, as that user with
+    every right taken away. Objects may be shared between threads.
+    """
+
+    name = "sandbox"
+
+    _probed: ClassVar[threading.Event] = threading.Event()
+    """Set once a program has run here: the machine does not change under a running process."""
+
+    def check(self) -> None:
+        """Return if this machine can keep every promise; the first call runs a program to see.
+
+        Raises:
+            BackendUnavailableError: with the reason and the remedy.
+        """
+        _check_platform()
+        _check_kernel()
+        if not self._probed.is_set():
+            self._probe()
+            self._probed.set()
+
+    def run(self, job: Job) -> Outcome:
+        """Run ``job`` to its end, blocking, and leave nothing behind.
+
+        Raises:
+            BackendUnavailableError: the Python to show cannot be found or read.
+            RuntimeFailureError: the machinery failed; says nothing about the agent.
+        """
+        # Linux-only modules, imported here so that naming the backend works on every machine.
+        from openfingym_runtime.sandbox.launch import sandbox
+        from openfingym_runtime.sandbox.python_view import PYTHON_PATH, python_view
+        from openfingym_runtime.sandbox.supervise import supervise
+
+        with sandbox(job, python_view()) as built:
+            built.start(program_environment(job, time.time() + job.limits.timeout_s, PYTHON_PATH))
+            return supervise(built, job)
+
+    def _probe(self) -> None:
+        from openfingym_runtime.sandbox.launch import SetupError
+
+        with tempfile.TemporaryDirectory(prefix="openfingym-probe-") as folder:
+            gate = Path(folder, "gate")
+            gate.mkdir()
+            gate.chmod(0o755)
+            try:
+                outcome = self.run(Job("probe", _PROBE, {}, gate, _PROBE_LIMITS))
+            except SetupError as error:
+                raise BackendUnavailableError(_explain(error.step, str(error))) from error
+            except RuntimeFailureError as error:
+                raise BackendUnavailableError(f"the sandbox does not work here: {error}") from error
+        if outcome.ended_by != "exit" or outcome.exit_code != 0:
+            said = outcome.output.decode(errors="replace").strip()[-500:]
+            raise BackendUnavailableError(
+                f"a first program in the sandbox ended by {outcome.ended_by} with status {outcome.exit_code}: {said or 'no output'}"
+            )
+
+
+def _check_platform() -> None:
+    if sys.platform != "linux":
+        raise BackendUnavailableError(f"the sandbox needs Linux, and this is {sys.platform}; use the docker backend")
+    if platform.machine() not in MACHINES:
+        raise BackendUnavailableError(
+            f"the sandbox knows the system calls of {' and '.join(MACHINES)}, and this is {platform.machine()}; use the docker backend"
+        )
+    release = os.uname().release
+    version = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
+    if version < OLDEST_KERNEL:
+        raise BackendUnavailableError(f"the sandbox needs Linux 5.14, and this is {release}; use the docker backend")
+
+
+def _check_kernel() -> None:
+    from openfingym_runtime.sandbox.inside import landlock
+
+    try:
+        landlock.abi_version()
+    except OSError as error:
+        raise BackendUnavailableError(
+            f"Landlock is not available ({error.strerror}); it must be built into the kernel and switched on: "
+            "add landlock to the lsm= list of the kernel command line, or use the docker backend"
+        ) from error
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    if "\nSeccomp:" not in status:
+        raise BackendUnavailableError("this kernel was built without seccomp (CONFIG_SECCOMP_FILTER); use the docker backend")
+    if _sysctl("user/max_user_namespaces") == "0":
+        raise BackendUnavailableError("user namespaces are switched off; run: sudo sysctl -w user.max_user_namespaces=15000")
+    if os.geteuid() != 0 and _sysctl("kernel/unprivileged_userns_clone") == "0":
+        raise BackendUnavailableError(
+            "user namespaces are closed to ordinary users; run: sudo sysctl -w kernel.unprivileged_userns_clone=1"
+        )
+
+
+def _sysctl(name: str) -> str | None:
+    try:
+        return Path("/proc/sys", name).read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+
+
+def _explain(step: str, detail: str) -> str:
+    """The remedy that fits the step of the setup that failed."""
+    if os.geteuid() != 0 and _sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
+        return (
+            f"{detail}. AppArmor restricts user namespaces for ordinary users here; "
+            "run: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or use the docker backend"
+        )
+    remedies = {
+        "namespaces": "the kernel or a surrounding container refuses new namespaces; allow them there, or use the docker backend",
+        "identity": "the users of the new namespace could not be set; user 65534 must exist in the surrounding container's map",
+        "mounts": "mounting is refused, as inside a container with a masked /proc; "
+        "run outside of it, or give that container --security-opt systempaths=unconfined",
+        "privileges": "rights could not be given up, so the program was not started",
+    }
+    remedy = remedies.get(step)
+    return f"{detail}. {remedy[0].upper()}{remedy[1:]}" if remedy else detail

@@ -1,0 +1,114 @@
+"""Last steps before the program: identity, resource limits, capabilities, Landlock, seccomp."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from . import landlock, seccomp, syscalls
+
+PROGRAM_ID: Final = 65534
+WRITABLE: Final = ("/work", "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own /tmp, a file system of one rollout
+WRITABLE_FILES: Final = ("/dev/null", "/dev/full")
+
+# no root magic, no capabilities across setuid, no ambient ones; each with its lock bit
+_SECUREBITS: Final = 0xEF
+_CAPABILITY_VERSION_3: Final = 0x20080522
+_HIGHEST_CAPABILITY: Final = 63
+_KIB: Final = 1024
+_MIB: Final = 1024 * _KIB
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Kernel limits of the program; see `confine`."""
+
+    pids: int
+    """Processes and threads alive at once."""
+    address_space_mb: int
+    """Virtual memory of one process, in MiB."""
+    file_mb: int
+    """Size of one file, in MiB."""
+    cpus: tuple[int, ...]
+    """CPUs it may run on."""
+
+
+def drop_capabilities(become: int | None = None) -> None:
+    """Give up every capability for good, and any way to win one back.
+
+    Args:
+        become: user and group to change to on the way, without supplementary groups; None keeps the user.
+    """
+    for capability in range(_HIGHEST_CAPABILITY + 1):
+        try:
+            syscalls.prctl(syscalls.PR_CAPBSET_DROP, capability)
+        except OSError:
+            # EINVAL marks the end of the kernel's list; a kernel that refuses to drop is not acceptable.
+            if capability == 0:
+                raise
+            break
+    syscalls.prctl(syscalls.PR_CAP_AMBIENT, syscalls.PR_CAP_AMBIENT_CLEAR_ALL)
+    syscalls.prctl(syscalls.PR_SET_SECUREBITS, _SECUREBITS)
+    if become is not None:
+        os.setgroups([])
+        os.setresgid(become, become, become)
+        os.setresuid(become, become, become)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    syscalls.syscall("capset", header, (ctypes.c_uint32 * 6)())
+    syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+
+
+def enter_own_user_namespace() -> None:
+    """Move to a user namespace that maps nothing but the program's own user and group.
+
+    The namespaces made before belong to the outer one, so that even a program that somehow won
+    every capability here would hold none over the mounts, the network or the process tree.
+    """
+    uid, gid = os.getuid(), os.getgid()
+    # Changing the user id made this process undumpable, which gives its /proc files to root.
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
+    syscalls.unshare(syscalls.CLONE_NEWUSER)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/gid_map").write_text(f"{PROGRAM_ID} {gid} 1")
+    Path("/proc/self/uid_map").write_text(f"{PROGRAM_ID} {uid} 1")
+
+
+def set_limits(bounds: Bounds) -> None:
+    """Set the resource limits; a hard limit already lower than ours stays."""
+    limits = {
+        # 1 and not 0: a core pattern that pipes to a program of the host ignores 0.
+        resource.RLIMIT_CORE: 1,
+        resource.RLIMIT_NOFILE: 256,
+        resource.RLIMIT_NPROC: bounds.pids,
+        resource.RLIMIT_FSIZE: bounds.file_mb * _MIB,
+        resource.RLIMIT_AS: bounds.address_space_mb * _MIB,
+        resource.RLIMIT_MEMLOCK: 64 * _KIB,
+        resource.RLIMIT_MSGQUEUE: 0,
+        resource.RLIMIT_SIGPENDING: 256,
+        resource.RLIMIT_NICE: 0,
+        resource.RLIMIT_RTPRIO: 0,
+    }
+    for kind, wanted in limits.items():
+        _soft, hard = resource.getrlimit(kind)
+        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(kind, (value, value))
+    os.sched_setaffinity(0, bounds.cpus)
+
+
+def confine(bounds: Bounds) -> None:
+    """Turn the calling process, a child of the sandbox's init, into what the program may be."""
+    os.setsid()
+    os.umask(0o022)
+    enter_own_user_namespace()
+    set_limits(bounds)
+    drop_capabilities()
+    landlock.restrict(WRITABLE, WRITABLE_FILES)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    seccomp.install()

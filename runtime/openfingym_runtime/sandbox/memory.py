@@ -1,0 +1,70 @@
+"""How much memory a sandbox holds, counted from outside.
+
+No cgroup may be assumed, so the launcher adds up what the processes hold privately and what the
+sandbox's own file systems store. The system-call filter denies the kinds of memory that would
+show up in neither.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_INIT: Final = "1"
+_QUICK: Final = re.compile(rb"^(?:RssAnon|VmSwap|VmPTE|HugetlbPages):\s+(\d+) kB", re.MULTILINE)
+_TABLES: Final = re.compile(rb"^VmPTE:\s+(\d+) kB", re.MULTILINE)
+_EXACT: Final = re.compile(rb"^(?:Pss_Anon|SwapPss):\s+(\d+) kB", re.MULTILINE)
+_KIB: Final = 1024
+
+
+@dataclass(frozen=True)
+class MemoryMeter:
+    """Reads one sandbox's memory."""
+
+    processes: int
+    """Open folder: ``/proc`` of the sandbox's pid namespace."""
+    file_systems: tuple[int, ...]
+    """An open folder on each tmpfs the program may write."""
+
+    def exceeds(self, limit_bytes: int) -> bool:
+        """Whether the sandbox holds more than ``limit_bytes``.
+
+        Resident size counts a page shared by forked processes once for each; only where that sum
+        passes the limit is the slower proportional size read.
+        """
+        stored = self._stored_bytes()
+        return stored + self._held_bytes(exact=False) > limit_bytes and stored + self._held_bytes(exact=True) > limit_bytes
+
+    def _stored_bytes(self) -> int:
+        total = 0
+        for descriptor in self.file_systems:
+            numbers = os.statvfs(descriptor)
+            total += (numbers.f_blocks - numbers.f_bfree) * numbers.f_frsize
+        return total
+
+    def _held_bytes(self, *, exact: bool) -> int:
+        listed = os.listdir(self.processes)  # noqa: PTH208 - a descriptor, which no path names
+        names = [name for name in listed if name.isdigit() and name != _INIT]
+        return _KIB * sum(self._process_kib(name, exact=exact) for name in names)
+
+    def _process_kib(self, name: str, *, exact: bool) -> int:
+        status = self._read(f"{name}/status")
+        shares = self._read(f"{name}/smaps_rollup") if exact else b""
+        # Unreadable while the process ends: the resident size is then the safe side.
+        if not shares:
+            return sum(int(value) for value in _QUICK.findall(status))
+        return sum(int(value) for value in _EXACT.findall(shares) + _TABLES.findall(status))
+
+    def _read(self, path: str) -> bytes:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.processes)
+        except OSError:
+            return b""
+        try:
+            return os.read(descriptor, 1 << 16)
+        except OSError:
+            return b""
+        finally:
+            os.close(descriptor)
