@@ -5,7 +5,7 @@ infinity; what cannot be scored raises, and the error says whose fault it is.
 """
 
 from openfingym.metrics.bank import LOSSES, Loss
-from openfingym.metrics.comparison import Comparison
+from openfingym.metrics.comparison import Comparison, Realised
 from openfingym.metrics.naive import naive_forecast
 from openfingym.metrics.point import mae, mse, rmse
 from openfingym.metrics.risk import (
@@ -18,12 +18,13 @@ from openfingym.metrics.risk import (
     tail_risk,
     value_at_risk,
 )
-from openfingym.metrics.scoring import Score, evaluate
+from openfingym.metrics.scoring import Score, evaluate, score
 
 __all__ = [
     "LOSSES",
     "Comparison",
     "Loss",
+    "Realised",
     "Score",
     "delta_es",
     "delta_sharpe",
@@ -35,6 +36,7 @@ __all__ = [
     "naive_forecast",
     "path_returns",
     "rmse",
+    "score",
     "sharpe_ratio",
     "tail_risk",
     "value_at_risk",

@@ -43,15 +43,15 @@ PATHS = (*VALUES, "last_value", "semantics")
 
 
 def _sharpe_gap(comparison: Comparison) -> float:
-    return mean_gap(*comparison.sharpes)
+    return mean_gap(comparison.realised.sharpe, comparison.pred_sharpe)
 
 
 def _var_gap(comparison: Comparison) -> float:
-    return mean_gap(comparison.true_tail[0], comparison.pred_tail[0])
+    return mean_gap(comparison.realised.tail[0], comparison.pred_tail[0])
 
 
 def _es_gap(comparison: Comparison) -> float:
-    return mean_gap(comparison.true_tail[1], comparison.pred_tail[1])
+    return mean_gap(comparison.realised.tail[1], comparison.pred_tail[1])
 
 
 _ALL = (

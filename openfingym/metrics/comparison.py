@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Everything a loss may look at. Derived quantities are computed on first use and kept."""
+class Realised:
+    """What really happened: the same for every forecast of it, so it is checked and summarised once.
+
+    Raises:
+        DataError: the realised or last values are at fault.
+    """
 
     y_true: NDArray[np.float64]
     """float64[n, h, d], the realised values."""
-    y_pred: NDArray[np.float64]
-    """float64[n, h, d], the predicted values."""
     last_value: NDArray[np.float64]
     """float64[n, d], the last row of each window's inputs."""
     semantics: ValueSemantics
@@ -34,14 +36,18 @@ class Comparison:
     tail_level: float = 0.05
     """Level of VaR and ES, in (0, 1)."""
 
-    @cached_property
-    def error(self) -> NDArray[np.float64]:
-        """y_pred - y_true, float64[n, h, d]."""
-        with np.errstate(over="ignore"):
-            return self.y_pred - self.y_true
+    def __post_init__(self) -> None:
+        y_true, last_value = self.y_true, self.last_value
+        if y_true.ndim != 3 or y_true.size == 0:
+            raise DataError(f"the realised values must be [windows, horizon, channels] and not empty, found {y_true.shape}")
+        if last_value.shape != (y_true.shape[0], y_true.shape[2]):
+            raise DataError(f"the last values must have shape {(y_true.shape[0], y_true.shape[2])}, found {last_value.shape}")
+        for name, ours in (("realised", y_true), ("last", last_value)):
+            if ours.dtype != np.float64 or not np.isfinite(ours).all():
+                raise DataError(f"the {name} values must be finite float64, found {ours.dtype} or a value that is not finite")
 
     @cached_property
-    def true_returns(self) -> NDArray[np.float64]:
+    def returns(self) -> NDArray[np.float64]:
         """Returns along the realised paths, float64[d, n * h].
 
         Raises:
@@ -53,6 +59,47 @@ class Comparison:
             raise DataError(f"the realised values: {error}") from None
 
     @cached_property
+    def sharpe(self) -> NDArray[np.float64]:
+        """Sharpe ratio of each asset, float64[d]."""
+        return sharpe_ratio(self.returns, self.periods_per_year)
+
+    @cached_property
+    def tail(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(VaR, ES) of each asset's returns, float64[d] each."""
+        return tail_risk(self.returns, self.tail_level)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything a loss may look at. Derived quantities are computed on first use and kept."""
+
+    realised: Realised
+    """The truth."""
+    y_pred: NDArray[np.float64]
+    """float64[n, h, d], the predicted values."""
+
+    @property
+    def y_true(self) -> NDArray[np.float64]:
+        """float64[n, h, d], the realised values."""
+        return self.realised.y_true
+
+    @property
+    def last_value(self) -> NDArray[np.float64]:
+        """float64[n, d], the last row of each window's inputs."""
+        return self.realised.last_value
+
+    @property
+    def semantics(self) -> ValueSemantics:
+        """What the values are."""
+        return self.realised.semantics
+
+    @cached_property
+    def error(self) -> NDArray[np.float64]:
+        """y_pred - y_true, float64[n, h, d]."""
+        with np.errstate(over="ignore"):
+            return self.y_pred - self.y_true
+
+    @cached_property
     def pred_returns(self) -> NDArray[np.float64]:
         """Returns along the predicted paths, float64[d, n * h].
 
@@ -60,23 +107,18 @@ class Comparison:
             SubmissionError: a predicted price is not positive, or a return overflows.
         """
         # The truth comes first: its last values are shared, and a fault in them is not the agent's.
-        _ = self.true_returns
+        _ = self.realised.returns
         try:
             return path_returns(self.y_pred, self.last_value, self.semantics)
         except UsageError as error:
             raise SubmissionError(f"the predicted values: {error}", problem="out-of-range") from None
 
     @cached_property
-    def sharpes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Sharpe ratio of each asset, realised and predicted, float64[d] each."""
-        return sharpe_ratio(self.true_returns, self.periods_per_year), sharpe_ratio(self.pred_returns, self.periods_per_year)
-
-    @cached_property
-    def true_tail(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(VaR, ES) of each asset's realised returns, float64[d] each."""
-        return tail_risk(self.true_returns, self.tail_level)
+    def pred_sharpe(self) -> NDArray[np.float64]:
+        """Sharpe ratio of each asset's predicted returns, float64[d]."""
+        return sharpe_ratio(self.pred_returns, self.realised.periods_per_year)
 
     @cached_property
     def pred_tail(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(VaR, ES) of each asset's predicted returns, float64[d] each."""
-        return tail_risk(self.pred_returns, self.tail_level)
+        return tail_risk(self.pred_returns, self.realised.tail_level)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.errors import DataError, SubmissionError, UsageError
+from openfingym.errors import SubmissionError, UsageError
 from openfingym.metrics.bank import LOSSES
-from openfingym.metrics.comparison import Comparison
+from openfingym.metrics.comparison import Comparison, Realised
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,12 +50,19 @@ def evaluate(
         DataError: the realised or last values are at fault.
         UsageError: the scoring table names an unknown loss.
     """
-    comparison = Comparison(
-        *_checked(y_true, y_pred, last_value),
-        semantics=semantics,
-        periods_per_year=scoring.periods_per_year,
-        tail_level=scoring.tail_level,
-    )
+    truth = Realised(y_true, last_value, semantics, scoring.periods_per_year, scoring.tail_level)
+    return score(scoring, truth, y_pred)
+
+
+def score(scoring: Scoring, realised: Realised, y_pred: NDArray[np.float64]) -> Score:
+    """Score a forecast of a truth that many forecasts are compared with; see :func:`evaluate`.
+
+    Args:
+        scoring: the task's scoring table.
+        realised: the truth, with the table's ``periods_per_year`` and ``tail_level``.
+        y_pred: the predictions, float64[n, h, d].
+    """
+    comparison = Comparison(realised, _checked(y_pred, realised.y_true.shape))
     metrics: dict[str, float] = {}
     total = 0.0
     for entry in scoring.metrics:
@@ -72,26 +79,17 @@ def evaluate(
     return Score(total, metrics)
 
 
-def _checked(
-    y_true: NDArray[np.float64], y_pred: NDArray[np.float64], last_value: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The three arrays as float64, or the error of whoever provided the wrong one."""
-    if y_true.ndim != 3 or y_true.size == 0:
-        raise DataError(f"the realised values must be [windows, horizon, channels] and not empty, found {y_true.shape}")
-    if last_value.shape != (y_true.shape[0], y_true.shape[2]):
-        raise DataError(f"the last values must have shape {(y_true.shape[0], y_true.shape[2])}, found {last_value.shape}")
-    for name, ours in (("realised", y_true), ("last", last_value)):
-        if ours.dtype != np.float64 or not np.isfinite(ours).all():
-            raise DataError(f"the {name} values must be finite float64, found {ours.dtype} or a value that is not finite")
+def _checked(y_pred: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """The predictions as finite float64 of the right shape."""
     if not isinstance(y_pred, np.ndarray) or y_pred.dtype.kind not in "fiu":
         found = getattr(y_pred, "dtype", type(y_pred).__name__)
         raise SubmissionError(f"predictions must be an array of real numbers, found {found}", problem="wrong-dtype")
-    if y_pred.shape != y_true.shape:
-        raise SubmissionError(f"predictions have shape {y_pred.shape}, expected {y_true.shape}", problem="wrong-shape")
+    if y_pred.shape != shape:
+        raise SubmissionError(f"predictions have shape {y_pred.shape}, expected {shape}", problem="wrong-shape")
     # A long double beyond float64 becomes infinite here and is refused like any other infinity.
     with np.errstate(over="ignore"):
         values = y_pred.astype(np.float64, copy=False)
     if not np.isfinite(values).all():
         cell = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         raise SubmissionError(f"predictions[{', '.join(map(str, cell))}] is not a finite number", problem="not-finite")
-    return y_true, values, last_value
+    return values

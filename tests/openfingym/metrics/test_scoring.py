@@ -11,7 +11,7 @@ from sklearn.metrics import mean_absolute_error, root_mean_squared_error
 
 import openfingym.metrics
 from openfingym.errors import DataError, SubmissionError, UsageError
-from openfingym.metrics import LOSSES, Comparison, evaluate, naive_forecast
+from openfingym.metrics import LOSSES, Comparison, Realised, evaluate, naive_forecast
 from openfingym.task import Scoring, WeightedMetric
 
 PAPER = {"mae": 0.35, "rmse": 0.25, "delta_sharpe": 0.20, "delta_var": 0.10, "delta_es": 0.10}
@@ -181,10 +181,10 @@ def test_every_loss_says_what_it_is():
         assert loss.direction == "lower"
         assert loss.description
         assert "2606.26350" in loss.source
-        assert set(loss.needs) <= set(Comparison.__dataclass_fields__)
-        value = loss.function(Comparison(y, p, last, "log_return"))
+        assert set(loss.needs) <= {*Comparison.__dataclass_fields__, *dir(Comparison)}
+        value = loss.function(Comparison(Realised(y, last, "log_return"), p))
         assert loss.range[0] < value < loss.range[1]
-        assert loss.function(Comparison(y, y, last, "log_return")) == loss.range[0]
+        assert loss.function(Comparison(Realised(y, last, "log_return"), y)) == loss.range[0]
     with pytest.raises(TypeError):
         LOSSES["mse"] = None
 
