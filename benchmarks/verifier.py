@@ -1,0 +1,232 @@
+"""The verifier against a bare endpoint that does the same arithmetic.
+
+Both parse a ``.npy`` of 10,000 float64 and compute the same five losses over the same cells,
+under uvicorn with the same options, on a unix socket, in the same run and in turns. The
+verifier also authenticates, checks, rations, hashes, and commits payload, budget and log to
+the disk before it answers. Clients are processes of their own that speak just enough HTTP.
+
+    python benchmarks/verifier.py [--rounds 5] [--requests 300]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import multiprocessing
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from multiprocessing.queues import SimpleQueue
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+# Two BLAS threads would make both servers several times slower, and unevenly so.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import httpx
+import numpy as np
+from fastapi import Request
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "verifier"), str(ROOT / "runtime")]
+
+TARGET = 1.5
+CLIENTS = (1, 32)
+ADMIN = "benchmark-admin-token"
+CHANNELS = [f"c{i}" for i in range(10)]
+ROWS, SHAPE = 2880, (200, 5, 10)
+
+TASK = f"""schema_version = "1.4"
+[task]
+name = "openfingym/bench"
+version = "1.0.0"
+description = "Random walks."
+[metadata.openfingym]
+format = 1
+family = "forecasting"
+asset_class = "synthetic"
+frequency = "daily"
+[metadata.openfingym.dataset]
+file = "data.csv"
+measure = "price"
+kind = "simulated"
+source = "random walks"
+licence = "CC0-1.0"
+channels = {CHANNELS!r}
+[metadata.openfingym.split]
+train = 0.3
+public = 0.35
+private = 0.35
+embargo = 5
+[metadata.openfingym.contract]
+lookback = 5
+horizon = 5
+value_semantics = "log_return"
+unit = "log return"
+low = -2.0
+high = 2.0
+[metadata.openfingym.scoring]
+metrics = [
+  {{name = "mae", weight = 0.2}}, {{name = "rmse", weight = 0.2}}, {{name = "delta_sharpe", weight = 0.2}},
+  {{name = "delta_var", weight = 0.2}}, {{name = "delta_es", weight = 0.2}},
+]
+[metadata.openfingym.verification]
+budget = 10_000_000
+requests_per_minute = 1e9
+burst = 1_000_000_000
+[metadata.openfingym.provenance]
+paper = "none: a benchmark"
+"""
+
+
+def write_package(folder: Path) -> tuple[Path, Path]:
+    from openfingym.build import write_package as build
+    from openfingym.task import Task
+
+    task = folder / "bench"
+    task.mkdir()
+    (task / "task.toml").write_text(TASK)
+    (task / "instruction.md").write_text("# bench\n")
+    prices = 100 * np.exp(np.cumsum(0.01 * np.random.default_rng(0).standard_normal((ROWS + 1, len(CHANNELS))), axis=0))
+    days = np.datetime64("2000-01-01") + np.arange(ROWS + 1)
+    rows = (",".join([str(day), *(f"{price:.6f}" for price in row)]) for day, row in zip(days, prices, strict=True))
+    (task / "data.csv").write_text("\n".join([",".join(["date", *CHANNELS]), *rows]) + "\n")
+    public, truth = folder / "public", folder / "truth"
+    build(Task.read(task), public, truth)
+    return public, truth
+
+
+def serve_bare(uds: str, public: Path, truth: Path) -> None:
+    """The peer: what one would write in ten lines."""
+    import uvicorn
+    from fastapi import FastAPI
+
+    from openfingym.metrics import evaluate
+    from openfingym.package import BuiltPackage
+
+    package = BuiltPackage(public, truth)
+    n, spec = package.manifest.n_public, package.task.spec
+    targets, last_value = package.read_truth()[:n], np.array(package.array("test_inputs"))[:n, -1, :]
+    app = FastAPI()
+
+    @app.post("/v1/submissions", status_code=201)
+    async def submit(request: Request) -> dict[str, object]:
+        values = np.load(io.BytesIO(await request.body()))
+        score = evaluate(spec.scoring, targets, values[:n], last_value, spec.contract.value_semantics)
+        return {"total": score.total, "metrics": score.metrics}
+
+    uvicorn.run(app, uds=uds, log_level="warning", access_log=False, lifespan="off", server_header=False, backlog=2048)
+
+
+@contextlib.contextmanager
+def running(command: list[str], uds: Path) -> Iterator[None]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[:3]), "OPENFINGYM_ADMIN_TOKEN": ADMIN}
+    process = subprocess.Popen([sys.executable, *command], env=environment)
+    try:
+        while not uds.exists():
+            if process.poll() is not None:
+                sys.exit(f"{command} ended with code {process.returncode}")
+            time.sleep(0.02)
+        time.sleep(0.5)
+        yield
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def request_bytes(token: str) -> bytes:
+    body = io.BytesIO()
+    np.save(body, 0.01 * np.random.default_rng(1).standard_normal(SHAPE))
+    head = f"POST /v1/submissions HTTP/1.1\r\nHost: v\r\nAuthorization: Bearer {token}\r\nContent-Type: application/x-npy\r\n"
+    return f"{head}Content-Length: {body.tell()}\r\n\r\n".encode() + body.getvalue()
+
+
+def client(uds: str, request: bytes, count: int, start: Barrier, out: SimpleQueue[list[float]]) -> None:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.connect(uds)
+    buffer = bytearray(65536)
+    start.wait()
+    times = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        sock.sendall(request)
+        got = b""
+        while b"\r\n\r\n" not in got:
+            got += buffer[: sock.recv_into(buffer)]
+        head, _, body = got.partition(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
+        while len(body) < length:
+            body += buffer[: sock.recv_into(buffer)]
+        times.append(time.perf_counter() - begin)
+        if not head.startswith(b"HTTP/1.1 201"):
+            raise SystemExit(got[:600])
+    out.put(times)
+
+
+def measure(uds: Path, tokens: list[str], count: int) -> tuple[float, float]:
+    """Median and 99th percentile in seconds over all requests of one round, one process a token."""
+    start = multiprocessing.Barrier(len(tokens) + 1)
+    out: SimpleQueue[list[float]] = multiprocessing.SimpleQueue()
+    processes = [multiprocessing.Process(target=client, args=(str(uds), request_bytes(token), count, start, out)) for token in tokens]
+    for process in processes:
+        process.start()
+    start.wait()
+    times = sorted(seconds for _ in processes for seconds in out.get())
+    for process in processes:
+        process.join()
+    return times[len(times) // 2], times[int(len(times) * 0.99)]
+
+
+def rollout_tokens(uds: Path, count: int) -> list[str]:
+    with httpx.Client(base_url="http://v", transport=httpx.HTTPTransport(uds=str(uds)), trust_env=False) as http:
+        headers = {"Authorization": f"Bearer {ADMIN}"}
+        return [http.post("/v1/rollouts", json={"task": "bench"}, headers=headers).json()["token"] for _ in range(count)]
+
+
+def submission_table(rounds: int, requests: int) -> bool:
+    """Part one: a submission against the bare endpoint. Returns whether the target is met."""
+    with tempfile.TemporaryDirectory(prefix="ofg-bench-") as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        public, truth = write_package(folder)
+        bare, ours = folder / "bare.sock", folder / "ours.sock"
+        stack.enter_context(running([__file__, "--bare", str(bare), str(public), str(truth)], bare))
+        packages = ["--package", str(public), str(truth), "--state", str(folder / "state")]
+        stack.enter_context(running(["-m", "openfingym_verifier", *packages, "--uds", str(ours)], ours))
+        print(f"milliseconds; the ratio of medians should be at most {TARGET}; then the ratio in the quietest round")
+        print(f"{'clients':>7} {'bare p50':>9} {'ours p50':>9} {'bare p99':>9} {'ours p99':>9} {'ratio':>7} {'quietest':>9}")
+        met = True
+        for clients in CLIENTS:
+            tokens = rollout_tokens(ours, clients)
+            each = max(20, requests // clients)
+            for uds in (bare, ours):
+                measure(uds, tokens, each)
+            results = [(measure(bare, tokens, each), measure(ours, tokens, each)) for _ in range(rounds)]
+            columns = [1e3 * statistics.median(r[server][column] for r in results) for column in (0, 1) for server in (0, 1)]
+            ratios = [our[0] / their[0] for their, our in results]
+            ratio = statistics.median(ratios)
+            met = met and ratio <= TARGET
+            figures = " ".join(f"{column:>9.3f}" for column in columns)
+            print(f"{clients:>7} {figures} {ratio:>6.2f}x {min(ratios):>8.2f}x")
+        return met
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Verifier submissions against a bare endpoint.")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=600, help="requests a round, shared by the clients")
+    parser.add_argument("--bare", nargs=3, metavar=("UDS", "PUBLIC", "TRUTH"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.bare:
+        serve_bare(options.bare[0], Path(options.bare[1]), Path(options.bare[2]))
+        return 0
+    return 0 if submission_table(options.rounds, options.requests) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

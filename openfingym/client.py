@@ -1,0 +1,304 @@
+"""A client of the verifier, for the side that holds the admin token and hands out rollouts."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+import httpx
+
+from openfingym.errors import SubmissionError, UsageError, VerifierError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym.task import DataKind
+
+AGENT_STATUSES = frozenset({409, 413, 415, 422, 429})
+"""Answers to a submission that are the agent's fault."""
+ATTEMPTS = 4
+FIRST_PAUSE_S = 0.05
+PROBLEM_PREFIX = "urn:openfingym:problem:"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RolloutTicket:
+    """A new rollout and its token."""
+
+    rollout_id: str
+    task: str
+    task_digest: str
+    token: str
+    """Bearer token of the rollout; goes to the gate, never into the sandbox."""
+    expires_at: str
+    """ISO 8601, UTC."""
+    budget: int
+    """Submissions that may be accepted."""
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """The answer to an accepted submission: losses of the public fold, lower is better."""
+
+    submission: int
+    """Number of the submission, from 1."""
+    total: float
+    """Clipped and rounded."""
+    metrics: dict[str, float]
+    """Each loss by name, clipped and rounded."""
+    remaining: int
+    """Submissions that may still be accepted."""
+
+
+@dataclass(frozen=True)
+class PastSubmission:
+    """An accepted submission and its feedback so far."""
+
+    submission: int
+    total: float | None
+    """None for the moment between accepting and scoring after a crash."""
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True)
+class RolloutStatus:
+    """How a rollout is doing, as the operator sees it."""
+
+    rollout_id: str
+    task: str
+    task_digest: str
+    agent: str | None
+    seed: int | None
+    state: Literal["open", "expired", "scored", "rejected"]
+    budget: int
+    remaining: int
+    submissions: tuple[PastSubmission, ...]
+    submissions_accepted: int
+    submissions_rejected: int
+    last_refusal: str | None
+    """``slug: detail`` of the latest refused submission."""
+    created_at: str
+    expires_at: str
+    finalized_at: str | None
+
+
+@dataclass(frozen=True)
+class VerifiedResult:
+    """A rollout's final result: losses of the private fold, lower is better."""
+
+    rollout_id: str
+    task: str
+    task_digest: str
+    data_kind: DataKind
+    state: Literal["scored", "rejected"]
+    reason: str | None
+    """Why it was rejected."""
+    total: float | None
+    metrics: dict[str, float]
+    naive_total: float
+    """Total of the naive forecast on the same fold."""
+    submissions_accepted: int
+    submissions_rejected: int
+    budget: int
+    flags: tuple[str, ...]
+    """``probing`` where the submissions look like an attempt to read the labels."""
+    log_head: str
+    """Hash of the log's row of this result."""
+    created_at: str
+    finalized_at: str
+
+
+@dataclass(frozen=True)
+class LogRow:
+    """A row of the verifier's hash-chained log."""
+
+    seq: int
+    entry: dict[str, object]
+    prev_hash: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class HeldTask:
+    """A task that a verifier holds."""
+
+    name: str
+    version: str
+    digest: str
+    data_kind: DataKind
+    submission_shape: tuple[int, ...]
+    budget: int
+    naive_total: float
+
+
+class VerifierClient:
+    """Talks to one verifier; safe to share between threads.
+
+    A request whose connection fails is repeated a few times: control requests are idempotent,
+    and a submission carries the same idempotency key each time. Creating a rollout is not
+    repeated once it may have arrived.
+    """
+
+    def __init__(
+        self, *, admin_token: str | None = None, base_url: str | None = None, uds: Path | None = None, timeout_s: float = 60.0
+    ) -> None:
+        """Connect, when first needed, to ``base_url`` or to the unix socket ``uds``, of which exactly one is given.
+
+        Args:
+            admin_token: needed for everything but :meth:`submit`.
+            base_url: ``http://host:port``.
+            uds: path of a unix socket.
+            timeout_s: longest wait for an answer, in seconds.
+
+        Raises:
+            UsageError: both addresses are given, or none.
+        """
+        if (base_url is None) == (uds is None):
+            raise UsageError("give exactly one of base_url and uds")
+        self.where = base_url or f"unix:{uds}"
+        # The environment's proxies are for the outside world, and must never see a token.
+        self._http = httpx.Client(
+            base_url=base_url or "http://verifier",
+            transport=None if uds is None else httpx.HTTPTransport(uds=str(uds)),
+            timeout=httpx.Timeout(timeout_s, connect=5.0),
+            trust_env=False,
+        )
+        self._admin = admin_token
+
+    def create_rollout(self, task: str, *, agent: str | None = None, seed: int | None = None, ttl_s: float | None = None) -> RolloutTicket:
+        """Begin a rollout.
+
+        Args:
+            task: name of a task that the verifier holds.
+            agent: recorded with the result.
+            seed: recorded with the result.
+            ttl_s: seconds until the token expires; None for the verifier's default.
+
+        Raises:
+            VerifierError: unknown task, wrong admin token, or no verifier there.
+        """
+        order = {"task": task, "agent": agent, "seed": seed, "ttl_s": ttl_s}
+        body = {key: value for key, value in order.items() if value is not None}
+        return _build(RolloutTicket, self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError,)))
+
+    def submit(self, token: str, values: NDArray[np.float64], *, idempotency_key: str | None = None) -> Feedback:
+        """Submit predictions for the rollout of ``token``.
+
+        Args:
+            token: the rollout's token.
+            values: float64[n_test, horizon, channels].
+            idempotency_key: repeating an accepted submission with the same key and values is free; None for a new key.
+
+        Raises:
+            SubmissionError: refused; ``problem`` says why.
+            VerifierError: the verifier failed or is not there.
+        """
+        import numpy as np
+
+        stream = io.BytesIO()
+        np.lib.format.write_array(stream, np.asarray(values), allow_pickle=False)
+        headers = {"Content-Type": "application/x-npy", "Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        answer = self._send("POST", "/v1/submissions", token, content=stream.getvalue(), headers=headers)
+        if answer.status_code in AGENT_STATUSES:
+            slug, detail = _problem(answer)
+            raise SubmissionError(f"{slug}: {detail}", problem=slug)
+        document = self._checked(answer)
+        feedback = document["feedback"]
+        return Feedback(document["submission"], feedback["total"], feedback["metrics"], document["remaining"])
+
+    def rollout_status(self, rollout_id: str) -> RolloutStatus:
+        """How a rollout is doing."""
+        document = self._json("GET", f"/v1/rollouts/{rollout_id}")
+        past = tuple(
+            PastSubmission(item["submission"], (item["feedback"] or {}).get("total"), (item["feedback"] or {}).get("metrics", {}))
+            for item in document["submissions"]
+        )
+        return _build(RolloutStatus, {**document, "submissions": past})
+
+    def finalize(self, rollout_id: str) -> VerifiedResult:
+        """End a rollout and get its result; a repetition gets the same one."""
+        document = self._json("POST", f"/v1/rollouts/{rollout_id}/finalize")
+        return _build(VerifiedResult, {**document, "flags": tuple(document["flags"])})
+
+    def log(self, rollout_id: str) -> tuple[LogRow, ...]:
+        """The rollout's rows of the verifier's log."""
+        return tuple(_build(LogRow, row) for row in self._json("GET", f"/v1/rollouts/{rollout_id}/log"))
+
+    def submission(self, rollout_id: str, n: int) -> NDArray[np.float64]:
+        """The values of the n-th accepted submission, float64[n_test, horizon, channels]."""
+        import numpy as np
+
+        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/submissions/{n}", self._admin)
+        if answer.status_code != 200:
+            self._checked(answer)
+        values: NDArray[np.float64] = np.load(io.BytesIO(answer.content), allow_pickle=False)
+        return values
+
+    def tasks(self) -> tuple[HeldTask, ...]:
+        """The tasks that the verifier holds."""
+        found = self._json("GET", "/v1/tasks")
+        return tuple(_build(HeldTask, {**task, "submission_shape": tuple(task["submission_shape"])}) for task in found)
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _json(self, method: str, path: str, *, again: tuple[type[Exception], ...] = (httpx.TransportError,), **request: Any) -> Any:
+        return self._checked(self._send(method, path, self._admin, again=again, **request))
+
+    def _send(
+        self, method: str, path: str, token: str | None, *, again: tuple[type[Exception], ...] = (httpx.TransportError,), **request: Any
+    ) -> httpx.Response:
+        headers = {**request.pop("headers", {}), **({"Authorization": f"Bearer {token}"} if token else {})}
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._http.request(method, path, headers=headers, **request)
+            except httpx.TransportError as error:
+                # A timeout already took its time; the verifier is there, and repeating would add to its load.
+                final = attempt == ATTEMPTS - 1 or isinstance(error, httpx.ReadTimeout) or not isinstance(error, again)
+                if final:
+                    raise VerifierError(f"the verifier at {self.where} cannot be reached: {error or type(error).__name__}") from error
+            time.sleep(FIRST_PAUSE_S * 4**attempt)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _checked(self, answer: httpx.Response) -> Any:
+        if answer.is_success:
+            try:
+                return answer.json()
+            except ValueError as error:
+                raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
+        slug, detail = _problem(answer)
+        raise VerifierError(f"the verifier at {self.where} answered {answer.status_code} {slug}: {detail}")
+
+
+def _problem(answer: httpx.Response) -> tuple[str, str]:
+    """Slug and detail of a problem document."""
+    try:
+        document = json.loads(answer.content)
+        return str(document["type"]).removeprefix(PROBLEM_PREFIX), str(document["detail"])
+    except (ValueError, KeyError, TypeError):
+        return "internal", answer.reason_phrase or "no problem document"
+
+
+def _build(kind: type[T], document: Mapping[str, Any]) -> T:
+    """A dataclass from a JSON object; keys that a newer verifier may have added are left out."""
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # T is always one of the dataclasses above
+    try:
+        return kind(**{key: value for key, value in document.items() if key in names})
+    except TypeError as error:
+        raise VerifierError(f"the verifier's answer is not a {kind.__name__}: {error}; are both of one version?") from error

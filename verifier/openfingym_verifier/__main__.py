@@ -1,0 +1,77 @@
+"""``python -m openfingym_verifier``: the verifier as a service."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from openfingym.errors import OpenFinGymError, UsageError, VerifierError
+from openfingym_verifier.serving import BODY_TIMEOUT_S, DEFAULT_HOST, DEFAULT_PORT, Address, serve
+
+START_FAILED = 4
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m openfingym_verifier", description="Serve the verifier of some built packages.")
+    parser.add_argument(
+        "--package",
+        nargs=2,
+        action="append",
+        required=True,
+        metavar=("PUBLIC_DIR", "TRUTH_DIR"),
+        type=Path,
+        help="halves of a built package; repeat",
+    )
+    parser.add_argument("--state", type=Path, required=True, metavar="DIR", help="directory of the ledger and the signing key")
+    parser.add_argument("--host", help=f"listen on TCP (default {DEFAULT_HOST} unless --uds is given)")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="TCP port; 0 lets the system choose (default %(default)s)")
+    parser.add_argument("--uds", type=Path, metavar="PATH", help="listen on a unix socket, made with mode 0600")
+    parser.add_argument(
+        "--admin-token-env",
+        default="OPENFINGYM_ADMIN_TOKEN",
+        metavar="NAME",
+        help="environment variable holding the admin token (default %(default)s)",
+    )
+    parser.add_argument(
+        "--body-timeout", type=float, default=BODY_TIMEOUT_S, metavar="S", help="seconds a body may take (default %(default)s)"
+    )
+    return parser
+
+
+def _announce(addresses: list[str], _stop: Callable[[], None]) -> None:
+    print(f"verifier ready on {', '.join(addresses)}", flush=True)  # noqa: T201 - what a person starting a service waits for
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve; returns the exit code: 0 after a signal, 2 for impossible arguments, 4 where the verifier refuses to start."""
+    options = _parser().parse_args(arguments)
+    # The token leaves the environment, so that no child inherits it.
+    admin_token = os.environ.pop(options.admin_token_env, "")
+    host = options.host or (None if options.uds else DEFAULT_HOST)
+    try:
+        from openfingym.package import BuiltPackage
+
+        if not admin_token:
+            raise UsageError(f"set {options.admin_token_env} to the admin token, at least 16 random characters")
+        serve(
+            [BuiltPackage(public, truth) for public, truth in options.package],
+            state=options.state,
+            admin_token=admin_token,
+            address=Address(host, options.port, options.uds),
+            body_timeout_s=options.body_timeout,
+            on_ready=_announce,
+        )
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the command line's own voice
+        return error.exit_code
+    except OpenFinGymError as error:
+        print(f"error: the verifier does not start: {error}", file=sys.stderr)  # noqa: T201 - the command line's own voice
+        return error.exit_code if isinstance(error, VerifierError) else START_FAILED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

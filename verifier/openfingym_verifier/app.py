@@ -1,0 +1,242 @@
+"""The HTTP interface: control routes in FastAPI, the submission route beside them."""
+
+from __future__ import annotations
+
+import io
+import logging
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from fastapi import Depends, FastAPI, Path, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+from openfingym_verifier import documents as doc
+from openfingym_verifier.endpoint import SubmissionEndpoint
+from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
+from openfingym_verifier.problems import Problem
+from openfingym_verifier.rollout import Rollout, utc
+from openfingym_verifier.submission import MEDIA_TYPES, NPY
+from openfingym_verifier.telemetry import CONTENT_TYPE
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from openfingym_verifier.service import Service
+    from openfingym_verifier.tokens import Tokens
+    from openfingym_verifier.truth import HiddenTask
+
+logger = logging.getLogger(__name__)
+
+SUBMISSIONS = "/v1/submissions"
+INTERNAL = Problem("internal", "The failure was recorded on the verifier's side; try again later.", close=True)
+_BY_STATUS = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
+
+
+class FrontDoor:
+    """The ASGI application: submissions straight to their endpoint, everything else to FastAPI.
+
+    FastAPI's stack of middleware takes longer than checking and rationing a submission does.
+    """
+
+    def __init__(self, control: FastAPI, submissions: SubmissionEndpoint) -> None:
+        self.control = control
+        self._submissions = submissions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http" or scope["path"] != SUBMISSIONS or scope["method"] != "POST":
+            await self.control(scope, receive, send)
+            return
+        try:
+            await self._submissions(scope, receive, send)
+        except Problem as problem:
+            await problem.response()(scope, receive, send)
+        except Exception:
+            logger.exception("a submission failed")
+            await INTERNAL.response()(scope, receive, send)
+
+
+def build_app(service: Service, tokens: Tokens, *, body_timeout_s: float, version: str) -> FrontDoor:
+    """The ASGI application of one verifier.
+
+    Args:
+        service: tasks, rollouts and ledger.
+        tokens: recognises callers.
+        body_timeout_s: seconds a submission's body may take to arrive.
+        version: shown in the OpenAPI description.
+    """
+    app = FastAPI(title="OpenFinGym verifier", version=version, docs_url=None, redoc_url=None)
+    submissions = SubmissionEndpoint(service, tokens, body_timeout_s)
+    # Known here too, so that another method than POST is told so.
+    app.router.routes.append(Route(SUBMISSIONS, submissions, methods=["POST"]))
+    _add_problem_handlers(app)
+    _add_open_routes(app, service)
+    _add_admin_routes(app, service, tokens)
+    _add_rollout_routes(app, service, tokens)
+    describe(app)
+    return FrontDoor(app, submissions)
+
+
+def _add_problem_handlers(app: FastAPI) -> None:
+    @app.exception_handler(Problem)
+    async def problem(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, Problem)
+        return error.response()
+
+    @app.exception_handler(HTTPException)
+    async def http(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        slug = _BY_STATUS.get(error.status_code, "bad-request")
+        return Problem(slug, "See /openapi.json for what this verifier offers.").response(error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def validation(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        problems = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()[:5]]
+        return Problem("malformed-request", "; ".join(problems)).response()
+
+    @app.exception_handler(Exception)
+    async def internal(_request: Request, _error: Exception) -> Response:
+        return INTERNAL.response()
+
+
+def _add_open_routes(app: FastAPI, service: Service) -> None:
+    @app.get("/healthz", tags=["open"], response_model=doc.Health, responses=PROBLEM_RESPONSE)
+    async def health() -> dict[str, object]:
+        """Whether the verifier can accept submissions."""
+        if not service.ledger.writer.alive:
+            raise Problem("internal", "The ledger's writer has stopped.")
+        return {"status": "ok", "tasks": len(service.tasks)}
+
+    @app.get("/metrics", tags=["open"], response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    async def metrics() -> Response:
+        """Counters for Prometheus."""
+        return Response(service.telemetry.text(), headers={"Content-Type": CONTENT_TYPE})
+
+
+def _add_admin_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
+    async def admin(request: Request) -> None:
+        tokens.require_admin(_authorization(request))
+
+    async def addressed(rollout_id: Annotated[str, Path(max_length=64)]) -> Rollout:
+        return await service.find(rollout_id)
+
+    the_rollout = Depends(addressed)
+
+    bearer = HTTPBearer(scheme_name="admin token", auto_error=False)
+    common: dict[str, Any] = {"tags": ["admin"], "dependencies": [Depends(bearer), Depends(admin)], "responses": PROBLEM_RESPONSE}
+
+    @app.get("/v1/tasks", response_model=list[doc.TaskSummary], **common)
+    async def tasks() -> list[dict[str, object]]:
+        """The tasks this verifier holds."""
+        return [_task_summary(task) for task in service.tasks.values()]
+
+    @app.post("/v1/rollouts", status_code=201, response_model=doc.Ticket, **common)
+    async def create(body: doc.NewRollout) -> dict[str, object]:
+        """Begin a rollout; its token is in the answer and nowhere else."""
+        rollout = await service.create(body.task, agent=body.agent, seed=body.seed, ttl_s=body.ttl_s)
+        row = rollout.row
+        ticket = {"rollout_id": row.id, "task": row.task, "task_digest": row.task_digest, "budget": row.budget}
+        return {**ticket, "token": tokens.issue(row.id, row.expires_ns), "expires_at": utc(row.expires_ns)}
+
+    @app.get("/v1/rollouts/{rollout_id}", response_model=doc.RolloutStatus, **common)
+    async def status(rollout: Rollout = the_rollout) -> dict[str, object]:
+        """How a rollout is doing."""
+        return rollout.admin_status(time.time_ns())
+
+    @app.post("/v1/rollouts/{rollout_id}/finalize", response_model=doc.Result, **common)
+    async def finalize(rollout: Rollout = the_rollout) -> dict[str, object]:
+        """End a rollout and disclose its private-fold result; a repetition gives the same result."""
+        return await service.finalize(rollout)
+
+    @app.get("/v1/rollouts/{rollout_id}/log", response_model=list[doc.LogRow], **common)
+    async def log(rollout: Rollout = the_rollout) -> list[dict[str, object]]:
+        """This rollout's rows of the hash-chained log."""
+        return await service.in_pool(service.ledger.log_entries, rollout.id)
+
+    @app.get("/v1/rollouts/{rollout_id}/submissions/{n}", response_class=Response, **_npy(common))
+    async def submission(n: Annotated[int, Path(ge=1, lt=2**31)], rollout: Rollout = the_rollout) -> Response:
+        """The values of an accepted submission, as they were scored."""
+        payload = await service.in_pool(service.ledger.payload, rollout.id, n)
+        if payload is None:
+            raise Problem("not-found", f"This rollout has {rollout.accepted} accepted submissions.")
+        stream = io.BytesIO()
+        shape = rollout.hidden_task().shape
+        np.lib.format.write_array(stream, np.frombuffer(payload, "<f8").reshape(shape), allow_pickle=False)
+        return Response(stream.getvalue(), media_type=NPY)
+
+
+def _add_rollout_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
+    async def own(request: Request) -> Rollout:
+        return await service.find(tokens.require_rollout(_authorization(request), time.time_ns()))
+
+    the_rollout = Depends(own)
+
+    bearer = HTTPBearer(scheme_name="rollout token", auto_error=False)
+    common: dict[str, Any] = {"tags": ["rollout"], "dependencies": [Depends(bearer)], "responses": PROBLEM_RESPONSE}
+
+    @app.get("/v1/task", response_model=doc.TaskContract, **common)
+    async def task(rollout: Rollout = the_rollout) -> dict[str, object]:
+        """What a submission must be."""
+        return _contract(rollout.hidden_task(), rollout.row.budget)
+
+    @app.get("/v1/rollout", response_model=doc.RolloutView, **common)
+    async def rollout(rollout: Rollout = the_rollout) -> dict[str, object]:
+        """What is left of the budget, and the feedback so far."""
+        return rollout.agent_status()
+
+
+def _npy(common: dict[str, Any]) -> dict[str, Any]:
+    return {**common, "responses": {**common["responses"], 200: {"content": {NPY: {"schema": {"type": "string", "format": "binary"}}}}}}
+
+
+def _authorization(request: Request) -> bytes | None:
+    value = request.headers.get("authorization")
+    return None if value is None else value.encode("latin-1")
+
+
+def _task_summary(task: HiddenTask) -> dict[str, object]:
+    manifest = task.manifest
+    return {
+        "name": task.name,
+        "version": manifest.version,
+        "digest": manifest.digest,
+        "data_kind": manifest.data_kind,
+        "submission_shape": task.shape,
+        "budget": task.spec.verification.budget,
+        "naive_total": task.naive_total,
+    }
+
+
+def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
+    manifest, contract, rules = task.manifest, task.spec.contract, task.spec.verification
+    return {
+        "task": task.name,
+        "task_digest": manifest.digest,
+        "data_kind": manifest.data_kind,
+        "submission_shape": task.shape,
+        "dtype": "float64",
+        "channels": manifest.channels,
+        "lookback": manifest.lookback,
+        "horizon": manifest.horizon,
+        "n_public": manifest.n_public,
+        "n_private": manifest.n_private,
+        "value_semantics": contract.value_semantics,
+        "unit": contract.unit,
+        "low": task.low,
+        "high": contract.high,
+        "metrics": [{"name": metric.name, "weight": metric.weight} for metric in task.spec.scoring.metrics],
+        "budget": budget,
+        "limits": {
+            "max_body_bytes": task.max_body_bytes,
+            "requests_per_minute": rules.requests_per_minute,
+            "burst": rules.burst,
+            "feedback_digits": rules.feedback_digits,
+            "feedback_clip": rules.feedback_clip,
+        },
+        "media_types": MEDIA_TYPES,
+    }

@@ -1,0 +1,77 @@
+"""Arrow and Parquet submissions, decoded in a process that holds no labels."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import VerifierError
+from openfingym_verifier.columnar_child import REFUSED
+from openfingym_verifier.problems import REFUSALS, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+CHILD = Path(__file__).with_name("columnar_child.py")
+KINDS = {
+    "application/vnd.apache.arrow.stream": "stream",
+    "application/vnd.apache.arrow.file": "file",
+    "application/vnd.apache.parquet": "parquet",
+}
+"""Media type to the name the decoder knows it by."""
+TIMEOUT_S = 20.0
+_SLOTS = threading.BoundedSemaphore(2)
+
+
+def read_table(media_type: str, body: bytes, shape: tuple[int, int, int], channels: Sequence[str]) -> NDArray[np.generic]:
+    """The values of a table whose columns are the channels and whose rows are windows times horizon, window by window.
+
+    Args:
+        media_type: a key of :data:`KINDS`.
+        body: the file or stream.
+        shape: (windows, horizon, channels) expected.
+        channels: column names expected, in any order.
+
+    Raises:
+        Problem: the table is refused, or pyarrow is not installed.
+        VerifierError: the decoder could not be run.
+    """
+    if importlib.util.find_spec("pyarrow") is None:
+        raise Problem(
+            "unsupported-media-type",
+            "This verifier was installed without the extra 'arrow' (pip install 'openfingym[arrow]'); send application/x-npy instead.",
+        )
+    rows = shape[0] * shape[1]
+    # -P: the folder of the program must not shadow modules of the standard library.
+    command = [sys.executable, "-P", str(CHILD), KINDS[media_type], json.dumps(list(channels)), str(rows)]
+    with _SLOTS:
+        try:
+            done = subprocess.run(command, input=body, capture_output=True, timeout=TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise Problem("malformed-submission", "The table takes too long to decode.") from None
+        except OSError as error:
+            raise VerifierError(f"the table decoder cannot be started: {error}") from error
+    if done.returncode == REFUSED:
+        raise _refusal(done.stdout)
+    if done.returncode != 0 or len(done.stdout) != rows * shape[2] * 8:
+        raise Problem("malformed-submission", "The table cannot be decoded within the memory and time that a submission may take.")
+    return np.frombuffer(done.stdout, dtype="<f8").reshape(shape)
+
+
+def _refusal(output: bytes) -> Problem:
+    """The child's reason; what it says is checked, since it has read an agent's bytes."""
+    try:
+        reason = json.loads(output)
+        slug, detail = str(reason["problem"]), str(reason["detail"])
+    except (ValueError, KeyError, TypeError):
+        slug, detail = "malformed-submission", "The table cannot be decoded."
+    return Problem(slug if slug in REFUSALS else "malformed-submission", detail)

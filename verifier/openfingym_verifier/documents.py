@@ -1,0 +1,189 @@
+"""What the JSON routes take and give, as the OpenAPI description states it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from openfingym_verifier.service import DEFAULT_TTL_S
+
+MAX_TTL_S = 366 * 24 * 3600.0
+State = Literal["scored", "rejected"]
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewRollout(_Document):
+    """Body of ``POST /v1/rollouts``."""
+
+    task: Annotated[str, Field(min_length=1, max_length=200)]
+    agent: Annotated[str, Field(max_length=200)] | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    ttl_s: Annotated[float, Field(gt=0.0, le=MAX_TTL_S)] = DEFAULT_TTL_S
+    """Seconds until the token expires."""
+
+
+class Ticket(_Document):
+    """A new rollout and its token, which is shown this once."""
+
+    rollout_id: str
+    task: str
+    task_digest: str
+    token: str
+    expires_at: str
+    budget: int
+
+
+class FeedbackDocument(_Document):
+    """Public-fold losses, clipped and rounded; lower is better."""
+
+    total: float
+    metrics: dict[str, float]
+
+
+class PastSubmission(_Document):
+    """An accepted submission."""
+
+    submission: int
+    feedback: FeedbackDocument | None
+
+
+class SubmissionAnswer(_Document):
+    """Answer to an accepted submission."""
+
+    submission: int
+    state: Literal["scored"]
+    fold: Literal["public"]
+    feedback: FeedbackDocument
+    remaining: int
+
+
+class RolloutView(_Document):
+    """A rollout as its agent may see it."""
+
+    state: Literal["open", "finished"]
+    budget: int
+    remaining: int
+    submissions: list[PastSubmission]
+    expires_at: str
+
+
+class RolloutStatus(_Document):
+    """A rollout as the operator sees it."""
+
+    rollout_id: str
+    task: str
+    task_digest: str
+    agent: str | None
+    seed: int | None
+    state: Literal["open", "expired", "scored", "rejected"]
+    budget: int
+    remaining: int
+    submissions: list[PastSubmission]
+    submissions_accepted: int
+    submissions_rejected: int
+    last_refusal: str | None
+    created_at: str
+    expires_at: str
+    finalized_at: str | None
+
+
+class Result(_Document):
+    """The final result; losses are of the private fold, lower is better."""
+
+    rollout_id: str
+    task: str
+    task_digest: str
+    data_kind: Literal["real", "simulated", "specified"]
+    state: State
+    reason: str | None
+    total: float | None
+    metrics: dict[str, float]
+    naive_total: float
+    submissions_accepted: int
+    submissions_rejected: int
+    budget: int
+    flags: list[str]
+    log_head: str
+    created_at: str
+    finalized_at: str
+
+
+class LogRow(_Document):
+    """A row of the hash-chained log."""
+
+    seq: int
+    entry: dict[str, object]
+    prev_hash: str
+    hash: str
+
+
+class TaskSummary(_Document):
+    """A task this verifier holds."""
+
+    name: str
+    version: str
+    digest: str
+    data_kind: Literal["real", "simulated", "specified"]
+    submission_shape: tuple[int, int, int]
+    budget: int
+    naive_total: float
+
+
+class Metric(_Document):
+    """A loss and its weight in the total."""
+
+    name: str
+    weight: float
+
+
+class TaskLimits(_Document):
+    """What the interface allows."""
+
+    max_body_bytes: int
+    requests_per_minute: float
+    burst: int
+    feedback_digits: int
+    feedback_clip: float
+
+
+class TaskContract(_Document):
+    """What a submission to the token's task must be."""
+
+    task: str
+    task_digest: str
+    data_kind: Literal["real", "simulated", "specified"]
+    submission_shape: tuple[int, int, int]
+    dtype: Literal["float64"]
+    channels: tuple[str, ...]
+    lookback: int
+    horizon: int
+    n_public: int
+    n_private: int
+    value_semantics: str
+    unit: str
+    low: float
+    high: float
+    metrics: list[Metric]
+    budget: int
+    limits: TaskLimits
+    media_types: tuple[str, ...]
+
+
+class Health(_Document):
+    """The verifier answers and its ledger writes."""
+
+    status: Literal["ok"]
+    tasks: int
+
+
+class ProblemDocument(_Document):
+    """RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    detail: str

@@ -1,0 +1,189 @@
+"""A verifier for the caller alone, in a process of its own.
+
+The labels stay out of the caller's memory, the admin token out of every argument list and
+environment, and nothing survives the caller: not the process, not the socket, and not the
+state unless the caller gave a place for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Self
+
+import openfingym
+import openfingym_verifier
+from openfingym.errors import DigestMismatchError, VerifierError
+from openfingym_verifier.serving import SHUTDOWN_S
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openfingym.package import BuiltPackage
+
+START_TIMEOUT_S = 60.0
+MAX_SOCKET_PATH = 100
+"""A unix socket's path has room for about 104 bytes."""
+
+
+@dataclass
+class EmbeddedVerifier:
+    """A running verifier; a context manager that stops it."""
+
+    uds: Path
+    """Its unix socket, mode 0600."""
+    admin_token: str
+    """Bearer token for the control routes."""
+    state: Path
+    """Its state directory."""
+    _process: subprocess.Popen[bytes]
+    _directory: Path
+    _owner: IO[bytes]
+
+    @classmethod
+    def start(cls, packages: Sequence[BuiltPackage], state: Path | None = None) -> Self:
+        """Start a verifier for ``packages`` and wait until it answers.
+
+        Args:
+            packages: the tasks it is to hold.
+            state: directory of its ledger; None for a private one that goes with the verifier.
+
+        Raises:
+            DigestMismatchError: a package is not what it was when it was built.
+            VerifierError: it did not start; the message says why.
+        """
+        directory, owner = _private_directory()
+        token = secrets.token_urlsafe(32)
+        verifier = None
+        try:
+            where = (state or directory / "state").resolve()
+            stderr = (state or directory) / "verifier.stderr"
+            process = _spawn(stderr)
+            verifier = cls(directory / "v.sock", token, where, process, directory, owner)
+            order: dict[str, object] = {
+                "packages": [[str(p.public.resolve()), str(p.truth.resolve())] for p in packages],
+                "state": str(where),
+                "uds": str(verifier.uds),
+                "admin_token": token,
+            }
+            _hand_over(process, order, stderr)
+        except BaseException:
+            if verifier is not None:
+                verifier.close()
+            else:
+                _remove(directory, owner)
+            raise
+        return verifier
+
+    @property
+    def pid(self) -> int:
+        """Process id of the verifier."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """Stop the verifier, wait for it, and remove what was private to it; a second call does nothing."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(SHUTDOWN_S + 5.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        _remove(self._directory, self._owner)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _spawn(stderr: Path) -> subprocess.Popen[bytes]:
+    # The child must find the packages the caller has found, however they came onto its path.
+    homes = [str(Path(module.__path__[0]).resolve().parent) for module in (openfingym, openfingym_verifier)]
+    path = os.pathsep.join(dict.fromkeys([*homes, *filter(None, [os.environ.get("PYTHONPATH")])]))
+    environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-m", "openfingym_verifier.embedded_child"]
+    stderr.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with stderr.open("ab") as stream:
+        # A session of its own: Ctrl-C at the caller's terminal is for the caller, who then closes stdin.
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stream, env=environment, start_new_session=True, bufsize=0
+        )
+
+
+def _hand_over(process: subprocess.Popen[bytes], order: dict[str, object], stderr: Path) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(order).encode() + b"\n")
+    readable, _, _ = select.select([process.stdout], [], [], START_TIMEOUT_S)
+    line = process.stdout.readline() if readable else b""
+    if not line:
+        process.kill()
+        process.wait()
+        last = stderr.read_text(errors="replace").strip().splitlines()[-1:] if stderr.exists() else []
+        reason = f"it said nothing for {START_TIMEOUT_S:g} s" if not readable else f"it ended with code {process.returncode}"
+        raise VerifierError(f"the embedded verifier did not start: {reason}" + "".join(f"; {text}" for text in last))
+    answer = json.loads(line)
+    if not answer["ready"]:
+        if answer["digest_mismatch"]:
+            raise DigestMismatchError(answer["message"])
+        raise VerifierError(f"the embedded verifier did not start: {answer['message']}")
+
+
+def _private_directory() -> tuple[Path, IO[bytes]]:
+    """A new private directory and the lock that shows that its owner lives; directories of dead owners go."""
+    root = _root()
+    with (root / "lock").open("ab") as lock:
+        # Without this, another start could take a directory not yet locked for a dead owner's.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for leftover in root.iterdir():
+            if leftover.is_dir():
+                _reap(leftover)
+        directory = Path(tempfile.mkdtemp(prefix="", dir=root))
+        owner = (directory / "owner").open("ab")
+        fcntl.flock(owner, fcntl.LOCK_EX)
+    return directory, owner
+
+
+def _root() -> Path:
+    for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - a 0700 folder inside it, checked below
+        root = Path(parent) / f"openfingym-verifier-{os.getuid()}"
+        if len(str(root)) + len("/abcdefgh/v.sock") > MAX_SOCKET_PATH:
+            continue
+        root.mkdir(mode=0o700, exist_ok=True)
+        found = root.lstat()
+        if root.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise VerifierError(f"{root}: not a private directory of this user; remove it")
+        return root
+    raise VerifierError("no temporary directory with a short enough path for a unix socket; set TMPDIR")
+
+
+def _reap(directory: Path) -> None:
+    try:
+        with (directory / "owner").open("ab") as owner:
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    except FileNotFoundError:
+        pass
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _remove(directory: Path, owner: IO[bytes]) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    owner.close()

@@ -1,0 +1,97 @@
+"""``POST /v1/submissions`` as a bare ASGI application: no copy of the body, no validation layer, no middleware."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING
+
+from openfingym_verifier.problems import Problem
+from openfingym_verifier.service import Submission
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from openfingym_verifier.service import Service
+    from openfingym_verifier.tokens import Tokens
+
+MAX_KEY_LENGTH = 200
+DISCARDED_BYTES = 1 << 20
+
+
+class SubmissionEndpoint:
+    """Authenticates, reads the body within its limits, and answers."""
+
+    def __init__(self, service: Service, tokens: Tokens, body_timeout_s: float) -> None:
+        self._service = service
+        self._tokens = tokens
+        self._body_timeout_s = body_timeout_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; a :class:`Problem` is left to the application's handler."""
+        headers = dict(scope["headers"])
+        try:
+            await self._answer(headers, receive, send)
+        except Problem as problem:
+            problem.close = problem.close and not _small(headers)
+            raise
+
+    async def _answer(self, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        rollout = await self._service.find(self._tokens.require_rollout(headers.get(b"authorization"), time.time_ns()))
+
+        async def read_body(limit: int) -> bytes:
+            try:
+                async with asyncio.timeout(self._body_timeout_s):
+                    return await _read(receive, headers, limit)
+            except TimeoutError:
+                raise Problem("request-timeout", f"The body did not arrive within {self._body_timeout_s:g} s.", close=True) from None
+
+        submission = Submission(_media_type(headers), _idempotency_key(headers), read_body)
+        answer = json.dumps(await self._service.submit(rollout, submission)).encode()
+        sent_headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
+        await send({"type": "http.response.start", "status": 201, "headers": sent_headers})
+        await send({"type": "http.response.body", "body": answer})
+
+
+def _small(headers: dict[bytes, bytes]) -> bool:
+    """Whether an unread body is cheaper to discard than a connection is to make anew."""
+    stated = headers.get(b"content-length", b"")
+    return stated.isdigit() and len(stated) < 10 and int(stated) <= DISCARDED_BYTES
+
+
+def _media_type(headers: dict[bytes, bytes]) -> str:
+    encoding = headers.get(b"content-encoding", b"identity").strip().lower()
+    if encoding not in {b"identity", b""}:
+        raise Problem("unsupported-media-type", "Send the body without a Content-Encoding.", close=True)
+    return headers.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
+
+
+def _idempotency_key(headers: dict[bytes, bytes]) -> str | None:
+    raw = headers.get(b"idempotency-key")
+    if raw is None:
+        return None
+    if not 1 <= len(raw) <= MAX_KEY_LENGTH or not all(32 < byte < 127 for byte in raw):
+        raise Problem("bad-request", f"An Idempotency-Key has 1 to {MAX_KEY_LENGTH} visible ASCII characters.", close=True)
+    return raw.decode()
+
+
+async def _read(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:
+    """The whole body, refused as soon as it is known to be over ``limit`` bytes: stated first, counted then."""
+    detail = f"A submission of this task has at most {limit} bytes."
+    stated = headers.get(b"content-length")
+    if stated is not None and (not stated.isdigit() or int(stated[:20]) > limit):
+        raise Problem("payload-too-large", detail, close=True)
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Problem("bad-request", "The connection was closed before the body was complete.", close=True)
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise Problem("payload-too-large", detail, close=True)
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)

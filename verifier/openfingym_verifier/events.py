@@ -1,0 +1,127 @@
+"""The five things that can happen to a rollout, each one operation on the ledger with its log entry."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING
+
+from openfingym.errors import VerifierError
+from openfingym.package import canonical_json
+
+if TYPE_CHECKING:
+    from openfingym_verifier.bucket import Bucket
+    from openfingym_verifier.ledger import RolloutRow
+    from openfingym_verifier.writer import Transaction
+
+
+@dataclass(frozen=True)
+class Created:
+    """A rollout began."""
+
+    rollout: RolloutRow
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it."""
+        row = self.rollout
+        transaction.connection.execute(
+            "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, bucket_ns)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (row.id, row.task, row.task_digest, row.agent, row.seed, row.budget, row.created_ns, row.expires_ns, *astuple(row.bucket)),
+        )
+        entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
+        transaction.log(row.id, {**entry, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns})
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A submission passed every check: one unit of budget is spent, and its values are kept."""
+
+    rollout_id: str
+    n: int
+    received_ns: int
+    idempotency_key: str | None
+    body_digest: str | None
+    payload: memoryview
+    payload_digest: str
+    bucket: Bucket
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it."""
+        connection = transaction.connection
+        spent = connection.execute(
+            "UPDATE rollouts SET accepted = accepted + 1, bucket_tokens = ?, bucket_ns = ?"
+            " WHERE id = ? AND accepted = ? AND result IS NULL",
+            (self.bucket.tokens, self.bucket.at_ns, self.rollout_id, self.n - 1),
+        )
+        if spent.rowcount != 1:
+            raise VerifierError(f"rollout {self.rollout_id}: the ledger does not expect submission {self.n}")
+        row = connection.execute(
+            "INSERT INTO submissions (rollout_id, n, received_ns, idempotency_key, body_digest) VALUES (?, ?, ?, ?, ?)",
+            (self.rollout_id, self.n, self.received_ns, self.idempotency_key, self.body_digest),
+        )
+        connection.execute("INSERT INTO payloads (submission, content) VALUES (?, ?)", (row.lastrowid, self.payload))
+        entry = {"event": "accepted", "at_ns": self.received_ns, "submission": self.n, "payload": self.payload_digest}
+        transaction.log(self.rollout_id, entry)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A submission was refused: it costs rate, and no budget."""
+
+    rollout_id: str
+    at_ns: int
+    slug: str
+    detail: str
+    bucket: Bucket
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it."""
+        transaction.connection.execute(
+            "UPDATE rollouts SET rejected = rejected + 1, last_refusal = ?, bucket_tokens = ?, bucket_ns = ? WHERE id = ?",
+            (f"{self.slug}: {self.detail}", self.bucket.tokens, self.bucket.at_ns, self.rollout_id),
+        )
+        transaction.log(self.rollout_id, {"event": "rejected", "at_ns": self.at_ns, "problem": self.slug})
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An accepted submission got its feedback; a second time changes nothing."""
+
+    rollout_id: str
+    n: int
+    at_ns: int
+    feedback: dict[str, object]
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it."""
+        text = canonical_json(self.feedback)
+        written = transaction.connection.execute(
+            "UPDATE submissions SET feedback = ? WHERE rollout_id = ? AND n = ? AND feedback IS NULL",
+            (text.decode(), self.rollout_id, self.n),
+        )
+        if written.rowcount == 1:
+            digest = hashlib.sha256(text).hexdigest()
+            transaction.log(self.rollout_id, {"event": "scored", "at_ns": self.at_ns, "submission": self.n, "feedback": digest})
+
+
+@dataclass(frozen=True)
+class Finalized:
+    """A rollout got its result, once and for all."""
+
+    rollout_id: str
+    at_ns: int
+    result: dict[str, object]
+    """Everything but ``log_head``, which this operation adds."""
+
+    def apply(self, transaction: Transaction) -> dict[str, object]:
+        """Write it; returns the complete result."""
+        digest = hashlib.sha256(canonical_json(self.result)).hexdigest()
+        entry = {"event": "finalized", "at_ns": self.at_ns, "state": self.result["state"], "flags": self.result["flags"], "result": digest}
+        complete = {**self.result, "log_head": transaction.log(self.rollout_id, entry)}
+        written = transaction.connection.execute(
+            "UPDATE rollouts SET result = ? WHERE id = ? AND result IS NULL", (canonical_json(complete).decode(), self.rollout_id)
+        )
+        if written.rowcount != 1:
+            raise VerifierError(f"rollout {self.rollout_id} already has a result")
+        return complete

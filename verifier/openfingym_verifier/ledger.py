@@ -1,0 +1,212 @@
+"""The durable record: rollouts, budgets, submissions and results in one SQLite file.
+
+::
+
+    <state>/ledger.db     this file; WAL, synchronous=FULL, one writer
+    <state>/token.key     signs rollout tokens
+    <state>/lock          held by the one verifier that uses the directory
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import sqlite3
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
+
+from openfingym.errors import StoreError, VerifierError
+from openfingym_verifier import log
+from openfingym_verifier.bucket import Bucket
+from openfingym_verifier.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+VERSION = 1
+PAGE_BYTES = 8192
+"""Payloads are tens of kilobytes; larger pages than SQLite's default halve the time of a commit."""
+CHECKPOINT_PAGES = 1024
+
+SCHEMA = """
+CREATE TABLE rollouts (
+    id TEXT PRIMARY KEY,
+    task TEXT NOT NULL,
+    task_digest TEXT NOT NULL,
+    agent TEXT,
+    seed INTEGER,
+    budget INTEGER NOT NULL,
+    created_ns INTEGER NOT NULL,
+    expires_ns INTEGER NOT NULL,
+    accepted INTEGER NOT NULL DEFAULT 0 CHECK (accepted BETWEEN 0 AND budget),
+    rejected INTEGER NOT NULL DEFAULT 0,
+    last_refusal TEXT,
+    bucket_tokens REAL NOT NULL,
+    bucket_ns INTEGER NOT NULL,
+    result TEXT
+);
+CREATE TABLE submissions (
+    id INTEGER PRIMARY KEY,
+    rollout_id TEXT NOT NULL REFERENCES rollouts (id),
+    n INTEGER NOT NULL,
+    received_ns INTEGER NOT NULL,
+    idempotency_key TEXT,
+    body_digest TEXT,
+    feedback TEXT,
+    UNIQUE (rollout_id, n)
+);
+CREATE UNIQUE INDEX submissions_key ON submissions (rollout_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE TABLE payloads (
+    submission INTEGER PRIMARY KEY REFERENCES submissions (id),
+    content BLOB NOT NULL
+);
+"""
+# Payloads have a table of their own: writing a submission's feedback would rewrite its whole row.
+
+
+@dataclass(frozen=True)
+class RolloutRow:
+    """A rollout as stored."""
+
+    id: str
+    task: str
+    task_digest: str
+    agent: str | None
+    seed: int | None
+    budget: int
+    """Submissions that may be accepted."""
+    created_ns: int
+    expires_ns: int
+    accepted: int
+    rejected: int
+    last_refusal: str | None
+    """``slug: detail`` of the latest refused submission."""
+    bucket: Bucket
+    result: dict[str, object] | None
+    """The final result, once there is one."""
+
+
+@dataclass(frozen=True)
+class SubmissionRow:
+    """An accepted submission as stored, without its values."""
+
+    n: int
+    idempotency_key: str | None
+    body_digest: str | None
+    feedback: dict[str, object] | None
+    """None where the process ended between accepting and scoring."""
+
+
+class Ledger:
+    """One state directory, held exclusively: a writer and short-lived readers."""
+
+    def __init__(self, state: Path) -> None:
+        """Open or create the ledger in ``state``.
+
+        Raises:
+            VerifierError: another verifier uses the directory, or it was written by a newer version.
+            StoreError: it cannot be read or written.
+        """
+        try:
+            state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = _exclusive(state / "lock")
+            self.path = state / "ledger.db"
+            # SQLite gives its side files the mode of the database.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            connection = self._connect()
+            _migrate(connection, self.path)
+        except (OSError, sqlite3.DatabaseError) as error:
+            raise StoreError(f"{state}: the verifier's state cannot be opened: {error}") from error
+        self.writer = Writer(connection)
+
+    def close(self) -> None:
+        """Write what is queued and let go of the directory."""
+        self.writer.close()
+        self._lock.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        return connection
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """A read-only connection for one consistent look."""
+        connection = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
+        connection.row_factory = sqlite3.Row
+        try:
+            connection.execute("BEGIN")
+            yield connection
+        finally:
+            connection.close()
+
+    def rollout(self, rollout_id: str) -> tuple[RolloutRow, list[SubmissionRow]] | None:
+        """A rollout and its accepted submissions in order."""
+        with self.read() as connection:
+            row = connection.execute("SELECT * FROM rollouts WHERE id = ?", (rollout_id,)).fetchone()
+            if row is None:
+                return None
+            query = "SELECT n, idempotency_key, body_digest, feedback FROM submissions WHERE rollout_id = ? ORDER BY n"
+            return _rollout(row), [_submission(entry) for entry in connection.execute(query, (rollout_id,))]
+
+    def open_rollouts(self) -> list[str]:
+        """Ids of the rollouts without a result."""
+        with self.read() as connection:
+            return [row["id"] for row in connection.execute("SELECT id FROM rollouts WHERE result IS NULL ORDER BY created_ns")]
+
+    def payload(self, rollout_id: str, n: int) -> bytes | None:
+        """Values of an accepted submission: little-endian float64, C order."""
+        query = "SELECT content FROM payloads JOIN submissions ON submission = id WHERE rollout_id = ? AND n = ?"
+        with self.read() as connection:
+            row = connection.execute(query, (rollout_id, n)).fetchone()
+            return None if row is None else bytes(row["content"])
+
+    def payloads(self, rollout_id: str) -> Iterator[bytes]:
+        """Values of every accepted submission of a rollout, in order, read one at a time."""
+        query = "SELECT content FROM payloads JOIN submissions ON submission = id WHERE rollout_id = ? ORDER BY n"
+        with self.read() as connection:
+            for row in connection.execute(query, (rollout_id,)):
+                yield row["content"]
+
+    def log_entries(self, rollout_id: str) -> list[dict[str, object]]:
+        """This rollout's rows of the log."""
+        query = "SELECT seq, entry, prev_hash, hash FROM log WHERE rollout_id = ? ORDER BY seq"
+        with self.read() as connection:
+            return [{**dict(row), "entry": json.loads(row["entry"])} for row in connection.execute(query, (rollout_id,))]
+
+
+def _exclusive(path: Path) -> IO[bytes]:
+    lock = path.open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise VerifierError(f"{path.parent}: another verifier is using this state directory; stop it or choose another") from None
+    return lock
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > VERSION:
+        raise VerifierError(f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym")
+    if version == 0:
+        connection.executescript(f"BEGIN; {SCHEMA} {log.SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+
+
+def _rollout(row: sqlite3.Row) -> RolloutRow:
+    fields = dict(row)
+    bucket = Bucket(fields.pop("bucket_tokens"), fields.pop("bucket_ns"))
+    result = fields.pop("result")
+    return RolloutRow(**fields, bucket=bucket, result=None if result is None else json.loads(result))
+
+
+def _submission(row: sqlite3.Row) -> SubmissionRow:
+    feedback = row["feedback"]
+    return SubmissionRow(row["n"], row["idempotency_key"], row["body_digest"], None if feedback is None else json.loads(feedback))

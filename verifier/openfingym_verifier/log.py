@@ -1,0 +1,188 @@
+"""The append-only, hash-chained record of everything that happened to rollouts.
+
+Each row's hash is SHA-256 over the previous row's hash and the canonical JSON of its entry, so
+no row can be edited, dropped or moved without every later hash changing. A result carries the
+hash of its ``finalized`` row (``log_head``): who keeps the result can later prove that the log
+up to there is the one it was given. Entries hold digests of payloads and feedback, and neither
+values nor labels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openfingym.errors import StoreError, VerifierError
+from openfingym.package import canonical_json
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from sqlite_utils import Database
+
+GENESIS = "0" * 64
+"""The hash before the first row."""
+
+SCHEMA = """
+CREATE TABLE log (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    rollout_id TEXT NOT NULL,
+    entry TEXT NOT NULL,
+    prev_hash TEXT NOT NULL,
+    hash TEXT NOT NULL
+);
+CREATE INDEX log_rollout ON log (rollout_id);
+CREATE TRIGGER log_no_update BEFORE UPDATE ON log BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER log_no_delete BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER log_no_replace BEFORE INSERT ON log WHEN EXISTS (SELECT 1 FROM log WHERE seq = NEW.seq)
+BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+"""
+
+
+@dataclass(frozen=True)
+class ChainReport:
+    """What an intact log holds."""
+
+    entries: int
+    head: str
+    """Hash of the last row, or :data:`GENESIS`."""
+
+
+def entry_hash(prev_hash: str, entry: bytes) -> str:
+    """Hash of a row, given the previous row's and the entry's canonical JSON."""
+    return hashlib.sha256(prev_hash.encode() + entry).hexdigest()
+
+
+def append(connection: sqlite3.Connection, prev_hash: str, rollout_id: str, entry: dict[str, object]) -> str:
+    """Append one entry inside the caller's transaction; returns the new head."""
+    text = canonical_json({**entry, "rollout": rollout_id})
+    head = entry_hash(prev_hash, text)
+    connection.execute(
+        "INSERT INTO log (rollout_id, entry, prev_hash, hash) VALUES (?, ?, ?, ?)", (rollout_id, text.decode(), prev_hash, head)
+    )
+    return head
+
+
+def head_of(connection: sqlite3.Connection) -> str:
+    """Hash of the last row."""
+    row = connection.execute("SELECT hash FROM log ORDER BY seq DESC LIMIT 1").fetchone()
+    return str(row[0]) if row else GENESIS
+
+
+def verify_chain(path: Path, *, expected_head: str | None = None) -> ChainReport:
+    """Check a ledger's log, row by row, and the ledger against it.
+
+    Finds any row edited, dropped, inserted or moved, a tail cut off, and payloads, feedback or results that
+    are not the ones whose digests the log holds.
+
+    Args:
+        path: ``ledger.db`` of a state directory, or the directory; opened read-only.
+        expected_head: a ``log_head`` from a result, which must be among the hashes.
+
+    Raises:
+        VerifierError: with the first thing that does not fit.
+        StoreError: the file cannot be read.
+    """
+    # Imported here: sqlite-utils brings pandas along, which a server's start cannot wait for.
+    import sqlite3
+
+    import sqlite_utils
+
+    file = path / "ledger.db" if path.is_dir() else path
+    if not file.is_file():
+        raise StoreError(f"{file}: no such ledger")
+    connection = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        # recursive_triggers and plug-ins are for writers.
+        database = sqlite_utils.Database(connection, recursive_triggers=False, execute_plugins=False)
+        return _verify(database, expected_head)
+    except (sqlite3.DatabaseError, ValueError, KeyError) as error:
+        raise VerifierError(f"{file}: the log cannot be read: {error}") from error
+    finally:
+        connection.close()
+
+
+def _verify(database: Database, expected_head: str | None) -> ChainReport:
+    head, last, heads, digests = GENESIS, 0, {GENESIS}, Digests()
+    for row in database.query("SELECT seq, rollout_id, entry, prev_hash, hash FROM log ORDER BY seq"):
+        seq, text = int(row["seq"]), str(row["entry"])
+        if seq != last + 1:
+            raise VerifierError(f"log row {last + 1} is missing: row {last} is followed by row {seq}")
+        if row["prev_hash"] != head:
+            raise VerifierError(f"log row {seq} does not continue row {last}: rows were moved, dropped or rewritten")
+        if entry_hash(head, text.encode()) != row["hash"]:
+            raise VerifierError(f"log row {seq} was edited: its hash does not match its entry")
+        entry = json.loads(text)
+        if entry["rollout"] != row["rollout_id"]:
+            raise VerifierError(f"log row {seq} was edited: it is filed under another rollout than its entry names")
+        digests.add(entry)
+        head, last = str(row["hash"]), seq
+        heads.add(head)
+    written = next(iter(database.query("SELECT coalesce(max(seq), 0) AS seq FROM sqlite_sequence WHERE name = 'log'")))["seq"]
+    if written != last:
+        raise VerifierError(f"log rows {last + 1} to {written} are missing at the end")
+    if expected_head is not None and expected_head not in heads:
+        raise VerifierError(f"no log row has the hash {expected_head}; this is not the log that the result came from")
+    digests.compare(database)
+    return ChainReport(last, head)
+
+
+class Digests:
+    """What the log says the rest of the ledger must hold."""
+
+    def __init__(self) -> None:
+        self.payload: dict[tuple[str, int], str] = {}
+        self.feedback: dict[tuple[str, int], str] = {}
+        self.result: dict[str, str] = {}
+
+    def add(self, entry: dict[str, object]) -> None:
+        """Note the digests of one entry."""
+        rollout = str(entry["rollout"])
+        match entry:
+            case {"event": "accepted", "submission": int(n), "payload": str(digest)}:
+                self.payload[rollout, n] = digest
+            case {"event": "scored", "submission": int(n), "feedback": str(digest)}:
+                if (rollout, n) in self.feedback:
+                    raise VerifierError(f"submission {n} of rollout {rollout} was scored twice")
+                self.feedback[rollout, n] = digest
+            case {"event": "finalized", "result": str(digest)}:
+                if rollout in self.result:
+                    raise VerifierError(f"rollout {rollout} was finalized twice")
+                self.result[rollout] = digest
+
+    def compare(self, database: Database) -> None:
+        """Check every payload, feedback and result against its digest."""
+        _same("payload", self.payload, self._payloads(database))
+        _same("feedback", self.feedback, self._feedback(database))
+        _same("result", self.result, self._results(database))
+
+    @staticmethod
+    def _payloads(database: Database) -> Iterator[tuple[object, str]]:
+        for row in database.query("SELECT rollout_id, n, content FROM submissions JOIN payloads ON submission = submissions.id"):
+            yield (row["rollout_id"], row["n"]), hashlib.sha256(row["content"]).hexdigest()
+
+    @staticmethod
+    def _feedback(database: Database) -> Iterator[tuple[object, str]]:
+        for row in database.query("SELECT rollout_id, n, feedback FROM submissions WHERE feedback IS NOT NULL"):
+            yield (row["rollout_id"], row["n"]), hashlib.sha256(row["feedback"].encode()).hexdigest()
+
+    @staticmethod
+    def _results(database: Database) -> Iterator[tuple[object, str]]:
+        for row in database.query("SELECT id, result FROM rollouts WHERE result IS NOT NULL"):
+            document = {key: value for key, value in json.loads(row["result"]).items() if key != "log_head"}
+            yield row["id"], hashlib.sha256(canonical_json(document)).hexdigest()
+
+
+def _same(what: str, logged: object, found: Iterator[tuple[object, str]]) -> None:
+    assert isinstance(logged, dict)
+    seen = set()
+    for key, digest in found:
+        seen.add(key)
+        if logged.get(key) != digest:
+            raise VerifierError(f"the {what} of {key} is not the one in the log")
+    if missing := logged.keys() - seen:
+        raise VerifierError(f"the {what} of {min(missing)} is in the log but not in the ledger")

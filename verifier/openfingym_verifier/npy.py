@@ -1,0 +1,103 @@
+"""NumPy's own formats, read without pickle and without a copy where the bytes allow it."""
+
+from __future__ import annotations
+
+import functools
+import io
+import warnings
+import zipfile
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+from openfingym_verifier.problems import Problem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_HEADER_BYTES = 4096
+MAX_MEMBERS = 16
+MEMBER = "predictions"
+_READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
+
+
+def read_npy(body: bytes) -> NDArray[np.generic]:
+    """The array of a ``.npy`` file: a read-only view of ``body``, of whatever real type it states.
+
+    Raises:
+        Problem: ``malformed-submission``, or ``wrong-dtype`` for anything pickled or structured.
+    """
+    head = body[: 12 + MAX_HEADER_BYTES]
+    # Version 1.0 states the header's length in bytes 8 and 9; a longer key than the header would never be found again.
+    if body[6:8] == b"\x01\x00":
+        head = head[: 10 + int.from_bytes(body[8:10], "little")]
+    try:
+        shape, fortran_order, dtype, offset = _header(head)
+    except Exception as error:
+        raise Problem("malformed-submission", "The body is not a .npy file of version 1.0 or 2.0.") from error
+    if dtype.hasobject or dtype.fields is not None or dtype.subdtype is not None or dtype.itemsize == 0:
+        raise Problem("wrong-dtype", "The array holds Python objects or records; send plain numbers, float64 at best.")
+    count = 1
+    for length in shape:
+        count *= length
+    stated, found = count * dtype.itemsize, len(body) - offset
+    if min(shape, default=0) < 0 or stated != found:
+        raise Problem("malformed-submission", f"The header announces {stated} bytes of data; {found} follow it.")
+    flat = np.frombuffer(body, dtype=dtype, offset=offset)
+    return flat.reshape(shape, order="F" if fortran_order else "C")
+
+
+@functools.lru_cache(maxsize=256)
+def _header(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[np.generic], int]:
+    """(shape, Fortran order, type, offset of the data); parsed once for all submissions that are laid out alike."""
+    stream = io.BytesIO(head)
+    version = npy_format.read_magic(stream)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shape, fortran_order, dtype = _READERS[version](stream, max_header_size=MAX_HEADER_BYTES)
+    return shape, fortran_order, dtype, stream.tell()
+
+
+def read_npz(body: bytes, limit_bytes: int) -> NDArray[np.generic]:
+    """The array named ``predictions``, or the only one, of a ``.npz`` archive.
+
+    Args:
+        body: the archive.
+        limit_bytes: most bytes a member may unpack to, checked as stated and again while unpacking.
+
+    Raises:
+        Problem: ``malformed-submission``, ``payload-too-large`` or ``wrong-dtype``.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            return read_npy(_inflate(archive, _member(archive), limit_bytes))
+    except Problem:
+        raise
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotImplementedError, RuntimeError, OverflowError) as error:
+        raise Problem("malformed-submission", "The body is not a readable .npz archive.") from error
+
+
+def _member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    members = archive.infolist()
+    if len(members) > MAX_MEMBERS:
+        raise Problem("malformed-submission", f"The archive has {len(members)} members; send one array named {MEMBER!r}.")
+    named = [member for member in members if member.filename in {MEMBER, f"{MEMBER}.npy"}]
+    chosen = named or members
+    if len(chosen) != 1:
+        raise Problem("malformed-submission", f"The archive has {len(chosen)} candidate arrays; send exactly one, named {MEMBER!r}.")
+    return chosen[0]
+
+
+def _inflate(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit_bytes: int) -> bytes:
+    if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise Problem("malformed-submission", "Archive members must be stored or deflated, as numpy.savez writes them.")
+    detail = f"The array unpacks to more than the {limit_bytes} bytes that a submission may take."
+    if member.file_size > limit_bytes:
+        raise Problem("payload-too-large", detail)
+    with archive.open(member) as stream:
+        data = stream.read(limit_bytes + 1)
+    if len(data) > limit_bytes:
+        raise Problem("payload-too-large", detail)
+    return data

@@ -1,0 +1,94 @@
+"""Everything the verifier may answer instead of what was asked for (RFC 9457).
+
+A problem's text may speak of the request and of the public contract, never of labels, paths or
+the inside of the program.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MEDIA_TYPE = "application/problem+json"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What all problems of one slug have in common."""
+
+    status: int
+    title: str
+
+
+KINDS: Mapping[str, Kind] = {
+    "bad-request": Kind(400, "The request cannot be understood"),
+    "unauthorized": Kind(401, "A valid bearer token is needed"),
+    "forbidden": Kind(403, "This token does not open this door"),
+    "not-found": Kind(404, "There is nothing here"),
+    "method-not-allowed": Kind(405, "This address does not take that method"),
+    "request-timeout": Kind(408, "The body took too long to arrive"),
+    "budget-exhausted": Kind(409, "Every submission of this rollout has been used"),
+    "rollout-finished": Kind(409, "This rollout is finished"),
+    "idempotency-conflict": Kind(409, "This idempotency key belongs to another body"),
+    "payload-too-large": Kind(413, "The body is too large"),
+    "unsupported-media-type": Kind(415, "This media type is not accepted"),
+    "malformed-request": Kind(422, "A field of the request is wrong"),
+    "malformed-submission": Kind(422, "The body is not what its media type says"),
+    "wrong-shape": Kind(422, "The predictions have a wrong shape"),
+    "wrong-dtype": Kind(422, "The predictions have a wrong type"),
+    "not-finite": Kind(422, "A prediction is not a finite number"),
+    "out-of-range": Kind(422, "A prediction is outside the admissible range"),
+    "rate-limited": Kind(429, "Too many requests"),
+    "internal": Kind(500, "The verifier failed; this says nothing about the submission"),
+    "task-unavailable": Kind(503, "This verifier no longer holds the rollout's task"),
+}
+
+REFUSALS = frozenset(slug for slug, kind in KINDS.items() if kind.status in {413, 415, 422} and slug != "malformed-request")
+"""Problems of a submission's content: recorded against the rollout, free of budget."""
+
+
+class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of the program
+    """An answer other than the one asked for.
+
+    Attributes:
+        slug: key of :data:`KINDS`.
+        detail: one or two sentences for the caller.
+        retry_after_s: seconds after which a repetition makes sense, if it ever does.
+        close: the connection is of no further use, because its body was not read.
+    """
+
+    def __init__(self, slug: str, detail: str, *, retry_after_s: float | None = None, close: bool = False) -> None:
+        super().__init__(detail)
+        self.slug = slug
+        self.detail = detail
+        self.retry_after_s = retry_after_s
+        self.close = close
+
+    @property
+    def kind(self) -> Kind:
+        """Status and title."""
+        return KINDS[self.slug]
+
+    def response(self, extra_headers: Mapping[str, str] | None = None) -> Response:
+        """The answer on the wire."""
+        document = {
+            "type": f"urn:openfingym:problem:{self.slug}",
+            "title": self.kind.title,
+            "status": self.kind.status,
+            "detail": self.detail,
+        }
+        headers = dict(extra_headers or {})
+        if self.retry_after_s is not None:
+            headers["Retry-After"] = str(max(1, math.ceil(self.retry_after_s)))
+        if self.kind.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        if self.close:
+            headers["Connection"] = "close"
+        return Response(json.dumps(document), status_code=self.kind.status, headers=headers, media_type=MEDIA_TYPE)

@@ -1,0 +1,131 @@
+"""A rollout in memory, and how it looks from outside."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from openfingym_verifier.bucket import Bucket, Rate, take
+from openfingym_verifier.problems import Problem
+
+if TYPE_CHECKING:
+    from openfingym_verifier.ledger import RolloutRow, SubmissionRow
+    from openfingym_verifier.truth import HiddenTask
+
+
+def utc(ns: int) -> str:
+    """Unix nanoseconds as an ISO 8601 time in UTC, to the millisecond."""
+    return datetime.fromtimestamp(ns / 1e9, UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass
+class Rollout:
+    """What the ledger holds about a rollout, kept beside it. Changed on the event loop's thread only."""
+
+    row: RolloutRow
+    """As it was when loaded; the fields below are current."""
+    task: HiddenTask | None
+    """None where this verifier does not hold the task as it was when the rollout began."""
+    bucket: Bucket
+    feedback: list[dict[str, object] | None]
+    """One entry an accepted submission; None where scoring failed or has yet to be repeated."""
+    by_key: dict[str, tuple[str, int]]
+    """Idempotency key to digest of the body and number of the submission."""
+    rejected: int
+    last_refusal: str | None
+    result: dict[str, object] | None
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Submissions of one rollout, and its end, happen one after the other."""
+
+    @classmethod
+    def restore(cls, row: RolloutRow, submissions: list[SubmissionRow], task: HiddenTask | None) -> Rollout:
+        """A rollout as the ledger remembers it."""
+        if task is not None and task.manifest.digest != row.task_digest:
+            task = None
+        keys = {s.idempotency_key: (s.body_digest or "", s.n) for s in submissions if s.idempotency_key is not None}
+        return cls(row, task, row.bucket, [s.feedback for s in submissions], keys, row.rejected, row.last_refusal, row.result)
+
+    @property
+    def id(self) -> str:
+        """Identity, part of its token."""
+        return self.row.id
+
+    @property
+    def accepted(self) -> int:
+        """Submissions accepted so far."""
+        return len(self.feedback)
+
+    @property
+    def remaining(self) -> int:
+        """Submissions that may still be accepted."""
+        return self.row.budget - self.accepted
+
+    def hidden_task(self) -> HiddenTask:
+        """The task.
+
+        Raises:
+            Problem: ``task-unavailable``.
+        """
+        if self.task is None:
+            raise Problem("task-unavailable", "The task was rebuilt or removed since this rollout began; create a new rollout.")
+        return self.task
+
+    def require_open(self) -> None:
+        """Return if submissions are still taken.
+
+        Raises:
+            Problem: ``rollout-finished``.
+        """
+        if self.result is not None:
+            raise Problem("rollout-finished", "The rollout has its final result; no submission is taken any more.", close=True)
+
+    def require_budget(self) -> None:
+        """Return if another submission may be accepted.
+
+        Raises:
+            Problem: ``budget-exhausted``.
+        """
+        if self.remaining <= 0:
+            raise Problem("budget-exhausted", f"All {self.row.budget} submissions of this rollout have been accepted.", close=True)
+
+    def take_token(self, now_ns: int) -> None:
+        """Pay the rate for one submission.
+
+        Raises:
+            Problem: ``rate-limited``.
+        """
+        rules = self.hidden_task().spec.verification
+        self.bucket, wait_s = take(self.bucket, Rate(rules.requests_per_minute / 60.0, rules.burst), now_ns)
+        if wait_s > 0.0:
+            detail = f"At most {rules.requests_per_minute:g} submissions a minute after a burst of {rules.burst}; wait {wait_s:.1f} s."
+            raise Problem("rate-limited", detail, retry_after_s=wait_s, close=True)
+
+    def agent_status(self) -> dict[str, object]:
+        """What the agent may know: nothing of the private fold."""
+        return {
+            "state": "open" if self.result is None else "finished",
+            "budget": self.row.budget,
+            "remaining": self.remaining,
+            "submissions": [{"submission": n, "feedback": feedback} for n, feedback in enumerate(self.feedback, 1)],
+            "expires_at": utc(self.row.expires_ns),
+        }
+
+    def admin_status(self, now_ns: int) -> dict[str, object]:
+        """What the operator may know."""
+        state = "expired" if now_ns >= self.row.expires_ns else "open"
+        return {
+            **self.agent_status(),
+            "rollout_id": self.id,
+            "task": self.row.task,
+            "task_digest": self.row.task_digest,
+            "agent": self.row.agent,
+            "seed": self.row.seed,
+            "state": state if self.result is None else self.result["state"],
+            "submissions_accepted": self.accepted,
+            "submissions_rejected": self.rejected,
+            "last_refusal": self.last_refusal,
+            "created_at": utc(self.row.created_ns),
+            "finalized_at": None if self.result is None else self.result["finalized_at"],
+        }

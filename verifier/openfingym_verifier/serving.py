@@ -1,0 +1,215 @@
+"""Running the verifier as a service, over TCP, a unix socket, or both."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import socket
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym.errors import UsageError, VerifierError
+
+if TYPE_CHECKING:
+    import asyncio
+
+    import uvicorn
+
+    from openfingym.package import BuiltPackage
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8080
+BODY_TIMEOUT_S = 30.0
+SHUTDOWN_S = 5
+BACKLOG = 2048
+SWITCH_INTERVAL_S = 0.00005
+"""How long one thread may keep the interpreter from another: a commit must not wait for a score to be ready before it starts."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen; at least one of the two."""
+
+    host: str | None = None
+    """TCP address to listen on."""
+    port: int = DEFAULT_PORT
+    """TCP port; 0 lets the system choose."""
+    uds: Path | None = None
+    """Path of a unix socket, created with mode 0600; a socket left behind by a dead server is replaced."""
+
+
+def serve(
+    packages: Sequence[BuiltPackage],
+    *,
+    state: Path,
+    admin_token: str,
+    address: Address,
+    body_timeout_s: float = BODY_TIMEOUT_S,
+    on_ready: Callable[[list[str], Callable[[], None]], None] | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Args:
+        packages: the tasks to hold.
+        state: directory of the ledger and the signing key; made if missing, used by one verifier at a time.
+        admin_token: bearer token of the operator, at least 16 characters.
+        address: where to listen.
+        body_timeout_s: seconds a submission's body may take to arrive.
+        on_ready: called once, on the event loop, with the addresses and a thread-safe function that stops the server.
+
+    Raises:
+        DigestMismatchError: a package is not what it was when it was built.
+        StoreError: a package or the state directory cannot be read.
+        UsageError: an argument is impossible.
+        VerifierError: an address or the state directory is in use.
+    """
+    _single_threaded_blas()
+    import uvicorn
+
+    import openfingym_verifier.app as http
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.service import Service
+    from openfingym_verifier.tokens import Tokens, load_key
+    from openfingym_verifier.truth import load_tasks
+
+    tasks = load_tasks(packages)
+    os.umask(0o077)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    with contextlib.ExitStack() as stack:
+        ledger = Ledger(state)
+        stack.callback(ledger.close)
+        tokens = Tokens(load_key(state / "token.key"), admin_token)
+        sockets = stack.enter_context(_listen(address))
+        service = Service(tasks, ledger)
+        stack.callback(service.close)
+        app = http.build_app(service, tokens, body_timeout_s=body_timeout_s, version=_version())
+        # What was loaded stays; the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=SHUTDOWN_S,
+            backlog=BACKLOG,
+        )
+        _run(uvicorn.Server(config), sockets, on_ready)
+
+
+def _run(server: uvicorn.Server, sockets: list[socket.socket], on_ready: Callable[[list[str], Callable[[], None]], None] | None) -> None:
+    import asyncio
+
+    def stop() -> None:
+        server.should_exit = True
+
+    async def main() -> None:
+        serving = asyncio.create_task(server.serve(sockets=sockets))
+        while not (server.started or serving.done()):  # noqa: ASYNC110 - uvicorn has no event to wait for
+            await asyncio.sleep(0.002)
+        if on_ready is not None and server.started:
+            on_ready([_name(sock) for sock in sockets], stop)
+        await serving
+
+    with _signals_only_stop(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(main())
+
+
+@contextlib.contextmanager
+def _signals_only_stop() -> Iterator[None]:
+    """Uvicorn stops at a signal and then raises it again, which would end the process before the ledger is closed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The event loop of uvloop where that is installed, which is a matter of speed alone."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+@contextlib.contextmanager
+def _listen(address: Address) -> Iterator[list[socket.socket]]:
+    if address.host is None and address.uds is None:
+        raise UsageError("nowhere to listen: give a host, a unix socket, or both")
+    with contextlib.ExitStack() as stack:
+        sockets: list[socket.socket] = []
+        try:
+            if address.host is not None:
+                sockets.append(socket.create_server((address.host, address.port), backlog=BACKLOG, family=_family(address.host)))
+            if address.uds is not None:
+                sockets.append(_unix_socket(address.uds))
+                stack.callback(address.uds.unlink, missing_ok=True)
+        except OSError as error:
+            raise VerifierError(f"cannot listen: {error}") from error
+        yield sockets
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _unix_socket(path: Path) -> socket.socket:
+    if path.exists() and stat.S_ISSOCK(path.stat().st_mode) and not _answers(path):
+        path.unlink()
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.bind(str(path))
+    # Nobody can connect between bind and listen, so the mode is in force before the first caller.
+    path.chmod(0o600)
+    sock.listen(BACKLOG)
+    return sock
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+        return True
+
+
+def _name(sock: socket.socket) -> str:
+    where = sock.getsockname()
+    if isinstance(where, str):
+        return f"unix:{where}"
+    host = f"[{where[0]}]" if sock.family == socket.AF_INET6 else where[0]
+    return f"http://{host}:{where[1]}"
+
+
+def _single_threaded_blas() -> None:
+    """A second BLAS thread makes a small reduction ten times slower, and fights the event loop for a core."""
+    import threadpoolctl
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    import numpy as np
+
+    del np
+    threadpoolctl.threadpool_limits(limits=1, user_api="blas")
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("openfingym")
+    except PackageNotFoundError:  # a checkout on the path, not installed
+        return "0+checkout"

@@ -1,0 +1,102 @@
+"""Who is asking: the admin token, and the signed, expiring tokens of rollouts."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import hmac
+import os
+import secrets
+from typing import TYPE_CHECKING
+
+from itsdangerous import BadSignature, Signer
+
+from openfingym.errors import UsageError, VerifierError
+from openfingym_verifier.problems import Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIN_ADMIN_TOKEN = 16
+KEY_BYTES = 32
+
+
+def load_key(path: Path) -> bytes:
+    """The signing key of a state directory, made on first use and readable by its owner only.
+
+    Raises:
+        VerifierError: the file is there but does not hold a key.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        key = path.read_bytes()
+        if len(key) != KEY_BYTES:
+            raise VerifierError(f"{path}: {len(key)} bytes, expected {KEY_BYTES}; remove it to void all open rollouts' tokens") from None
+        return key
+    key = secrets.token_bytes(KEY_BYTES)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(key)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return key
+
+
+class Tokens:
+    """Issues rollout tokens and recognises both kinds."""
+
+    def __init__(self, key: bytes, admin_token: str) -> None:
+        if len(admin_token) < MIN_ADMIN_TOKEN:
+            raise UsageError(f"the admin token has {len(admin_token)} characters; use at least {MIN_ADMIN_TOKEN} random ones")
+        self._admin = admin_token.encode()
+        self._known = functools.lru_cache(maxsize=4096)(self._unsign)
+        self._signer = Signer(key, salt="openfingym.rollout", key_derivation="hmac", digest_method=hashlib.sha256)
+
+    def issue(self, rollout_id: str, expires_ns: int) -> str:
+        """A token for one rollout, valid until ``expires_ns`` (Unix nanoseconds)."""
+        return self._signer.sign(f"{rollout_id}.{expires_ns}").decode()
+
+    def require_admin(self, authorization: bytes | None) -> None:
+        """Return if the Authorization header carries the admin token.
+
+        Raises:
+            Problem: ``forbidden`` for a rollout's token, ``unauthorized`` otherwise.
+        """
+        token = _bearer(authorization)
+        if hmac.compare_digest(token, self._admin):
+            return
+        if self._unsign(token) is not None:
+            raise Problem("forbidden", "This is a rollout's token; the address needs the admin token.")
+        raise Problem("unauthorized", "The admin token is not right.")
+
+    def require_rollout(self, authorization: bytes | None, now_ns: int) -> str:
+        """The rollout whose unexpired token the Authorization header carries.
+
+        Raises:
+            Problem: ``forbidden`` for the admin token, ``unauthorized`` otherwise.
+        """
+        token = _bearer(authorization)
+        # A token's signature is checked once, its expiry each time.
+        found = self._known(token)
+        if found is None:
+            if hmac.compare_digest(token, self._admin):
+                raise Problem("forbidden", "This is the admin token; the address needs a rollout's token.", close=True)
+            raise Problem("unauthorized", "The token is not one that this verifier issued.", close=True)
+        rollout_id, expires_ns = found
+        if now_ns >= expires_ns:
+            raise Problem("unauthorized", "The token has expired.", close=True)
+        return rollout_id
+
+    def _unsign(self, token: bytes) -> tuple[str, int] | None:
+        try:
+            rollout_id, _, expires_ns = self._signer.unsign(token).decode().partition(".")
+        except (BadSignature, UnicodeDecodeError):
+            return None
+        return rollout_id, int(expires_ns)
+
+
+def _bearer(authorization: bytes | None) -> bytes:
+    scheme, _, token = (authorization or b"").partition(b" ")
+    if scheme.lower() != b"bearer" or not token:
+        raise Problem("unauthorized", "Send the token as `Authorization: Bearer <token>`.", close=True)
+    return token.strip()

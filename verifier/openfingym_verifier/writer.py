@@ -1,0 +1,182 @@
+"""The one writer of the ledger: stages on the event loop, commits in a thread, in groups.
+
+An operation's statements take microseconds and run where they are submitted; the commit, which
+waits for the disk, runs in a thread that holds no Python lock meanwhile. What is submitted
+during a commit forms the next group, so that a slow disk makes larger groups and not a longer
+queue. One writer also means that no write ever waits for a database lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openfingym_verifier import log
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+
+LINGER_S = 0.05
+"""Longest a write that nobody waits for is held back to share a commit."""
+HEAVY_BYTES = 1 << 20
+"""Groups that carry more than this are staged in the thread as well."""
+
+logger = logging.getLogger(__name__)
+
+
+class Transaction:
+    """What an operation may use: the connection, and the log."""
+
+    def __init__(self, connection: sqlite3.Connection, head: str) -> None:
+        self.connection = connection
+        self.head = head
+
+    def log(self, rollout_id: str, entry: dict[str, object]) -> str:
+        """Append to the hash-chained log; returns the new row's hash."""
+        self.head = log.append(self.connection, self.head, rollout_id, entry)
+        return self.head
+
+
+@dataclass(frozen=True)
+class _Work:
+    operation: Callable[[Transaction], object]
+    size: int
+    done: asyncio.Future[object]
+
+
+class Writer:
+    """Runs operations on the ledger, each all or nothing, in the order they were submitted.
+
+    All methods but :meth:`close` and :meth:`run` belong to the event loop's thread.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._pending: list[_Work] = []
+        self._committing: list[_Work] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name="ledger-commit", daemon=True)
+        self._thread.start()
+
+    @property
+    def depth(self) -> int:
+        """Operations not yet on the disk."""
+        return len(self._pending) + len(self._committing)
+
+    @property
+    def alive(self) -> bool:
+        """Whether commits are still made."""
+        return self._thread.is_alive()
+
+    def submit(self, operation: Callable[[Transaction], object], *, awaited: bool = True, size: int = 0) -> asyncio.Future[object]:
+        """Queue an operation; the future resolves with its return value once that is on the disk.
+
+        Args:
+            operation: may be run again if another one of its group fails.
+            awaited: whether anyone waits; what nobody waits for may be held back for up to 50 ms.
+            size: bytes it writes, if many.
+        """
+        loop = asyncio.get_running_loop()
+        work = _Work(operation, size, loop.create_future())
+        self._pending.append(work)
+        if awaited:
+            self._start_group()
+        else:
+            # Its failure is logged where it happens; nobody will retrieve it.
+            work.done.add_done_callback(lambda future: future.cancelled() or future.exception())
+            if self._timer is None:
+                self._timer = loop.call_later(LINGER_S, self._start_group)
+        return work.done
+
+    def run(self, operation: Callable[[Transaction], object]) -> object:
+        """Run one operation at once and wait for the disk; before the event loop runs, or after."""
+        results = _stage(self._connection, [operation])
+        self._connection.execute("COMMIT")
+        return results[0]
+
+    def close(self) -> None:
+        """Write everything queued and end the thread; call when the event loop no longer runs."""
+        self._jobs.put(None)
+        self._thread.join()
+        for work in self._pending:
+            with contextlib.suppress(Exception):
+                _alone(self._connection, work)
+        self._connection.close()
+
+    def _start_group(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._committing or not self._pending:
+            return
+        group, self._pending = self._pending, []
+        self._committing = group
+        results: list[object] | None = None
+        if sum(work.size for work in group) <= HEAVY_BYTES:
+            # A failure is repeated, and sorted out, in the thread.
+            with contextlib.suppress(Exception):
+                results = _stage(self._connection, [work.operation for work in group])
+        loop = asyncio.get_running_loop()
+        self._jobs.put(lambda: self._commit(loop, group, results))
+
+    def _serve(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+
+    def _commit(self, loop: asyncio.AbstractEventLoop, group: list[_Work], results: list[object] | None) -> None:
+        """In the thread: finish the group together or, if that fails, each operation by itself."""
+        outcome: list[object]
+        try:
+            outcome = _stage(self._connection, [work.operation for work in group]) if results is None else results
+            self._connection.execute("COMMIT")
+        except Exception:
+            _roll_back(self._connection)
+            outcome = [_alone(self._connection, work) for work in group]
+        with contextlib.suppress(RuntimeError):  # the loop ended while the disk was busy
+            loop.call_soon_threadsafe(self._finish, group, outcome)
+
+    def _finish(self, group: list[_Work], outcome: list[object]) -> None:
+        self._committing = []
+        for work, result in zip(group, outcome, strict=True):
+            if work.done.done():  # its request was cancelled
+                continue
+            if isinstance(result, Exception):
+                work.done.set_exception(result)
+            else:
+                work.done.set_result(result)
+        self._start_group()
+
+
+def _stage(connection: sqlite3.Connection, operations: list[Callable[[Transaction], object]]) -> list[object]:
+    """Everything but the commit; on failure nothing is left open."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        transaction = Transaction(connection, log.head_of(connection))
+        return [operation(transaction) for operation in operations]
+    except BaseException:
+        _roll_back(connection)
+        raise
+
+
+def _alone(connection: sqlite3.Connection, work: _Work) -> object:
+    """Run one operation in a transaction of its own; returns its result, or its error."""
+    try:
+        result = _stage(connection, [work.operation])[0]
+        connection.execute("COMMIT")
+    except Exception as error:
+        _roll_back(connection)
+        logger.exception("a ledger operation failed")
+        return error
+    return result
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
