@@ -1,0 +1,1 @@
+"""Starts agents in isolation: gates, backends, images."""

@@ -1,0 +1,14 @@
+"""What an agent's program uses to read its task and to submit. Needs only NumPy.
+
+A task's ``interface.py`` is made of this; a program normally imports that module instead::
+
+    import interface
+
+    inputs, targets = interface.load_train()
+    feedback = interface.submit(predictions)
+"""
+
+from openfingym_agent.interface import Budget, Feedback, Interface
+from openfingym_agent.transport import SubmissionRefused, VerifierUnavailable
+
+__all__ = ["Budget", "Feedback", "Interface", "SubmissionRefused", "VerifierUnavailable"]

@@ -1,0 +1,150 @@
+"""The task as a program sees it: arrays in, one array out, feedback back."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openfingym_agent.transport import Gate, SubmissionRefused
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What the verifier tells about an accepted submission: the losses on the public fold, clipped and rounded."""
+
+    submission: int
+    """Number of the submission, from 1."""
+    total: float
+    """Weighted loss; lower is better."""
+    metrics: dict[str, float]
+    """Each loss by its name; lower is better."""
+    remaining: int
+    """Submissions left."""
+
+    def __str__(self) -> str:
+        losses = ", ".join(f"{name} {value:g}" for name, value in self.metrics.items())
+        return f"submission {self.submission}: public loss {self.total:g} ({losses}); {self.remaining} left"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many submissions a rollout may make."""
+
+    total: int
+    remaining: int
+
+
+class Interface:
+    """One task: its data, its contract, and the way to submit."""
+
+    def __init__(self, task_dir: str | Path, *, gate: str | None = None) -> None:
+        """Read the contract in ``task_dir``; the gate is contacted by the first call that needs it.
+
+        Args:
+            task_dir: folder holding ``data/``.
+            gate: path of the gate's socket, by default $OPENFINGYM_GATE or ``/run/openfingym/gate.sock``.
+        """
+        self._data = Path(task_dir) / "data"
+        self.contract: dict[str, Any] = json.loads((self._data / "contract.json").read_text(encoding="utf-8"))
+        """Shapes, units, channel names, limits and scoring of the task."""
+        self._gate = Gate(gate)
+
+    @property
+    def deadline(self) -> float | None:
+        """Unix time at which the program will be stopped, or None where nobody told."""
+        stated = os.environ.get("OPENFINGYM_DEADLINE")
+        return float(stated) if stated else None
+
+    def load_train(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Training windows: inputs float64[n, lookback, channels], targets float64[n, horizon, channels]."""
+        return self._load("train_inputs"), self._load("train_targets")
+
+    def load_test_inputs(self) -> NDArray[np.float64]:
+        """Inputs of the hidden windows, float64[n_test, lookback, channels], in the order a submission must have."""
+        return self._load("test_inputs")
+
+    def load_times(self) -> tuple[NDArray[np.datetime64], NDArray[np.datetime64]]:
+        """UTC times of every row, inputs then targets: datetime64[ns][n, lookback + horizon], of training and test windows."""
+        return self._load("train_times"), self._load("test_times")
+
+    def submit(self, predictions: ArrayLike) -> Feedback:
+        """Submit a forecast; the last accepted submission counts.
+
+        Args:
+            predictions: real numbers of shape ``contract["submission_shape"]``, in the unit of ``contract["unit"]``.
+
+        Returns:
+            The losses on the public fold.
+
+        Raises:
+            SubmissionRefused: the values do not fit the contract (which costs nothing), or the budget is spent.
+            VerifierUnavailable: the verifier does not answer.
+        """
+        import numpy as np
+
+        values = self._checked(predictions)
+        buffer = io.BytesIO()
+        np.save(buffer, values, allow_pickle=False)
+        headers = {"Content-Type": "application/x-npy", "Idempotency-Key": uuid.uuid4().hex}
+        answer = self._gate.call("POST", "/v1/submissions", headers, buffer.getvalue(), self.deadline)
+        feedback = answer["feedback"]
+        return Feedback(
+            submission=int(answer["submission"]),
+            total=float(feedback["total"]),
+            metrics={name: float(value) for name, value in feedback["metrics"].items()},
+            remaining=int(answer["remaining"]),
+        )
+
+    def budget(self) -> Budget:
+        """Submissions allowed and left, as the verifier counts them.
+
+        Raises:
+            VerifierUnavailable: the verifier does not answer.
+        """
+        answer = self._gate.call("GET", "/v1/rollout", {}, None, self.deadline)
+        return Budget(total=int(answer["budget"]), remaining=int(answer["remaining"]))
+
+    def close(self) -> None:
+        """Close the connection to the gate, if one is open."""
+        self._gate.close()
+
+    def _load(self, name: str) -> NDArray[Any]:
+        import numpy as np
+
+        array: NDArray[Any] = np.load(self._data / f"{name}.npy", allow_pickle=False)
+        return array
+
+    def _checked(self, predictions: ArrayLike) -> NDArray[np.float64]:
+        """The values as the verifier wants them, checked here first: a refusal is quicker and clearer."""
+        import numpy as np
+
+        try:
+            given = np.asarray(predictions)
+        except ValueError as error:
+            raise SubmissionRefused(f"predictions are not one regular array ({error})", problem="wrong-shape") from error
+        if given.dtype.kind not in "fiu":
+            raise SubmissionRefused(f"expected real numbers (float64), found dtype {given.dtype}", problem="wrong-dtype")
+        expected = tuple(self.contract["submission_shape"])
+        if given.shape != expected:
+            raise SubmissionRefused(f"expected shape {expected} (windows, horizon, channels), found {given.shape}", problem="wrong-shape")
+        values = np.ascontiguousarray(given, dtype=np.float64)
+        finite = np.isfinite(values)
+        if not finite.all():
+            where = tuple(int(i) for i in np.argwhere(~finite)[0])
+            raise SubmissionRefused(f"expected finite numbers, found {values[where]} at index {where}", problem="not-finite")
+        low, high = float(self.contract["low"]), float(self.contract["high"])
+        outside = (values < low) | (values > high)
+        if outside.any():
+            where = tuple(int(i) for i in np.argwhere(outside)[0])
+            found = f"found {values[where]:g} at index {where}"
+            raise SubmissionRefused(f"expected values in [{low:g}, {high:g}] {self.contract['unit']}, {found}", problem="out-of-range")
+        return values

@@ -1,0 +1,210 @@
+"""The ``docker`` backend: an agent's program in a container of a local Docker engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from openfingym.errors import BackendUnavailableError
+from openfingym_runtime import docker_container, docker_engine, images, owned_directory
+from openfingym_runtime.docker_output import CANCEL_CHECK_S, Output, follow
+from openfingym_runtime.job import EndedBy, Job, Outcome
+from openfingym_runtime.owner import is_alive
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+KILLED = 128 + 9
+OOM_REPORT_S = 0.5
+"""The engine may learn that memory ran out a moment after it learns of the exit."""
+CREATE_RETRIES = 5
+WAIT_STEP_S = 1
+"""A program that closed its output and lives on is looked after this often."""
+REMEDY = "run `scripts/docker-engine all` in the checkout, or `python -m openfingym_runtime.images` where an engine answers"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What was learned about the engine, once."""
+
+    api_version: str
+    image_environment: tuple[str, ...]
+    """Variables the agent image sets."""
+
+
+class DockerBackend:
+    """Runs each job in a container of its own; safe to use from many threads."""
+
+    name = "docker"
+
+    def __init__(self, image: str | None = None) -> None:
+        """Use ``image``, by default the agent image of this release; nothing is contacted yet."""
+        self._image = image or images.agent_image_tag()
+        self._engine: Engine | None = None
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """Return if the engine keeps what the backend promises; remove what dead launchers left.
+
+        Raises:
+            BackendUnavailableError: no engine, no permission, no image, or a limit it cannot enforce.
+        """
+        self._known_engine()
+
+    def run(self, job: Job) -> Outcome:
+        """Run ``job`` in a new container to its end, and remove the container.
+
+        Exit codes 129 to 159 are reported as the signal that ended the program, -1 to -31.
+
+        Raises:
+            BackendUnavailableError: as :meth:`check`, which runs first where it has not yet.
+            RuntimeFailureError: the engine failed, or a task file cannot be shown.
+        """
+        engine = self._known_engine()
+        docker_container.check_readable(job)
+        with docker_engine.failures(), owned_directory.owned_directory() as folder, docker_engine.client(engine.api_version) as api:
+            program = folder / "program.py"
+            # A text that is no UTF-8 is the agent's mistake: Python will say so inside.
+            program.write_bytes(job.program.encode("utf-8", "surrogatepass"))
+            program.chmod(0o644)
+            config = docker_container.config(job, self._image, engine.image_environment, program, time.time() + job.limits.timeout_s)
+            with _container(api, config, docker_container.name_of(job)) as container:
+                return _execute(api, container, job)
+
+    def reap(self) -> int:
+        """Remove the containers of dead launchers; returns how many.
+
+        Raises:
+            RuntimeFailureError: the engine failed.
+        """
+        with docker_engine.failures(), docker_engine.client(None) as api:
+            return _reap(api)
+
+    def _known_engine(self) -> Engine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._inspect()
+            return self._engine
+
+    def _inspect(self) -> Engine:
+        from docker.errors import DockerException, ImageNotFound
+
+        try:
+            with docker_engine.client(None) as api:
+                docker_engine.require(api.info())
+                environment = api.inspect_image(self._image)["Config"].get("Env") or ()  # type: ignore[no-untyped-call]  # as types-docker has it
+                _reap(api)
+                owned_directory.reap()
+                return Engine(api.api_version, tuple(environment))
+        except ImageNotFound:
+            raise BackendUnavailableError(f"the engine has no image {self._image}; {REMEDY}") from None
+        except (DockerException, OSError) as error:
+            raise BackendUnavailableError(docker_engine.unavailable(error)) from error
+
+
+def _reap(api: APIClient) -> int:
+    dead = [
+        container["Id"]
+        for container in api.containers(all=True, filters={"label": docker_container.OWNER_LABEL})
+        if not is_alive(container["Labels"][docker_container.OWNER_LABEL])
+    ]
+    for identity in dead:
+        _remove(api, identity)
+    return len(dead)
+
+
+@contextlib.contextmanager
+def _container(api: APIClient, config: dict[str, Any], name: str) -> Iterator[str]:
+    """A created container, removed whatever happens."""
+    created = False
+    try:
+        api.create_container_from_config(config, name)  # type: ignore[no-untyped-call]  # as types-docker has it
+        created = True
+        yield name
+    finally:
+        # Interrupted while creating: the engine may be about to make it, under the name it was given.
+        for _ in range(1 if created else CREATE_RETRIES):
+            if _remove(api, name) or created:
+                break
+            time.sleep(CANCEL_CHECK_S)
+
+
+def _remove(api: APIClient, name: str) -> bool:
+    """Kill and remove a container; False if there is none of that name."""
+    from docker.errors import APIError, NotFound
+
+    try:
+        api.remove_container(name, force=True, v=True)
+    except NotFound:
+        return False
+    except APIError as error:
+        if error.status_code != 409:  # another is removing it right now
+            raise
+    return True
+
+
+def _execute(api: APIClient, container: str, job: Job) -> Outcome:
+    output = Output(job.limits.output_bytes)
+    stream = api.attach_socket(container, params={"stdout": 1, "stderr": 1, "stream": 1})
+    try:
+        api.start(container)
+        started = time.monotonic()
+        stop_at = started + job.limits.timeout_s
+        end = follow(stream.fileno(), job, stop_at, output)
+        ended_by: EndedBy
+        if end == "end":
+            ended_by, exit_code = _wait(api, container, job, stop_at)
+        else:
+            ended_by, exit_code = end, None
+        return Outcome(ended_by=ended_by, exit_code=exit_code, output=bytes(output.data), wall_s=time.monotonic() - started)
+    finally:
+        _hang_up(stream)
+
+
+def _hang_up(stream: Any) -> None:
+    """End an attach stream for real: an engine that waits for us to read on cannot remove the container."""
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(stream.fileno())) as connection:
+        connection.shutdown(socket.SHUT_RDWR)
+    stream._response.close()
+    stream.close()
+
+
+def _wait(api: APIClient, container: str, job: Job, stop_at: float) -> tuple[EndedBy, int | None]:
+    """Wait for a program that has closed its output, normally by ending."""
+    from requests.exceptions import ConnectionError as TransportError
+    from requests.exceptions import Timeout
+
+    while True:
+        left = stop_at - time.monotonic()
+        if job.cancel.is_set():
+            return "cancelled", None
+        if left <= 0:
+            return "timeout", None
+        try:
+            code = int(api.wait(container, timeout=WAIT_STEP_S)["StatusCode"])
+        except Timeout:
+            continue
+        except TransportError as error:
+            if "timed out" not in str(error):
+                raise
+            continue
+        break
+    if code != 0 and _ran_out_of_memory(api, container, patient=code == KILLED):
+        return "memory", None
+    return "exit", 128 - code if 128 < code < 160 else code
+
+
+def _ran_out_of_memory(api: APIClient, container: str, *, patient: bool) -> bool:
+    until = time.monotonic() + (OOM_REPORT_S if patient else 0.0)
+    while True:
+        if api.inspect_container(container)["State"]["OOMKilled"]:
+            return True
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.05)

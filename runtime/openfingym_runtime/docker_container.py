@@ -1,0 +1,138 @@
+"""The container of one job, as the engine's API takes it."""
+
+from __future__ import annotations
+
+import secrets
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from openfingym.errors import RuntimeFailureError
+from openfingym_runtime.docker_seccomp import profile
+from openfingym_runtime.job import Job, program_environment
+from openfingym_runtime.owner import owner_id
+
+OWNER_LABEL = "openfingym.owner"
+ROLLOUT_LABEL = "openfingym.rollout"
+NOBODY = 65534
+PYTHON_PATH = "/task:/opt/agent/site-packages"
+MIB = 1024 * 1024
+BYTES_PER_INODE = 16 * 1024
+SHARED_MEMORY_MIB = 64
+OPEN_FILES = 1024
+
+# The engine's own list, and what tells of the host's hardware and kernel beyond it.
+MASKED = (
+    "/proc/acpi", "/proc/asound", "/proc/bus", "/proc/cmdline", "/proc/config.gz", "/proc/diskstats", "/proc/fs", "/proc/interrupts",
+    "/proc/iomem", "/proc/ioports", "/proc/irq", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/latency_stats",
+    "/proc/modules", "/proc/partitions", "/proc/sched_debug", "/proc/scsi", "/proc/sysrq-trigger", "/proc/timer_list",
+    "/proc/timer_stats", "/proc/vmallocinfo", "/sys/block", "/sys/bus", "/sys/class", "/sys/dev", "/sys/devices/virtual",
+    "/sys/firmware", "/sys/hypervisor", "/sys/kernel", "/sys/module", "/sys/power",
+)  # fmt: skip
+READ_ONLY = ("/proc/sys",)
+
+
+def name_of(job: Job) -> str:
+    """A new container name that tells whose it is."""
+    plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in job.rollout_id[:40])
+    return f"openfingym-{plain}-{secrets.token_hex(6)}"
+
+
+def config(job: Job, image: str, image_environment: Sequence[str], program: Path, deadline: float) -> dict[str, Any]:
+    """The body of the engine's create call.
+
+    Args:
+        job: the job.
+        image: what to start.
+        image_environment: variables the image sets; those not ours are taken away.
+        program: host file holding the program's text.
+        deadline: Unix time told to the program.
+    """
+    return {
+        "Image": image,
+        # One pipe for both streams keeps their lines in the order they were written; a shell adds variables of its own.
+        "Entrypoint": ["/bin/sh", "-c", "unset PWD OLDPWD SHLVL; exec python3 /agent/program.py 2>&1"],
+        "Cmd": [],
+        "Env": environment(program_environment(job, deadline, PYTHON_PATH), image_environment),
+        "User": f"{NOBODY}:{NOBODY}",
+        "WorkingDir": "/work",
+        "Hostname": "agent",
+        "NetworkDisabled": True,
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "Healthcheck": {"Test": ["NONE"]},
+        "Labels": {OWNER_LABEL: owner_id(), ROLLOUT_LABEL: job.rollout_id},
+        "HostConfig": _host_config(job, program),
+    }
+
+
+def environment(ours: Mapping[str, str], image_environment: Sequence[str]) -> list[str]:
+    """Exactly ``ours``: a name without a value removes what the image or the engine would add."""
+    others = {entry.partition("=")[0] for entry in image_environment} | {"HOSTNAME"}
+    return [*(f"{name}={value}" for name, value in ours.items()), *sorted(others - ours.keys())]
+
+
+def _host_config(job: Job, program: Path) -> dict[str, Any]:
+    limits = job.limits
+    scratch = (
+        f"rw,exec,nosuid,nodev,size={limits.storage_mb * MIB},nr_inodes={max(1024, limits.storage_mb * MIB // BYTES_PER_INODE)},"
+        f"uid={NOBODY},gid={NOBODY},mode=0700"
+    )
+    return {
+        "NetworkMode": "none",
+        "IpcMode": "private",
+        "CgroupnsMode": "private",
+        "ReadonlyRootfs": True,
+        "CapDrop": ["ALL"],
+        "SecurityOpt": ["no-new-privileges:true", f"seccomp={profile()}"],
+        "MaskedPaths": list(MASKED),
+        "ReadonlyPaths": list(READ_ONLY),
+        "Memory": limits.memory_mb * MIB,
+        "MemorySwap": limits.memory_mb * MIB,
+        "NanoCpus": limits.cpus * 1_000_000_000,
+        "PidsLimit": limits.pids + 1,  # the init process is not the agent's
+        "OomScoreAdj": 500,
+        "ShmSize": min(SHARED_MEMORY_MIB, limits.storage_mb) * MIB,
+        "Tmpfs": {"/work": scratch, "/tmp": scratch},  # noqa: S108 (inside the container)
+        "Ulimits": [
+            {"Name": "nofile", "Soft": OPEN_FILES, "Hard": OPEN_FILES},
+            {"Name": "core", "Soft": 0, "Hard": 0},
+            {"Name": "memlock", "Soft": 65536, "Hard": 65536},
+            {"Name": "msgqueue", "Soft": 0, "Hard": 0},
+        ],
+        "Init": True,
+        "LogConfig": {"Type": "none"},
+        "Mounts": [
+            _bind(program, "/agent/program.py"),
+            _bind(job.gate_directory, "/run/openfingym"),
+            *(_bind(path, f"/task/{name}") for name, path in job.task_files.items()),
+        ],
+    }
+
+
+def _bind(source: Path, target: str) -> dict[str, Any]:
+    # Not recursive: what is mounted below a host folder would come along, and come along writable.
+    options = {"Propagation": "rprivate", "NonRecursive": True}
+    return {"Type": "bind", "Source": str(source.resolve()), "Target": target, "ReadOnly": True, "BindOptions": options}
+
+
+def check_readable(job: Job) -> None:
+    """Check that the container's user can read what it is given.
+
+    A mounted file keeps its mode, and only the modes from the mounted file or folder down count;
+    private folders above do not matter.
+
+    Raises:
+        RuntimeFailureError: a task file is missing, or not readable by others.
+    """
+    for path in job.task_files.values():
+        for entry in (path, *path.rglob("*")) if path.is_dir() else (path,):
+            try:
+                mode = entry.stat().st_mode
+            except OSError as error:
+                raise RuntimeFailureError(f"{entry} cannot be shown to the agent ({error}); rebuild the task") from error
+            needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH
+            if mode & needed != needed:
+                expected = "0755" if stat.S_ISDIR(mode) else "0644"
+                raise RuntimeFailureError(f"{entry} has mode {stat.S_IMODE(mode):04o}; the agent's user needs {expected}: rebuild the task")

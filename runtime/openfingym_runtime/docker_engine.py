@@ -1,0 +1,106 @@
+"""Reaching the Docker engine, and knowing whether it keeps its promises."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openfingym.errors import BackendUnavailableError, RuntimeFailureError
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+TIMEOUT_S = 120
+UNIX = "unix://"
+DEFAULT_HOST = "unix:///var/run/docker.sock"
+
+
+def _host() -> str:
+    return os.environ.get("DOCKER_HOST") or DEFAULT_HOST
+
+
+def _probe() -> None:
+    """Connect once by hand: the SDK leaves a socket open where nothing listens."""
+    if _host().startswith(UNIX):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(TIMEOUT_S)
+            probe.connect(_host().removeprefix(UNIX))
+
+
+@contextlib.contextmanager
+def client(version: str | None = None, *, timeout_s: int = TIMEOUT_S) -> Iterator[APIClient]:
+    """A client for one caller: the SDK's is not made to be shared by threads.
+
+    Args:
+        version: the engine's API version, if it is known already; else the engine is asked.
+        timeout_s: longest wait for one answer; creating a container under load takes seconds.
+
+    Raises:
+        OSError: nothing listens at the engine's socket.
+        DockerException: it does not answer as an engine.
+    """
+    from docker import APIClient
+    from docker.utils import kwargs_from_env
+
+    _probe()
+    api = APIClient(version=version or "auto", timeout=timeout_s, **kwargs_from_env())
+    try:
+        yield api
+    finally:
+        api.close()
+
+
+@contextlib.contextmanager
+def failures() -> Iterator[None]:
+    """Turn a failure of the engine, or of this machine, into the error that says whose fault it is."""
+    from docker.errors import DockerException
+    from requests.exceptions import RequestException
+
+    try:
+        yield
+    except (DockerException, RequestException, OSError) as error:
+        raise RuntimeFailureError(f"the Docker engine failed: {error}") from error
+
+
+def require(info: dict[str, Any]) -> None:
+    """Check the engine's own description for what the isolation rests on.
+
+    Raises:
+        BackendUnavailableError: naming the first promise that cannot be kept.
+    """
+    host = os.environ.get("DOCKER_HOST", "unix://")
+    if not host.startswith("unix://"):
+        raise BackendUnavailableError(
+            f"DOCKER_HOST is {host}; the gate's socket can only be shown to containers of an engine on this machine"
+        )
+    if info.get("OSType") != "linux" or info.get("OperatingSystem") == "Docker Desktop":
+        raise BackendUnavailableError(
+            "the engine runs in a virtual machine, which the gate's unix socket cannot enter; use an engine on a Linux host"
+        )
+    if not any("name=seccomp" in option for option in info.get("SecurityOptions") or ()):
+        raise BackendUnavailableError("the engine cannot filter system calls; use one built with seccomp on a kernel that has it")
+    limits = {"MemoryLimit": "memory", "PidsLimit": "processes", "CpuCfsQuota": "CPU time"}
+    missing = [what for key, what in limits.items() if not info.get(key)]
+    if missing:
+        raise BackendUnavailableError(f"the engine cannot limit {', '.join(missing)}; enable these control groups in the kernel")
+    if not info.get("SwapLimit") and _has_swap():
+        raise BackendUnavailableError("the engine cannot limit swap; turn swap off, or boot with swapaccount=1")
+
+
+def _has_swap() -> bool:
+    try:
+        return len(Path("/proc/swaps").read_text(encoding="ascii").splitlines()) > 1
+    except OSError:
+        return True
+
+
+def unavailable(error: Exception) -> str:
+    """What to tell a user whose engine does not answer."""
+    text = str(error)
+    if "Permission denied" in text or "PermissionError" in text:
+        return "permission to use the Docker engine is denied; join its group (`sudo usermod -aG docker $USER`, then log in again)"
+    return f"no Docker engine answers ({text}); start one with `scripts/docker-engine engine`, or use --backend sandbox"

@@ -1,0 +1,209 @@
+"""The gate: the one unix socket through which an agent may speak to the verifier.
+
+A gate belongs to one rollout. It adds the rollout's token on this side, so that no secret is ever
+inside; it forwards three routes, within limits; and it closes the moment the rollout ends. Its
+folder, 0755 with a socket of 0666 because the agent's user is another one, sits in a private folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import itertools
+import os
+import re
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from openfingym.errors import RuntimeFailureError, UsageError, VerifierError
+from openfingym_runtime import owned_directory
+from openfingym_runtime.gate_protocol import GateConnection, Gatekeeping, Refusal, Request
+from openfingym_runtime.upstream import Address, Answer, Upstream
+
+SOCKET_NAME = "gate.sock"
+SOCKET_PATH_BYTES = 107
+"""Longest path of a unix socket on Linux, its final NUL left out."""
+MAX_BODY_BYTES = 64 * 1024 * 1024
+MAX_CALLS = 10_000
+MAX_CONNECTIONS = 8
+
+UNAVAILABLE = Refusal(503, "verifier-unavailable", "the verifier does not answer; this is no fault of the agent")
+CALLS_SPENT = Refusal(403, "call-limit", "this rollout has made all the calls it may make")
+TOKEN = re.compile(r"[!-~]+")
+
+T = TypeVar("T")
+
+
+class Gate:
+    """One rollout's gate. Use as a context manager, or call :meth:`close`."""
+
+    def __init__(self, keeper: GateKeeper, *, rollout_id: str, directory: Path, token: str, max_body_bytes: int, max_calls: int) -> None:
+        self.rollout_id = rollout_id
+        self.directory = directory
+        """Host folder to show at ``/run/openfingym``."""
+        self.calls = 0
+        """Requests forwarded."""
+        self.refused = 0
+        """Requests the gate itself turned away."""
+        self.verifier_failures = 0
+        """Requests the verifier failed to answer, or answered with a 5xx: our failure, never the agent's."""
+        self._keeper = keeper
+        self._authorization = f"Authorization: Bearer {token}\r\n".encode("ascii")
+        self._max_calls = max_calls
+        self._server: asyncio.AbstractServer | None = None
+        self._keeping = Gatekeeping(
+            max_body_bytes=max_body_bytes, max_connections=MAX_CONNECTIONS, forward=self._forward, refused=self._count_refusal
+        )
+
+    @property
+    def socket(self) -> Path:
+        """Path of the socket on the host."""
+        return self.directory / SOCKET_NAME
+
+    def close(self) -> None:
+        """Drop every connection at once and remove the socket; doing it twice does no harm."""
+        self._keeper.close_gate(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    async def serve(self) -> None:
+        """Start listening; runs on the keeper's loop."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(lambda: GateConnection(self._keeping), str(self.socket))
+        self.socket.chmod(0o666)
+
+    async def shut(self) -> None:
+        """Stop listening and drop every connection; runs on the keeper's loop."""
+        if self._server is not None:
+            self._server.close()
+        for connection in tuple(self._keeping.connections):
+            connection.abort()
+
+    async def _forward(self, request: Request) -> Answer:
+        if self.calls >= self._max_calls:
+            self.refused += 1
+            return CALLS_SPENT.answer()
+        self.calls += 1
+        headers = self._authorization + request.forwarded_headers()
+        body = request.body[0] if len(request.body) == 1 else b"".join(request.body)
+        try:
+            answer = await self._keeper.upstream.request(request.method.decode("ascii"), request.target.decode("ascii"), headers, body)
+        except VerifierError:
+            self.verifier_failures += 1
+            return UNAVAILABLE.answer()
+        self.verifier_failures += answer.status >= 500
+        return answer
+
+    def _count_refusal(self) -> None:
+        self.refused += 1
+
+
+class GateKeeper:
+    """Serves the gates of all live rollouts of this process, on one thread of its own.
+
+    Its methods may be called from any thread. Use as a context manager, or call :meth:`close`.
+    """
+
+    def __init__(self, verifier: Path | str, *, runtime_directory: Path | None = None) -> None:
+        """Start the thread, and remove the sockets that dead processes left behind.
+
+        Args:
+            verifier: the path of its unix socket, or its base URL.
+            runtime_directory: where the sockets are made; by default $XDG_RUNTIME_DIR or the temporary folder.
+
+        Raises:
+            UsageError: ``verifier`` is no address.
+            RuntimeFailureError: no folder for the sockets can be made.
+        """
+        self.upstream = Upstream(Address.parse(verifier))
+        owned_directory.reap(runtime_directory)
+        self._directory = owned_directory.create(runtime_directory)
+        self._numbers = itertools.count(1)
+        self._gates: set[Gate] = set()
+        self._lock = threading.RLock()
+        self._closed = False
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="openfingym-gate", daemon=True)
+        self._thread.start()
+        atexit.register(self.close)
+
+    def open(self, *, rollout_id: str, token: str, max_body_bytes: int = MAX_BODY_BYTES, max_calls: int = MAX_CALLS) -> Gate:
+        """Open the gate of a rollout.
+
+        Args:
+            rollout_id: whose gate it is.
+            token: the rollout's token; it stays on this side.
+            max_body_bytes: longest request body.
+            max_calls: requests forwarded before the gate refuses.
+
+        Raises:
+            UsageError: the keeper is closed, or the token cannot be a bearer token.
+            RuntimeFailureError: the socket cannot be made.
+        """
+        if not TOKEN.fullmatch(token):
+            raise UsageError("a rollout's token must be visible ASCII characters")
+        with self._lock:
+            if self._closed:
+                raise UsageError("this gate keeper is closed")
+            directory = self._directory / str(next(self._numbers))
+            gate = Gate(self, rollout_id=rollout_id, directory=directory, token=token, max_body_bytes=max_body_bytes, max_calls=max_calls)
+            if len(os.fsencode(gate.socket)) > SOCKET_PATH_BYTES:
+                raise RuntimeFailureError(f"{gate.socket}: too long for a unix socket; set XDG_RUNTIME_DIR to a folder with a short path")
+            self._gates.add(gate)
+            try:
+                directory.mkdir()
+                directory.chmod(0o755)  # whatever the umask is
+                self._run(gate.serve())
+            except OSError as error:
+                gate.close()
+                raise RuntimeFailureError(f"{gate.socket}: cannot listen there ({error})") from error
+            return gate
+
+    def close_gate(self, gate: Gate) -> None:
+        """Close one gate; what :meth:`Gate.close` calls."""
+        with self._lock:
+            if gate in self._gates:
+                self._run(gate.shut())
+                owned_directory.remove(gate.directory)
+                self._gates.discard(gate)
+
+    def close(self) -> None:
+        """Close every gate, end the thread, remove the folder; doing it twice does no harm."""
+        with self._lock:
+            if self._closed:
+                return
+            for gate in tuple(self._gates):
+                self.close_gate(gate)
+            self._closed = True
+            self._run(self._end())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+            owned_directory.remove(self._directory)
+            atexit.unregister(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _end(self) -> None:
+        self.upstream.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # aborted transports close their sockets in the next turn

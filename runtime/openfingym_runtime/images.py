@@ -1,0 +1,164 @@
+"""The images of this release: what they are called, and how they are built.
+
+Run as a program, ``python -m openfingym_runtime.images`` builds the agent image and prints its tag; with
+``--tag`` it prints the tag only, for which the standard library is enough.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import sys
+import tarfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym import __version__
+from openfingym.errors import BackendUnavailableError, OpenFinGymError, RuntimeFailureError
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+DOCKERFILE = "Dockerfile.agent"
+DEFAULT_BASE_IMAGE = "python:3.11-slim"
+BUILD_TIMEOUT_S = 1800
+CA_FILE = "build-ca.pem"
+PASSED_ON = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+"""Variables of this process that become build arguments; they serve the build and stay out of the image."""
+LAST_LINES = 15
+
+
+def build_context() -> Path:
+    """The folder holding ``Dockerfile.agent`` and ``runtime/agent``: in the package, or the checkout.
+
+    Raises:
+        RuntimeFailureError: the installation is incomplete.
+    """
+    package = Path(__file__).resolve().parent
+    for folder in (package / "_image", package.parents[1]):
+        if (folder / DOCKERFILE).is_file() and (folder / "runtime" / "agent").is_dir():
+            return folder
+    raise RuntimeFailureError(f"{package / '_image'}: the agent image's files are missing; reinstall openfingym")
+
+
+def context_files(context: Path) -> Iterator[tuple[str, Path]]:
+    """The files an agent image is built from, by their names in the build context, sorted."""
+    found = [context / DOCKERFILE, *(context / "runtime" / "agent").rglob("*")]
+    for path in sorted(found):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path.relative_to(context).as_posix(), path
+
+
+@cache
+def agent_image_tag() -> str:
+    """``openfingym-agent:<version>-<digest>``, the digest being that of the build context."""
+    digest = hashlib.sha256()
+    for name, path in context_files(build_context()):
+        digest.update(f"{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return f"openfingym-agent:{__version__}-{digest.hexdigest()[:12]}"
+
+
+def ensure_agent_image(base: str | None = None, *, log: Callable[[str], None] | None = None) -> str:
+    """Build the agent image unless the engine has it; returns its tag.
+
+    Args:
+        base: image to build on; by default $OPENFINGYM_BASE_IMAGE, or python:3.11-slim.
+        log: called with each line of the build.
+
+    Raises:
+        BackendUnavailableError: no engine answers.
+        RuntimeFailureError: the build failed; the message ends with the build's last lines.
+    """
+    from docker.errors import DockerException
+
+    from openfingym_runtime import docker_engine
+
+    tag = agent_image_tag()
+    base = base or os.environ.get("OPENFINGYM_BASE_IMAGE") or DEFAULT_BASE_IMAGE
+    with contextlib.ExitStack() as stack:
+        try:
+            api = stack.enter_context(docker_engine.client(timeout_s=BUILD_TIMEOUT_S))
+            present = api.images(tag, quiet=True)
+        except (DockerException, OSError) as error:
+            raise BackendUnavailableError(docker_engine.unavailable(error)) from error
+        if not present:
+            with docker_engine.failures():
+                _build(api, tag, base, log)
+    return tag
+
+
+def _build(api: APIClient, tag: str, base: str, log: Callable[[str], None] | None) -> None:
+    arguments = {"BASE_IMAGE": base} | {name: os.environ[name] for name in PASSED_ON if os.environ.get(name)}
+    steps = api.build(
+        fileobj=_archive(build_context()),
+        custom_context=True,
+        dockerfile=DOCKERFILE,
+        buildargs=arguments,
+        tag=tag,
+        rm=True,
+        forcerm=True,
+        decode=True,
+    )
+    _follow(steps, base, log)
+
+
+def _follow(steps: Iterator[dict[str, str]], base: str, log: Callable[[str], None] | None) -> None:
+    """Pass a build's lines on; raise if it fails."""
+    last: deque[str] = deque(maxlen=LAST_LINES)
+    for step in steps:
+        for line in step.get("stream", "").splitlines():
+            if line.strip():
+                last.append(line)
+                if log is not None:
+                    log(line)
+        if "error" in step:
+            lines = "\n  ".join((*last, step["error"].strip()))
+            raise RuntimeFailureError(
+                f"building the agent image on {base} failed:\n  {lines}\n"
+                "If the base image could not be fetched, name another with OPENFINGYM_BASE_IMAGE,"
+                " or let `scripts/docker-engine images` make one."
+            )
+
+
+def _archive(context: Path) -> io.BytesIO:
+    """The build context as a tar file; the host's CA bundle goes along where pip is told to use one."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, path in context_files(context):
+            _add(archive, name, path.read_bytes())
+        bundle = os.environ.get("PIP_CERT")
+        if bundle:
+            _add(archive, CA_FILE, Path(bundle).read_bytes())
+    buffer.seek(0)
+    return buffer
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    entry.mode = 0o644
+    archive.addfile(entry, io.BytesIO(content))
+
+
+def main() -> int:
+    """Build the agent image unless ``--tag`` is given, and print its tag."""
+
+    def show(line: str) -> None:
+        sys.stderr.write(line + "\n")
+
+    try:
+        tag = agent_image_tag() if sys.argv[1:] == ["--tag"] else ensure_agent_image(log=show)
+    except OpenFinGymError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    sys.stdout.write(tag + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Private folders that outlive no one: each names its owner, and those of dead owners are removed.
+
+::
+
+    $XDG_RUNTIME_DIR or the temporary folder
+    └── openfingym-<uid>/    0700
+        └── <random>/        0700
+            ├── owner        who made it
+            └── …            what he keeps there
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from openfingym.errors import RuntimeFailureError
+from openfingym_runtime.owner import is_alive, owner_id
+
+OWNER_FILE = "owner"
+UNNAMED_GRACE_S = 60.0
+"""A folder without an owner file is being made right now, or its maker died making it."""
+
+
+def private_root(parent: Path | None = None) -> Path:
+    """The folder of this user's owned folders, made if missing.
+
+    Args:
+        parent: where; by default $XDG_RUNTIME_DIR, or the temporary folder where that cannot be used.
+
+    Raises:
+        RuntimeFailureError: there is no such folder of ours, and none can be made.
+    """
+    if parent is None:
+        configured = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+        parent = configured if os.access(configured, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+    root = parent / f"openfingym-{os.getuid()}"
+    try:
+        root.mkdir(mode=0o700, exist_ok=True)
+        info = root.lstat()
+    except OSError as error:
+        raise RuntimeFailureError(f"{root}: cannot be made ({error}); set XDG_RUNTIME_DIR to a writable folder") from error
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077:
+        raise RuntimeFailureError(f"{root} is not a folder of yours with mode 0700; remove it, or set XDG_RUNTIME_DIR to another folder")
+    return root
+
+
+def create(parent: Path | None = None) -> Path:
+    """Make a folder of 0700 owned by this process; remove it with :func:`remove`.
+
+    Raises:
+        RuntimeFailureError: it cannot be made.
+    """
+    root = private_root(parent)
+    try:
+        folder = Path(tempfile.mkdtemp(dir=root, prefix=""))
+        (folder / OWNER_FILE).write_text(owner_id(), encoding="utf-8")
+    except OSError as error:
+        raise RuntimeFailureError(f"{root}: no folder can be made in it ({error})") from error
+    return folder
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder and all it holds; it may be gone already."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def owned_directory(parent: Path | None = None) -> Iterator[Path]:
+    """An owned folder for as long as the block runs."""
+    folder = create(parent)
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+def reap(parent: Path | None = None) -> int:
+    """Remove the folders of dead owners; returns how many."""
+    removed = 0
+    for folder in private_root(parent).iterdir():
+        try:
+            dead = not is_alive((folder / OWNER_FILE).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            try:
+                dead = time.time() - folder.stat().st_mtime > UNNAMED_GRACE_S
+            except FileNotFoundError:  # its owner removed it meanwhile
+                continue
+        except (NotADirectoryError, UnicodeDecodeError):
+            continue  # nothing of ours
+        if dead:
+            remove(folder)
+            removed += 1
+    return removed

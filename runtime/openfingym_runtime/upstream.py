@@ -1,0 +1,220 @@
+"""Requests to the verifier over kept connections, on the gate's event loop.
+
+A small client of its own: the gate must cost a submission less than half a millisecond, and a
+general client spends more than that on features the gate must not have (redirects, cookies,
+proxies, decompression).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+from urllib.parse import urlsplit
+
+import httptools
+
+from openfingym.errors import UsageError, VerifierError
+
+IDLE_CONNECTIONS = 32
+CONNECT_TIMEOUT_S = 5.0
+RESPONSE_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the verifier answered."""
+
+    status: int
+    content_type: bytes
+    retry_after: bytes | None
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the verifier listens."""
+
+    host: bytes
+    """Value of the ``Host`` header."""
+    prefix: str = ""
+    """Path in front of ``/v1``."""
+    uds: str | None = None
+    name: str = ""
+    port: int = 0
+    tls: bool = False
+
+    @classmethod
+    def parse(cls, verifier: Path | str) -> Address:
+        """Read a unix socket's path or a base URL.
+
+        Raises:
+            UsageError: it is neither.
+        """
+        if isinstance(verifier, Path):
+            return cls(host=b"verifier", uds=str(verifier))
+        url = urlsplit(verifier)
+        if url.scheme not in {"http", "https"} or not url.hostname or url.query or url.username:
+            raise UsageError(f"{verifier!r} is no verifier address; expected a socket's Path or a URL such as http://127.0.0.1:8080")
+        tls = url.scheme == "https"
+        port = url.port or (443 if tls else 80)
+        return cls(host=url.netloc.encode("idna"), prefix=url.path.rstrip("/"), name=url.hostname, port=port, tls=tls)
+
+
+class _StaleError(Exception):
+    """A kept connection was closed by the other side before it answered anything."""
+
+
+class _Connection(asyncio.Protocol):
+    """One connection to the verifier; carries one request at a time."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.open = True
+        self._waiter: asyncio.Future[Answer] | None = None
+        self._began = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self._body: list[bytes] = []
+        self._content_type = b"application/octet-stream"
+        self._retry_after: bytes | None = None
+
+    def exchange(self, head: bytes, body: bytes) -> asyncio.Future[Answer]:
+        """Send one request; the future holds its answer."""
+        assert self.transport is not None
+        self._waiter = asyncio.get_running_loop().create_future()
+        self._began = False
+        self._reset()
+        self.transport.writelines((head, body)) if body else self.transport.write(head)
+        return self._waiter
+
+    def abort(self) -> None:
+        """Drop the connection at once."""
+        self.open = False
+        if self.transport is not None:
+            self.transport.abort()
+
+    # asyncio.Protocol
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._began = True
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(VerifierError(f"the verifier's answer is not HTTP ({error})"))
+            self.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.open = False
+        self._fail(VerifierError(f"the verifier closed the connection ({exc})") if self._began else _StaleError())
+
+    # httptools
+    def on_header(self, name: bytes, value: bytes) -> None:
+        match name.lower():
+            case b"content-type":
+                self._content_type = value
+            case b"retry-after":
+                self._retry_after = value
+
+    def on_body(self, data: bytes) -> None:
+        self._body.append(data)
+
+    def on_message_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status < 200:  # an interim answer; the real one follows
+            return
+        if not self._parser.should_keep_alive():
+            self.open = False
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(Answer(status, self._content_type, self._retry_after, b"".join(self._body)))
+
+    def _fail(self, error: Exception) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(error)
+
+
+class Upstream:
+    """A pool of connections to one verifier; to be used on one event loop."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._idle: list[_Connection] = []
+        self._busy: set[_Connection] = set()
+        self._tls = ssl.create_default_context() if address.tls else None
+
+    async def request(self, method: str, path: str, headers: bytes, body: bytes) -> Answer:
+        """Send a request and wait for its whole answer.
+
+        Args:
+            method: the method.
+            path: an absolute path the caller vouches for.
+            headers: complete header lines, each ended by CRLF; Host and Content-Length are added here.
+            body: the body; it is sent with its length.
+
+        Raises:
+            VerifierError: the verifier cannot be reached, or broke off.
+        """
+        address = self._address
+        length = b"Content-Length: %d\r\n" % len(body) if method == "POST" else b""
+        line = f"{method} {address.prefix}{path} HTTP/1.1\r\nHost: ".encode("ascii")
+        head = b"".join((line, address.host, b"\r\n", headers, length, b"\r\n"))
+        while True:
+            kept = self._take()
+            try:
+                return await self._exchange(kept or await self._connect(), head, body)
+            except _StaleError:
+                # Every POST carries an idempotency key, so sending it again is safe.
+                if kept is None:
+                    raise VerifierError("the verifier closed a fresh connection without an answer") from None
+
+    async def _exchange(self, connection: _Connection, head: bytes, body: bytes) -> Answer:
+        self._busy.add(connection)
+        try:
+            async with asyncio.timeout(RESPONSE_TIMEOUT_S):
+                answer = await connection.exchange(head, body)
+        except TimeoutError:
+            connection.abort()
+            raise VerifierError(f"the verifier did not answer within {RESPONSE_TIMEOUT_S:.0f} s") from None
+        except BaseException:  # a cancelled exchange too leaves a connection nobody may use again
+            connection.abort()
+            raise
+        finally:
+            self._busy.discard(connection)
+        if connection.open and len(self._idle) < IDLE_CONNECTIONS:
+            self._idle.append(connection)
+        else:
+            connection.abort()
+        return answer
+
+    def _take(self) -> _Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.open:
+                return connection
+        return None
+
+    async def _connect(self) -> _Connection:
+        loop = asyncio.get_running_loop()
+        address = self._address
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                if address.uds is not None:
+                    _, connection = await loop.create_unix_connection(_Connection, address.uds)
+                else:
+                    _, connection = await loop.create_connection(_Connection, address.name, address.port, ssl=self._tls)
+        except (OSError, TimeoutError) as error:
+            where = address.uds or f"{address.name}:{address.port}"
+            raise VerifierError(f"the verifier at {where} cannot be reached ({error or 'timeout'})") from error
+        return connection
+
+    def close(self) -> None:
+        """Drop every connection."""
+        for connection in (*self._idle, *self._busy):
+            connection.abort()
+        self._idle.clear()
