@@ -1,0 +1,91 @@
+"""The built-in agents: who writes the program that is run.
+
+A *program* agent is a Python program run in isolation through the task's interface, as an
+agent's own code would be. The *oracle* runs on the host, reads the hidden targets and submits
+them: it exists to check that a task can be solved and that the best answer scores best.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+from openfingym.errors import UsageError
+
+PROGRAM_LIMIT = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent as one rollout sees it."""
+
+    name: str
+    """Name recorded with results."""
+    kind: Literal["program", "oracle"]
+    program: str = ""
+    """Source of the program, for program agents."""
+    trusted: bool = False
+    """Whether the program is ours, and may run without isolation where no backend can isolate it."""
+
+
+BUILTIN = {
+    "naive": "last value for levels, zero for returns",
+    "ridge": "ridge regression of the target path on the input window",
+    "gbm": "gradient-boosted trees on summary features",
+    "nop": "does nothing (a check: must be rejected)",
+    "oracle": "submits the hidden targets from the host (a check: must score best)",
+    "script": "your own program, given with --program",
+}
+"""Names of the built-in agents, with what each does."""
+
+
+def resolve(agent: str | Agent, program: str | Path | None = None) -> Agent:
+    """Turn an agent's name into an :class:`Agent`.
+
+    Args:
+        agent: a built-in name, or an agent, which is returned as it is.
+        program: path of the program, for ``script`` only.
+
+    Raises:
+        UsageError: unknown name, or a program that is missing, unreadable or out of place.
+    """
+    if isinstance(agent, Agent):
+        return agent
+    if agent not in BUILTIN:
+        near = difflib.get_close_matches(agent, BUILTIN, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(BUILTIN)}"
+        raise UsageError(f"no agent is named {agent!r}; {hint}")
+    if (agent == "script") != (program is not None):
+        raise UsageError(
+            "agent 'script' needs a program: give --program FILE"
+            if program is None
+            else f"--program goes with --agent script, not with {agent!r}"
+        )
+    if program is not None:
+        return Agent("script", "program", read_program(Path(program)))
+    if agent == "oracle":
+        return Agent("oracle", "oracle", trusted=True)
+    source = (resources.files("openfingym") / "agents" / "programs" / f"{agent}.py").read_text(encoding="utf-8")
+    return Agent(agent, "program", source, trusted=True)
+
+
+def read_program(path: Path) -> str:
+    """Read an agent's program.
+
+    Raises:
+        UsageError: it is missing, too large, or not UTF-8 text.
+    """
+    try:
+        size = path.stat().st_size
+        if size > PROGRAM_LIMIT:
+            raise UsageError(f"{path}: {size} bytes; a program may have at most {PROGRAM_LIMIT}")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such program") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not UTF-8 text; a program is a Python source file") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from error

@@ -1,0 +1,1 @@
+"""Do nothing: a rollout that submits nothing is rejected, never scored."""

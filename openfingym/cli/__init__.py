@@ -1,0 +1,80 @@
+"""The command line, ``openfingym``.
+
+Commands are imported when they are used, so that ``--help`` costs little more than click itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+
+import click
+
+from openfingym.errors import OpenFinGymError
+
+COMMANDS = {
+    "tasks": ("openfingym.cli.task:list_tasks", "List the known tasks."),
+    "task": ("openfingym.cli.task:task", "Show, build, check or scaffold a task package."),
+    "data": ("openfingym.cli.data:data", "List and verify datasets."),
+    "run": ("openfingym.cli.run:run", "Run one agent on one or more tasks and print verified scores."),
+    "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, or ask one how it is."),
+    "image": ("openfingym.cli.image:image", "Build the agent image for the docker backend."),
+    "doctor": ("openfingym.cli.doctor:doctor", "Say what works on this machine, and what to do about the rest."),
+}
+"""Name to (module:attribute, one-line help)."""
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from openfingym import __version__
+
+        click.echo(f"openfingym {__version__}")
+        ctx.exit()
+
+
+@click.command("openfingym", cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version and exit.")
+def cli() -> None:
+    """Evaluate and train AI agents on quantitative finance, with scores that can be trusted.
+
+    Exit status: 0 scored or done, 2 wrong use, 3 the agent's submission was rejected,
+    4 a failure of ours or of this machine, 5 a malformed task package, 6 data or store.
+    """
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one message, never in a traceback."""
+    try:
+        status = cli.main(prog_name="openfingym", standalone_mode=False)
+    except OpenFinGymError as error:
+        if "--json" in sys.argv:
+            click.echo(json.dumps({"error": {"type": type(error).__name__, "message": str(error)}}))
+        click.echo(f"error: {error}", err=True)
+        status = error.exit_code
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted; nothing was left running", err=True)
+        status = 130
+    except BrokenPipeError:
+        status = 1
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,97 @@
+"""``openfingym doctor``."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+import click
+
+from openfingym.cli.render import print_json, print_table
+from openfingym.cli.task import json_option
+
+MIN_FREE_MB = 500
+
+
+@click.command()
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool) -> None:
+    """Say what works on this machine, and what to do about the rest.
+
+    Exit status 0 if at least one backend can isolate an agent's program, else 4.
+    """
+    from openfingym.errors import OpenFinGymError
+
+    checks: dict[str, Callable[[], str]] = {
+        "python": _python,
+        "tasks": _tasks,
+        "datasets": _datasets,
+        "store": _store,
+        "verifier": _verifier,
+        "docker": lambda: _backend("docker"),
+        "sandbox": lambda: _backend("sandbox"),
+    }
+    rows = []
+    for name, check in checks.items():
+        try:
+            rows.append({"check": name, "ok": True, "detail": check()})
+        except OpenFinGymError as error:
+            rows.append({"check": name, "ok": False, "detail": str(error)})
+    isolated = any(row["ok"] for row in rows if row["check"] in {"docker", "sandbox"})
+    needed = all(row["ok"] for row in rows if row["check"] not in {"docker", "sandbox"})
+    if as_json:
+        print_json({"ok": isolated and needed, "checks": rows})
+    else:
+        print_table("", ["check", "", "detail"], [(r["check"], "ok" if r["ok"] else "NO", r["detail"]) for r in rows])
+        if not isolated:
+            click.echo("no backend can isolate an agent's program here; only built-in agents run (backend inline)")
+    ctx.exit(0 if isolated and needed else 4)
+
+
+def _python() -> str:
+    import platform
+
+    return f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()}"
+
+
+def _tasks() -> str:
+    from openfingym import catalog
+
+    return f"{len(catalog.tasks())} tasks"
+
+
+def _datasets() -> str:
+    from openfingym.data import datasets
+
+    kinds = [info.kind for info in datasets()]
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
+
+
+def _store() -> str:
+    from openfingym import store
+    from openfingym.errors import StoreError
+
+    with store.staging() as folder:
+        free = shutil.disk_usage(folder).free // 1_000_000
+    if free < MIN_FREE_MB:
+        raise StoreError(f"{store.home()}: {free} MB free, {MIN_FREE_MB} wanted; set OPENFINGYM_HOME to a folder on another disk")
+    return f"{store.home()}, {free} MB free"
+
+
+def _verifier() -> str:
+    from openfingym_verifier.embedded import EmbeddedVerifier
+
+    from openfingym.build import build
+    from openfingym.catalog import load_task, task_folders
+
+    name = next(iter(task_folders()))
+    with EmbeddedVerifier.start([build(load_task(name))]):
+        return f"starts, and accepts the digests of {name}"
+
+
+def _backend(name: str) -> str:
+    from openfingym_runtime.backends import select
+
+    select(name, trusted=False)
+    return "ready"

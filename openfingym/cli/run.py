@@ -1,0 +1,132 @@
+"""``openfingym run``."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from openfingym.cli.render import number, print_json, print_table
+from openfingym.cli.task import json_option
+
+if TYPE_CHECKING:
+    from openfingym.results import RolloutResult
+
+
+@click.command()
+@click.argument("names", metavar="TASK...", nargs=-1, required=True)
+@click.option("--agent", default="ridge", show_default=True, help="Built-in agent: naive, ridge, gbm, script, nop, oracle.")
+@click.option("--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script.")
+@click.option(
+    "--backend",
+    type=click.Choice(["auto", "docker", "sandbox", "inline"]),
+    default="auto",
+    show_default=True,
+    help="How the program is isolated.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed the program is given.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"), show_default=True, help="Folder for results."
+)
+@click.option("--verifier", "address", help="URL or unix socket of a running verifier; default: one is started for this command.")
+@json_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    agent: str,
+    program: Path | None,
+    backend: str,
+    seed: int,
+    out: Path,
+    address: str | None,
+    as_json: bool,
+) -> None:
+    """Run one agent on one or more tasks and print verified scores.
+
+    The agent's program runs where it can see neither a label nor a network; the score comes from the
+    verifier, on windows no feedback was given on. Results are kept in the folder given by --out.
+    """
+    from openfingym.agents import resolve
+    from openfingym.rollout import Launcher, VerifierAddress
+
+    resolved = resolve(agent, program)
+    # Being terminated cleans up as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with _progress(enabled=not as_json) as show:
+        show(f"building {', '.join(names)}")
+        with Launcher.for_tasks(names, backend=backend, verifier=VerifierAddress.find(address)) as launcher:
+            results = []
+            for package in launcher.packages:
+                show(f"{package.manifest.name}: running {resolved.name}")
+                results.append(launcher.run(package, resolved, seed=seed, out=out))
+    if as_json:
+        print_json(results[0].to_dict() if len(results) == 1 else [result.to_dict() for result in results])
+    else:
+        print_results(results)
+    ctx.exit(exit_status(results))
+
+
+def exit_status(results: list[RolloutResult]) -> int:
+    """0 if all are scored, 4 if any ended in an error of ours, else 3."""
+    states = {result.state for result in results}
+    return 4 if "error" in states else 3 if "rejected" in states else 0
+
+
+def print_results(results: list[RolloutResult]) -> None:
+    """Print a table of results, and why each rejected or failed one was."""
+    print_table(
+        "",
+        ["task", "data", "agent", "state", "loss", "naive", "skill", "tries", "seconds", "where"],
+        [
+            (
+                r.task,
+                r.data_kind,
+                r.agent,
+                r.state,
+                number(r.total),
+                number(r.naive_total),
+                "-" if r.skill is None else f"{r.skill:+.1%}",
+                f"{r.submissions_accepted}/{r.budget}",
+                f"{r.wall_s:.1f}",
+                r.backend,
+            )
+            for r in results
+        ],
+        right=["loss", "naive", "skill", "tries", "seconds"],
+    )
+    for result in results:
+        if result.reason:
+            click.echo(f"{result.task}: {result.state}: {result.reason}")
+        for flag in result.flags:
+            click.echo(f"{result.task}: flagged by the verifier: {flag}")
+    click.echo("loss: verified on the private fold, lower is better; skill: 1 - loss / loss of the naive forecast")
+    click.echo(f"details: {results[0].path}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else ""))
+
+
+class _progress:  # noqa: N801  # used like a function
+    """A spinner on a terminal's stderr; nothing elsewhere."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        import sys
+
+        self._enabled = enabled and sys.stderr.isatty()
+
+    def __enter__(self) -> _progress:
+        if self._enabled:
+            from rich.console import Console
+            from rich.status import Status
+
+            self._status = Status("", console=Console(stderr=True))
+            self._status.start()
+        return self
+
+    def __call__(self, text: str) -> None:
+        if self._enabled:
+            self._status.update(text)
+
+    def __exit__(self, *_: object) -> None:
+        if self._enabled:
+            self._status.stop()

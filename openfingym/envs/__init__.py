@@ -1,0 +1,1 @@
+"""Gymnasium environments, one module a kind of task."""

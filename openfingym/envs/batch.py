@@ -1,0 +1,235 @@
+"""The Gymnasium environment of a batch task: one step, whose action is a whole submission."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from openfingym import catalog
+from openfingym.agents import PROGRAM_LIMIT, Agent
+from openfingym.build import build
+from openfingym.errors import OpenFinGymError, RuntimeFailureError, SubmissionError, UsageError
+from openfingym.package import BuiltPackage
+from openfingym.results import RewardName, RolloutResult
+from openfingym.task import Task
+
+if TYPE_CHECKING:
+    from openfingym.client import VerifiedResult
+    from openfingym.rollout import Launcher
+
+Observation = dict[str, NDArray[np.float64]]
+Action = NDArray[np.float64] | dict[str, NDArray[np.float64]] | str
+Info = dict[str, object]
+
+_CODE_CHARACTERS = "".join(map(chr, range(32, 127))) + "\n\t"
+
+
+class BatchEnv(gymnasium.Env[Observation, Action]):
+    """A batch task as a one-step environment.
+
+    ## Action space
+    ``predictions``: ``Box(low, high, (n_test, horizon, channels), float64)``, in the task's unit.
+    ``code``: ``Text``, the source of a Python program that is run in isolation and submits through
+    ``import interface``.
+
+    ## Observation space
+    ``Dict`` of float64 arrays in the task's unit: ``train_inputs`` (n_train, lookback, channels),
+    ``train_targets`` (n_train, horizon, channels), ``test_inputs`` (n_test, lookback, channels).
+    The hidden targets are in the verifier's process only.
+
+    ## Reward
+    Higher is better, finite, from the private fold. ``loss``: -min(total loss, 99), and -100 for a
+    submission that was refused. ``grpo``: -min(total loss, 5), and -6 (OpenFinGym paper, appendix B).
+    A failure of ours raises; it is never a reward.
+
+    ## Episode end
+    Always terminated after one step. ``info`` of that step has ``state``, ``reason``, ``total`` (the
+    paper's weighted loss), ``direction``, ``metrics``, ``naive_total``, ``skill`` and provenance. The
+    attribute ``rollout_id`` names the last rollout in the verifier's log.
+
+    ## Version history
+    v0: first version.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
+
+    def __init__(
+        self,
+        task: str | Path | Task,
+        *,
+        action: Literal["predictions", "code"] = "predictions",
+        reward: RewardName = "loss",
+        backend: str = "auto",
+    ) -> None:
+        if action not in {"predictions", "code"}:
+            raise UsageError(f"action is {action!r}; known: 'predictions', 'code'")
+        if reward not in {"loss", "grpo"}:
+            raise UsageError(f"reward is {reward!r}; known: 'loss', 'grpo'")
+        self.task = task if isinstance(task, Task) else catalog.load_task(task)
+        self.package = build(self.task)
+        self.render_mode = None
+        self._reward: RewardName = reward
+        self._backend = backend
+        self._lease: _Lease | None = None
+        self._seed = 0
+        self.rollout_id: str | None = None
+        self._ready = False
+        self._observation = {name: np.asarray(self.package.array(name)) for name in ("train_inputs", "train_targets", "test_inputs")}
+        self.observation_space = spaces.Dict(  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
+            {name: spaces.Box(array.min(), array.max(), array.shape, np.float64) for name, array in self._observation.items()}
+        )
+        contract, shape = self.task.spec.contract, self.package.manifest.submission_shape
+        self.action_space = (
+            spaces.Box(contract.low, contract.high, shape, np.float64)
+            if action == "predictions"
+            else spaces.Text(PROGRAM_LIMIT, min_length=0, charset=_CODE_CHARACTERS)
+        )
+
+    @property
+    def instruction(self) -> str:
+        """What an agent is told about this task (Markdown)."""
+        return self.package.instruction.read_text(encoding="utf-8")
+
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
+        """Start a new rollout; the observation is the same every time.
+
+        Args:
+            seed: given to a program as ``OPENFINGYM_SEED``.
+            options: none are known.
+        """
+        super().reset(seed=seed)
+        if options:
+            raise UsageError(f"unknown reset options: {', '.join(map(str, options))}")
+        self._seed = seed if seed is not None else 0
+        self._ready = True
+        manifest = self.package.manifest
+        return self._observe(), {
+            **self._provenance(),
+            "family": self.task.spec.family,
+            "unit": self.task.spec.contract.unit,
+            "channels": list(manifest.channels),
+            "submission_shape": manifest.submission_shape,
+            "metrics": {metric.name: metric.weight for metric in self.task.spec.scoring.metrics},
+            "dataset": manifest.dataset,
+        }
+
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
+        """Submit, and be scored on the private fold.
+
+        Args:
+            action: predictions (an array, or a dict with the key ``predictions``), or a program's source.
+
+        Raises:
+            UsageError: called before ``reset``, or a second time after it.
+            RuntimeFailureError, VerifierError: our machinery failed; there is no reward.
+        """
+        if not self._ready:
+            raise UsageError("call reset() first; an episode of a batch task is one step long")
+        self._ready = False
+        lease = self._lease = self._lease or _Lease.take(self.package, self._backend)
+        result = self._run_code(lease, action) if isinstance(action, str) else self._submit(lease, action)
+        self.rollout_id = result.rollout_id
+        reward = result.reward(self._reward)
+        info: Info = {
+            **self._provenance(),
+            "state": result.state,
+            "reason": result.reason,
+            "total": result.total,
+            "direction": result.direction,
+            "metrics": dict(result.metrics),
+            "naive_total": result.naive_total,
+            "skill": result.skill,
+        }
+        return self._observe(), reward, True, False, info
+
+    def close(self) -> None:
+        """Let go of the verifier; the last environment of a task stops it."""
+        if self._lease is not None:
+            self._lease.give_back()
+            self._lease = None
+
+    def _observe(self) -> Observation:
+        """Fresh arrays each time: what a caller keeps or changes is the caller's."""
+        return {name: array.copy() for name, array in self._observation.items()}
+
+    def _provenance(self) -> Info:
+        manifest = self.package.manifest
+        return {"task": manifest.name, "task_version": manifest.version, "task_digest": manifest.digest, "data_kind": manifest.data_kind}
+
+    def _run_code(self, lease: _Lease, source: str) -> RolloutResult:
+        result = lease.launcher.run(self.package, Agent("code", "program", source), seed=self._seed)
+        if result.state == "error":
+            raise RuntimeFailureError(result.reason or "the rollout failed for a reason of ours")
+        return result
+
+    def _submit(self, lease: _Lease, action: NDArray[np.float64] | dict[str, NDArray[np.float64]]) -> RolloutResult:
+        if isinstance(action, dict):
+            if set(action) != {"predictions"}:
+                raise UsageError(f"an action dict has the one key 'predictions', found {sorted(action)}")
+            action = action["predictions"]
+        client = lease.launcher.client
+        ticket = client.create_rollout(self.package.manifest.name, agent="array", seed=self._seed)
+        refusal = None
+        try:
+            client.submit(ticket.token, np.asarray(action))
+        except SubmissionError as error:
+            refusal = str(error)
+        return _result(client.finalize(ticket.rollout_id), self.package, self._seed, refusal)
+
+
+def _result(verified: VerifiedResult, package: BuiltPackage, seed: int, refusal: str | None) -> RolloutResult:
+    return RolloutResult(
+        rollout_id=verified.rollout_id,
+        task=package.manifest.name,
+        task_digest=package.manifest.digest,
+        data_kind=package.manifest.data_kind,
+        agent="array",
+        backend="none",
+        seed=seed,
+        state=verified.state,
+        reason=refusal or verified.reason,
+        total=verified.total,
+        metrics=dict(verified.metrics),
+        naive_total=verified.naive_total,
+    )
+
+
+class _Lease:
+    """A share of a launcher: environments of one task in one process use one verifier."""
+
+    _lock = threading.Lock()
+    _open: dict[tuple[str, str], tuple[Launcher, contextlib.ExitStack, int]] = {}  # noqa: RUF012  # guarded by the lock
+
+    def __init__(self, key: tuple[str, str], launcher: Launcher) -> None:
+        self._key = key
+        self.launcher = launcher
+
+    @classmethod
+    def take(cls, package: BuiltPackage, backend: str) -> _Lease:
+        from openfingym.rollout import Launcher, VerifierAddress
+
+        key = (package.manifest.digest, backend)
+        with cls._lock:
+            if key not in cls._open:
+                stack = contextlib.ExitStack()
+                launcher = stack.enter_context(Launcher([package], backend=backend, verifier=VerifierAddress.find()))
+                cls._open[key] = (launcher, stack, 0)
+            launcher, stack, users = cls._open[key]
+            cls._open[key] = (launcher, stack, users + 1)
+        return cls(key, launcher)
+
+    def give_back(self) -> None:
+        with self._lock:
+            launcher, stack, users = self._open.pop(self._key)
+            if users > 1:
+                self._open[self._key] = (launcher, stack, users - 1)
+            else:
+                with contextlib.suppress(OpenFinGymError):
+                    stack.close()

@@ -1,0 +1,177 @@
+"""The result of one rollout, in memory and on disk.
+
+::
+
+    runs/<rollout id>/
+        config.json        what was asked: task, digests, agent, program digest, backend, limits, seed, versions
+        result.json        how it ended: state, loss, metrics, reason
+        program.py         what was run
+        output.log         its stdout and stderr
+        log.jsonl          the verifier's hash-chained log of this rollout
+        submissions/N.npy  what the verifier accepted
+
+The folder appears under its name only when it is complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from openfingym.errors import StoreError
+
+State = Literal["scored", "rejected", "deferred", "void", "error"]
+"""``rejected`` is the agent's fault; ``error`` is ours, and is never averaged in as a score."""
+
+FORMAT = 1
+GRPO_LOSS_CAP = 5.0
+GRPO_FAILURE = -6.0
+LOSS_CAP = 99.0
+LOSS_FAILURE = -100.0
+
+RewardName = Literal["loss", "grpo"]
+
+
+@dataclass(frozen=True)
+class RolloutResult:
+    """How one rollout ended."""
+
+    rollout_id: str
+    task: str
+    task_digest: str
+    data_kind: str
+    agent: str
+    backend: str
+    seed: int
+    state: State
+    reason: str | None = None
+    """Why it was rejected, or what failed; None where it was scored."""
+    total: float | None = None
+    """The paper's weighted loss on the private fold; lower is better."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Each loss on the private fold."""
+    naive_total: float | None = None
+    """Loss of the naive forecast on the same fold."""
+    direction: Literal["lower"] = "lower"
+    submissions_accepted: int = 0
+    submissions_rejected: int = 0
+    budget: int = 0
+    flags: tuple[str, ...] = ()
+    """What the verifier noticed, such as ``probing``."""
+    ended_by: str | None = None
+    """How the program ended: exit, timeout, memory, output, cancelled."""
+    exit_code: int | None = None
+    wall_s: float = 0.0
+    started_at: str = ""
+    log_head: str | None = None
+    """Hash of the verifier's log when the rollout was finalized."""
+    format: int = FORMAT
+    path: Path | None = None
+    """Folder of the result on disk, if it was written."""
+
+    @property
+    def skill(self) -> float | None:
+        """1 - total / naive_total: 0 is no better than the naive forecast, 1 is perfect."""
+        if self.total is None or not self.naive_total:
+            return None
+        return 1.0 - self.total / self.naive_total
+
+    def reward(self, name: RewardName = "loss") -> float:
+        """The reward of this rollout; higher is better, always finite.
+
+        ``grpo`` is the paper's transform (appendix B): -min(loss, 5), and -6 for a failure of the agent.
+        ``loss`` is -min(loss, 99), and -100 for a failure of the agent.
+
+        Raises:
+            StoreError: the rollout ended in an error of ours, which has no reward.
+        """
+        if self.state in {"error", "void", "deferred"}:
+            raise StoreError(f"rollout {self.rollout_id} has no reward, its state is {self.state!r}: {self.reason or 'not resolved yet'}")
+        cap, failure = (GRPO_LOSS_CAP, GRPO_FAILURE) if name == "grpo" else (LOSS_CAP, LOSS_FAILURE)
+        return failure if self.total is None else -min(self.total, cap)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as ``result.json`` and ``--json`` show them."""
+        data = asdict(self)
+        data["flags"] = list(self.flags)
+        data["path"] = str(self.path) if self.path else None
+        data["skill"] = self.skill
+        data["reward"] = self.reward() if self.state in {"scored", "rejected"} else None
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> RolloutResult:
+        """Read what :meth:`to_dict` gave."""
+        fields = {key: value for key, value in data.items() if key in cls.__dataclass_fields__}
+        fields["flags"] = tuple(data["flags"])  # type: ignore[arg-type]  # plain JSON
+        fields["path"] = Path(str(data["path"])) if data.get("path") else None
+        return cls(**fields)  # type: ignore[arg-type]  # plain JSON
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """What is written beside ``result.json``."""
+
+    config: Mapping[str, object]
+    program: str
+    output: bytes
+    log: Iterable[Mapping[str, object]]
+    submissions: Mapping[int, bytes]
+    """Accepted submissions by number, as ``.npy`` bytes."""
+
+
+def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResult:
+    """Write one run folder below ``root``; it appears complete or not at all.
+
+    Returns:
+        The result, with its path.
+
+    Raises:
+        StoreError: it cannot be written; nothing half-written stays.
+    """
+    final = (root / result.rollout_id).absolute()
+    partial = root / f".{result.rollout_id}.partial"
+    result = replace(result, path=final)
+    try:
+        (partial / "submissions").mkdir(parents=True)
+        _write_json(partial / "config.json", dict(files.config))
+        (partial / "program.py").write_text(files.program, encoding="utf-8")
+        (partial / "output.log").write_bytes(files.output)
+        lines = [json.dumps(entry, sort_keys=True) for entry in files.log]
+        (partial / "log.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        for number, content in files.submissions.items():
+            (partial / "submissions" / f"{number}.npy").write_bytes(content)
+        _write_json(partial / "result.json", result.to_dict())
+        partial.rename(final)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(partial)
+        raise StoreError(f"{final}: the run could not be written ({error.strerror}); choose another folder with --out") from error
+    return result
+
+
+def read_run(folder: Path) -> RolloutResult:
+    """Read the result of a run folder.
+
+    Raises:
+        StoreError: there is none, or it is damaged.
+    """
+    path = folder / "result.json"
+    try:
+        return RolloutResult.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"{path}: not a readable result ({error})") from error
+
+
+def _write_json(path: Path, value: object) -> None:
+    with path.open("w", encoding="utf-8") as stream:
+        json.dump(value, stream, indent=2, sort_keys=True, allow_nan=False)
+        stream.write("\n")
+        stream.flush()
+        os.fsync(stream.fileno())

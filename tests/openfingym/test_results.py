@@ -1,0 +1,76 @@
+"""Results on disk: complete or absent, and readable by another program."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from openfingym.errors import StoreError
+from openfingym.results import RolloutResult, RunFiles, read_run, write_run
+
+RESULT = RolloutResult(
+    rollout_id="r1", task="t", task_digest="d", data_kind="real", agent="ridge", backend="sandbox", seed=3, state="scored",
+    total=0.5, metrics={"mae": 0.5}, naive_total=1.0, submissions_accepted=1, budget=5, flags=("probing",),
+)  # fmt: skip
+FILES = RunFiles({"task": "t"}, "print()", b"\xff\x00out", [{"event": "accepted"}, {"event": "finalized"}], {1: b"npy"})
+
+
+def test_a_run_is_written_and_read_back(tmp_path: Path) -> None:
+    written = write_run(tmp_path / "runs", RESULT, FILES)
+    assert written.path == tmp_path / "runs" / "r1"
+    assert read_run(written.path) == written
+    assert sorted(path.relative_to(written.path).as_posix() for path in written.path.rglob("*")) == [
+        "config.json", "log.jsonl", "output.log", "program.py", "result.json", "submissions", "submissions/1.npy",
+    ]  # fmt: skip
+    assert (written.path / "output.log").read_bytes() == b"\xff\x00out"
+    assert [json.loads(line)["event"] for line in (written.path / "log.jsonl").read_text().splitlines()] == ["accepted", "finalized"]
+
+
+def test_result_json_is_plain(tmp_path: Path) -> None:
+    written = write_run(tmp_path, RESULT, FILES)
+    assert written.path is not None
+    data = json.loads((written.path / "result.json").read_text())
+    assert data["state"] == "scored"
+    assert data["skill"] == 0.5
+    assert data["reward"] == -0.5
+    assert data["flags"] == ["probing"]
+
+
+def test_a_run_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    write_run(tmp_path, RESULT, FILES)
+    with pytest.raises(StoreError, match="--out"):
+        write_run(tmp_path, RESULT, FILES)
+    assert [path.name for path in tmp_path.iterdir()] == ["r1"]
+
+
+def test_a_folder_without_a_result_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"result\.json"):
+        read_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("total", "name", "reward"),
+    [
+        (0.02, "loss", -0.02),
+        (7.0, "loss", -7.0),
+        (1e9, "loss", -99.0),
+        (None, "loss", -100.0),
+        (0.02, "grpo", -0.02),
+        (7.0, "grpo", -5.0),
+        (None, "grpo", -6.0),
+    ],
+)
+def test_rewards(total: float | None, name: str, reward: float) -> None:
+    result = replace(RESULT, total=total, state="scored" if total is not None else "rejected")
+    assert result.reward(name) == reward  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("state", ["error", "void", "deferred"])
+def test_what_is_not_the_agents_has_no_reward(state: str) -> None:
+    result = replace(RESULT, state=state, total=None, reason="disk full")  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match="disk full"):
+        result.reward()
+    assert result.to_dict()["reward"] is None

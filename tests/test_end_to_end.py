@@ -1,0 +1,240 @@
+"""Whole rollouts: a program in real isolation, a real verifier process, results on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import openfingym
+from openfingym.agents import Agent, resolve
+from openfingym.errors import UsageError, VerifierError
+from openfingym.package import BuiltPackage
+from openfingym.rollout import Launcher, VerifierAddress
+from openfingym_verifier.embedded import EmbeddedVerifier
+
+ROOT = Path(__file__).resolve().parent.parent
+ISOLATED = [pytest.param("sandbox", marks=pytest.mark.sandbox), pytest.param("docker", marks=pytest.mark.docker)]
+
+
+@pytest.fixture(scope="module", params=ISOLATED)
+def launcher(request: pytest.FixtureRequest) -> Iterator[Launcher]:
+    with Launcher.for_tasks(["treasury-forecast", "fx-forecast"], backend=request.param) as launcher:
+        yield launcher
+
+
+def program(source: str) -> Agent:
+    return Agent("test", "program", source)
+
+
+NAIVE = "np.repeat(interface.load_test_inputs()[:, -1:, :], interface.HORIZON, axis=1)"
+
+
+@pytest.fixture(scope="module")
+def scores() -> dict[tuple[str, str], float]:
+    """Ridge scores by (backend, task), to compare the backends with one another."""
+    return {}
+
+
+def test_ridge_scores_and_its_run_can_be_read_by_another_program(
+    launcher: Launcher, tmp_path: Path, scores: dict[tuple[str, str], float]
+) -> None:
+    for package in launcher.packages:
+        result = launcher.run(package, resolve("ridge"), out=tmp_path)
+        assert result.state == "scored", result
+        assert result.total is not None
+        assert result.path is not None
+        config = json.loads((result.path / "config.json").read_text())
+        stored = json.loads((result.path / "result.json").read_text())
+        assert stored["total"] == result.total
+        assert config["task_digest"] == package.manifest.digest
+        assert b"penalty" in (result.path / "output.log").read_bytes()
+        submitted = np.load(result.path / "submissions" / "1.npy")
+        assert submitted.shape == package.manifest.submission_shape
+        events = [json.loads(line)["entry"]["event"] for line in (result.path / "log.jsonl").read_text().splitlines()]
+        assert events[0] == "rollout-created"
+        assert events[-1] == "finalized"
+        scores[result.backend, result.task] = result.total
+    for (backend, task), total in scores.items():
+        if backend == "docker" and ("sandbox", task) in scores:
+            assert scores["sandbox", task] == pytest.approx(total, rel=1e-9), "the same program scores the same wherever it runs"
+
+
+def test_the_oracle_is_best_and_nop_is_rejected(launcher: Launcher) -> None:
+    package = launcher.packages[0]
+    naive = launcher.run(package, resolve("naive"))
+    oracle = launcher.run(package, resolve("oracle"))
+    nop = launcher.run(package, resolve("nop"))
+    assert naive.total == pytest.approx(naive.naive_total)
+    assert oracle.total == 0.0
+    assert oracle.skill == 1.0
+    assert (nop.state, nop.total) == ("rejected", None)
+    assert nop.reason is not None
+    assert "no submission" in nop.reason
+
+
+REJECTED = {
+    "crash": ("import interface\nraise ValueError('bad luck')", ["status 1", "ValueError: bad luck"]),
+    "syntax": ("def broken(:", ["status 1", "SyntaxError"]),
+    "wrong shape": ("import interface, numpy as np\ninterface.submit(np.zeros((3, 3)))", ["(40, 5, 6)", "(3, 3)"]),
+    "nan": (f"import interface, numpy as np\np = {NAIVE}\np[3, 2, 1] = np.nan\ninterface.submit(p)", ["finite"]),
+    "huge": (f"import interface, numpy as np\np = {NAIVE}\np[0, 0, 0] = 1e308\ninterface.submit(p)", ["[-5, 30]", "1e+308"]),
+    "nothing": ("print('hello')", ["no submission"]),
+}
+
+
+@pytest.mark.parametrize("case", REJECTED)
+def test_the_agents_fault_is_rejected_with_the_reason(case: str, launcher: Launcher) -> None:
+    source, expected = REJECTED[case]
+    result = launcher.run(launcher.packages[0], program(source))
+    assert result.state == "rejected"
+    assert result.total is None
+    for part in expected:
+        assert part in str(result.reason), result.reason
+
+
+def test_the_last_accepted_submission_counts_and_a_crash_after_it_does_not_matter(launcher: Launcher) -> None:
+    source = f"import interface, numpy as np\np = {NAIVE}\ninterface.submit(p + 1.0)\ninterface.submit(p)\nraise SystemExit(9)"
+    result = launcher.run(launcher.packages[0], program(source))
+    assert result.state == "scored"
+    assert result.total == pytest.approx(result.naive_total)
+    assert (result.submissions_accepted, result.exit_code) == (2, 9)
+
+
+def test_the_budget_ends(launcher: Launcher) -> None:
+    source = (
+        f"import interface, numpy as np\np = {NAIVE}\n"
+        "for k in range(5): print(interface.submit(p + 0.1 * k))\n"
+        "try: interface.submit(p)\n"
+        "except Exception as error: print('SIXTH', error)\n"
+    )
+    result = launcher.run(launcher.packages[0], program(source))
+    assert result.submissions_accepted == 5
+
+
+def test_feedback_is_public_rounded_and_clipped(launcher: Launcher, tmp_path: Path) -> None:
+    package = launcher.packages[0]
+    source = f"import interface, json, numpy as np\np = {NAIVE}\ninterface.submit(p)\ninterface.submit(p * 0 + 29.0)"
+    result = launcher.run(package, program(source), out=tmp_path)
+    assert result.path is not None
+    events = [json.loads(line) for line in (result.path / "log.jsonl").read_text().splitlines()]
+    shown = [str(event) for event in events if event["entry"]["event"] == "scored"]
+    assert len(shown) == 2
+    assert str(result.total) not in "".join(shown), "the private result is in no feedback"
+
+
+# httpcore leaves the socket of a refused unix connection to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_verifier_that_dies_is_our_error_and_never_a_score(treasury: BuiltPackage, tmp_path: Path) -> None:
+    with EmbeddedVerifier.start([treasury]) as verifier:
+        address = VerifierAddress(str(verifier.uds), verifier.admin_token)
+        with Launcher([treasury], backend="inline", verifier=address) as launcher:
+            killer = threading.Timer(0.5, os.kill, (verifier.pid, signal.SIGKILL))
+            killer.start()
+            sleeper = Agent("sleeper", "program", "import time, interface\ntime.sleep(2)\ninterface.budget()", trusted=True)
+            result = launcher.run(treasury, sleeper, out=tmp_path)
+            killer.join()
+            assert (result.state, result.total) == ("error", None)
+            assert "verifier" in str(result.reason)
+            with pytest.raises(openfingym.OpenFinGymError, match="has no reward"):
+                result.reward()
+            with pytest.raises(VerifierError, match="cannot be reached"):
+                launcher.run(treasury, resolve("naive"), out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [result.rollout_id], "the failed run is kept as evidence"
+
+
+WALK = (ROOT / "tests" / "runtime" / "hostile" / "walk.py").read_text()
+
+
+def test_a_program_that_reads_everything_it_can_finds_no_label(launcher: Launcher, tmp_path: Path) -> None:
+    """Every readable byte of every file, mount table, environment and process is searched for truth rows, from the inside."""
+    package: BuiltPackage = launcher.packages[1]
+    truth = package.read_truth()
+    # Searching from inside needs needles that do not give the labels away: hashes of 24-byte runs.
+    source = (
+        "import hashlib, os\n"
+        f"NEEDLES = {sorted(_hashes(truth))!r}\n"
+        "WANTED, SIZE, seen, hits = set(NEEDLES), 24, 0, 0\n"
+        "def scan(path):\n"
+        "    global seen, hits\n"
+        "    try:\n"
+        "        with open(path, 'rb') as stream: content = stream.read(64_000_000)\n"
+        "    except OSError: return\n"
+        "    seen += 1\n"
+        "    for at in range(0, len(content) - SIZE + 1, 8):\n"
+        "        if hash24(content[at:at + SIZE]) in WANTED: hits += 1; print('BREACH', path, at); return\n"
+        "def hash24(raw): return hashlib.blake2b(raw, digest_size=8).hexdigest()\n"
+        "for top in ('/task', '/agent', '/work', '/tmp', '/run', '/etc', '/opt/agent', '/home', '/root', '/var', '/mnt', '/srv'):\n"
+        "    for folder, _, files in os.walk(top):\n"
+        "        for name in files:\n"
+        "            path = os.path.join(folder, name)\n"
+        "            if os.path.isfile(path) and not path.endswith(('.py', '.pyc', '.so', '.pyi', '.h', '.pxd')): scan(path)\n"
+        "print('SEEN', seen, 'HITS', hits)\n"
+    )
+    result = launcher.run(package, program(source), out=tmp_path)
+    assert result.path is not None
+    output = (result.path / "output.log").read_text()
+    assert "HITS 0" in output, output
+    assert int(output.rpartition("SEEN ")[2].split()[0]) > 5
+    walked = launcher.run(package, program(WALK), out=tmp_path)
+    assert walked.path is not None
+    seen = (walked.path / "output.log").read_bytes()
+    assert b"openfingym/data/series" not in seen
+    assert b"ecb-fx.csv" not in seen
+    assert b"targets.npy" not in seen.replace(b"train_targets.npy", b"")
+
+
+def _hashes(truth: np.ndarray) -> set[str]:  # type: ignore[type-arg]
+    """Hashes of three consecutive hidden float64 values that are not the same number, at 8-byte steps."""
+    import hashlib
+
+    flat = truth.reshape(len(truth), -1)
+    runs = [row[at : at + 3] for row in flat for at in range(0, row.size - 2, 3)]
+    return {hashlib.blake2b(run.tobytes(), digest_size=8).hexdigest() for run in runs if len(set(run.tolist())) == 3}
+
+
+def test_inline_is_refused_for_a_program_of_ones_own() -> None:
+    with Launcher.for_tasks(["treasury-forecast"], backend="inline") as launcher, pytest.raises(UsageError, match="isolates nothing"):
+        launcher.run(launcher.packages[0], program("print()"))
+
+
+def test_inline_runs_the_built_in_agents() -> None:
+    result = openfingym.run("treasury-forecast", agent="naive", backend="inline", out=None)
+    assert result.state == "scored"
+    assert result.total == pytest.approx(result.naive_total)
+
+
+def test_the_command_line_prints_json_and_a_meaningful_status(tmp_path: Path) -> None:
+    def run(*arguments: str) -> tuple[int, dict[str, object]]:
+        command = [sys.executable, "-c", "from openfingym.cli import main; main()", "run", *arguments, "--out", str(tmp_path), "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    status, result = run("treasury-forecast", "--agent", "naive", "--backend", "inline")
+    assert (status, result["state"]) == (0, "scored")
+    status, result = run("treasury-forecast", "--agent", "nop", "--backend", "inline")
+    assert (status, result["state"]) == (3, "rejected")
+    status, result = run("treasury-forecast", "--agent", "script")
+    assert status == 2
+    assert "--program" in str(result["error"])
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("example", ["my_first_agent.py"])
+def test_the_example_agent_beats_nothing_by_luck_but_is_scored(example: str) -> None:
+    result = openfingym.run("treasury-forecast", agent="script", program=ROOT / "examples" / example, backend="sandbox", out=None)
+    assert result.state == "scored", result
+
+
+def test_the_quickstart_example_runs() -> None:
+    done = subprocess.run([sys.executable, str(ROOT / "examples" / "quickstart.py")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "verified loss" in done.stdout

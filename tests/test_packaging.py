@@ -1,0 +1,80 @@
+"""What is in the wheel and the sdist, and that the wheel works where there is no checkout."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dist")
+    for target in ("wheel", "sdist"):
+        subprocess.run(
+            [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(out)], cwd=ROOT, check=True, capture_output=True
+        )
+    return out
+
+
+def test_the_wheel_holds_the_three_packages_and_the_tasks(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"openfingym", "openfingym_runtime", "openfingym_verifier"}
+    for name in (
+        "openfingym/py.typed",
+        "openfingym/_packages/treasury-forecast/task.toml",
+        "openfingym/_packages/treasury-forecast/instruction.md",
+        "openfingym/package_files/test.sh",
+        "openfingym/data/series/ust-par-yields.csv.gz",
+        "openfingym_runtime/_image/Dockerfile.agent",
+        "openfingym_runtime/_image/runtime/agent/openfingym_agent/__init__.py",
+    ):
+        assert name in names
+    assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
+    assert wheel.stat().st_size < 5_000_000
+
+
+def test_the_sdist_holds_only_the_project(built: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tops = {name.split("/")[0] for name in names}
+    assert tops <= {
+        "openfingym", "verifier", "runtime", "tasks", "examples", "tests", "benchmarks", "docs", "scripts", "Dockerfile.agent",
+        "Dockerfile.verifier", "Makefile", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "pyproject.toml", "PKG-INFO",
+        ".gitignore",
+    }  # fmt: skip
+    assert "tests/test_packaging.py" in names
+
+
+def test_the_wheel_works_without_a_checkout(built: Path, tmp_path: Path) -> None:
+    """Installed into an environment of its own, beside the dependencies of this one, far from the checkout."""
+    (wheel,) = built.glob("*.whl")
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", str(wheel)], check=True, capture_output=True)
+    here = [path for path in sys.path if path.endswith("site-packages")]
+    site = next((tmp_path / "env" / "lib").glob("python3.*/site-packages"))
+    # Only this environment's installed distributions are shared, not its editable openfingym.
+    (site / "shared.pth").write_text("\n".join(here) + "\n")
+    program = (
+        "import openfingym, openfingym.build as b, openfingym.catalog as c\n"
+        f"assert openfingym.__file__.startswith({str(site)!r}), openfingym.__file__\n"
+        "package = b.build(c.load_task('treasury-forecast'))\n"
+        "print(len(openfingym.tasks()), package.read_truth().shape)\n"
+        "from openfingym_runtime.images import build_context\n"
+    )
+    done = subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    count, _, shape = done.stdout.strip().partition(" ")
+    assert int(count) >= 5
+    assert shape == "(40, 5, 6)"
