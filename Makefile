@@ -1,0 +1,52 @@
+# The two commands of the README, and the ones a contributor needs.
+#   make demo    set up, and run a baseline agent on the five tasks, with verified scores
+#   make test    set up, and pass the tests
+.PHONY: demo test lint format types images bench clean
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+AGENT ?= ridge
+TASKS := commodity-forecast crypto-forecast equity-forecast fx-forecast treasury-forecast
+
+demo: $(VENV)/.demo
+	$(BIN)/openfingym run $(TASKS) --agent $(AGENT)
+
+test: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+images: $(VENV)/.demo
+	scripts/docker-engine all
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/verifier.py
+	$(BIN)/python benchmarks/rollout.py
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed; set PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python3 cannot make a virtual environment; on Debian or Ubuntu: sudo apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.demo
