@@ -55,6 +55,10 @@ def run(
     resolved = resolve(agent, program)
     # Being terminated cleans up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if backend == "docker":
+        from openfingym_runtime.images import ensure_agent_image
+
+        ensure_agent_image(log=lambda line: click.echo(line, err=True))
     with _progress(enabled=not as_json) as show:
         show(f"building {', '.join(names)}")
         with Launcher.for_tasks(names, backend=backend, verifier=VerifierAddress.find(address)) as launcher:

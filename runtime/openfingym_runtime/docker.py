@@ -26,7 +26,7 @@ OOM_REPORT_S = 0.5
 CREATE_RETRIES = 5
 WAIT_STEP_S = 1
 """A program that closed its output and lives on is looked after this often."""
-REMEDY = "run `scripts/docker-engine all` in the checkout, or `python -m openfingym_runtime.images` where an engine answers"
+REMEDY = "build it with `openfingym image build`, or on Debian and Ubuntu with `make images`"
 
 
 @dataclass(frozen=True)

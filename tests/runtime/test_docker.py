@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import struct
@@ -57,8 +58,12 @@ def ours(engine) -> list[str]:
 
 def owned_folders(pid: int) -> list[Path]:
     """Folders that a process of this machine made, and no one removed; other test runs have theirs beside them."""
-    owners = owned_directory.private_root().glob("*/owner")
-    return [owner.parent for owner in owners if owner.read_text().split(",")[3] == str(pid)]
+    found = []
+    for owner in owned_directory.private_root().glob("*/owner"):
+        with contextlib.suppress(FileNotFoundError):
+            if owner.read_text().split(",")[3] == str(pid):
+                found.append(owner.parent)
+    return found
 
 
 @pytest.fixture(autouse=True)
