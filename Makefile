@@ -34,6 +34,7 @@ images: $(VENV)/.demo
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/verifier.py
+	$(BIN)/python benchmarks/gate.py
 	$(BIN)/python benchmarks/rollout.py
 
 clean:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -238,3 +240,50 @@ def test_the_quickstart_example_runs() -> None:
     done = subprocess.run([sys.executable, str(ROOT / "examples" / "quickstart.py")], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "verified loss" in done.stdout
+
+
+README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.sandbox
+def test_the_readmes_agent_is_scored(treasury: BuiltPackage) -> None:
+    with Launcher([treasury], backend="sandbox") as launcher:
+        result = launcher.run(treasury, program(README[0]))
+    assert result.total == pytest.approx(result.naive_total), "it predicts the last value"
+
+
+def test_the_readmes_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(README[1], "README.md", "exec"), names)
+    assert isinstance(names["reward"], float)
+    assert isinstance(names["result"], openfingym.RolloutResult)
+    assert names["result"].state == "scored"
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+
+
+def test_a_verifier_that_serves_over_tcp(tmp_path: Path) -> None:
+    """`openfingym verifier serve` in one process, `openfingym run --verifier` in another, as an operator would."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    cli = [sys.executable, "-c", "from openfingym.cli import main; main()"]
+    environment = {**os.environ, "OPENFINGYM_ADMIN_TOKEN": "a secret for this test only"}
+    serve = [*cli, "verifier", "serve", "--task", "treasury-forecast", "--port", str(port), "--state", str(tmp_path / "state")]
+    with subprocess.Popen(serve, env=environment, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            assert "serving treasury-forecast" in server.stderr.readline()
+            where = ["--verifier", f"http://127.0.0.1:{port}", "--out", str(tmp_path / "runs"), "--json"]
+            run = [*cli, "run", "treasury-forecast", "--agent", "naive", "--backend", "inline", *where]
+            done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["state"] == "scored"
+            status = subprocess.run([*cli, "verifier", "status", where[1]], env=environment, capture_output=True, text=True, check=False)
+            assert "treasury-forecast" in status.stdout
+            wrong = subprocess.run(run, env={**environment, "OPENFINGYM_ADMIN_TOKEN": "wrong"}, capture_output=True, text=True, check=False)
+            assert wrong.returncode == 4
+            assert "unauthorized" in wrong.stdout
+        finally:
+            server.terminate()
+            server.wait(20)

@@ -185,7 +185,7 @@ def slow_body(url: str, token: str) -> None:
         sock.sendall("\r\n".join([*lines, "", ""]).encode())
         begin = time.monotonic()
         answer = b""
-        while b"\r\n\r\n" not in answer:
+        while b"}" not in answer:
             try:
                 sock.sendall(b"x")
                 sock.settimeout(0.05)
@@ -194,3 +194,4 @@ def slow_body(url: str, token: str) -> None:
                 assert time.monotonic() - begin < 8
         assert answer.startswith(b"HTTP/1.1 408")
         assert b"problem:request-timeout" in answer
+        assert b"connection: close" in answer.lower()

@@ -34,7 +34,8 @@ class SubmissionEndpoint:
         try:
             await self._answer(headers, receive, send)
         except Problem as problem:
-            problem.close = problem.close and not _small(headers)
+            # What is left of a slow body will be as slow; that connection goes in any case.
+            problem.close = problem.close and (problem.slug == "request-timeout" or not _small(headers))
             raise
 
     async def _answer(self, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
