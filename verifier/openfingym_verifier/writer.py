@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LINGER_S = 0.05
 """Longest a write that nobody waits for is held back to share a commit."""
+HANDOVER_S = 0.005
+"""Longest the event loop stands aside for a commit to begin."""
 HEAVY_BYTES = 1 << 20
 """Groups that carry more than this are staged in the thread as well."""
 
@@ -61,6 +63,8 @@ class Writer:
         self._pending: list[_Work] = []
         self._committing: list[_Work] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._begun = threading.Lock()
+        self._begun.acquire()
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="ledger-commit", daemon=True)
         self._thread.start()
@@ -125,9 +129,13 @@ class Writer:
                 results = _stage(self._connection, [work.operation for work in group])
         loop = asyncio.get_running_loop()
         self._jobs.put(lambda: self._commit(loop, group, results))
+        # A woken thread would ask for the interpreter while a score is computed here, and begin only after it.
+        self._begun.acquire(timeout=HANDOVER_S)
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
+            if self._begun.locked():
+                self._begun.release()
             job()
 
     def _commit(self, loop: asyncio.AbstractEventLoop, group: list[_Work], results: list[object] | None) -> None:
