@@ -80,10 +80,9 @@ def _store() -> str:
 
 
 def _verifier() -> str:
-    from openfingym_verifier.embedded import EmbeddedVerifier
-
     from openfingym.build import build
     from openfingym.catalog import load_task, task_folders
+    from openfingym_verifier.embedded import EmbeddedVerifier
 
     name = next(iter(task_folders()))
     with EmbeddedVerifier.start([build(load_task(name))]):
