@@ -94,7 +94,7 @@ def load_task(name: str | Path) -> Task:
     else:
         folders = task_folders()
         if text not in folders:
-            near = difflib.get_close_matches(text, folders, 3, cutoff=0.75)
+            near = difflib.get_close_matches(text, folders, 3, cutoff=0.8)
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`openfingym tasks` lists the known ones"
             raise TaskNotFoundError(f"no task is named {text!r}; {hint}")
         folder = folders[text]

@@ -31,7 +31,7 @@ class Loss:
     source: str
     """Paper, and the table or equation in it."""
     needs: tuple[str, ...]
-    """Fields of :class:`Comparison` it reads."""
+    """Fields of :class:`Comparison` and of its :class:`Realised` it reads."""
     range: tuple[float, float] = NON_NEGATIVE
     """Smallest and largest possible result; the smallest is that of a perfect forecast."""
     direction: Literal["lower"] = "lower"

@@ -323,7 +323,7 @@ def test_an_engine_that_refuses_is_ours(backend, make_job):
 
 
 def test_check_says_what_is_missing(engine, monkeypatch):
-    with pytest.raises(BackendUnavailableError, match="docker-engine"):
+    with pytest.raises(BackendUnavailableError, match="openfingym image build"):
         DockerBackend("openfingym-agent:no-such-tag").check()
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     with pytest.raises(BackendUnavailableError, match="no Docker engine answers"):
