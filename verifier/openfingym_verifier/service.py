@@ -188,7 +188,7 @@ class Service:
             bucket=rollout.bucket,
         )
         # The commit travels to the disk while the score is computed.
-        durable = self.ledger.writer.submit(accepted.apply, size=parsed.payload.nbytes)
+        durable = self.ledger.writer.submit(accepted.apply, overtakes=True, size=parsed.payload.nbytes)
         try:
             found = await self._run(parsed.payload.nbytes <= LIGHT_BYTES, _feedback, task, parsed.values)
         except Exception:

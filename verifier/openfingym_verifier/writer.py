@@ -61,6 +61,8 @@ class Writer:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._pending: list[_Work] = []
+        self._idle: list[_Work] = []
+        self._flush = False
         self._committing: list[_Work] = []
         self._timer: asyncio.TimerHandle | None = None
         self._begun = threading.Lock()
@@ -72,31 +74,36 @@ class Writer:
     @property
     def depth(self) -> int:
         """Operations not yet on the disk."""
-        return len(self._pending) + len(self._committing)
+        return len(self._pending) + len(self._idle) + len(self._committing)
 
     @property
     def alive(self) -> bool:
         """Whether commits are still made."""
         return self._thread.is_alive()
 
-    def submit(self, operation: Callable[[Transaction], object], *, awaited: bool = True, size: int = 0) -> asyncio.Future[object]:
+    def submit(
+        self, operation: Callable[[Transaction], object], *, awaited: bool = True, overtakes: bool = False, size: int = 0
+    ) -> asyncio.Future[object]:
         """Queue an operation; the future resolves with its return value once that is on the disk.
 
         Args:
             operation: may be run again if another one of its group fails.
             awaited: whether anyone waits; what nobody waits for may be held back for up to 50 ms.
+            overtakes: whether it may be written before what is held back; by default everything stays in order.
             size: bytes it writes, if many.
         """
         loop = asyncio.get_running_loop()
         work = _Work(operation, size, loop.create_future())
-        self._pending.append(work)
         if awaited:
+            self._pending.append(work)
+            self._flush = self._flush or not overtakes
             self._start_group()
         else:
             # Its failure is logged where it happens; nobody will retrieve it.
             work.done.add_done_callback(lambda future: future.cancelled() or future.exception())
+            self._idle.append(work)
             if self._timer is None:
-                self._timer = loop.call_later(LINGER_S, self._start_group)
+                self._timer = loop.call_later(LINGER_S, self._start_flush)
         return work.done
 
     def run(self, operation: Callable[[Transaction], object]) -> object:
@@ -109,18 +116,26 @@ class Writer:
         """Write everything queued and end the thread; call when the event loop no longer runs."""
         self._jobs.put(None)
         self._thread.join()
-        for work in self._pending:
+        for work in (*self._idle, *self._pending):
             with contextlib.suppress(Exception):
                 _alone(self._connection, work)
         self._connection.close()
 
+    def _start_flush(self) -> None:
+        self._flush = True
+        self._start_group()
+
     def _start_group(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._committing or not self._pending:
+        if self._committing or not (self._pending or self._flush):
             return
         group, self._pending = self._pending, []
+        if self._flush:
+            group, self._idle, self._flush = [*self._idle, *group], [], False
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+        if not group:
+            return
         self._committing = group
         results: list[object] | None = None
         if sum(work.size for work in group) <= HEAVY_BYTES:
