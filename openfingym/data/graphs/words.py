@@ -1,0 +1,62 @@
+"""Sparse 0/1 features that behave like the words of a text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.data.graphs.features import SparseRows
+from openfingym.data.processes.draws import geometrics, permutation, uniforms
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Words:
+    """How many words, and which."""
+
+    mean: float
+    """Draws of a node on average, above 1; repeated words count once."""
+    topic: float = 0.6
+    """Probability that a draw comes from the community's topic."""
+
+
+def topic_words(bits: np.random.PCG64, words: Words, community: NDArray[np.int64], communities: int, columns: int) -> NDArray[np.int64]:
+    """Draw every node's words; the sorted, distinct keys node x columns + word, int64[stored].
+
+    Words follow Zipf's law, 1 / (rank + 10), in an order of their own in every topic.
+    """
+    nodes = len(community)
+    counts = 1 + geometrics(bits, (words.mean - 1.0) / words.mean, nodes).astype(np.int64)
+    owner = np.repeat(np.arange(nodes), counts)
+    law = np.cumsum(1.0 / (np.arange(columns) + 10.0))
+    rank = np.minimum(np.searchsorted(law, uniforms(bits, len(owner)) * law[-1]), columns - 1)
+    topics = np.stack([permutation(bits, columns) for _ in range(communities + 1)])
+    topic = np.where(uniforms(bits, len(owner)) <= words.topic, community[owner], communities)
+    return np.unique(owner * columns + topics[topic, rank])
+
+
+def noisy_words(
+    bits: np.random.PCG64,
+    keys: NDArray[np.int64],
+    columns: int,
+    nodes: int,
+    receivers: NDArray[np.int64],
+    donors: NDArray[np.int64],
+    share: float,
+) -> SparseRows:
+    """Give each receiver its donor's words, a share of them replaced by words drawn uniformly, and build the matrix."""
+    owner = keys // columns
+    changed = [keys[~np.isin(owner, receivers)]]
+    for receiver, donor in zip(receivers, donors, strict=True):
+        start, stop = np.searchsorted(owner, [donor, donor + 1])
+        word = keys[start:stop] % columns
+        drawn = np.minimum((uniforms(bits, len(word)) * columns).astype(np.int64), columns - 1)
+        replace = uniforms(bits, len(word)) <= share
+        changed.append(receiver * columns + np.where(replace, drawn, word))
+    stored = np.unique(np.concatenate(changed))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(stored // columns, minlength=nodes))]).astype(np.int64)
+    return SparseRows(indptr, (stored % columns).astype(np.int32), np.ones(len(stored)), columns)

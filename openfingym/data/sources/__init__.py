@@ -1,0 +1,65 @@
+"""Downloading real data from the services that publish it.
+
+A :class:`Source` reads one service's own format into a :class:`Table` or a :class:`Graph`. All
+share a :class:`Client`, which is patient and polite, and a :class:`Cache`, which keeps the bytes
+as received. Nothing here runs on import, and no task needs the network: its default data is bundled.
+"""
+
+from openfingym.data.sources.adjust import adjusted_prices, raw_prices, split_adjusted, split_factors
+from openfingym.data.sources.binance_archive import BinanceArchive
+from openfingym.data.sources.binance_rest import BinanceRest
+from openfingym.data.sources.cache import Cache, Entry
+from openfingym.data.sources.catalog import PULLABLE, SOURCES, Pullable, PullRecord, last_pull, pull
+from openfingym.data.sources.cert import Cert
+from openfingym.data.sources.ecb import Ecb
+from openfingym.data.sources.eiopa import Eiopa
+from openfingym.data.sources.fred import Fred
+from openfingym.data.sources.graph import Csr, Graph
+from openfingym.data.sources.graph_sources import Dblp, MatGraph
+from openfingym.data.sources.progress import Progress, silent, terminal_progress
+from openfingym.data.sources.source import Request, Source
+from openfingym.data.sources.table import Action, Origin, Provenance, Table
+from openfingym.data.sources.transport import Client, Policy
+from openfingym.data.sources.treasury import Treasury
+from openfingym.data.sources.wire import NotPublishedError, OfflineError
+from openfingym.data.sources.yahoo import Yahoo
+
+__all__ = [
+    "PULLABLE",
+    "SOURCES",
+    "Action",
+    "BinanceArchive",
+    "BinanceRest",
+    "Cache",
+    "Cert",
+    "Client",
+    "Csr",
+    "Dblp",
+    "Ecb",
+    "Eiopa",
+    "Entry",
+    "Fred",
+    "Graph",
+    "MatGraph",
+    "NotPublishedError",
+    "OfflineError",
+    "Origin",
+    "Policy",
+    "Progress",
+    "Provenance",
+    "PullRecord",
+    "Pullable",
+    "Request",
+    "Source",
+    "Table",
+    "Treasury",
+    "Yahoo",
+    "adjusted_prices",
+    "last_pull",
+    "pull",
+    "raw_prices",
+    "silent",
+    "split_adjusted",
+    "split_factors",
+    "terminal_progress",
+]

@@ -1,0 +1,250 @@
+"""The download cache: bytes under their digest, and which address they came from.
+
+::
+
+    $OPENFINGYM_HOME/downloads/
+        blobs/ab/abcd...        content, named by its SHA-256
+        entries/<key>.json      one a URL: digest, size, times, earlier digests
+        partial/<key>           a download in progress, continued after a break
+        locks/<key>             held while one process downloads that URL
+        pulls/<dataset>.json    what the last pull of a dataset gave
+
+A download is checked in ``partial/`` and moved into ``blobs/`` by one rename, then the entry is
+replaced by another. So an entry always names whole content, and a download that fails half-way
+leaves the old entry and its content as they were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym.data.sources.progress import Progress, silent
+from openfingym.data.sources.table import Origin
+from openfingym.errors import DataError, StoreError
+
+if TYPE_CHECKING:
+    from openfingym.data.sources.transport import Client
+    from openfingym.data.sources.wire import Kind
+
+MAX_BYTES = 256 << 20
+"""Largest file taken where a source states no other bound."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the cache holds for one URL."""
+
+    url: str
+    sha256: str
+    size: int
+    fetched_at: float
+    """Unix seconds at which the service sent these bytes or confirmed them."""
+    etag: str | None = None
+    last_modified: str | None = None
+    earlier: tuple[str, ...] = ()
+    """Digests of what this URL gave before, oldest first."""
+
+    @property
+    def origin(self) -> Origin:
+        """The entry as provenance."""
+        stamp = datetime.fromtimestamp(self.fetched_at, UTC).isoformat(timespec="seconds")
+        return Origin(self.url, self.sha256, self.size, stamp)
+
+
+class Cache:
+    """Downloaded files. Any number of processes may use one folder at once."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        if root is None:
+            from openfingym.store import home
+
+            root = home() / "downloads"
+        self.root = root
+
+    def entry(self, url: str) -> Entry | None:
+        """What is held for ``url``, if its content is still there in its full length."""
+        try:
+            stated = json.loads(self._file("entries", f"{_key(url)}.json").read_text(encoding="utf-8"))
+            entry = Entry(**{**stated, "earlier": tuple(stated["earlier"])})
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+        with contextlib.suppress(OSError):
+            if entry.url == url and self._blob(entry.sha256).stat().st_size == entry.size:
+                return entry
+        return None
+
+    def read(self, entry: Entry) -> bytes:
+        """The content of an entry, after checking its digest.
+
+        Raises:
+            DataError: it is not what was downloaded; the damaged file is removed, so that the next fetch downloads it again.
+        """
+        return self.path(entry).read_bytes()
+
+    def path(self, entry: Entry) -> Path:
+        """The file that holds an entry's content, after checking its digest. Do not write to it.
+
+        Raises:
+            DataError: as for :meth:`read`.
+        """
+        path = self._blob(entry.sha256)
+        try:
+            found = _digest(path)
+        except OSError as error:
+            raise DataError(f"{path}: the cached copy of {entry.url} cannot be read ({error.strerror}); pull the dataset again") from error
+        if found != entry.sha256:
+            path.unlink(missing_ok=True)
+            raise DataError(f"{path}: the cached copy of {entry.url} was damaged and has been removed; pull the dataset again")
+        return path
+
+    def fetch(
+        self,
+        client: Client,
+        url: str,
+        *,
+        kind: Kind,
+        sha256: str | None = None,
+        max_age_s: float | None = None,
+        refresh: bool = False,
+        max_bytes: int = MAX_BYTES,
+        progress: Progress = silent,
+    ) -> Entry:
+        """The entry of ``url``, downloaded unless the cache holds a good one.
+
+        Args:
+            client: what to download with.
+            url: absolute.
+            kind: what the body must be.
+            sha256: digest that the publisher states; content with another is never kept.
+            max_age_s: how old a copy may be; None is any age.
+            refresh: ask the service even for a young copy.
+            max_bytes: bound of the body.
+            progress: told the bytes so far.
+
+        Raises:
+            OfflineError, NotPublishedError, DataError: the download failed; what was held before is still held, and the message says so.
+            StoreError: the cache cannot be written.
+        """
+        asked_at = time.time()
+        held = self._usable(url, sha256, asked_at - max_age_s if max_age_s is not None else 0.0)
+        if held and not refresh:
+            return held
+        with _as_store_error(self.root), self._locked(url):
+            # Another process may have done the work while this one waited for the lock.
+            held = self._usable(url, sha256, asked_at)
+            if held:
+                return held
+            try:
+                return self._download(client, url, kind=kind, sha256=sha256, max_bytes=max_bytes, progress=progress)
+            except DataError as error:
+                old = self.entry(url)
+                if old is None:
+                    raise
+                kept = f"{error}. The copy of {old.origin.fetched_at} is kept and untouched; leave out refresh to use it"
+                raise type(error)(kept) from error
+
+    def put(self, url: str, content: bytes) -> Entry:
+        """Hold ``content`` as what ``url`` gives, for a file that was downloaded by other means."""
+        with _as_store_error(self.root), self._locked(url):
+            part = self._file("partial", _key(url))
+            part.write_bytes(content)
+            return self._keep(url, part, None, None)
+
+    def _usable(self, url: str, sha256: str | None, not_before: float) -> Entry | None:
+        entry = self.entry(url)
+        if entry is None or entry.fetched_at < not_before or (sha256 is not None and entry.sha256 != sha256):
+            return None
+        return entry
+
+    def _download(self, client: Client, url: str, *, kind: Kind, sha256: str | None, max_bytes: int, progress: Progress) -> Entry:
+        old = self.entry(url)
+        part = self._file("partial", _key(url))
+        etag = old.etag if old and sha256 in {None, old.sha256} else None
+        done = client.download(url, part, kind=kind, max_bytes=max_bytes, progress=progress, etag=etag)
+        if done is None:
+            if old is None:
+                raise DataError(f"{url}: the service says that nothing changed, but nothing is held")
+            return self._record(replace(old, fetched_at=time.time()))
+        found = _digest(part)
+        if sha256 is not None and found != sha256:
+            part.unlink()
+            raise DataError(f"{url}: the file has SHA-256 {found}, but its publisher states {sha256}; it was thrown away, pull again")
+        return self._keep(url, part, done.etag, done.last_modified)
+
+    def _keep(self, url: str, part: Path, etag: str | None, last_modified: str | None) -> Entry:
+        """Move a finished download into place."""
+        old = self.entry(url)
+        sha256, size = _digest(part), part.stat().st_size
+        blob = self._blob(sha256)
+        blob.parent.mkdir(parents=True, exist_ok=True)
+        part.replace(blob)
+        earlier = () if old is None else (*old.earlier, old.sha256) if old.sha256 != sha256 else old.earlier
+        return self._record(Entry(url, sha256, size, time.time(), etag, last_modified, earlier))
+
+    def _record(self, entry: Entry) -> Entry:
+        write_json(self._file("entries", f"{_key(entry.url)}.json"), asdict(entry))
+        return entry
+
+    def _blob(self, sha256: str) -> Path:
+        return self.root / "blobs" / sha256[:2] / sha256
+
+    def _file(self, folder: str, name: str) -> Path:
+        return self.root / folder / name
+
+    @contextlib.contextmanager
+    def _locked(self, url: str) -> Iterator[None]:
+        """Hold the lock of ``url``; the kernel drops it even after kill -9."""
+        for folder in ("blobs", "entries", "partial", "locks"):
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
+        lock = os.open(self._file("locks", _key(url)), os.O_CREAT | os.O_RDWR, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write a JSON file in one step, so that a reader sees the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _key(url: str) -> str:
+    return hashlib.sha256(url.encode()).hexdigest()[:40]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _as_store_error(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise StoreError(f"{root}: the disk is full; free some space, or set OPENFINGYM_HOME to a folder on another disk") from error
+        if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}:
+            raise StoreError(f"{root}: cannot be written ({error.strerror}); set OPENFINGYM_HOME to a folder you own") from error
+        raise

@@ -1,0 +1,199 @@
+"""Reading the files in which graph benchmarks are published: .mat, .npz and .dat, never pickle.
+
+SciPy reads MATLAB files (version 5; version 7.3 is HDF5, and none of ours is one). ``.npz`` is
+NumPy's archive with ``allow_pickle=False``; SciPy's sparse ``.npz`` stores plain arrays, so it is
+read from those. ``.dat`` is the tab-separated form of the Heterogeneous Graph Benchmark.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import io
+import zipfile
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openfingym.data.sources.graph import Csr, unique_edges
+from openfingym.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_CELLS = 1 << 28
+"""Largest dense array taken from a file, in cells (2 GiB of float64)."""
+NUMERIC = frozenset({"sparse", "double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))})
+"""Classes of MATLAB variable that are plain numbers."""
+
+
+def read_mat(content: bytes, where: str, wanted: Collection[str]) -> dict[str, Any]:
+    """Variables of a MATLAB 5 file, those of ``wanted`` that it has: NumPy arrays or SciPy sparse arrays.
+
+    Raises:
+        DataError: the file is damaged, of another version, or a variable is not a bounded numeric matrix.
+    """
+    # Imported by name because SciPy carries no type information.
+    io_module = importlib.import_module("scipy.io")
+    sparse = importlib.import_module("scipy.sparse")
+    try:
+        listed = io_module.whosmat(io.BytesIO(content))
+        for name, shape, kind in listed:
+            if name in wanted and kind not in NUMERIC:
+                raise DataError(f"{where}: {name} is a {kind}, expected a numeric matrix")
+            if name in wanted and kind != "sparse" and int(np.prod(shape, dtype=object)) > MAX_CELLS:
+                raise DataError(f"{where}: {name} has shape {shape}, more than {MAX_CELLS} cells")
+        names = [name for name, _, _ in listed if name in wanted]
+        # Before SciPy 1.18 there is no such option, and matrices are all there is.
+        options = {"spmatrix": False} if "spmatrix" in inspect.signature(io_module.loadmat).parameters else {}
+        loaded: dict[str, Any] = io_module.loadmat(io.BytesIO(content), variable_names=names, **options)
+    except DataError:
+        raise
+    except Exception as error:  # SciPy raises a dozen types, zlib's and struct's among them, for damaged files.
+        raise DataError(f"{where}: not a readable MATLAB 5 file ({type(error).__name__}: {error})") from error
+    return {name: sparse.csr_array(loaded[name]) if sparse.issparse(loaded[name]) else loaded[name] for name in names}
+
+
+def read_npz(content: bytes, where: str) -> dict[str, NDArray[np.generic]]:
+    """Arrays of an ``.npz`` file.
+
+    Raises:
+        DataError: it is damaged, holds pickled objects, or an array beyond :data:`MAX_CELLS`.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            big = [info.filename for info in archive.infolist() if info.file_size > MAX_CELLS * 8]
+        if big:
+            raise DataError(f"{where}: {big[0]} is larger than expected")
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"{where}: not a readable .npz of plain arrays ({error})") from error
+
+
+def read_sparse_npz(content: bytes, where: str) -> Csr:
+    """A matrix that SciPy's ``save_npz`` wrote in CSR form.
+
+    Raises:
+        DataError: it is damaged or in another form.
+    """
+    arrays = read_npz(content, where)
+    form = arrays.get("format")
+    stated = form.item() if form is not None and form.ndim == 0 else None
+    if stated not in {b"csr", "csr"} or not {"indptr", "indices", "data", "shape"} <= arrays.keys():
+        raise DataError(f"{where}: expected a sparse matrix in CSR form, found {stated!r} with {', '.join(sorted(arrays))}")
+    rows, columns = (int(size) for size in arrays["shape"].tolist())
+    return Csr(_int64(arrays["indptr"], where), _int64(arrays["indices"], where), arrays["data"].astype(np.float64), (rows, columns))
+
+
+def read_npy(content: bytes, where: str) -> NDArray[np.generic]:
+    """A plain ``.npy`` array.
+
+    Raises:
+        DataError: it is damaged or holds pickled objects.
+    """
+    try:
+        array: NDArray[np.generic] = np.load(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(f"{where}: not a readable .npy of plain numbers ({error})") from error
+    return array
+
+
+def read_dat(content: bytes, where: str, *, columns: Sequence[int], minimum: int) -> list[list[str]]:
+    """Cells at ``columns`` of each line of a tab-separated file; absent ones at the end are empty.
+
+    Raises:
+        DataError: not UTF-8, or a line has fewer than ``minimum`` cells.
+    """
+    try:
+        lines = content.decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        if len(cells) < minimum:
+            raise DataError(f"{where}, line {number}: {len(cells)} cells, expected {minimum} at least; the file may be cut off")
+        rows.append([cells[column] if column < len(cells) else "" for column in columns])
+    if not rows:
+        raise DataError(f"{where}: the file is empty")
+    return rows
+
+
+def adjacency_edges(matrix: Any, nodes: int, where: str) -> NDArray[np.int64]:
+    """Undirected edges int64[2, m] of a square adjacency matrix, dense or sparse, whatever its weights.
+
+    Raises:
+        DataError: it is not nodes by nodes.
+    """
+    if matrix.shape != (nodes, nodes):
+        raise DataError(f"{where}: an adjacency of shape {list(matrix.shape)} for {nodes} nodes")
+    rows, columns = matrix.nonzero()
+    return unique_edges(np.stack([rows, columns]).astype(np.int64))
+
+
+def csr_edges(matrix: Csr) -> NDArray[np.int64]:
+    """int64[2, nnz] of (row, column) of every stored entry that is not zero."""
+    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
+    kept = matrix.data != 0.0
+    return np.stack([rows[kept], matrix.indices[kept]])
+
+
+def feature_matrix(matrix: Any, where: str) -> NDArray[np.float64] | Csr:
+    """Features as float64[n, d], or sparse where the file is sparse and mostly zero.
+
+    Raises:
+        DataError: not a matrix.
+    """
+    if matrix.ndim != 2:
+        raise DataError(f"{where}: features of {matrix.ndim} dimensions, expected 2")
+    if isinstance(matrix, np.ndarray):
+        return np.ascontiguousarray(matrix, dtype=np.float64)
+    matrix = matrix.tocsr()
+    matrix.sum_duplicates()
+    if matrix.nnz * 4 > matrix.shape[0] * matrix.shape[1]:
+        dense: NDArray[np.float64] = matrix.toarray().astype(np.float64)
+        return dense
+    parts = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data.astype(np.float64)
+    return Csr(*parts, (int(matrix.shape[0]), int(matrix.shape[1])))
+
+
+def first_of(variables: Mapping[str, Any], names: Sequence[str], where: str) -> Any:
+    """The first of several names under which a variable is published.
+
+    Raises:
+        DataError: none is there.
+    """
+    for name in names:
+        if name in variables:
+            return variables[name]
+    raise DataError(f"{where}: none of {', '.join(names)} is in the file; it holds {', '.join(variables) or 'nothing known'}")
+
+
+def label_vector(values: Any, nodes: int, where: str) -> NDArray[np.int64]:
+    """Labels int64[nodes] from a row, a column, or one-hot rows.
+
+    Raises:
+        DataError: another shape, or not whole numbers.
+    """
+    array = np.asarray(values.toarray() if hasattr(values, "toarray") else values)
+    if array.ndim == 2 and array.shape[0] == nodes and array.shape[1] > 1:
+        if not ((array == 0) | (array == 1)).all() or not (array.sum(axis=1) == 1).all():
+            raise DataError(f"{where}: labels of shape {list(array.shape)} are not one-hot")
+        hot: NDArray[np.int64] = array.argmax(axis=1).astype(np.int64)
+        return hot
+    flat = array.reshape(-1)
+    if flat.shape != (nodes,) or not np.isfinite(flat.astype(np.float64)).all() or (flat != np.round(flat)).any():
+        raise DataError(f"{where}: labels of shape {list(array.shape)}, expected {nodes} whole numbers")
+    whole: NDArray[np.int64] = flat.astype(np.int64)
+    return whole
+
+
+def _int64(array: NDArray[np.generic], where: str) -> NDArray[np.int64]:
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise DataError(f"{where}: expected whole numbers, found {array.dtype}{list(array.shape)}")
+    return array.astype(np.int64)

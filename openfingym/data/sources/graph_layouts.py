@@ -1,0 +1,175 @@
+"""The layouts in which the graph benchmarks' files hold a graph, and reading each of them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openfingym.data.sources.cells import unzip
+from openfingym.data.sources.graph import Csr, Graph
+from openfingym.data.sources.graph_files import (
+    adjacency_edges,
+    csr_edges,
+    feature_matrix,
+    label_vector,
+    read_dat,
+    read_mat,
+    read_npy,
+    read_sparse_npz,
+)
+from openfingym.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.data.sources.table import Provenance
+
+
+@dataclass(frozen=True)
+class MatLayout:
+    """Names of a graph's parts in a MATLAB file."""
+
+    relations: Mapping[str, str]
+    """Variable of each adjacency matrix: name of the relation."""
+    features: str
+    label: str
+    labels_anomalies: bool
+    """Whether ``label`` marks anomalies, or is a class of its own."""
+
+
+FRAUD_AMAZON = MatLayout({"net_upu": "upu", "net_usu": "usu", "net_uvu": "uvu"}, "features", "label", labels_anomalies=True)
+FRAUD_YELP = MatLayout({"net_rur": "rur", "net_rtr": "rtr", "net_rsr": "rsr"}, "features", "label", labels_anomalies=True)
+"""Dou et al. (2020), as DGL publishes them."""
+NETWORK = MatLayout({"Network": "network"}, "Attributes", "Label", labels_anomalies=True)
+NETWORK_SHORT = MatLayout({"A": "network"}, "X", "gnd", labels_anomalies=True)
+"""Files of the one-network anomaly benchmarks (BlogCatalog and others; also one-network versions of Amazon and YelpChi)."""
+HAN_DBLP = MatLayout({"net_APA": "apa", "net_APCPA": "apcpa"}, "features", "label", labels_anomalies=False)
+HAN_IMDB = MatLayout({"MAM": "mam", "MDM": "mdm"}, "feature", "label", labels_anomalies=False)
+"""Wang et al. (2019); classes, no anomalies."""
+INJECTED = MatLayout({"adj1": "first", "adj2": "second"}, "feature", "label", labels_anomalies=True)
+"""Zheng et al. (2025): DBLP or IMDB after their injection of anomalies."""
+
+
+def graph_from_mat(content: bytes, layouts: Sequence[MatLayout], provenance: Provenance) -> Graph:
+    """Read a MATLAB file by the first of ``layouts`` whose parts it has.
+
+    Raises:
+        DataError: it has the parts of none, or they do not fit together.
+    """
+    where = provenance.source
+    known = {name for layout in layouts for name in (*layout.relations, layout.features, layout.label)}
+    parts = read_mat(content, where, known)
+    for layout in layouts:
+        if {*layout.relations, layout.features, layout.label} <= parts.keys():
+            return _assemble(parts, layout, provenance)
+    expected = " or ".join(", ".join((*layout.relations, layout.features, layout.label)) for layout in layouts)
+    raise DataError(f"{where}: expected the variables {expected}; of these the file has {', '.join(sorted(parts)) or 'none'}")
+
+
+def _assemble(parts: Mapping[str, Any], layout: MatLayout, provenance: Provenance) -> Graph:
+    where = provenance.source
+    features = feature_matrix(parts[layout.features], where)
+    nodes = features.shape[0]
+    labels = label_vector(parts[layout.label], nodes, where)
+    relations = {name: adjacency_edges(parts[key], nodes, f"{where}, {key}") for key, name in layout.relations.items()}
+    return Graph(
+        nodes,
+        relations,
+        features,
+        labels=_binary(labels, where) if layout.labels_anomalies else None,
+        classes=None if layout.labels_anomalies else labels,
+        provenance=provenance,
+    )
+
+
+def _binary(labels: NDArray[np.int64], where: str) -> NDArray[np.int8]:
+    found = np.unique(labels).tolist()
+    if found != [0, 1]:
+        raise DataError(f"{where}: anomaly labels are {found[:8]}, expected both 0 and 1")
+    return labels.astype(np.int8)
+
+
+def dblp_from_npz(content: bytes, provenance: Provenance) -> Graph:
+    """DBLP as Fu et al. (2020) publish it: one adjacency over authors, papers, terms and conferences.
+
+    Authors are joined by a common paper (``apa``) and by a common conference (``apcpa``).
+
+    Raises:
+        DataError: a file is missing, damaged, or does not fit the others.
+    """
+    where = provenance.source
+    types = _whole(read_npy(_member(content, "node_types.npy", where), where), f"{where}, node_types.npy")
+    adjacency = read_sparse_npz(_member(content, "adjM.npz", where), f"{where}, adjM.npz")
+    features = read_sparse_npz(_member(content, "features_0.npz", where), f"{where}, features_0.npz")
+    labels = _whole(read_npy(_member(content, "labels.npy", where), where), f"{where}, labels.npy")
+    if adjacency.shape != (len(types), len(types)):
+        raise DataError(f"{where}: an adjacency of shape {list(adjacency.shape)} for {len(types)} nodes")
+    pairs = csr_edges(adjacency)
+    return _dblp(pairs, types, {"author": 0, "paper": 1, "conference": 3}, features, labels, provenance)
+
+
+def dblp_from_dat(content: bytes, provenance: Provenance) -> Graph:
+    """DBLP as the Heterogeneous Graph Benchmark (Lv et al. 2021) publishes it: ``node.dat``, ``link.dat``, ``label.dat``.
+
+    Raises:
+        DataError: a file is missing, damaged, or does not fit the others.
+    """
+    where = provenance.source
+    nodes = read_dat(_member(content, "node.dat", where), f"{where}, node.dat", columns=(0, 2, 3), minimum=3)
+    links = read_dat(_member(content, "link.dat", where), f"{where}, link.dat", columns=(0, 1), minimum=3)
+    stated = read_dat(_member(content, "label.dat", where), f"{where}, label.dat", columns=(0, 3), minimum=4)
+    stated += read_dat(_member(content, "label.dat.test", where), f"{where}, label.dat.test", columns=(0, 3), minimum=4)
+    try:
+        numbers = np.array([int(node) for node, _, _ in nodes])
+        types = np.array([int(kind) for _, kind, _ in nodes])
+        authors = [cells for _, kind, cells in nodes if int(kind) == 0]
+        features = np.array([[float(cell) for cell in cells.split(",")] for cells in authors])
+        pairs = np.array([(int(source), int(target)) for source, target in links]).T
+        labels = np.full(len(authors), -1, dtype=np.int64)
+        for node, label in stated:
+            labels[int(node)] = int(label)
+    except (ValueError, IndexError) as error:
+        raise DataError(f"{where}: a cell is not of the known form ({error}); the format has changed") from None
+    if not (numbers == np.arange(len(nodes))).all() or not 0 <= pairs.min() <= pairs.max() < len(nodes):
+        raise DataError(f"{where}: nodes are not numbered from 0 to {len(nodes) - 1} in order, or a link leads elsewhere")
+    if (labels < 0).any():
+        raise DataError(f"{where}: author {int(np.flatnonzero(labels < 0)[0])} has no label")
+    return _dblp(pairs, types, {"author": 0, "paper": 1, "conference": 3}, features, labels, provenance)
+
+
+def _dblp(
+    pairs: NDArray[np.int64],
+    types: NDArray[np.int64],
+    kinds: Mapping[str, int],
+    features: NDArray[np.float64] | Csr,
+    labels: NDArray[np.int64],
+    provenance: Provenance,
+) -> Graph:
+    """Join authors over papers and over conferences, with sparse products."""
+    sparse = importlib.import_module("scipy.sparse")
+    authors, papers, conferences = (np.flatnonzero(types == kinds[kind]) for kind in ("author", "paper", "conference"))
+    if features.shape[0] != len(authors) or labels.shape != (len(authors),) or (authors != np.arange(len(authors))).any():
+        raise DataError(f"{provenance.source}: {len(authors)} authors, but features for {features.shape[0]} and labels for {len(labels)}")
+    both = np.concatenate([pairs, pairs[::-1]], axis=1)
+    linked = sparse.csr_array((np.ones(both.shape[1]), both), shape=(len(types), len(types)))
+    by_paper = linked[authors][:, papers]
+    by_conference = by_paper @ linked[papers][:, conferences]
+    relations = {
+        "apa": adjacency_edges(by_paper @ by_paper.T, len(authors), provenance.source),
+        "apcpa": adjacency_edges(by_conference @ by_conference.T, len(authors), provenance.source),
+    }
+    return Graph(len(authors), relations, features, labels=None, classes=labels, provenance=provenance)
+
+
+def _member(content: bytes, name: str, where: str) -> bytes:
+    return unzip(content, where, lambda member: member == name)[1]
+
+
+def _whole(array: NDArray[np.generic], where: str) -> NDArray[np.int64]:
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise DataError(f"{where}: expected whole numbers, found {array.dtype}{list(array.shape)}")
+    return array.astype(np.int64)

@@ -1,0 +1,84 @@
+"""The one protocol of all sources, and what a caller asks of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Protocol
+
+from openfingym.errors import UsageError
+
+if TYPE_CHECKING:
+    from openfingym.data.sources.cache import Cache
+    from openfingym.data.sources.graph import Graph
+    from openfingym.data.sources.progress import Progress
+    from openfingym.data.sources.table import Table
+    from openfingym.data.sources.transport import Client
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted of a source. A field that a source has no use for must be left as it is."""
+
+    symbols: tuple[str, ...] = ()
+    """Tickers, pairs, series ids or countries, as the source names them."""
+    start: date | None = None
+    """First day, included; None is the first that is published."""
+    end: date | None = None
+    """Last day, included; None is the last that is complete."""
+    interval: str | None = None
+    """Bar length in the source's own spelling, such as ``1d`` or ``1h``."""
+    refresh: bool = False
+    """Ask the service again even for what the cache holds."""
+
+    def __post_init__(self) -> None:
+        # A lone string is a tuple of letters to everything below, and an easy slip.
+        symbols: object = self.symbols
+        if isinstance(symbols, str) or len(set(self.symbols)) < len(self.symbols) or not all(self.symbols):
+            raise UsageError(f"symbols must be a tuple of different names, found {self.symbols!r}")
+        if self.start and self.end and self.start > self.end:
+            raise UsageError(f"start {self.start} is after end {self.end}")
+
+
+class Source(Protocol):
+    """A published source of data."""
+
+    @property
+    def name(self) -> str:
+        """Key in :data:`openfingym.data.sources.SOURCES`."""
+
+    @property
+    def publisher(self) -> str:
+        """Who publishes the numbers."""
+
+    @property
+    def licence(self) -> str:
+        """Under which terms they may be used."""
+
+    @property
+    def frequency(self) -> str:
+        """How often there is a row, in words."""
+
+    @property
+    def gives(self) -> str:
+        """Columns and units, in words."""
+
+    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table | Graph:
+        """Download what the cache lacks, and read it.
+
+        Raises:
+            UsageError: the request asks for what this source does not have.
+            OfflineError: the service cannot be reached.
+            DataError: the service answered with something else than data; the message says what.
+        """
+
+
+def refuse(source: str, request: Request, *fields: str) -> None:
+    """Refuse request fields that ``source`` does not know, rather than ignore them.
+
+    Raises:
+        UsageError: one of ``fields`` is set.
+    """
+    for field in fields:
+        if getattr(request, field):
+            raise UsageError(f"{source} has no {field}, found {field}={getattr(request, field)!r}; leave it out")

@@ -1,0 +1,168 @@
+"""What a metric must show before a score may rest on it.
+
+Ours pass the same suite. It asks for the interface; a finite number within the declared range on
+random answers; the perfect answer as the optimum; worse answers scoring worse; the same result
+twice, and under other seeds a result within the declared noise; and on every edge case a defined
+value or an error of ours. A metric that returns a number for a submission that is not a number
+is refused: a failure must be an error, never a score.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from openfingym.errors import OpenFinGymError, UsageError
+from openfingym.metrics.cases import CASES, Arrays, Case
+from openfingym.metrics.record import SHAPES, Metric
+
+SEEDS = (0, 1, 2)
+"""Seeds of the cases, and of a stochastic metric."""
+TOLERANCE = 1e-9
+"""Relative size of rounding that is forgiven."""
+NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+def admit(metric: object) -> Metric:
+    """The metric, if it passes.
+
+    Raises:
+        UsageError: it does not; the message lists everything found.
+    """
+    if not isinstance(metric, Metric):
+        raise UsageError(f"a metric must be an openfingym.metrics.record.Metric, found {type(metric).__name__}")
+    failures = examine(metric)
+    if failures:
+        raise UsageError(f"the metric {metric.name!r} is not admitted: " + "; ".join(failures))
+    return metric
+
+
+def examine(metric: Metric, seeds: tuple[int, ...] = SEEDS) -> tuple[str, ...]:
+    """Everything that speaks against a metric, on one case a seed; empty if it may be admitted."""
+    faults = list(_interface(metric))
+    if faults:
+        return tuple(faults)
+    for seed in seeds:
+        faults.extend(_behaviour(metric, CASES[metric.problem](np.random.default_rng(seed)), seed))
+    faults.extend(_edges(metric, CASES[metric.problem](np.random.default_rng(seeds[0]))))
+    return tuple(dict.fromkeys(faults))
+
+
+def _interface(metric: Metric) -> Iterator[str]:
+    if not NAME.fullmatch(str(metric.name)):
+        yield f"the name {metric.name!r} must be lower case letters, digits and underscores"
+    function: object = metric.function
+    if not callable(function):
+        yield "the function cannot be called"
+    if metric.problem not in SHAPES:
+        yield f"unknown kind of question {metric.problem!r}; known: {', '.join(SHAPES)}"
+    if not (metric.description and metric.unit and metric.source):
+        yield "description, unit and source must not be empty"
+    if str(metric.direction) not in {"lower", "higher"}:
+        yield f"the direction must be lower or higher, found {metric.direction!r}"
+    if not metric.range[0] < metric.range[1]:
+        yield f"the range {metric.range} is empty"
+    elif metric.optimum is not None and not metric.range[0] <= metric.optimum <= metric.range[1]:
+        yield f"the optimum {metric.optimum} is outside the range {metric.range}"
+    if metric.noise < 0.0 or not math.isfinite(metric.noise) or (metric.noise > 0.0 and not metric.stochastic):
+        yield "noise must be finite, not negative, and 0 for a metric that draws no random numbers"
+
+
+def _behaviour(metric: Metric, case: Case, seed: int) -> Iterator[str]:
+    try:
+        perfect = _value(metric, case.truth, case.perfect, seed)
+        ladder = [_value(metric, case.truth, answer, seed) for answer in case.ladder]
+        rivals = [_value(metric, case.truth, answer, seed) for answer in case.rivals]
+        misplaced = None if case.misplaced is None else _value(metric, case.truth, case.misplaced, seed)
+        again = [_value(metric, case.truth, answer, seed) for answer in (case.perfect, case.ladder[0])]
+        elsewhere = [_value(metric, case.truth, case.ladder[0], other) for other in (seed + 11, seed + 12)]
+    except _FaultError as fault:
+        yield str(fault)
+        return
+    if again != [perfect, ladder[0]]:
+        yield "the same arrays and seed gave two results"
+    if max(abs(value - ladder[0]) for value in elsewhere) > metric.noise:
+        yield f"other seeds change the result by more than the declared noise of {metric.noise:g}"
+    if metric.diagnostic:
+        return
+    slack = metric.noise + TOLERANCE * max(1.0, abs(perfect))
+    if metric.optimum is not None and abs(perfect - metric.optimum) > slack:
+        yield f"the perfect answer scores {perfect:g}, not the declared optimum {metric.optimum:g}"
+    sign = 1.0 if metric.direction == "lower" else -1.0
+    costs = [sign * value for value in (perfect, *ladder)]
+    # A metric with noise may miss the smallest step down; nothing may prefer it, and no metric may miss a large one.
+    if costs[1] < costs[0] or (costs[1] == costs[0] and metric.noise == 0.0) or any(cost <= costs[0] for cost in costs[2:]):
+        yield "a worse answer does not score worse than the perfect one"
+    if any(after < before - slack for before, after in itertools.pairwise(costs)) or costs[-1] <= costs[1]:
+        yield "worse and worse answers do not score worse and worse"
+    if misplaced is not None and sign * misplaced <= costs[0]:
+        yield "the right values in the wrong places are not worse than the perfect answer"
+    if any(sign * value < costs[0] - slack for value in rivals):
+        yield "the perfect answer is not the optimum"
+
+
+def _edges(metric: Metric, case: Case) -> Iterator[str]:
+    for name, arrays, must_refuse in _edge_cases(metric, case):
+        try:
+            value = _value(metric, arrays, {}, SEEDS[0])
+        except OpenFinGymError:
+            continue
+        except _FaultError as fault:
+            yield f"{name}: {fault}"
+            continue
+        if must_refuse:
+            yield f"{name}: gave {value:g} where only an error is right"
+
+
+def _edge_cases(metric: Metric, case: Case) -> Iterator[tuple[str, Arrays, bool]]:
+    """(what, arrays, whether only an error is right)."""
+    whole = {**case.truth, **case.perfect}
+    for name in metric.needs:
+        values = np.asarray(whole[name])
+        if values.dtype.kind == "f":
+            for what, bad in (("NaN", np.nan), ("infinity", np.inf)):
+                broken = values.copy()
+                broken.flat[broken.size // 2] = bad
+                yield f"{what} in {name}", {**whole, name: broken}, True
+            yield f"{name} of size 1e200", {**whole, name: 1e200 * np.sign(values)}, False
+            yield f"{name} zero", {**whole, name: np.zeros_like(values)}, False
+            yield f"{name} constant", {**whole, name: np.full_like(values, 0.1)}, False
+            yield f"{name} as text", {**whole, name: values.astype(str)}, True
+        if values.ndim:
+            yield f"{name} empty", {**whole, name: values[:0]}, True
+            yield f"{name} with one row", {**whole, name: values[:1]}, False
+            yield f"{name} with one axis more", {**whole, name: values[None]}, True
+    yield "one row of everything", {name: values[:1] if np.ndim(values) else values for name, values in whole.items()}, False
+    lacking = {name: values for name, values in whole.items() if name != metric.answers[0]}
+    yield "no answer", lacking, True
+
+
+class _FaultError(Exception):
+    """What a metric did wrong on one set of arrays."""
+
+
+def _value(metric: Metric, truth: Arrays, answer: Arrays, seed: int) -> float:
+    """The result, checked; read-only copies show whether the metric writes into its inputs."""
+    arrays = {name: np.array(values) for name, values in {**truth, **answer}.items()}
+    for values in arrays.values():
+        values.flags.writeable = False
+    try:
+        result = metric.compute(arrays, seed)
+    except OpenFinGymError:
+        if answer:
+            raise _FaultError("refuses an ordinary answer") from None
+        raise
+    except Exception as error:
+        raise _FaultError(f"raises {error!r} instead of an error of openfingym.errors") from error
+    if type(result) is not float:
+        raise _FaultError(f"returns {type(result).__name__}, expected float")
+    if not math.isfinite(result):
+        raise _FaultError(f"returns {result}")
+    low, high = metric.range
+    if not low - TOLERANCE <= result <= high + TOLERANCE:
+        raise _FaultError(f"returns {result:g}, outside its range {metric.range}")
+    return result

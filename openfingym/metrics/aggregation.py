@@ -1,0 +1,163 @@
+"""Totals: the source paper's own, under their names, and the scale-free one that ranks.
+
+The paper adds metrics of unlike scale, so that one term can be 98 % of a total, and does not say
+how a higher-is-better metric enters. Its totals are kept for comparison, with that decided here:
+a metric with an upper bound b (R2, accuracy) enters as b - value, one without (Sharpe ratio,
+t statistic) as minus its clipped value.
+
+The scale-free total divides each metric by that of a named naive baseline and takes the weighted
+geometric mean: 1 is as good as the baseline, 0.5 twice as good, whatever the units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from openfingym.errors import UsageError
+from openfingym.metrics.bank import LOSSES
+from openfingym.metrics.record import Metric
+from openfingym.metrics.registry import METRICS, find_metric
+
+SMALLEST_RATIO, LARGEST_RATIO = 0.01, 100.0
+"""A ratio to the baseline is held between these, so that no single term, however perfect, decides a total."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One of the paper's ways to make a total of metrics."""
+
+    name: str
+    description: str
+    weights: Mapping[str, float]
+    """Weight of each metric; empty where the terms are whatever metrics the task names, with equal weight."""
+    total: bool = False
+    """For equal weights: whether terms are added up rather than averaged."""
+
+
+def _even(*names: str) -> Mapping[str, float]:
+    return MappingProxyType({name: 1.0 / len(names) for name in names})
+
+
+_F1 = {"mae": 0.35, "rmse": 0.25, "delta_sharpe": 0.20, "delta_var": 0.10, "delta_es": 0.10}
+_F6 = {"mse": 0.35, "r2_zero": 0.25, "dm_zero": 0.20, "long_short_sharpe": 0.20}
+_F7 = {
+    "r2_oos": 0.30,
+    "directional_accuracy": 0.20,
+    "direction_macro_f1": 0.15,
+    "long_short_sharpe": 0.20,
+    "long_short_drawdown": 0.10,
+    "long_short_worst_period": 0.05,
+}
+_ALL = (
+    Family("F1", "panel forecasts: error and the gaps of three risk statistics", MappingProxyType(_F1)),
+    Family("F2", "Treasury curves: mean of three errors", _even("mse", "rmse", "mae")),
+    Family("F3", "exchange rates, OHLCV: mean of two errors", _even("rmse", "mae")),
+    Family("F4", "volatility graph: error averaged over horizons", _even("mafe")),
+    Family("F5", "stock index: RMSE over the mean size of the truth", _even("nrmse")),
+    Family("F6", "excess returns of a stock panel", MappingProxyType(_F6)),
+    Family(
+        "F7", "daily excess returns, with the economic value of trading them; fractions, where the paper has percent", MappingProxyType(_F7)
+    ),
+    Family(
+        "F8",
+        "yield curves with intervals: mean of four terms, scaled here by the truth's size, its range and by 1",
+        _even("relative_mse", "relative_mae", "coverage_gap", "nmpiw"),
+    ),
+    Family("F9", "generation: mean of the task's metrics", MappingProxyType({})),
+    Family("F10", "generation: sum of the task's metrics", MappingProxyType({}), total=True),
+)
+FAMILIES: Mapping[str, Family] = MappingProxyType({family.name: family for family in _ALL})
+"""The paper's families by name."""
+
+
+def paper_total(family: str, values: Mapping[str, float]) -> float:
+    """The paper's total, lower is better.
+
+    Args:
+        family: ``F1`` to ``F10``.
+        values: result of each metric; exactly the family's, or any for F9 and F10.
+
+    Raises:
+        UsageError: the family or a metric is unknown, one is missing or not finite.
+    """
+    found = FAMILIES.get(family)
+    if found is None:
+        raise UsageError(f"unknown family {family!r}; known: {', '.join(FAMILIES)}")
+    weights = dict(found.weights) or dict.fromkeys(values, 1.0 if found.total else 1.0 / max(len(values), 1))
+    if not weights or set(weights) != set(values):
+        raise UsageError(f"{family} is a total of {', '.join(weights) or 'at least one metric'}; found {', '.join(values) or 'none'}")
+    return math.fsum(weight * loss_term(name, values[name]) for name, weight in weights.items())
+
+
+def loss_term(name: str, value: float) -> float:
+    """A metric as it enters a paper's total: lower is better, clipped where its record says so.
+
+    Raises:
+        UsageError: the metric is unknown or the value is not finite.
+    """
+    lower, _, high, inside = _orientation(name, value)
+    if lower:
+        return inside
+    return high - inside if math.isfinite(high) else -inside
+
+
+def relative_loss(name: str, value: float) -> float:
+    """A metric as a loss that is never negative, the numerator and denominator of a ratio to a baseline.
+
+    Lower-is-better: the distance from its smallest value. With an upper bound b: b - value.
+    Higher-is-better without bound: exp(-value), so that a Sharpe ratio one higher divides the loss by e.
+    """
+    lower, low, high, inside = _orientation(name, value)
+    if lower:
+        if not math.isfinite(low):
+            raise UsageError(f"{name} has no smallest value, so it has no ratio to a baseline")
+        return inside - low
+    return high - inside if math.isfinite(high) else math.exp(-inside)
+
+
+def relative_total(values: Mapping[str, float], baseline: Mapping[str, float], weights: Mapping[str, float] | None = None) -> float:
+    """Weighted geometric mean of each metric's loss relative to a baseline's; lower is better, 1 is the baseline.
+
+    Each ratio is held within [0.01, 100]. Where the baseline's loss is 0, the ratio is 1 if the
+    value's is 0 too and 100 otherwise.
+
+    Args:
+        values: result of each metric.
+        baseline: result of the named naive baseline on the same truth.
+        weights: of each metric, not negative; None for equal ones.
+
+    Returns:
+        A number in [0.01, 100].
+
+    Raises:
+        UsageError: the names differ, a value is not finite, or no weight is positive.
+    """
+    shares = dict.fromkeys(values, 1.0) if weights is None else dict(weights)
+    if set(values) != set(baseline) or set(values) != set(shares):
+        raise UsageError(
+            f"values, baseline and weights must name the same metrics, found {sorted(values)}, {sorted(baseline)}, {sorted(shares)}"
+        )
+    total = math.fsum(shares.values())
+    if not all(share >= 0.0 for share in shares.values()) or not 0.0 < total < math.inf:
+        raise UsageError("weights must not be negative, and one must be positive")
+    logs = [share * math.log(_ratio(relative_loss(n, values[n]), relative_loss(n, baseline[n]))) for n, share in shares.items()]
+    return math.exp(math.fsum(logs) / total)
+
+
+def _ratio(loss: float, base: float) -> float:
+    if base <= 0.0:
+        return 1.0 if loss <= 0.0 else LARGEST_RATIO
+    return min(max(loss / base, SMALLEST_RATIO), LARGEST_RATIO)
+
+
+def _orientation(name: str, value: float) -> tuple[bool, float, float, float]:
+    """(lower is better, smallest, largest, clipped value) of a metric."""
+    if not math.isfinite(value):
+        raise UsageError(f"{name} is {value}; a metric that failed is an error, not a term of a total")
+    if name in LOSSES and name not in METRICS:
+        return True, *LOSSES[name].range, value
+    metric: Metric = find_metric(name)
+    return metric.direction == "lower", *metric.range, metric.clipped(value)

@@ -1,0 +1,120 @@
+"""What every metric asks of its arrays, and the error when they do not comply.
+
+The error says whose fault it is: :class:`~openfingym.errors.DataError` where the truth, which is
+ours, is at fault or makes a metric undefined; :class:`~openfingym.errors.UsageError` where the
+answer is. Nothing here repairs a value.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openfingym.errors import DataError, UsageError
+
+Numbers = NDArray[Any]
+"""An array of any real number type; scored as float64."""
+
+
+def known(name: str, values: Numbers, ndim: int | None = None) -> NDArray[np.float64]:
+    """An array of ours as float64: the truth, training windows, labels.
+
+    Raises:
+        DataError: it is empty, not numeric, not finite or has another number of axes.
+    """
+    fault = _fault(name, values, ndim)
+    if fault:
+        raise DataError(fault)
+    return np.asarray(values, dtype=np.float64)
+
+
+def answer(name: str, values: Numbers, ndim: int | None = None, *, scan: bool = True) -> NDArray[np.float64]:
+    """An array of the agent's as float64.
+
+    Args:
+        name: what messages call it.
+        values: the array.
+        ndim: its number of axes; None for any.
+        scan: whether to look for values that are not finite; False where the caller finds them on the way.
+
+    Raises:
+        UsageError: it is empty, not numeric, not finite or has another number of axes.
+    """
+    fault = _fault(name, values, ndim, scan=scan)
+    if fault:
+        raise UsageError(fault)
+    return np.asarray(values, dtype=np.float64)
+
+
+def pair(y_true: Numbers, y_pred: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A truth and a prediction of one shape, as float64.
+
+    Raises:
+        DataError: the truth is at fault.
+        UsageError: the prediction is, or its shape differs.
+    """
+    truth, prediction = known("y_true", y_true), answer("y_pred", y_pred)
+    same_shape("y_pred", prediction, truth.shape)
+    return truth, prediction
+
+
+def windows(real: Numbers, fake: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Real windows [n, t, d] and generated ones [m, t, d] of the same length and channels, as float64.
+
+    Raises:
+        DataError: the real windows are at fault.
+        UsageError: the generated ones are.
+    """
+    ours, theirs = known("real", real, 3), answer("fake", fake, 3)
+    if theirs.shape[1:] != ours.shape[1:]:
+        raise UsageError(f"fake windows have [steps, channels] = {list(theirs.shape[1:])}, expected {list(ours.shape[1:])}")
+    return ours, theirs
+
+
+def same_shape(name: str, values: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Raise UsageError unless ``values`` has the shape."""
+    if values.shape != shape:
+        raise UsageError(f"{name} has shape {values.shape}, expected {shape}")
+
+
+def in_unit_interval(name: str, value: float) -> None:
+    """Raise UsageError unless 0 < value < 1."""
+    if not 0.0 < value < 1.0:
+        raise UsageError(f"{name} must be between 0 and 1, found {value}")
+
+
+def number(name: str, value: float) -> float:
+    """``value`` as a Python float.
+
+    Raises:
+        UsageError: it is not finite, which from finite arrays means that it is beyond float64.
+    """
+    result = float(value)
+    if not math.isfinite(result):
+        raise UsageError(f"{name} is too large for float64; the values must be of a plausible size")
+    return result
+
+
+def first(mask: NDArray[np.bool_]) -> str:
+    """Position of the first true cell, as ``[0, 3, 1]``."""
+    return str([int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape)])
+
+
+def all_finite(values: NDArray[Any]) -> bool:
+    """Whether no cell is NaN or infinite."""
+    return bool(np.isfinite(values).all())
+
+
+def _fault(name: str, values: Numbers, ndim: int | None, *, scan: bool = True) -> str | None:
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
+        return f"{name} must be an array of real numbers, found {getattr(values, 'dtype', type(values).__name__)}"
+    if ndim is not None and values.ndim != ndim:
+        return f"{name} must have {ndim} axes, found shape {values.shape}"
+    if values.size == 0:
+        return f"{name} is empty: shape {values.shape}"
+    if scan and not all_finite(values):
+        return f"{name}{first(~np.isfinite(values))} is not a finite number"
+    return None

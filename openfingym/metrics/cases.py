@@ -1,0 +1,197 @@
+"""Questions with a known best answer, for the admission of metrics.
+
+Each kind of question has a seeded case: the verifier's arrays, the perfect answer, a ladder of
+answers each clearly worse than the one before, and rivals, which are answers of other kinds that
+a flawed metric might prefer to the perfect one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openfingym.metrics.record import Problem
+
+Arrays = Mapping[str, NDArray[Any]]
+LADDER = (0.3, 1.0, 4.0)
+"""Size of the noise added to the perfect answer, in standard deviations."""
+NORMAL_QUANTILES = (-1.2815515655446004, -0.6744897501960817, 0.0, 0.6744897501960817, 1.2815515655446004)
+NORMAL_LEVELS = (0.10, 0.25, 0.50, 0.75, 0.90)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question."""
+
+    truth: Arrays
+    """What the verifier holds."""
+    perfect: Arrays
+    """The best answer."""
+    ladder: tuple[Arrays, ...]
+    """Worse and worse answers."""
+    rivals: tuple[Arrays, ...]
+    """Other answers, none better than the perfect one."""
+    misplaced: Arrays | None = None
+    """The values of the perfect answer in the wrong places, which is worse wherever places matter; None where they do not."""
+
+
+def point(rng: np.random.Generator) -> Case:
+    """Forty windows of a trending series with a seasonal mean."""
+    y = rng.standard_normal((40, 4, 3)) + 0.5 * rng.standard_normal((1, 4, 3))
+    noise = rng.standard_normal(y.shape)
+    return Case(
+        {"y_true": y},
+        {"y_pred": y},
+        tuple({"y_pred": y + s * noise} for s in LADDER),
+        tuple({"y_pred": p} for p in (0.5 * y, -y, np.zeros_like(y), np.full_like(y, y.mean()), y + 0.1)),
+        {"y_pred": y[::-1].copy()},
+    )
+
+
+def benchmark(rng: np.random.Generator) -> Case:
+    """The point case beside a constant benchmark."""
+    case = point(rng)
+    return Case({**case.truth, "benchmark": np.array(0.1)}, case.perfect, case.ladder, case.rivals, case.misplaced)
+
+
+def panel(rng: np.random.Generator) -> Case:
+    """Thirty-six months of forty stocks."""
+    period = np.repeat(np.arange(36), 40)
+    y = 0.05 * rng.standard_normal(period.size)
+    noise = 0.05 * rng.standard_normal(period.size)
+    return Case(
+        {"y_true": y, "period": period},
+        {"y_pred": y},
+        (*({"y_pred": y + s * noise} for s in LADDER[1:]), {"y_pred": -y}),
+        ({"y_pred": np.zeros_like(y)}, {"y_pred": rng.standard_normal(y.size)}),
+        {"y_pred": np.roll(y, 17)},
+    )
+
+
+def interval(rng: np.random.Generator) -> Case:
+    """Four hundred normal values around a known mean; the perfect interval holds exactly 95 % of them."""
+    mean = rng.standard_normal((400, 1, 1))
+    y = mean + rng.standard_normal(mean.shape)
+    half = float(np.sort(np.abs(y - mean).ravel())[379])
+
+    def around(centre: NDArray[np.float64], width: float) -> Arrays:
+        return {"lower": centre - width, "upper": centre + width}
+
+    return Case(
+        {"y_true": y},
+        around(mean, half),
+        (around(mean, 0.6 * half), around(mean, 0.1 * half), around(mean + 10.0 * half, 0.1 * half)),
+        (around(mean, 0.0), around(mean, 10.0 * half), around(mean, 1e6)),
+        around(mean[::-1].copy(), half),
+    )
+
+
+def quantiles(rng: np.random.Generator) -> Case:
+    """Four hundred normal values; the perfect answer is the quantiles of their law."""
+    mean = rng.standard_normal((400, 1))
+    y = mean + rng.standard_normal(mean.shape)
+    law = np.array(NORMAL_QUANTILES)
+    spread = mean[..., None] + law
+    return Case(
+        {"y_true": y, "levels": np.array(NORMAL_LEVELS)},
+        {"quantiles": spread},
+        tuple({"quantiles": spread + shift} for shift in (1.0, 3.0, 10.0)),
+        ({"quantiles": mean[..., None] + 0.0 * law}, {"quantiles": mean[..., None] + 5.0 * law}),
+        {"quantiles": spread[::-1].copy()},
+    )
+
+
+def ensemble(rng: np.random.Generator) -> Case:
+    """Four hundred normal values; the perfect answer is a sample of their law."""
+    mean = rng.standard_normal((400, 1))
+    y = mean + rng.standard_normal(mean.shape)
+    draws = rng.standard_normal((400, 1, 60))
+    samples = mean[..., None] + draws
+    return Case(
+        {"y_true": y},
+        {"samples": samples},
+        tuple({"samples": samples + shift} for shift in (1.0, 3.0, 10.0)),
+        ({"samples": mean[..., None] + 0.0 * draws}, {"samples": mean[..., None] + 5.0 * draws}),
+        {"samples": samples[::-1].copy()},
+    )
+
+
+def drifting_paths(rng: np.random.Generator, count: int, steps: int = 12) -> NDArray[np.float64]:
+    """Autocorrelated, cross-correlated returns with a drift, float64[count, steps, 3]."""
+    mixing = np.array([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [-0.4, 0.5, 0.77]])
+    shocks = rng.standard_normal((count, steps, 3)) @ mixing.T
+    paths: NDArray[np.float64] = np.empty_like(shocks)
+    last = shocks[:, 0]
+    for t in range(steps):
+        last = 0.7 * last + 0.7 * shocks[:, t]
+        paths[:, t] = 0.5 + last
+    return paths
+
+
+def paths(rng: np.random.Generator) -> Case:
+    """Two hundred windows; the perfect answer is the same windows."""
+    real = drifting_paths(rng, 200)
+    noise = real.std() * rng.standard_normal(real.shape)
+    collapsed = np.repeat(real[:1], len(real), axis=0)
+    return Case(
+        {"real": real},
+        {"fake": real},
+        tuple({"fake": real + s * noise} for s in LADDER),
+        tuple({"fake": f} for f in (collapsed, np.full_like(real, real.mean()), real[:, ::-1], rng.permuted(real, axis=0), 0.5 * real)),
+    )
+
+
+def futures(rng: np.random.Generator) -> Case:
+    """Twelve contexts of sixteen futures each, of daily log returns."""
+    draws = 0.02 * rng.standard_normal((12, 16, 5, 2))
+    return Case(
+        {"real": draws.reshape(-1, 5, 2)},
+        {"futures": draws},
+        tuple({"futures": scale * draws} for scale in (1.5, 3.0, 6.0)),
+        ({"futures": 0.0 * draws}, {"futures": -0.01 + 0.0 * draws}),
+    )
+
+
+def copying(rng: np.random.Generator) -> Case:
+    """A generator that knows the law, and others that repeat the training windows."""
+    train, held_out, fresh = (drifting_paths(rng, count) for count in (400, 200, 300))
+    jitter = 1e-3 * rng.standard_normal(fresh.shape)
+
+    def copied(share: float) -> Arrays:
+        count = round(share * len(fresh))
+        return {"fake": np.concatenate((train[:count] + jitter[:count], fresh[count:]))}
+
+    return Case({"train": train, "held_out": held_out}, {"fake": fresh}, (copied(0.2), copied(0.6), copied(1.0)), ())
+
+
+def ranking(rng: np.random.Generator) -> Case:
+    """Five hundred rows, one in ten positive; perfect scores separate them at 0.5."""
+    labels = (np.arange(500) % 10 == 3).astype(np.int64)
+    perfect = 0.25 + 0.5 * labels
+    noise = rng.standard_normal(labels.size)
+    return Case(
+        {"labels": labels},
+        {"scores": perfect},
+        tuple({"scores": perfect + s * noise} for s in (0.2, 0.5, 3.0)),
+        tuple({"scores": s} for s in (np.zeros(labels.size), np.ones(labels.size), 1.0 - perfect, rng.random(labels.size))),
+        {"scores": np.roll(perfect, 3)},
+    )
+
+
+CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
+    "point": point,
+    "benchmark": benchmark,
+    "panel": panel,
+    "interval": interval,
+    "quantiles": quantiles,
+    "ensemble": ensemble,
+    "paths": paths,
+    "futures": futures,
+    "copying": copying,
+    "ranking": ranking,
+}
+"""A case of each kind of question."""

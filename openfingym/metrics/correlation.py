@@ -1,0 +1,191 @@
+"""Distances of correlation and covariance between real and generated windows.
+
+The papers' codes differ, so each variant has a name of its own. A real channel that is constant
+makes a correlation undefined; a constant *generated* channel has correlation 0 with every other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import DataError, UsageError
+from openfingym.metrics.arrays import Numbers, number, windows
+from openfingym.metrics.record import Metric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FLAT = 1e-24
+"""A variance below this fraction of the mean square is rounding noise of a constant."""
+
+
+def correlation_l1(real: Numbers, fake: Numbers) -> float:
+    """Mean over pairs of channels of |correlation fake - real|, rows pooled over windows and steps.
+
+    Raises:
+        DataError: fewer than two channels, or a real channel that is constant.
+    """
+    true, guess = _pooled_correlations(real, fake)
+    return number("the correlation distance", np.abs(guess - true)[~np.eye(len(true), dtype=bool)].mean())
+
+
+def correlation_sigcwgan(real: Numbers, fake: Numbers) -> float:
+    """Sum over the lower triangle of |correlation fake - real|, rows pooled (Ni et al. 2020)."""
+    true, guess = _pooled_correlations(real, fake)
+    return number("the correlation distance", np.abs(np.tril(guess - true, -1)).sum())
+
+
+def correlation_tailgan(real: Numbers, fake: Numbers) -> float:
+    """Sum over the whole matrix of |correlation fake - real| of the increments summed over each window (Tail-GAN)."""
+    ours, theirs = windows(real, fake)
+    return correlation_of_totals(ours.sum(axis=1), theirs.sum(axis=1))
+
+
+def correlation_of_totals(real: NDArray[np.float64], fake: NDArray[np.float64]) -> float:
+    """Sum of |correlation fake - real| over the d x d matrices of rows [n, d] and [m, d]."""
+    _need_channels(real)
+    return number("the correlation distance", np.abs(correlation_matrix(fake) - correlation_matrix(real)).sum())
+
+
+def cross_correlation(real: Numbers, fake: Numbers, lags: int = 4) -> float:
+    """Mean over channel pairs (i, j), i > j, and lags 0..min(lags, t - 1) of |corr(x_i(t + k), x_j(t)) fake - real|.
+
+    Standardised by each channel's mean and deviation over windows and steps (Tao, Ni and Liu 2024).
+    """
+    ours, theirs = windows(real, fake)
+    _need_channels(ours.reshape(-1, ours.shape[2]))
+    depth = min(lags, ours.shape[1] - 1) + 1
+    return number("the correlation distance", np.abs(_lagged(theirs, depth) - _lagged(ours, depth)).mean())
+
+
+def covariance_frobenius(real: Numbers, fake: Numbers) -> float:
+    """Frobenius norm of the difference of the d x d covariances (ddof 1) of pooled rows, in squared units."""
+    ours, theirs = windows(real, fake)
+    gap = _covariance(theirs.reshape(-1, theirs.shape[2])) - _covariance(ours.reshape(-1, ours.shape[2]))
+    return number("the covariance distance", np.sqrt((gap * gap).sum()))
+
+
+def covariance_paths(real: Numbers, fake: Numbers) -> float:
+    """Mean absolute difference of the (t d) x (t d) covariances (ddof 1) of whole windows, in squared units (Tao, Ni and Liu 2024)."""
+    ours, theirs = windows(real, fake)
+    gap = _covariance(theirs.reshape(theirs.shape[0], -1)) - _covariance(ours.reshape(ours.shape[0], -1))
+    return number("the covariance distance", np.abs(gap).mean())
+
+
+def _pooled_correlations(real: Numbers, fake: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ours, theirs = windows(real, fake)
+    return _known_correlations(ours.reshape(-1, ours.shape[2])), correlation_matrix(theirs.reshape(-1, theirs.shape[2]))
+
+
+def _known_correlations(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Correlations of real rows, which must vary in every channel."""
+    _need_channels(rows)
+    return correlation_matrix(rows)
+
+
+def _need_channels(rows: NDArray[np.float64]) -> None:
+    if rows.shape[1] < 2:
+        raise DataError("a correlation needs at least two channels")
+    if (rows == rows[0]).all(axis=0).any():
+        raise DataError("the correlation distance is undefined: a channel of the real windows is constant")
+
+
+def correlation_matrix(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pearson correlations of the columns; a constant column has 0 with every other and 1 with itself."""
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    gram: NDArray[np.float64] = centred.T @ centred
+    energy = np.diagonal(gram)
+    flat = energy <= FLAT * (rows.shape[0] * mean**2 + energy)
+    scale = np.where(flat, np.inf, np.sqrt(energy))
+    gram /= scale[:, None]
+    gram /= scale
+    np.fill_diagonal(gram, 1.0)
+    return gram
+
+
+def _standardising(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Centred columns, zero where a column is constant, and the root of their sum of squares, 1 there."""
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    energy = np.einsum("ij,ij->j", centred, centred)
+    flat = energy <= FLAT * (rows.shape[0] * mean**2 + energy)
+    if flat.any():
+        centred[:, flat] = 0.0
+    return centred, np.where(flat, 1.0, np.sqrt(energy))
+
+
+def _lagged(paths: NDArray[np.float64], depth: int) -> NDArray[np.float64]:
+    """corr(x_i(t + k), x_j(t)) of i > j, float64[depth, pairs]."""
+    n, t, d = paths.shape
+    centred, scale = _standardising(paths.reshape(-1, d))
+    unit = (centred / scale * np.sqrt(n * t)).reshape(n, t, d)
+    lower = np.tril_indices(d, -1)
+    out = np.empty((depth, len(lower[0])))
+    for k in range(depth):
+        ahead, now = unit[:, k:].reshape(-1, d), unit[:, : t - k].reshape(-1, d)
+        out[k] = (ahead.T @ now / len(now))[lower]
+    return out
+
+
+def _covariance(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    if rows.shape[0] < 2:
+        raise UsageError(f"a covariance needs at least two rows, found {rows.shape[0]}")
+    centred = rows - rows.mean(axis=0)
+    matrix: NDArray[np.float64] = (centred.T @ centred) / (rows.shape[0] - 1)
+    return matrix
+
+
+_HIGH_RANK = "Tao, Ni and Liu 2024"
+_TABLE = "OpenFinGym (arXiv 2606.26350), Table 6"
+METRICS = (
+    Metric("correlation_l1", correlation_l1, "paths", "mean gap of pooled correlations", "none", _TABLE, (0.0, 2.0), minimum_rows=2),
+    Metric(
+        "correlation_sigcwgan",
+        correlation_sigcwgan,
+        "paths",
+        "sum of gaps of pooled correlations",
+        "none",
+        "Ni et al. 2020",
+        minimum_rows=2,
+    ),
+    Metric(
+        "correlation_tailgan",
+        correlation_tailgan,
+        "paths",
+        "sum of gaps of correlations of totals",
+        "none",
+        "Cont et al. 2026",
+        minimum_rows=2,
+    ),
+    Metric(
+        "cross_correlation",
+        cross_correlation,
+        "paths",
+        "mean gap of correlations at lags 0 to 4",
+        "none",
+        _HIGH_RANK,
+        parameters={"lags": 4},
+        minimum_rows=2,
+    ),
+    Metric(
+        "covariance_frobenius",
+        covariance_frobenius,
+        "paths",
+        "Frobenius distance of pooled covariances",
+        "squared unit",
+        _TABLE,
+        minimum_rows=2,
+    ),
+    Metric(
+        "covariance_paths",
+        covariance_paths,
+        "paths",
+        "mean gap of covariances of whole windows",
+        "squared unit",
+        _HIGH_RANK,
+        minimum_rows=2,
+    ),
+)

@@ -1,0 +1,167 @@
+"""Prediction intervals: coverage, width, and the scores that trade one for the other.
+
+Arrays are ``y_true``, ``lower`` and ``upper`` of one shape. An interval with lower above upper is
+refused. Coverage alone is won by infinite intervals and width alone by empty ones, so
+:func:`picp` and :func:`mpiw` are diagnostics; what may be optimised is :func:`coverage_gap`
+beside :func:`cwc`, or the proper :func:`interval_score`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import DataError, UsageError
+from openfingym.metrics.arrays import Numbers, all_finite, answer, first, in_unit_interval, known, number, same_shape
+from openfingym.metrics.record import Metric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Bounds = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+
+TARGET = 0.95
+"""Nominal coverage of the paper's interval task."""
+STEEPNESS = 50.0
+"""eta of CWC (Khosravi et al. 2010)."""
+
+
+def picp(y_true: Numbers, lower: Numbers, upper: Numbers) -> float:
+    """Share of cells with lower <= y <= upper, both inclusive."""
+    y, low, high, _ = _bounds(y_true, lower, upper)
+    return _coverage(y, low, high)
+
+
+def coverage_gap(y_true: Numbers, lower: Numbers, upper: Numbers, target: float = TARGET) -> float:
+    """|PICP - target|, in [0, 1]."""
+    in_unit_interval("target", target)
+    return abs(picp(y_true, lower, upper) - target)
+
+
+def mpiw(y_true: Numbers, lower: Numbers, upper: Numbers) -> float:
+    """Mean of upper - lower, in the unit of the values."""
+    return _mean(_bounds(y_true, lower, upper)[3])
+
+
+def nmpiw(y_true: Numbers, lower: Numbers, upper: Numbers) -> float:
+    """MPIW over the range of the truth, max(y) - min(y).
+
+    Raises:
+        DataError: the truth is constant.
+    """
+    y, _, _, width = _bounds(y_true, lower, upper)
+    return number("NMPIW", _mean(width) / _spread(y))
+
+
+def cwc(y_true: Numbers, lower: Numbers, upper: Numbers, target: float = TARGET) -> float:
+    """Coverage width criterion NMPIW (1 + 1[PICP < target] exp(-50 (PICP - target))) (Khosravi et al. 2010).
+
+    It reaches 4e20 times NMPIW at no coverage, so a total must clip it. Intervals of no width
+    score 0 whatever they cover, a defect of the criterion that :func:`interval_score` does not
+    have; they get the penalty on a width of one hundredth of the truth's range instead.
+
+    Raises:
+        DataError: the truth is constant.
+    """
+    in_unit_interval("target", target)
+    y, low, high, widths = _bounds(y_true, lower, upper)
+    width, covered = _mean(widths) / _spread(y), _coverage(y, low, high)
+    if covered >= target:
+        return number("CWC", width)
+    return number("CWC", max(width, 0.01) * (1.0 + math.exp(-STEEPNESS * (covered - target))))
+
+
+def interval_score(y_true: Numbers, lower: Numbers, upper: Numbers, target: float = TARGET) -> float:
+    """Mean of (u - l) + (2 / a) (l - y)+ + (2 / a) (y - u)+ with a = 1 - target (Gneiting and Raftery 2007, eq. 43).
+
+    Proper: its expectation is smallest for the true quantiles at a / 2 and 1 - a / 2.
+    """
+    in_unit_interval("target", target)
+    y, low, high, width = _bounds(y_true, lower, upper)
+    with np.errstate(over="ignore"):
+        below, above = low - y, y - high
+        misses = np.maximum(below, 0.0, out=below).sum() + np.maximum(above, 0.0, out=above).sum()
+        return number("the interval score", _mean(width) + 2.0 / (1.0 - target) * misses / y.size)
+
+
+def _bounds(y_true: Numbers, lower: Numbers, upper: Numbers) -> Bounds:
+    """(y, lower, upper, upper - lower), checked."""
+    y, low, high = known("y_true", y_true), answer("lower", lower, scan=False), answer("upper", upper, scan=False)
+    same_shape("lower", low, y.shape)
+    same_shape("upper", high, y.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        width = high - low
+    # A bound that is not finite leaves a width that is not, so the widths show every fault in one pass.
+    if not (width.min() >= 0.0 and all_finite(width)):
+        answer("lower", lower)
+        answer("upper", upper)
+        crossed = low > high
+        if crossed.any():
+            where = first(crossed)
+            raise UsageError(f"lower{where} is above upper{where}; an interval needs lower <= upper")
+    return y, low, high, width
+
+
+def _coverage(y: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
+    return _share(low <= y, y <= high)
+
+
+def _share(above: NDArray[np.bool_], below: NDArray[np.bool_]) -> float:
+    return float(np.count_nonzero(np.logical_and(above, below, out=above)) / above.size)
+
+
+def _mean(width: NDArray[np.float64]) -> float:
+    with np.errstate(over="ignore"):
+        return number("the mean width", float(width.mean()))
+
+
+def _spread(y: NDArray[np.float64]) -> float:
+    spread = float(y.max()) - float(y.min())
+    if spread == 0.0:
+        raise DataError("the width relative to the truth's range is undefined: the truth is constant")
+    return spread
+
+
+_SOURCE = "Khosravi et al. 2010; OpenFinGym (arXiv 2606.26350), Table 6"
+_TARGET = {"target": TARGET}
+METRICS = (
+    Metric(
+        "picp", picp, "interval", "share of values inside their interval", "fraction", _SOURCE, (0.0, 1.0), "higher", None, diagnostic=True
+    ),
+    Metric("mpiw", mpiw, "interval", "mean width", "unit", _SOURCE, optimum=None, diagnostic=True),
+    Metric("nmpiw", nmpiw, "interval", "mean width over the truth's range", "none", _SOURCE, optimum=None, diagnostic=True),
+    Metric(
+        "coverage_gap",
+        coverage_gap,
+        "interval",
+        "distance of the coverage from 0.95",
+        "fraction",
+        _SOURCE,
+        (0.0, 1.0),
+        optimum=None,
+        parameters=_TARGET,
+    ),
+    Metric(
+        "cwc",
+        cwc,
+        "interval",
+        "width with an exponential penalty on missed coverage",
+        "none",
+        _SOURCE,
+        optimum=None,
+        clip=(0.0, 5.0),
+        parameters=_TARGET,
+    ),
+    Metric(
+        "interval_score",
+        interval_score,
+        "interval",
+        "width plus 2 / a times each miss",
+        "unit",
+        "Gneiting and Raftery 2007, eq. 43",
+        optimum=None,
+        parameters=_TARGET,
+    ),
+)

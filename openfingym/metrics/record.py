@@ -1,0 +1,116 @@
+"""The record of a metric: what it needs, what it returns, and how far to trust it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openfingym.errors import UsageError
+
+Problem = Literal["point", "benchmark", "panel", "interval", "quantiles", "ensemble", "paths", "futures", "copying", "ranking"]
+"""Kind of question, which fixes the names and shapes of the arrays; see :data:`SHAPES`."""
+
+SHAPES: Mapping[Problem, Mapping[str, str]] = {
+    "point": {"y_true": "[...]", "y_pred": "as y_true"},
+    "benchmark": {"y_true": "[...]", "y_pred": "as y_true", "benchmark": "as y_true, or one number"},
+    "panel": {"y_true": "[rows]", "y_pred": "[rows]", "period": "int[rows]"},
+    "interval": {"y_true": "[...]", "lower": "as y_true", "upper": "as y_true"},
+    "quantiles": {"y_true": "[...]", "quantiles": "[..., q]", "levels": "[q], increasing, in (0, 1)"},
+    "ensemble": {"y_true": "[...]", "samples": "[..., k]"},
+    "paths": {"real": "[n, t, d]", "fake": "[m, t, d]"},
+    "futures": {"real": "[n, t, d]", "futures": "[contexts, k, t, d]"},
+    "copying": {"train": "[n, t, d]", "held_out": "[m, t, d]", "fake": "[k, t, d]"},
+    "ranking": {"labels": "[n], 0 or 1", "scores": "[n]"},
+}
+"""Arrays of each kind of question, by the name under which a metric takes them."""
+
+ANSWERS: Mapping[Problem, tuple[str, ...]] = {
+    "point": ("y_pred",),
+    "benchmark": ("y_pred",),
+    "panel": ("y_pred",),
+    "interval": ("lower", "upper"),
+    "quantiles": ("quantiles",),
+    "ensemble": ("samples",),
+    "paths": ("fake",),
+    "futures": ("futures",),
+    "copying": ("fake",),
+    "ranking": ("scores",),
+}
+"""Which of the arrays the agent gives; the others are the verifier's."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that says how good an answer is, and everything a task must know to use it."""
+
+    name: str
+    """Name in a scoring table and in every result."""
+    function: Callable[..., float]
+    """Pure; takes the arrays of ``needs`` by name, and ``seed`` where stochastic. Finite, or raises."""
+    problem: Problem
+    """Kind of question it scores, which fixes the arrays and their shapes."""
+    description: str
+    """What is computed, in one line."""
+    unit: str
+    """Unit of the result in terms of the values'; ``none`` for a pure number."""
+    source: str
+    """Paper, or code, and the place in it."""
+    range: tuple[float, float] = (0.0, math.inf)
+    """Smallest and largest possible result."""
+    direction: Literal["lower", "higher"] = "lower"
+    """Which way is better."""
+    optimum: float | None = 0.0
+    """Result of the perfect answer; None where it depends on the truth."""
+    clip: tuple[float, float] | None = None
+    """Bounds applied before the result enters a total; None for none."""
+    diagnostic: bool = False
+    """True where something other than the perfect answer may score best: reported, never optimised alone."""
+    stochastic: bool = False
+    """Whether it draws random numbers, and so takes ``seed``."""
+    repeats: int = 1
+    """Independent repeats averaged in one result."""
+    noise: float = 0.0
+    """Two results under different seeds differ by less than this (in the unit of the result); 0 where deterministic."""
+    minimum_rows: int = 1
+    """Fewest windows, rows or samples it is defined for."""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    """Values fixed for this record, by parameter name."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the arrays it takes."""
+        return tuple(SHAPES[self.problem])
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Those of them that the agent gives."""
+        return ANSWERS[self.problem]
+
+    def compute(self, arrays: Mapping[str, NDArray[Any]], seed: int = 0) -> float:
+        """The metric of these arrays.
+
+        Args:
+            arrays: every array of :attr:`needs`, by name; others are ignored.
+            seed: fixed by the task, never by the call: a submission sent twice must score the same.
+
+        Raises:
+            UsageError: an array is missing, or the answer cannot be scored.
+            DataError: the truth makes the metric undefined.
+        """
+        missing = [name for name in self.needs if name not in arrays]
+        if missing:
+            raise UsageError(f"{self.name} needs {', '.join(self.needs)}; missing: {', '.join(missing)}")
+        call = partial(self.function, **{name: arrays[name] for name in self.needs}, **self.parameters)
+        # Overflow shows in the result, which every function checks; a warning on the way would say it twice.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return call(seed=seed) if self.stochastic else call()
+
+    def clipped(self, value: float) -> float:
+        """``value`` inside :attr:`clip`."""
+        return value if self.clip is None else min(max(value, self.clip[0]), self.clip[1])

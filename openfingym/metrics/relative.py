@@ -1,0 +1,238 @@
+"""Point errors relative to the size of the truth, to its spread, or to a benchmark forecast.
+
+Every function takes ``y_true`` and ``y_pred`` of one shape, commonly float64[n, h, d], pools all
+cells and returns a pure number. What the truth makes undefined raises
+:class:`~openfingym.errors.DataError`; what the prediction could make undefined has a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import DataError, UsageError
+from openfingym.metrics.arrays import Numbers, all_finite, known, number, pair
+from openfingym.metrics.record import Metric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ZERO_TARGET = 1e-8
+"""A target smaller than this is left out of MAPE: a percentage of it would mean nothing."""
+
+
+def mape(y_true: Numbers, y_pred: Numbers) -> float:
+    """Mean absolute percentage error mean(|e| / |y|), as a fraction.
+
+    Cells with |y| < 1e-8 are left out; scikit-learn divides by 2.2e-16 there instead.
+
+    Raises:
+        DataError: every target is that small.
+    """
+    y, f = pair(y_true, y_pred)
+    size = np.abs(y)
+    with np.errstate(over="ignore"):
+        error = np.subtract(f, y)
+        np.abs(error, out=error)
+        if size.min() < ZERO_TARGET:
+            keep = size >= ZERO_TARGET
+            if not keep.any():
+                raise DataError(f"MAPE is undefined: every target is smaller than {ZERO_TARGET}")
+            size, error = size[keep], error[keep]
+        return number("MAPE", np.divide(error, size, out=size).mean())
+
+
+def smape(y_true: Numbers, y_pred: Numbers) -> float:
+    """Symmetric MAPE mean(2 |e| / (|y| + |f|)), in [0, 2]; a cell with y = f = 0 counts 0."""
+    y, f = pair(y_true, y_pred)
+    with np.errstate(over="ignore"):
+        total = np.abs(y)
+        total += np.abs(f)
+        error = np.subtract(f, y)
+        np.abs(error, out=error)
+    if not all_finite(total):
+        raise UsageError("SMAPE is too large for float64; the values must be of a plausible size")
+    if total.min() == 0.0:
+        total[total == 0.0] = 1.0
+    return 2.0 * float(np.divide(error, total, out=error).mean())
+
+
+def relative_mae(y_true: Numbers, y_pred: Numbers) -> float:
+    """Sum of |e| over sum of |y| (normalised deviation).
+
+    Raises:
+        DataError: the truth is zero everywhere.
+    """
+    y, f = pair(y_true, y_pred)
+    with np.errstate(over="ignore"):
+        return _ratio("relative MAE", float(np.abs(f - y).sum()), float(np.abs(y).sum()))
+
+
+def relative_mse(y_true: Numbers, y_pred: Numbers) -> float:
+    """Sum of e^2 over sum of y^2, which is 1 - :func:`r2_zero`.
+
+    Raises:
+        DataError: the truth is zero everywhere.
+    """
+    y, f = pair(y_true, y_pred)
+    return _ratio("relative MSE", _square(f, y), float(np.vdot(y, y)))
+
+
+def nrmse(y_true: Numbers, y_pred: Numbers) -> float:
+    """RMSE over the mean of |y| (``rmse_nd`` of the catalogue).
+
+    Raises:
+        DataError: the truth is zero everywhere.
+    """
+    y, f = pair(y_true, y_pred)
+    return _ratio("normalised RMSE", float(np.sqrt(_square(f, y) / y.size)), float(np.abs(y).mean()))
+
+
+def r2(y_true: Numbers, y_pred: Numbers) -> float:
+    """Coefficient of determination 1 - SSE / SST, pooled over all cells; higher is better.
+
+    A constant truth gives 1 for an exact forecast and 0 for any other, as scikit-learn does.
+    """
+    y, f = pair(y_true, y_pred)
+    error = _square(f, y)
+    if y.min() == y.max():
+        return 1.0 if error == 0.0 else 0.0
+    return 1.0 - number("R2", error / _square(y, y.mean()))
+
+
+def r2_zero(y_true: Numbers, y_pred: Numbers) -> float:
+    """1 - sum(e^2) / sum(y^2), against a forecast of zero (Gu, Kelly and Xiu 2020); higher is better.
+
+    Raises:
+        DataError: the truth is zero everywhere.
+    """
+    y, f = pair(y_true, y_pred)
+    return 1.0 - _ratio("R2 against zero", _square(f, y), float(np.vdot(y, y)))
+
+
+def r2_oos(y_true: Numbers, y_pred: Numbers, benchmark: Numbers | float) -> float:
+    """1 - sum(e^2) / sum((y - b)^2), against a benchmark known beforehand; higher is better.
+
+    Args:
+        y_true: realised values.
+        y_pred: predictions, of the same shape.
+        benchmark: b, one number (such as the training mean) or an array that broadcasts to ``y_true``.
+
+    Raises:
+        DataError: the benchmark is exact, or does not fit.
+    """
+    y, f = pair(y_true, y_pred)
+    b = known("benchmark", np.asarray(benchmark))
+    try:
+        base = np.broadcast_to(b, y.shape)
+    except ValueError:
+        raise DataError(f"the benchmark has shape {b.shape}, which does not fit {y.shape}") from None
+    return 1.0 - _ratio("out-of-sample R2", _square(f, y), _square(y, base))
+
+
+def directional_accuracy(y_true: Numbers, y_pred: Numbers) -> float:
+    """Share of cells with the right sign among those with y != 0; a forecast of 0 is wrong. Higher is better.
+
+    Raises:
+        DataError: the truth is zero everywhere.
+    """
+    y, f = pair(y_true, y_pred)
+    moves = np.count_nonzero(y)
+    if moves == 0:
+        raise DataError("directional accuracy is undefined: the truth is zero everywhere")
+    right = np.count_nonzero((y > 0.0) & (f > 0.0)) + np.count_nonzero((y < 0.0) & (f < 0.0))
+    return float(right / moves)
+
+
+def direction_macro_f1(y_true: Numbers, y_pred: Numbers) -> float:
+    """Mean of the F1 of "up" and of "down" over cells with y != 0; a forecast of 0 is neither. Higher is better.
+
+    Raises:
+        DataError: the truth never goes up, or never down.
+    """
+    y, f = pair(y_true, y_pred)
+    moved = y != 0.0
+    scores = []
+    for actual, guess in ((y > 0.0, (f > 0.0) & moved), (y < 0.0, (f < 0.0) & moved)):
+        positives = np.count_nonzero(actual)
+        if positives == 0:
+            raise DataError("macro F1 of the direction is undefined: the truth moves one way only")
+        scores.append(2.0 * np.count_nonzero(actual & guess) / (positives + np.count_nonzero(guess)))
+    return float(sum(scores) / 2.0)
+
+
+def by_horizon(
+    metric: Callable[[NDArray[np.float64], NDArray[np.float64]], float], y_true: Numbers, y_pred: Numbers
+) -> NDArray[np.float64]:
+    """A point metric of each horizon alone: float64[h] from arrays [n, h, d]."""
+    y, f = pair(y_true, y_pred)
+    if y.ndim != 3:
+        raise DataError(f"a metric by horizon needs arrays [n, h, d], found {y.shape}")
+    return np.array([metric(y[:, h], f[:, h]) for h in range(y.shape[1])])
+
+
+def mafe_by_horizon(y_true: Numbers, y_pred: Numbers) -> NDArray[np.float64]:
+    """MAE of each horizon, float64[h] in the unit of the values, from arrays [n, h, d]."""
+    y, f = pair(y_true, y_pred)
+    if y.ndim != 3:
+        raise DataError(f"MAFE by horizon needs arrays [n, h, d], found {y.shape}")
+    with np.errstate(over="ignore"):
+        error = np.subtract(f, y)
+        errors: NDArray[np.float64] = np.abs(error, out=error).mean(axis=(0, 2))
+    return errors
+
+
+def mafe(y_true: Numbers, y_pred: Numbers) -> float:
+    """Mean over horizons of :func:`mafe_by_horizon`, in the unit of the values."""
+    return number("MAFE", mafe_by_horizon(y_true, y_pred).mean())
+
+
+def _square(a: NDArray[np.float64], b: NDArray[np.float64] | float) -> float:
+    with np.errstate(over="ignore"):
+        error = np.subtract(a, b)
+        return float(np.vdot(error, error))
+
+
+def _ratio(name: str, loss: float, scale: float) -> float:
+    if scale == 0.0:
+        raise DataError(f"{name} is undefined: the scale it divides by is zero")
+    return number(name, loss / scale)
+
+
+_PAPER = "OpenFinGym (arXiv 2606.26350), Table 6"
+_BELOW_ONE = (-float("inf"), 1.0)
+METRICS = (
+    Metric("mape", mape, "point", "mean absolute error as a fraction of |y|, cells with |y| < 1e-8 left out", "none", _PAPER),
+    Metric("smape", smape, "point", "mean of 2 |e| / (|y| + |f|)", "none", _PAPER, (0.0, 2.0)),
+    Metric("relative_mae", relative_mae, "point", "sum of |e| over sum of |y|", "none", "Salinas et al. 2020, ND"),
+    Metric("relative_mse", relative_mse, "point", "sum of e^2 over sum of y^2", "none", "1 - r2_zero"),
+    Metric("nrmse", nrmse, "point", "RMSE over mean |y|", "none", "Salinas et al. 2020, NRMSE"),
+    Metric("r2", r2, "point", "coefficient of determination, pooled", "none", _PAPER, _BELOW_ONE, "higher", 1.0),
+    Metric("r2_zero", r2_zero, "point", "R2 against a forecast of zero", "none", "Gu, Kelly and Xiu 2020", _BELOW_ONE, "higher", 1.0),
+    Metric("r2_oos", r2_oos, "benchmark", "R2 against a benchmark forecast", "none", _PAPER, _BELOW_ONE, "higher", 1.0),
+    Metric(
+        "directional_accuracy",
+        directional_accuracy,
+        "point",
+        "share of right signs where y is not 0",
+        "none",
+        "OpenFinGym (arXiv 2606.26350), section 3.1",
+        (0.0, 1.0),
+        "higher",
+        1.0,
+    ),
+    Metric(
+        "direction_macro_f1",
+        direction_macro_f1,
+        "point",
+        "mean F1 of up and down",
+        "none",
+        "Rahimikia, Ni and Wang 2025",
+        (0.0, 1.0),
+        "higher",
+        1.0,
+    ),
+    Metric("mafe", mafe, "point", "mean over horizons of the MAE", "unit", "Kumar, Umeorah and Alochukwu 2024"),
+)

@@ -1,0 +1,178 @@
+"""Tests of whether one forecast is better than another, robust to autocorrelation.
+
+The long-run variance is Newey and West's (1986) with Bartlett weights and no small-sample
+correction, S = g_0 + 2 sum_{k=1..L} (1 - k / (L + 1)) g_k with g_k = (1 / n) sum u_t u_{t-k}.
+Libraries differ in their default number of lags, so every function here takes it or states it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import DataError, UsageError
+from openfingym.metrics.arrays import Numbers, answer, known, number, same_shape
+from openfingym.metrics.record import Metric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROUNDING = 1e-12
+"""A long-run standard deviation below this fraction of the largest value is rounding noise of a constant series."""
+T_CLIP = (-5.0, 5.0)
+"""A t statistic grows with the square root of the sample; beyond five standard errors it says nothing more."""
+
+
+@dataclass(frozen=True)
+class DieboldMariano:
+    """Outcome of a Diebold-Mariano test of loss a against loss b."""
+
+    statistic: float
+    """Negative where a is better."""
+    p_value: float
+    """Two-sided."""
+
+
+def default_lags(count: int) -> int:
+    """Newey and West's rule floor(4 (n / 100)^(2/9)), at most n - 1."""
+    return min(int(4.0 * (count / 100.0) ** (2.0 / 9.0)), count - 1)
+
+
+def newey_west_t(series: Numbers, lags: int | None = None) -> float:
+    """Newey and West's t statistic of the mean of a series, mean / sqrt(S / n).
+
+    Args:
+        series: [n], n >= 2.
+        lags: L; None for :func:`default_lags`.
+
+    Returns:
+        The statistic; 0 for a series that is 0 throughout.
+
+    Raises:
+        UsageError: the series is constant and not 0, too short, not finite, or L is not in 0..n-1.
+    """
+    x = answer("series", series, 1)
+    count = x.size
+    depth = default_lags(count) if lags is None else lags
+    if count < 2 or not 0 <= depth < count:
+        raise UsageError(f"need at least two values and 0 to n - 1 lags, found {count} values and {depth} lags")
+    mean = float(x.mean())
+    u = x - mean
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = float(np.vdot(u, u))
+        for k in range(1, depth + 1):
+            variance += 2.0 * (1.0 - k / (depth + 1)) * float(np.vdot(u[k:], u[:-k]))
+        variance /= count
+    largest = float(np.abs(x).max())
+    if variance <= (ROUNDING * largest) * (ROUNDING * largest):
+        if mean == 0.0:
+            return 0.0
+        raise UsageError(f"the t statistic is undefined: the series does not vary around its mean {mean:.6g}")
+    return number("the t statistic", mean / math.sqrt(variance / count))
+
+
+def diebold_mariano(
+    loss_a: Numbers, loss_b: Numbers, horizon: int = 1, lags: int | None = None, *, small_sample: bool = False
+) -> DieboldMariano:
+    """Diebold and Mariano's (1995) test of equal accuracy, from the loss of each forecast at each time.
+
+    Args:
+        loss_a: [n], loss of forecast a, in time order.
+        loss_b: [n], loss of forecast b.
+        horizon: h, steps ahead of both forecasts.
+        lags: L of the long-run variance; None for h - 1.
+        small_sample: scale by sqrt((n + 1 - 2h + h (h - 1) / n) / n) and refer to t(n - 1)
+            (Harvey, Leybourne and Newbold 1997), rather than to the normal distribution.
+
+    Returns:
+        Statistic and p-value; 0 and 1 for identical losses.
+
+    Raises:
+        UsageError: the series do not fit, are too short, or differ by a constant.
+    """
+    a, b = answer("loss_a", loss_a, 1), answer("loss_b", loss_b, 1)
+    same_shape("loss_b", b, a.shape)
+    if horizon < 1:
+        raise UsageError(f"the horizon must be at least 1, found {horizon}")
+    statistic = newey_west_t(a - b, horizon - 1 if lags is None else lags)
+    if not small_sample:
+        return DieboldMariano(statistic, math.erfc(abs(statistic) / math.sqrt(2.0)))
+    n = a.size
+    factor = (n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n
+    if factor <= 0.0:
+        raise UsageError(f"{n} values are too few for the small-sample correction at horizon {horizon}")
+    corrected = statistic * math.sqrt(factor)
+    return DieboldMariano(corrected, _student_p(corrected, n - 1))
+
+
+def panel_diebold_mariano(error_1: Numbers, error_2: Numbers, period: Numbers, lags: int | None = None) -> float:
+    """Diebold-Mariano statistic of a panel (Gu, Kelly and Xiu 2020, eq. 20).
+
+    The Newey-West t of the series, one value a period, of the cross-sectional mean of
+    error_1^2 - error_2^2.
+
+    Args:
+        error_1: [rows], errors of model 1.
+        error_2: [rows], errors of model 2.
+        period: int[rows], the month (or other period) of each row; its order is time.
+        lags: L; None for :func:`default_lags` of the number of periods.
+
+    Returns:
+        Positive where model 2 is better; unbounded, growing with sqrt(periods).
+    """
+    a, b = answer("error_1", error_1, 1), answer("error_2", error_2, 1)
+    same_shape("error_2", b, a.shape)
+    index, counts = _periods(period, a.size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        d = np.bincount(index, weights=a * a - b * b) / counts
+    return newey_west_t(d, lags)
+
+
+def dm_zero(y_true: Numbers, y_pred: Numbers, period: Numbers) -> float:
+    """:func:`panel_diebold_mariano` of the prediction against a forecast of zero; positive where it is better."""
+    y, f = known("y_true", y_true, 1), answer("y_pred", y_pred, 1)
+    same_shape("y_pred", f, y.shape)
+    with np.errstate(over="ignore"):
+        error = y - f
+    return panel_diebold_mariano(y, error, period)
+
+
+def _student_p(statistic: float, degrees_of_freedom: int) -> float:
+    """Two-sided p-value of Student's t (Abramowitz and Stegun 26.7.3 and 26.7.4, exact for whole degrees of freedom)."""
+    angle = math.atan(abs(statistic) / math.sqrt(degrees_of_freedom))
+    cosine, odd = math.cos(angle), degrees_of_freedom % 2
+    term = total = 1.0 if not odd else (cosine if degrees_of_freedom > 1 else 0.0)
+    for k in range(2 + odd, degrees_of_freedom - 1, 2):
+        term *= cosine * cosine * (k - 1) / k
+        total += term
+    inside = 2.0 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+    return min(max(1.0 - inside, 0.0), 1.0)
+
+
+def _periods(period: Numbers, rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Index of each row's period, and rows of each period."""
+    if not isinstance(period, np.ndarray) or period.shape != (rows,) or period.dtype.kind not in "iuM":
+        raise DataError(f"period must be {rows} integers or dates, one a row, found {getattr(period, 'dtype', type(period).__name__)}")
+    _, index, counts = np.unique(period, return_inverse=True, return_counts=True)
+    return index.astype(np.intp), counts
+
+
+METRICS = (
+    Metric(
+        "dm_zero",
+        dm_zero,
+        "panel",
+        "Diebold-Mariano statistic against a forecast of zero",
+        "standard errors",
+        "Gu, Kelly and Xiu 2020, eq. 20",
+        (-math.inf, math.inf),
+        "higher",
+        None,
+        T_CLIP,
+        diagnostic=True,
+        minimum_rows=2,
+    ),
+)

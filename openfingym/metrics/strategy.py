@@ -1,0 +1,148 @@
+"""Economic value of a cross-sectional forecast: a long-short portfolio of the extreme deciles.
+
+Each period, rows are sorted by prediction; the top decile is held long, the bottom decile short,
+equally weighted, the decile of n rows being max(1, n // 10) of them. Ties go to the earlier row.
+A period with a single row has no decile and returns 0, as does one whose predictions are all
+equal: a flat forecast takes no position.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import DataError, UsageError
+from openfingym.metrics.arrays import Numbers, answer, known, number, same_shape
+from openfingym.metrics.record import Metric
+from openfingym.metrics.risk import sharpe_ratio
+from openfingym.metrics.significance import T_CLIP, newey_west_t
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SHARPE_CLIP = (-10.0, 10.0)
+"""An annual Sharpe ratio beyond this is a sign of too few periods or of a leak, not of skill."""
+
+
+def long_short_returns(y_true: Numbers, y_pred: Numbers, period: Numbers) -> NDArray[np.float64]:
+    """Return of the long-short portfolio in each period, in time order.
+
+    Args:
+        y_true: [rows], realised returns, as fractions.
+        y_pred: [rows], predictions; only their order within a period matters.
+        period: int or datetime64 [rows].
+
+    Returns:
+        float64[periods].
+
+    Raises:
+        DataError: the truth or the periods are at fault.
+        UsageError: the predictions are.
+    """
+    y, f = known("y_true", y_true, 1), answer("y_pred", y_pred, 1)
+    same_shape("y_pred", f, y.shape)
+    if not isinstance(period, np.ndarray) or period.shape != y.shape or period.dtype.kind not in "iuM":
+        raise DataError(f"period must be {y.size} integers or dates, one a row")
+    _, index, counts = np.unique(period, return_inverse=True, return_counts=True)
+    order = np.lexsort((-np.arange(y.size), f, index))  # by period, then prediction; the earlier row wins a tie at the top
+    low_order = np.lexsort((f, index))
+    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    size = np.maximum(1, counts // 10)
+    top = _slice_mean(y[order], starts + counts - size, size)
+    bottom = _slice_mean(y[low_order], starts, size)
+    flat = f[order][starts] == f[order][starts + counts - 1]
+    return np.where(flat, 0.0, top - bottom)
+
+
+def long_short_sharpe(y_true: Numbers, y_pred: Numbers, period: Numbers, periods_per_year: float = 12.0) -> float:
+    """Annualised Sharpe ratio of the long-short portfolio; 0 where it never moves. Higher is better."""
+    return number("the Sharpe ratio", float(sharpe_ratio(long_short_returns(y_true, y_pred, period), periods_per_year)))
+
+
+def long_short_t(y_true: Numbers, y_pred: Numbers, period: Numbers) -> float:
+    """Newey-West t of the mean return of the long-short portfolio. Higher is better."""
+    return newey_west_t(long_short_returns(y_true, y_pred, period))
+
+
+def long_short_drawdown(y_true: Numbers, y_pred: Numbers, period: Numbers) -> float:
+    """:func:`max_drawdown` of the long-short portfolio, in [0, 1]."""
+    return max_drawdown(long_short_returns(y_true, y_pred, period))
+
+
+def long_short_worst_period(y_true: Numbers, y_pred: Numbers, period: Numbers) -> float:
+    """Largest loss of the long-short portfolio in one period, as a fraction in [0, 1]; 0 if it never loses."""
+    return min(1.0, max(0.0, -float(long_short_returns(y_true, y_pred, period).min())))
+
+
+def max_drawdown(returns: Numbers) -> float:
+    """Largest fall from a peak of compounded returns, max(1 - E_t / peak), a POSITIVE fraction in [0, 1].
+
+    The peak includes the starting equity. Equity at or below zero is ruin: the drawdown is 1.
+
+    Args:
+        returns: [periods], simple returns as fractions.
+    """
+    r = answer("returns", returns, 1)
+    if (r <= -1.0).any():
+        return 1.0
+    log_equity = np.concatenate(([0.0], np.cumsum(np.log1p(r))))
+    fall = float((np.maximum.accumulate(log_equity) - log_equity).max())
+    return -math.expm1(-fall)
+
+
+def _slice_mean(values: NDArray[np.float64], starts: NDArray[np.intp], sizes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Mean of values[start : start + size] of each pair."""
+    with np.errstate(over="ignore"):
+        total = np.concatenate(([0.0], np.cumsum(values)))
+    mean: NDArray[np.float64] = (total[starts + sizes] - total[starts]) / sizes
+    if not np.isfinite(mean).all():
+        raise UsageError("the portfolio's returns are too large for float64")
+    return mean
+
+
+_PANEL = "Gu, Kelly and Xiu 2020, section 2.4.4"
+_TSFM = "Rahimikia, Ni and Wang 2025"
+METRICS = (
+    Metric(
+        "long_short_sharpe",
+        long_short_sharpe,
+        "panel",
+        "annualised Sharpe ratio of top minus bottom decile",
+        "none",
+        _PANEL,
+        (-math.inf, math.inf),
+        "higher",
+        None,
+        SHARPE_CLIP,
+        parameters={"periods_per_year": 12.0},
+    ),
+    Metric(
+        "long_short_t",
+        long_short_t,
+        "panel",
+        "Newey-West t of the mean of top minus bottom decile",
+        "standard errors",
+        "Newey and West 1986; " + _TSFM,
+        (-math.inf, math.inf),
+        "higher",
+        None,
+        T_CLIP,
+        diagnostic=True,
+        minimum_rows=2,
+    ),
+    Metric(
+        "long_short_drawdown", long_short_drawdown, "panel", "largest fall of the portfolio", "fraction", _TSFM, (0.0, 1.0), diagnostic=True
+    ),
+    Metric(
+        "long_short_worst_period",
+        long_short_worst_period,
+        "panel",
+        "largest one-period loss",
+        "fraction",
+        _TSFM,
+        (0.0, 1.0),
+        diagnostic=True,
+    ),
+)

@@ -1,0 +1,135 @@
+"""The admission suite: all of ours pass, and every kind of flaw is caught."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from openfingym.errors import DataError, UsageError
+from openfingym.metrics.admission import admit, examine
+from openfingym.metrics.arrays import answer, pair
+from openfingym.metrics.cases import CASES
+from openfingym.metrics.record import ANSWERS, SHAPES, Metric
+from openfingym.metrics.registry import METRICS
+
+# The two that train or build kernels take most of a minute over three cases, so they see one, the kernel with fewer paths.
+HEAVY = {
+    "disc_fast": METRICS["disc_fast"].parameters | {"repeats": 1},
+    "sig_mmd": METRICS["sig_mmd"].parameters | {"paths": 64},
+}
+
+
+@pytest.mark.parametrize("name", [name for name in METRICS if name not in HEAVY])
+def test_ours_are_admitted(name):
+    assert examine(METRICS[name]) == ()
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_the_heavy_ones_too(name):
+    lighter = dataclasses.replace(METRICS[name], parameters=HEAVY[name], noise=2 * METRICS[name].noise)
+    assert examine(lighter, seeds=(0,)) == ()
+
+
+def good(y_true, y_pred):
+    return float(np.abs(np.subtract(*pair(y_true, y_pred))).mean())
+
+
+def planted(function, problem="point", **changes):
+    return Metric("planted", function, problem, "a planted metric", "none", "this test", **changes)
+
+
+def test_a_sound_metric_of_another_author_is_admitted():
+    assert admit(planted(good)).name == "planted"
+    assert admit(planted(lambda y_true, y_pred: 1.0 / (1.0 + good(y_true, y_pred)), range=(0.0, 1.0), direction="higher", optimum=1.0))
+
+
+def swallowing(y_true, y_pred):
+    try:
+        return good(y_true, y_pred)
+    except UsageError:
+        return 0.0
+
+
+def writing(y_true, y_pred):
+    pair(y_true, y_pred)
+    y_pred -= y_true
+    return float(np.abs(y_pred).mean())
+
+
+def unseeded(y_true, y_pred, *, seed):
+    return good(y_true, y_pred) * float(np.random.default_rng().uniform(0.9, 1.1))
+
+
+def reseeded(y_true, y_pred, *, seed):
+    return good(y_true, y_pred) * float(np.random.default_rng(seed).uniform(0.5, 2.0))
+
+
+def shrinking(y_true, y_pred):
+    return good(0.5 * np.asarray(pair(y_true, y_pred)[0]), y_pred)
+
+
+def mean_only(y_true, y_pred):
+    y, f = pair(y_true, y_pred)
+    return float(np.abs(y.mean() - f.mean()))
+
+
+def width(y_true, lower, upper):
+    return float((answer("upper", upper) - answer("lower", lower)).mean())
+
+
+def everything_positive(labels, scores):
+    return float((answer("scores", scores) >= 0.5).mean())
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        (planted(good, direction="higher", optimum=None), "does not score worse"),
+        (planted(lambda y_true, y_pred: float(pair(y_true, y_pred)[0].std())), "does not score worse"),
+        (planted(lambda y_true, y_pred: 0.0 * good(y_true, y_pred)), "does not score worse"),
+        (planted(swallowing), "NaN in y_pred: gave 0 where only an error is right"),
+        (planted(lambda y_true, y_pred: float(np.abs(y_true - y_pred).mean())), r"returns nan"),
+        (planted(lambda y_true, y_pred: math.sqrt(-1.0)), "raises ValueError"),
+        (planted(lambda y_true, y_pred: np.float64(good(y_true, y_pred))), "returns float64, expected float"),
+        (planted(lambda y_true, y_pred: np.array([good(y_true, y_pred)])), "returns ndarray"),
+        (planted(writing), "raises ValueError.*read-only"),
+        (planted(unseeded, stochastic=True, noise=0.5), "two results"),
+        (planted(reseeded, stochastic=True, noise=1e-6), "more than the declared noise"),
+        (planted(shrinking, optimum=None), "perfect answer is not the optimum"),
+        (planted(mean_only), "wrong places"),
+        (planted(good, range=(0.0, 0.5)), "outside its range"),
+        (planted(lambda y_true, y_pred: 1.0 + good(y_true, y_pred)), "not the declared optimum"),
+        (planted(width, "interval", optimum=None), "worse"),
+        (planted(everything_positive, "ranking", range=(0.0, 1.0), direction="higher", optimum=None), "worse"),
+        (planted(lambda y_pred: 0.0), "raises TypeError"),
+        (planted(lambda y_true, y_pred: (_ for _ in ()).throw(DataError("no"))), "refuses an ordinary answer"),
+        (planted(good, "horoscope"), "unknown kind of question"),
+        (planted(good, direction="sideways"), "direction"),
+        (planted(good, range=(1.0, 0.0)), "range"),
+        (planted(good, noise=0.1), "noise"),
+        (planted(good, optimum=-1.0), "outside the range"),
+        (planted(None), "cannot be called"),
+        (dataclasses.replace(planted(good), name="Bad Name"), "lower case"),
+        (dataclasses.replace(planted(good), source=""), "must not be empty"),
+        (good, "must be an openfingym"),
+    ],
+)
+def test_a_flawed_metric_is_refused(metric, words):
+    with pytest.raises(UsageError, match=words):
+        admit(metric)
+
+
+def test_why_width_is_a_diagnostic():
+    assert examine(dataclasses.replace(METRICS["mpiw"], diagnostic=False))
+    assert examine(dataclasses.replace(METRICS["picp"], diagnostic=False))
+
+
+@pytest.mark.parametrize("problem", SHAPES)
+def test_every_kind_of_question_has_a_case(problem):
+    case = CASES[problem](np.random.default_rng(0))
+    again = CASES[problem](np.random.default_rng(0))
+    assert set(case.truth) | set(case.perfect) == set(SHAPES[problem])
+    assert set(case.perfect) == set(ANSWERS[problem])
+    assert all((case.perfect[name] == again.perfect[name]).all() for name in case.perfect)
+    assert len(case.ladder) >= 3

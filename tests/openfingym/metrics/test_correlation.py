@@ -1,0 +1,70 @@
+"""Correlation and covariance distances against NumPy and pandas."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from openfingym.errors import DataError
+from openfingym.metrics.cases import drifting_paths
+from openfingym.metrics.correlation import (
+    correlation_l1,
+    correlation_sigcwgan,
+    correlation_tailgan,
+    covariance_frobenius,
+    covariance_paths,
+    cross_correlation,
+)
+
+
+@pytest.fixture
+def pair():
+    rng = np.random.default_rng(0)
+    return drifting_paths(rng, 40), rng.standard_normal((30, 12, 3))
+
+
+def test_pooled_correlations_by_pandas(pair):
+    real, fake = (pd.DataFrame(x.reshape(-1, 3)) for x in pair)
+    gap = (fake.corr() - real.corr()).abs().to_numpy()
+    assert correlation_l1(*pair) == pytest.approx(gap[~np.eye(3, dtype=bool)].mean())
+    assert correlation_sigcwgan(*pair) == pytest.approx(gap[2, 0] + gap[2, 1] + gap[1, 0])
+    covariance = (fake.cov() - real.cov()).to_numpy()
+    assert covariance_frobenius(*pair) == pytest.approx(np.linalg.norm(covariance))
+
+
+def test_variants_by_numpy(pair):
+    real, fake = pair
+    totals = np.corrcoef(fake.sum(axis=1).T) - np.corrcoef(real.sum(axis=1).T)
+    assert correlation_tailgan(real, fake) == pytest.approx(np.abs(totals).sum())
+    whole = np.cov(fake.reshape(30, -1).T) - np.cov(real.reshape(40, -1).T)
+    assert covariance_paths(real, fake) == pytest.approx(np.abs(whole).mean())
+
+
+def test_lagged_by_loops(pair):
+    def lagged(x, k, i, j):
+        z = (x - x.mean(axis=(0, 1))) / x.std(axis=(0, 1))
+        return (z[:, k:, i] * z[:, : 12 - k, j]).mean()
+
+    gaps = [abs(lagged(pair[1], k, i, j) - lagged(pair[0], k, i, j)) for k in range(5) for i in range(3) for j in range(i)]
+    assert cross_correlation(*pair) == pytest.approx(np.mean(gaps))
+
+
+def test_units_do_not_matter_to_correlations(pair):
+    real, fake = pair
+    scale = np.array([1.0, 100.0, 0.01])
+    for metric in (correlation_l1, correlation_sigcwgan, correlation_tailgan, cross_correlation):
+        assert metric(scale * real + 3, scale * fake + 3) == pytest.approx(metric(real, fake), rel=1e-8)
+    assert covariance_frobenius(5 * real, 5 * fake) == pytest.approx(25 * covariance_frobenius(real, fake))
+
+
+def test_a_constant_channel(pair):
+    real, fake = pair
+    fake = fake.copy()
+    fake[..., 1] = 0.1
+    expected = pd.DataFrame(fake.reshape(-1, 3)).corr().to_numpy(copy=True)
+    expected[1], expected[:, 1] = 0.0, 0.0
+    gap = np.abs(expected - np.corrcoef(real.reshape(-1, 3).T))
+    assert correlation_l1(real, fake) == pytest.approx(gap[~np.eye(3, dtype=bool)].mean())
+    with pytest.raises(DataError, match="constant"):
+        correlation_l1(fake, real)
+    with pytest.raises(DataError, match="two channels"):
+        correlation_l1(real[..., :1], fake[..., :1])
