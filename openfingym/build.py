@@ -222,7 +222,7 @@ def _save(path: Path, array: NDArray[np.float64] | NDArray[np.datetime64]) -> No
     # Through memory: NumPy reports a full disk as an error without a number.
     content = io.BytesIO()
     np.save(content, array, allow_pickle=False)
-    path.write_bytes(content.getbuffer())
+    path.write_bytes(content.getvalue())
 
 
 def _seal(task: Task, panel: Panel, windows: Windows, public: Path, truth: Path) -> None:
