@@ -134,7 +134,15 @@ def test_feedback_is_public_rounded_and_clipped(launcher: Launcher, tmp_path: Pa
     assert str(result.total) not in "".join(shown), "the private result is in no feedback"
 
 
+@pytest.fixture
+def collected() -> Iterator[None]:
+    """Collects a test's garbage while its warnings are still its own."""
+    yield
+    gc.collect()
+
+
 # httpcore leaves the socket of a refused unix connection to the garbage collector.
+@pytest.mark.usefixtures("collected")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_verifier_that_dies_is_our_error_and_never_a_score(treasury: BuiltPackage, tmp_path: Path) -> None:
     with EmbeddedVerifier.start([treasury]) as verifier:
@@ -152,7 +160,6 @@ def test_a_verifier_that_dies_is_our_error_and_never_a_score(treasury: BuiltPack
             with pytest.raises(VerifierError, match="cannot be reached"):
                 launcher.run(treasury, resolve("naive"), out=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [result.rollout_id], "the failed run is kept as evidence"
-    gc.collect()  # here, where the warning is expected, and not in the next test
 
 
 WALK = (ROOT / "tests" / "runtime" / "hostile" / "walk.py").read_text()
