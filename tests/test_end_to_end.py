@@ -20,6 +20,7 @@ import pytest
 import openfingym
 from openfingym.agents import Agent, resolve
 from openfingym.errors import UsageError, VerifierError
+from openfingym.metrics import evaluate
 from openfingym.package import BuiltPackage
 from openfingym.rollout import Launcher, VerifierAddress
 from openfingym_verifier.embedded import EmbeddedVerifier
@@ -124,14 +125,25 @@ def test_the_budget_ends(launcher: Launcher) -> None:
 
 
 def test_feedback_is_public_rounded_and_clipped(launcher: Launcher, tmp_path: Path) -> None:
+    """What the program is shown, against the public fold's losses recomputed here from the truth."""
     package = launcher.packages[0]
-    source = f"import interface, json, numpy as np\np = {NAIVE}\ninterface.submit(p)\ninterface.submit(p * 0 + 29.0)"
+    source = (
+        f"import interface, numpy as np\np = {NAIVE}\n"
+        "for values in (p, p * 0 + 29.0):\n"
+        "    shown = interface.submit(values)\n"
+        "    print('SHOWN', *(f'{name}={value!r}' for name, value in shown.metrics.items()))\n"
+    )
     result = launcher.run(package, program(source), out=tmp_path)
     assert result.path is not None
-    events = [json.loads(line) for line in (result.path / "log.jsonl").read_text().splitlines()]
-    shown = [str(event) for event in events if event["entry"]["event"] == "scored"]
-    assert len(shown) == 2
-    assert str(result.total) not in "".join(shown), "the private result is in no feedback"
+    lines = [line.split()[1:] for line in (result.path / "output.log").read_text().splitlines() if line.startswith("SHOWN")]
+    first, second = ({name: float(value) for name, _, value in (item.partition("=") for item in line)} for line in lines)
+    public = slice(package.manifest.n_public)
+    inputs = np.asarray(package.array("test_inputs"))[public]
+    naive = np.repeat(inputs[:, -1:, :], package.manifest.horizon, axis=1)
+    exact = evaluate(package.task.spec.scoring, package.read_truth()[public], naive, inputs[:, -1, :], "yield_level").metrics
+    assert first == {name: float(f"{value:.3g}") for name, value in exact.items()}
+    assert first != {name: float(f"{value:.3g}") for name, value in result.metrics.items()}, "it is not the private fold's"
+    assert second == dict.fromkeys(exact, 5.0), "a forecast of 29 % is worse than the clip in every loss"
 
 
 @pytest.fixture
