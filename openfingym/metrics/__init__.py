@@ -1,43 +1,58 @@
-"""The reward bank: losses of a forecast against the truth, all lower-is-better.
+"""The reward bank: every metric by name, the score of an answer, and totals.
 
-Arrays are float64[n, h, d]: windows, horizon, channels. A function here never returns NaN or
-infinity; what cannot be scored raises, and the error says whose fault it is.
+    from openfingym.metrics import METRICS, Truth, score
+
+Importing this package does nothing but make the names below available; each is loaded when it is
+first used.
 """
 
-from openfingym.metrics.bank import LOSSES, Loss
-from openfingym.metrics.comparison import Comparison, Realised
-from openfingym.metrics.naive import naive_forecast
-from openfingym.metrics.point import mae, mse, rmse
-from openfingym.metrics.risk import (
-    delta_es,
-    delta_sharpe,
-    delta_var,
-    expected_shortfall,
-    path_returns,
-    sharpe_ratio,
-    tail_risk,
-    value_at_risk,
-)
-from openfingym.metrics.scoring import Score, evaluate, score
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openfingym.metrics.aggregation import paper_total, relative_total
+    from openfingym.metrics.naive import naive_forecast
+    from openfingym.metrics.record import Metric
+    from openfingym.metrics.registry import METRICS, find_metric
+    from openfingym.metrics.scoring import Score, Truth, relative, score
 
 __all__ = [
-    "LOSSES",
-    "Comparison",
-    "Loss",
-    "Realised",
+    "METRICS",
+    "Metric",
     "Score",
-    "delta_es",
-    "delta_sharpe",
-    "delta_var",
-    "evaluate",
-    "expected_shortfall",
-    "mae",
-    "mse",
+    "Truth",
+    "find_metric",
     "naive_forecast",
-    "path_returns",
-    "rmse",
+    "paper_total",
+    "relative",
+    "relative_total",
     "score",
-    "sharpe_ratio",
-    "tail_risk",
-    "value_at_risk",
 ]
+
+_HOMES = {
+    "METRICS": "registry",
+    "Metric": "record",
+    "Score": "scoring",
+    "Truth": "scoring",
+    "find_metric": "registry",
+    "naive_forecast": "naive",
+    "paper_total": "aggregation",
+    "relative": "scoring",
+    "relative_total": "aggregation",
+    "score": "scoring",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'openfingym.metrics' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f"openfingym.metrics.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,6 +13,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -74,12 +75,12 @@ def _interface(metric: Metric) -> Iterator[str]:
 
 def _behaviour(metric: Metric, case: Case, seed: int) -> Iterator[str]:
     try:
-        perfect = _value(metric, case.truth, case.perfect, seed)
-        ladder = [_value(metric, case.truth, answer, seed) for answer in case.ladder]
-        rivals = [_value(metric, case.truth, answer, seed) for answer in case.rivals]
-        misplaced = None if case.misplaced is None else _value(metric, case.truth, case.misplaced, seed)
-        again = [_value(metric, case.truth, answer, seed) for answer in (case.perfect, case.ladder[0])]
-        elsewhere = [_value(metric, case.truth, case.ladder[0], other) for other in (seed + 11, seed + 12)]
+        perfect = _value(metric, case, case.perfect, seed)
+        ladder = [_value(metric, case, answer, seed) for answer in case.ladder]
+        rivals = [_value(metric, case, answer, seed) for answer in case.rivals]
+        misplaced = None if case.misplaced is None else _value(metric, case, case.misplaced, seed)
+        again = [_value(metric, case, answer, seed) for answer in (case.perfect, case.ladder[0])]
+        elsewhere = [_value(metric, case, case.ladder[0], other) for other in (seed + 11, seed + 12)]
     except _FaultError as fault:
         yield str(fault)
         return
@@ -108,7 +109,7 @@ def _behaviour(metric: Metric, case: Case, seed: int) -> Iterator[str]:
 def _edges(metric: Metric, case: Case) -> Iterator[str]:
     for name, arrays, must_refuse in _edge_cases(metric, case):
         try:
-            value = _value(metric, arrays, {}, SEEDS[0])
+            value = _value(metric, replace(case, truth=arrays), {}, SEEDS[0])
         except OpenFinGymError:
             continue
         except _FaultError as fault:
@@ -145,13 +146,13 @@ class _FaultError(Exception):
     """What a metric did wrong on one set of arrays."""
 
 
-def _value(metric: Metric, truth: Arrays, answer: Arrays, seed: int) -> float:
+def _value(metric: Metric, case: Case, answer: Arrays, seed: int) -> float:
     """The result, checked; read-only copies show whether the metric writes into its inputs."""
-    arrays = {name: np.array(values) for name, values in {**truth, **answer}.items()}
+    arrays = {name: np.array(values) for name, values in {**case.truth, **answer}.items()}
     for values in arrays.values():
         values.flags.writeable = False
     try:
-        result = metric.compute(arrays, seed)
+        result = metric.compute(arrays, seed, case.options)
     except OpenFinGymError:
         if answer:
             raise _FaultError("refuses an ordinary answer") from None

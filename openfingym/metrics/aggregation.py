@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from openfingym.errors import UsageError
-from openfingym.metrics.bank import LOSSES
 from openfingym.metrics.record import Metric
-from openfingym.metrics.registry import METRICS, find_metric
+from openfingym.metrics.registry import find_metric
 
 SMALLEST_RATIO, LARGEST_RATIO = 0.01, 100.0
 """A ratio to the baseline is held between these, so that no single term, however perfect, decides a total."""
@@ -98,10 +97,17 @@ def loss_term(name: str, value: float) -> float:
     Raises:
         UsageError: the metric is unknown or the value is not finite.
     """
-    lower, _, high, inside = _orientation(name, value)
-    if lower:
+    return as_loss(find_metric(name), value)
+
+
+def as_loss(metric: Metric, value: float) -> float:
+    """:func:`loss_term` of a metric at hand."""
+    if not math.isfinite(value):
+        raise UsageError(f"{metric.name} is {value}; a metric that failed is an error, not a term of a total")
+    inside = metric.clipped(value)
+    if metric.direction == "lower":
         return inside
-    return high - inside if math.isfinite(high) else -inside
+    return metric.range[1] - inside if math.isfinite(metric.range[1]) else -inside
 
 
 def relative_loss(name: str, value: float) -> float:
@@ -110,12 +116,14 @@ def relative_loss(name: str, value: float) -> float:
     Lower-is-better: the distance from its smallest value. With an upper bound b: b - value.
     Higher-is-better without bound: exp(-value), so that a Sharpe ratio one higher divides the loss by e.
     """
-    lower, low, high, inside = _orientation(name, value)
-    if lower:
-        if not math.isfinite(low):
+    metric = find_metric(name)
+    if metric.direction == "lower":
+        if not math.isfinite(metric.range[0]):
             raise UsageError(f"{name} has no smallest value, so it has no ratio to a baseline")
-        return inside - low
-    return high - inside if math.isfinite(high) else math.exp(-inside)
+        return as_loss(metric, value) - metric.range[0]
+    if math.isfinite(metric.range[1]):
+        return as_loss(metric, value)
+    return math.exp(as_loss(metric, value))
 
 
 def relative_total(values: Mapping[str, float], baseline: Mapping[str, float], weights: Mapping[str, float] | None = None) -> float:
@@ -151,13 +159,3 @@ def _ratio(loss: float, base: float) -> float:
     if base <= 0.0:
         return 1.0 if loss <= 0.0 else LARGEST_RATIO
     return min(max(loss / base, SMALLEST_RATIO), LARGEST_RATIO)
-
-
-def _orientation(name: str, value: float) -> tuple[bool, float, float, float]:
-    """(lower is better, smallest, largest, clipped value) of a metric."""
-    if not math.isfinite(value):
-        raise UsageError(f"{name} is {value}; a metric that failed is an error, not a term of a total")
-    if name in LOSSES and name not in METRICS:
-        return True, *LOSSES[name].range, value
-    metric: Metric = find_metric(name)
-    return metric.direction == "lower", *metric.range, metric.clipped(value)

@@ -15,17 +15,42 @@ from numpy.typing import NDArray
 
 from openfingym.errors import DataError, UsageError
 
+
+class MissingPackageError(UsageError):
+    """A metric rests on a package that is not installed; nobody's answer is at fault."""
+
+
 Numbers = NDArray[Any]
 """An array of any real number type; scored as float64."""
 
 
-def known(name: str, values: Numbers, ndim: int | None = None) -> NDArray[np.float64]:
+class Checked(np.ndarray[Any, np.dtype[np.float64]]):
+    """A view of finite float64 values, which no metric searches again."""
+
+    def __array_wrap__(self, array: Numbers, context: object = None, return_scalar: bool = False) -> Any:
+        """Results of arithmetic are ordinary arrays: they may overflow."""
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain
+
+
+def checked(values: NDArray[np.float64]) -> Checked:
+    """A view of values that the caller has found finite; it must not be written to."""
+    return values.view(Checked)
+
+
+def known(name: str, values: Numbers, ndim: int | None = None, *, scan: bool = True) -> NDArray[np.float64]:
     """An array of ours as float64: the truth, training windows, labels.
+
+    Args:
+        name: what messages call it.
+        values: the array.
+        ndim: its number of axes; None for any.
+        scan: whether to look for values that are not finite; False where the caller finds them on the way.
 
     Raises:
         DataError: it is empty, not numeric, not finite or has another number of axes.
     """
-    fault = _fault(name, values, ndim)
+    fault = _fault(name, values, ndim, scan=scan)
     if fault:
         raise DataError(fault)
     return np.asarray(values, dtype=np.float64)
@@ -49,26 +74,26 @@ def answer(name: str, values: Numbers, ndim: int | None = None, *, scan: bool = 
     return np.asarray(values, dtype=np.float64)
 
 
-def pair(y_true: Numbers, y_pred: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A truth and a prediction of one shape, as float64.
+def pair(y_true: Numbers, y_pred: Numbers, *, scan: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A truth and a prediction of one shape, as float64; ``scan`` as in :func:`known`.
 
     Raises:
         DataError: the truth is at fault.
         UsageError: the prediction is, or its shape differs.
     """
-    truth, prediction = known("y_true", y_true), answer("y_pred", y_pred)
+    truth, prediction = known("y_true", y_true, scan=scan), answer("y_pred", y_pred, scan=scan)
     same_shape("y_pred", prediction, truth.shape)
     return truth, prediction
 
 
-def windows(real: Numbers, fake: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Real windows [n, t, d] and generated ones [m, t, d] of the same length and channels, as float64.
+def windows(real: Numbers, fake: Numbers, *, scan: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Real windows [n, t, d] and generated ones [m, t, d] of the same length and channels, as float64; ``scan`` as in :func:`known`.
 
     Raises:
         DataError: the real windows are at fault.
         UsageError: the generated ones are.
     """
-    ours, theirs = known("real", real, 3), answer("fake", fake, 3)
+    ours, theirs = known("real", real, 3, scan=scan), answer("fake", fake, 3, scan=scan)
     if theirs.shape[1:] != ours.shape[1:]:
         raise UsageError(f"fake windows have [steps, channels] = {list(theirs.shape[1:])}, expected {list(ours.shape[1:])}")
     return ours, theirs
@@ -115,6 +140,6 @@ def _fault(name: str, values: Numbers, ndim: int | None, *, scan: bool = True) -
         return f"{name} must have {ndim} axes, found shape {values.shape}"
     if values.size == 0:
         return f"{name} is empty: shape {values.shape}"
-    if scan and not all_finite(values):
+    if scan and not isinstance(values, Checked) and not all_finite(values):
         return f"{name}{first(~np.isfinite(values))} is not a finite number"
     return None

@@ -13,12 +13,16 @@ import numpy as np
 
 from openfingym.errors import DataError, UsageError
 from openfingym.metrics.arrays import Numbers, number, windows
-from openfingym.metrics.correlation import FLAT, correlation_matrix
+from openfingym.metrics.correlation import FLAT, HEAD, centred_correlations
 from openfingym.metrics.record import Metric
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
+FEW_LAGS = 6
+"""Up to so many lags, a copy of the windows channel by channel costs more than it saves."""
 MAX_LAG = 64
 TAILGAN_LAGS = 10
 
@@ -29,16 +33,17 @@ def autocorrelation_stationary(real: Numbers, fake: Numbers, max_lag: int = MAX_
     Values are centred by the channel's mean over windows and steps; rho_k is the mean over
     windows and steps of x_t x_{t+k} (t - k products a window) over the mean of x_t^2.
     """
-    true, guess = _stationary_pair(real, fake, max_lag)
+    true, guess = _stationary_pair(real, fake, range(max_lag))
     return number("the ACF distance", np.sqrt(((guess - true) ** 2).sum(axis=1)).mean())
 
 
 def autocorrelation_lag(real: Numbers, fake: Numbers, lag: int = 1) -> float:
     """Sum over channels of |rho_lag fake - rho_lag real| (Lou, Li and Ni 2023), rho as :func:`autocorrelation_stationary`."""
-    true, guess = _stationary_pair(real, fake, lag + 1)
-    if not 1 <= lag < true.shape[1]:
-        raise UsageError(f"the lag must be between 1 and {true.shape[1] - 1} for windows this long, found {lag}")
-    return number("the ACF distance", np.abs(guess[:, lag] - true[:, lag]).sum())
+    steps = np.shape(real)[1] if np.ndim(real) == 3 else 2
+    if not 1 <= lag < max(steps, 2):
+        raise UsageError(f"the lag must be between 1 and {steps - 1} for windows this long, found {lag}")
+    true, guess = _stationary_pair(real, fake, (0, lag))
+    return number("the ACF distance", np.abs(guess[:, 1] - true[:, 1]).sum())
 
 
 def autocorrelation_non_stationary(real: Numbers, fake: Numbers) -> float:
@@ -49,15 +54,29 @@ def autocorrelation_non_stationary(real: Numbers, fake: Numbers) -> float:
     index and channels.
     """
     ours, theirs = windows(real, fake)
+    varies = _varies(ours)
     columns = []
-    for d in range(ours.shape[2]):
-        kept = ours[:, :, d].min(axis=0) < ours[:, :, d].max(axis=0)
-        if kept.any():
-            gap = correlation_matrix(theirs[:, kept, d]) - correlation_matrix(ours[:, kept, d])
-            columns.append(np.sqrt((np.triu(gap) ** 2).sum(axis=0)))
+    true, guess = _step_correlations(ours), _step_correlations(theirs)
+    for d in np.flatnonzero(varies.any(axis=0)):
+        kept = np.flatnonzero(varies[:, d])
+        gap: NDArray[np.float64] = np.triu(guess(d, kept) - true(d, kept))
+        columns.append(np.sqrt((gap * gap).sum(axis=0)))
     if not columns:
         raise DataError("the ACF distance is undefined: every step and channel of the real windows is constant")
     return number("the ACF distance", np.concatenate(columns).mean())
+
+
+def _step_correlations(paths: NDArray[np.float64]) -> Callable[[np.intp, NDArray[np.intp]], NDArray[np.float64]]:
+    """Correlations across windows of chosen steps of a channel, by channel and steps."""
+    mean = paths.mean(axis=0)
+    rows = np.empty((paths.shape[0], paths.shape[1]))  # one for all channels: fresh memory would cost more than the arithmetic
+
+    def correlations(channel: np.intp, steps: NDArray[np.intp]) -> NDArray[np.float64]:
+        np.subtract(paths[:, :, channel], mean[:, channel], out=rows)
+        every = len(steps) == rows.shape[1]
+        return centred_correlations(rows if every else rows[:, steps], mean[steps, channel])
+
+    return correlations
 
 
 def autocorrelation_tailgan(real: Numbers, fake: Numbers, lags: int = TAILGAN_LAGS) -> float:
@@ -69,29 +88,42 @@ def autocorrelation_tailgan(real: Numbers, fake: Numbers, lags: int = TAILGAN_LA
     return number("the ACF distance", np.abs(_path_acf(theirs, depth) - _path_acf(ours, depth)).sum())
 
 
-def _stationary_pair(real: Numbers, fake: Numbers, max_lag: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _varies(paths: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each step and channel differs between windows; the first windows nearly always settle it."""
+    varies: NDArray[np.bool_] = (paths[:HEAD] != paths[0]).any(axis=0)
+    return varies if varies.all() else (paths != paths[0]).any(axis=0)
+
+
+def _stationary_pair(real: Numbers, fake: Numbers, lags: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     ours, theirs = windows(real, fake)
-    kept = ours.min(axis=0) < ours.max(axis=0)
+    kept = _varies(ours)
     channels = kept.any(axis=0)
     if not channels.any():
         raise DataError("the ACF distance is undefined: every step and channel of the real windows is constant")
-    kept = kept[:, channels]
-    depth = min(max_lag, ours.shape[1])
-    return _stationary(ours[:, :, channels], kept, depth), _stationary(theirs[:, :, channels], kept, depth)
+    if not channels.all():
+        ours, theirs, kept = ours[:, :, channels], theirs[:, :, channels], kept[:, channels]
+    inside = [lag for lag in lags if lag < ours.shape[1]]
+    return _stationary(ours, kept, inside), _stationary(theirs, kept, inside)
 
 
-def _stationary(paths: NDArray[np.float64], kept: NDArray[np.bool_], depth: int) -> NDArray[np.float64]:
-    """rho_0..rho_{depth-1} of each channel, float64[d, depth], over the cells kept."""
+def _stationary(paths: NDArray[np.float64], kept: NDArray[np.bool_], lags: Sequence[int]) -> NDArray[np.float64]:
+    """Normalised rho of each channel and lag, float64[d, lags], over the cells kept; lags begin with 0."""
     n, t, _ = paths.shape
-    count = n * kept.sum(axis=0)
-    mean = np.where(kept, paths, 0.0).sum(axis=(0, 1)) / count
-    centred = np.ascontiguousarray(np.where(kept, paths - mean, 0.0).transpose(2, 0, 1))
-    products = np.empty((centred.shape[0], depth))
-    pairs = np.empty_like(products)
+    whole = kept.all()
+    mean = (paths if whole else np.where(kept, paths, 0.0)).sum(axis=0).sum(axis=0) / (n * kept.sum(axis=0))
+    centred = paths - mean
+    if not whole:
+        centred *= kept
+    # Many lags are worth a copy with a channel's steps side by side.
+    layout = "ntd,ntd->d"
+    if len(lags) > FEW_LAGS:
+        centred, layout = np.ascontiguousarray(centred.transpose(2, 0, 1)), "dnt,dnt->d"
     inside = kept.T.astype(np.float64)
-    for k in range(depth):
-        products[:, k] = np.einsum("dnt,dnt->d", centred[:, :, : t - k], centred[:, :, k:])
-        pairs[:, k] = n * (inside[:, : t - k] * inside[:, k:]).sum(axis=1)
+    products, pairs = np.empty((len(inside), len(lags))), np.empty((len(inside), len(lags)))
+    for i, k in enumerate(lags):
+        early, late = (centred[:, : t - k], centred[:, k:]) if layout == "ntd,ntd->d" else (centred[:, :, : t - k], centred[:, :, k:])
+        products[:, i] = np.einsum(layout, early, late)
+        pairs[:, i] = n * (inside[:, : t - k] * inside[:, k:]).sum(axis=1)
     acf = np.divide(products, pairs, out=np.zeros_like(products), where=pairs > 0)
     variance = acf[:, :1]
     flat = variance <= FLAT * (mean**2 + variance[:, 0])[:, None]

@@ -8,7 +8,7 @@ a flawed metric might prefer to the perfect one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ class Case:
     """Other answers, none better than the perfect one."""
     misplaced: Arrays | None = None
     """The values of the perfect answer in the wrong places, which is worse wherever places matter; None where they do not."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """The task's options."""
 
 
 def point(rng: np.random.Generator) -> Case:
@@ -49,6 +51,25 @@ def point(rng: np.random.Generator) -> Case:
         tuple({"y_pred": y + s * noise} for s in LADDER),
         tuple({"y_pred": p} for p in (0.5 * y, -y, np.zeros_like(y), np.full_like(y, y.mean()), y + 0.1)),
         {"y_pred": y[::-1].copy()},
+    )
+
+
+def forecast(rng: np.random.Generator) -> Case:
+    """Sixty windows of three prices of unlike drift and risk; the statistics pool windows, so places do not matter."""
+    last = 100.0 * np.exp(0.1 * rng.standard_normal((60, 3)))
+    steps = np.array([0.01, 0.02, 0.04]) * (0.2 + rng.standard_normal((60, 5, 3)))
+    noise = 0.04 * rng.standard_normal(steps.shape)
+
+    def prices(returns: NDArray[np.float64]) -> NDArray[np.float64]:
+        path: NDArray[np.float64] = last[:, None, :] * np.exp(np.cumsum(returns, axis=1))
+        return path
+
+    return Case(
+        {"y_true": prices(steps), "last_value": last},
+        {"y_pred": prices(steps)},
+        tuple({"y_pred": prices(steps + s * noise)} for s in LADDER),
+        tuple({"y_pred": prices(p)} for p in (0.0 * steps, -steps, 0.5 * steps, 0.0 * steps + 0.1)),
+        options={"semantics": "price_level", "periods_per_year": 252.0, "tail_level": 0.05},
     )
 
 
@@ -133,8 +154,8 @@ def drifting_paths(rng: np.random.Generator, count: int, steps: int = 12) -> NDA
 
 
 def paths(rng: np.random.Generator) -> Case:
-    """Two hundred windows; the perfect answer is the same windows."""
-    real = drifting_paths(rng, 200)
+    """Two hundred windows, long enough to trade on; the perfect answer is the same windows."""
+    real = drifting_paths(rng, 200, 30)
     noise = real.std() * rng.standard_normal(real.shape)
     collapsed = np.repeat(real[:1], len(real), axis=0)
     return Case(
@@ -146,13 +167,15 @@ def paths(rng: np.random.Generator) -> Case:
 
 
 def futures(rng: np.random.Generator) -> Case:
-    """Twelve contexts of sixteen futures each, of daily log returns."""
-    draws = 0.02 * rng.standard_normal((12, 16, 5, 2))
+    """Sixty contexts of daily log returns and eight futures each; the perfect answer is what happened, eight times."""
+    real = 0.02 * rng.standard_normal((60, 5, 2))
+    perfect = np.repeat(real[:, None], 8, axis=1)
+    fresh = 0.02 * rng.standard_normal(perfect.shape)
     return Case(
-        {"real": draws.reshape(-1, 5, 2)},
-        {"futures": draws},
-        tuple({"futures": scale * draws} for scale in (1.5, 3.0, 6.0)),
-        ({"futures": 0.0 * draws}, {"futures": -0.01 + 0.0 * draws}),
+        {"real": real},
+        {"futures": perfect},
+        tuple({"futures": scale * perfect} for scale in (1.5, 3.0, 6.0)),
+        ({"futures": 0.0 * perfect}, {"futures": -0.01 + 0.0 * perfect}, {"futures": fresh}),
     )
 
 
@@ -184,6 +207,7 @@ def ranking(rng: np.random.Generator) -> Case:
 
 CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "point": point,
+    "forecast": forecast,
     "benchmark": benchmark,
     "panel": panel,
     "interval": interval,

@@ -1,50 +1,93 @@
-"""A forecast beside the truth, with what several losses share computed once."""
+"""One fold's truth, and a forecast beside it, with what several metrics share computed once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 
 from openfingym.errors import DataError, SubmissionError, UsageError
+from openfingym.metrics.arrays import all_finite, checked, known
 from openfingym.metrics.risk import path_returns, sharpe_ratio, tail_risk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.task import ValueSemantics
+    from openfingym.contracts import ValueSemantics
+
+PERIODS_PER_YEAR = 1.0
+TAIL_LEVEL = 0.05
 
 
-@dataclass(frozen=True)
-class Realised:
-    """What really happened: the same for every forecast of it, so it is checked and summarised once.
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What the verifier knows about one fold of a task: the same for every answer to it.
 
-    Raises:
-        DataError: the realised or last values are at fault.
+    Checked and summarised on first use, and kept: the truth side of a metric is computed once
+    for any number of answers. A pickle holds the fields alone.
     """
 
-    y_true: NDArray[np.float64]
-    """float64[n, h, d], the realised values."""
-    last_value: NDArray[np.float64]
-    """float64[n, d], the last row of each window's inputs."""
-    semantics: ValueSemantics
-    """What the values are."""
-    periods_per_year: float = 1.0
-    """P of the Sharpe ratio; 1 leaves it per period."""
-    tail_level: float = 0.05
-    """Level of VaR and ES, in (0, 1)."""
+    arrays: Mapping[str, NDArray[Any] | float]
+    """The verifier's arrays by the name metrics know them by; ``future.`` before a name is for metrics on futures alone."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """The task's options: ``semantics``, ``periods_per_year``, ``tail_level``."""
+    seed: int = 0
+    """Of stochastic metrics: the task's, so that an answer sent twice scores the same."""
 
-    def __post_init__(self) -> None:
-        y_true, last_value = self.y_true, self.last_value
-        if y_true.ndim != 3 or y_true.size == 0:
-            raise DataError(f"the realised values must be [windows, horizon, channels] and not empty, found {y_true.shape}")
-        if last_value.shape != (y_true.shape[0], y_true.shape[2]):
-            raise DataError(f"the last values must have shape {(y_true.shape[0], y_true.shape[2])}, found {last_value.shape}")
-        for name, ours in (("realised", y_true), ("last", last_value)):
-            if ours.dtype != np.float64 or not np.isfinite(ours).all():
-                raise DataError(f"the {name} values must be finite float64, found {ours.dtype} or a value that is not finite")
+    def __getstate__(self) -> dict[str, object]:
+        return {"arrays": dict(self.arrays), "options": dict(self.options), "seed": self.seed}
+
+    @cached_property
+    def views(self) -> Mapping[str, NDArray[Any] | float]:
+        """The arrays as metrics get them: those of finite float64 are not searched again for each answer."""
+        return {name: checked(values) if _sound(values) else values for name, values in self.arrays.items()}
+
+    @cached_property
+    def y_true(self) -> NDArray[np.float64]:
+        """The realised values as float64.
+
+        Raises:
+            DataError: there are none, or they are not finite numbers.
+        """
+        return known("y_true", cast("NDArray[Any]", self._array("y_true")))
+
+    @cached_property
+    def last_value(self) -> NDArray[np.float64]:
+        """float64[n, d], the last row of each window's inputs.
+
+        Raises:
+            DataError: the realised values are not [n, h, d], or the last ones do not fit them.
+        """
+        if self.y_true.ndim != 3:
+            raise DataError(f"the realised values must be [windows, horizon, channels], found {self.y_true.shape}")
+        last, shape = known("last_value", cast("NDArray[Any]", self._array("last_value"))), (self.y_true.shape[0], self.y_true.shape[2])
+        if last.shape != shape:
+            raise DataError(f"the last values must have shape {shape}, found {last.shape}")
+        return last
+
+    @property
+    def semantics(self) -> ValueSemantics:
+        """What the values are.
+
+        Raises:
+            DataError: nothing says so.
+        """
+        if "semantics" not in self.options:
+            raise DataError("the truth's options do not say what the values are; 'semantics' is missing")
+        return cast("ValueSemantics", self.options["semantics"])
+
+    @property
+    def periods_per_year(self) -> float:
+        """P of the Sharpe ratio; 1 leaves it per period."""
+        return cast("float", self.options.get("periods_per_year", PERIODS_PER_YEAR))
+
+    @property
+    def tail_level(self) -> float:
+        """Level of VaR and ES, in (0, 1)."""
+        return cast("float", self.options.get("tail_level", TAIL_LEVEL))
 
     @cached_property
     def returns(self) -> NDArray[np.float64]:
@@ -53,8 +96,9 @@ class Realised:
         Raises:
             DataError: the truth has no returns, such as a price that is not positive.
         """
+        last_value = self.last_value
         try:
-            return path_returns(self.y_true, self.last_value, self.semantics)
+            return path_returns(self.y_true, last_value, self.semantics)
         except UsageError as error:
             raise DataError(f"the realised values: {error}") from None
 
@@ -68,57 +112,51 @@ class Realised:
         """(VaR, ES) of each asset's returns, float64[d] each."""
         return tail_risk(self.returns, self.tail_level)
 
+    def _array(self, name: str) -> NDArray[Any] | float:
+        if name not in self.arrays:
+            raise DataError(f"the truth has no {name}; it has {', '.join(self.arrays) or 'nothing'}")
+        return self.views[name]
 
-@dataclass(frozen=True)
+
+def _sound(values: object) -> TypeGuard[NDArray[np.float64]]:
+    return isinstance(values, np.ndarray) and values.dtype == np.float64 and all_finite(values)
+
+
+@dataclass(frozen=True, eq=False)
 class Comparison:
-    """Everything a loss may look at. Derived quantities are computed on first use and kept."""
+    """A forecast beside the truth. Derived quantities are computed on first use and kept."""
 
-    realised: Realised
-    """The truth."""
+    truth: Truth
+    """With ``y_true``, and ``last_value`` where returns are taken."""
     y_pred: NDArray[np.float64]
-    """float64[n, h, d], the predicted values."""
-
-    @property
-    def y_true(self) -> NDArray[np.float64]:
-        """float64[n, h, d], the realised values."""
-        return self.realised.y_true
-
-    @property
-    def last_value(self) -> NDArray[np.float64]:
-        """float64[n, d], the last row of each window's inputs."""
-        return self.realised.last_value
-
-    @property
-    def semantics(self) -> ValueSemantics:
-        """What the values are."""
-        return self.realised.semantics
+    """The predicted values, finite and of the shape of ``y_true``."""
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """y_pred - y_true, float64[n, h, d]."""
+        """y_pred - y_true."""
         with np.errstate(over="ignore"):
-            return self.y_pred - self.y_true
+            return np.subtract(self.y_pred, self.truth.y_true)
 
     @cached_property
-    def pred_returns(self) -> NDArray[np.float64]:
+    def returns(self) -> NDArray[np.float64]:
         """Returns along the predicted paths, float64[d, n * h].
 
         Raises:
             SubmissionError: a predicted price is not positive, or a return overflows.
         """
         # The truth comes first: its last values are shared, and a fault in them is not the agent's.
-        _ = self.realised.returns
+        _ = self.truth.returns
         try:
-            return path_returns(self.y_pred, self.last_value, self.semantics)
+            return path_returns(self.y_pred, self.truth.last_value, self.truth.semantics)
         except UsageError as error:
             raise SubmissionError(f"the predicted values: {error}", problem="out-of-range") from None
 
     @cached_property
-    def pred_sharpe(self) -> NDArray[np.float64]:
+    def sharpe(self) -> NDArray[np.float64]:
         """Sharpe ratio of each asset's predicted returns, float64[d]."""
-        return sharpe_ratio(self.pred_returns, self.realised.periods_per_year)
+        return sharpe_ratio(self.returns, self.truth.periods_per_year)
 
     @cached_property
-    def pred_tail(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tail(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(VaR, ES) of each asset's predicted returns, float64[d] each."""
-        return tail_risk(self.pred_returns, self.realised.tail_level)
+        return tail_risk(self.returns, self.truth.tail_level)

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import DataError, UsageError
-from openfingym.metrics.arrays import Numbers, number, windows
+from openfingym.metrics.arrays import Numbers, all_finite, number, windows
 from openfingym.metrics.record import Metric
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+HEAD = 64
+"""Rows looked at first to see what varies."""
 FLAT = 1e-24
 """A variance below this fraction of the mean square is rounding noise of a constant."""
 
@@ -39,8 +43,13 @@ def correlation_sigcwgan(real: Numbers, fake: Numbers) -> float:
 
 def correlation_tailgan(real: Numbers, fake: Numbers) -> float:
     """Sum over the whole matrix of |correlation fake - real| of the increments summed over each window (Tail-GAN)."""
-    ours, theirs = windows(real, fake)
-    return correlation_of_totals(ours.sum(axis=1), theirs.sum(axis=1))
+    ours, theirs = windows(real, fake, scan=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals = ours.sum(axis=1), theirs.sum(axis=1)
+    # A value that is not finite leaves a total that is not, so only then is anything searched.
+    if not (all_finite(totals[0]) and all_finite(totals[1])):
+        windows(real, fake)
+    return correlation_of_totals(*totals)
 
 
 def correlation_of_totals(real: NDArray[np.float64], fake: NDArray[np.float64]) -> float:
@@ -57,7 +66,19 @@ def cross_correlation(real: Numbers, fake: Numbers, lags: int = 4) -> float:
     ours, theirs = windows(real, fake)
     _need_channels(ours.reshape(-1, ours.shape[2]))
     depth = min(lags, ours.shape[1] - 1) + 1
-    return number("the correlation distance", np.abs(_lagged(theirs, depth) - _lagged(ours, depth)).mean())
+    return number("the correlation distance", np.abs(_lagged(theirs, range(depth)) - _lagged(ours, range(depth))).mean())
+
+
+def cross_correlation_lag(real: Numbers, fake: Numbers, lag: int = 0) -> float:
+    """Sum over channel pairs (i, j), i > j, of |corr(x_i(t + lag), x_j(t)) fake - real| (Lou, Li and Ni 2023).
+
+    Standardised by each channel's mean and deviation over windows and steps.
+    """
+    ours, theirs = windows(real, fake)
+    _need_channels(ours.reshape(-1, ours.shape[2]))
+    if not 0 <= lag < ours.shape[1]:
+        raise UsageError(f"the lag must be between 0 and {ours.shape[1] - 1} for windows this long, found {lag}")
+    return number("the correlation distance", np.abs(_lagged(theirs, (lag,)) - _lagged(ours, (lag,))).sum())
 
 
 def covariance_frobenius(real: Numbers, fake: Numbers) -> float:
@@ -88,17 +109,22 @@ def _known_correlations(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def _need_channels(rows: NDArray[np.float64]) -> None:
     if rows.shape[1] < 2:
         raise DataError("a correlation needs at least two channels")
-    if (rows == rows[0]).all(axis=0).any():
+    # The first rows nearly always settle it.
+    if (rows[:HEAD] == rows[0]).all(axis=0).any() and (rows == rows[0]).all(axis=0).any():
         raise DataError("the correlation distance is undefined: a channel of the real windows is constant")
 
 
 def correlation_matrix(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Pearson correlations of the columns; a constant column has 0 with every other and 1 with itself."""
     mean = rows.mean(axis=0)
-    centred = rows - mean
+    return centred_correlations(rows - mean, mean)
+
+
+def centred_correlations(centred: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """:func:`correlation_matrix` of rows from which the mean of each column was taken already."""
     gram: NDArray[np.float64] = centred.T @ centred
     energy = np.diagonal(gram)
-    flat = energy <= FLAT * (rows.shape[0] * mean**2 + energy)
+    flat = energy <= FLAT * (centred.shape[0] * mean**2 + energy)
     scale = np.where(flat, np.inf, np.sqrt(energy))
     gram /= scale[:, None]
     gram /= scale
@@ -117,16 +143,19 @@ def _standardising(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     return centred, np.where(flat, 1.0, np.sqrt(energy))
 
 
-def _lagged(paths: NDArray[np.float64], depth: int) -> NDArray[np.float64]:
-    """corr(x_i(t + k), x_j(t)) of i > j, float64[depth, pairs]."""
+def _lagged(paths: NDArray[np.float64], lags: Sequence[int]) -> NDArray[np.float64]:
+    """corr(x_i(t + k), x_j(t)) of i > j, float64[lags, pairs]."""
     n, t, d = paths.shape
-    centred, scale = _standardising(paths.reshape(-1, d))
-    unit = (centred / scale * np.sqrt(n * t)).reshape(n, t, d)
+    # Steps first, so that leaving out the first or last k of them leaves rows side by side; not worth a copy for one lag.
+    copied = len(lags) > 1
+    centred, scale = _standardising((np.ascontiguousarray(paths.transpose(1, 0, 2)) if copied else paths).reshape(-1, d))
+    cube = centred.reshape(n, t, d) if not copied else centred.reshape(t, n, d).transpose(1, 0, 2)
+    unit = np.outer(scale, scale) / (n * t)
     lower = np.tril_indices(d, -1)
-    out = np.empty((depth, len(lower[0])))
-    for k in range(depth):
-        ahead, now = unit[:, k:].reshape(-1, d), unit[:, : t - k].reshape(-1, d)
-        out[k] = (ahead.T @ now / len(now))[lower]
+    out = np.empty((len(lags), len(lower[0])))
+    for row, k in enumerate(lags):
+        ahead, now = (part.transpose(1, 0, 2).reshape(-1, d) if copied else part.reshape(-1, d) for part in (cube[:, k:], cube[:, : t - k]))
+        out[row] = (ahead.T @ now / unit / len(now))[lower]
     return out
 
 
@@ -169,6 +198,19 @@ METRICS = (
         _HIGH_RANK,
         parameters={"lags": 4},
         minimum_rows=2,
+    ),
+    *(
+        Metric(
+            f"cross_correlation_lag_{lag}",
+            cross_correlation_lag,
+            "paths",
+            f"sum of gaps of correlations at lag {lag}",
+            "none",
+            "Lou, Li and Ni 2023",
+            parameters={"lag": lag},
+            minimum_rows=2,
+        )
+        for lag in (0, 5)
     ),
     Metric(
         "covariance_frobenius",

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import DataError, UsageError
-from openfingym.metrics.arrays import Numbers, all_finite, answer, first, in_unit_interval, known, number, same_shape
+from openfingym.metrics.arrays import Numbers, answer, first, in_unit_interval, known, number, same_shape
 from openfingym.metrics.record import Metric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Bounds = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    Bounds = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]
 
 TARGET = 0.95
 """Nominal coverage of the paper's interval task."""
@@ -30,8 +30,12 @@ STEEPNESS = 50.0
 
 def picp(y_true: Numbers, lower: Numbers, upper: Numbers) -> float:
     """Share of cells with lower <= y <= upper, both inclusive."""
-    y, low, high, _ = _bounds(y_true, lower, upper)
-    return _coverage(y, low, high)
+    y, low, high = _arrays(y_true, lower, upper)
+    above, below = low <= y, y <= high
+    crossed = low > high
+    if crossed.any():
+        raise _crossing(crossed)
+    return _share(above, below)
 
 
 def coverage_gap(y_true: Numbers, lower: Numbers, upper: Numbers, target: float = TARGET) -> float:
@@ -42,7 +46,7 @@ def coverage_gap(y_true: Numbers, lower: Numbers, upper: Numbers, target: float 
 
 def mpiw(y_true: Numbers, lower: Numbers, upper: Numbers) -> float:
     """Mean of upper - lower, in the unit of the values."""
-    return _mean(_bounds(y_true, lower, upper)[3])
+    return _bounds(y_true, lower, upper)[4]
 
 
 def nmpiw(y_true: Numbers, lower: Numbers, upper: Numbers) -> float:
@@ -51,8 +55,8 @@ def nmpiw(y_true: Numbers, lower: Numbers, upper: Numbers) -> float:
     Raises:
         DataError: the truth is constant.
     """
-    y, _, _, width = _bounds(y_true, lower, upper)
-    return number("NMPIW", _mean(width) / _spread(y))
+    y, _, _, _, width = _bounds(y_true, lower, upper)
+    return number("NMPIW", width / _spread(y))
 
 
 def cwc(y_true: Numbers, lower: Numbers, upper: Numbers, target: float = TARGET) -> float:
@@ -66,8 +70,8 @@ def cwc(y_true: Numbers, lower: Numbers, upper: Numbers, target: float = TARGET)
         DataError: the truth is constant.
     """
     in_unit_interval("target", target)
-    y, low, high, widths = _bounds(y_true, lower, upper)
-    width, covered = _mean(widths) / _spread(y), _coverage(y, low, high)
+    y, low, high, _, mean = _bounds(y_true, lower, upper)
+    width, covered = mean / _spread(y), _share(low <= y, y <= high)
     if covered >= target:
         return number("CWC", width)
     return number("CWC", max(width, 0.01) * (1.0 + math.exp(-STEEPNESS * (covered - target))))
@@ -79,42 +83,39 @@ def interval_score(y_true: Numbers, lower: Numbers, upper: Numbers, target: floa
     Proper: its expectation is smallest for the true quantiles at a / 2 and 1 - a / 2.
     """
     in_unit_interval("target", target)
-    y, low, high, width = _bounds(y_true, lower, upper)
+    y, low, high, _, width = _bounds(y_true, lower, upper)
     with np.errstate(over="ignore"):
         below, above = low - y, y - high
-        misses = np.maximum(below, 0.0, out=below).sum() + np.maximum(above, 0.0, out=above).sum()
-        return number("the interval score", _mean(width) + 2.0 / (1.0 - target) * misses / y.size)
+        misses = np.add.reduce(np.maximum(below, 0.0, out=below), axis=None) + np.add.reduce(np.maximum(above, 0.0, out=above), axis=None)
+        return number("the interval score", width + 2.0 / (1.0 - target) * misses / y.size)
 
 
 def _bounds(y_true: Numbers, lower: Numbers, upper: Numbers) -> Bounds:
-    """(y, lower, upper, upper - lower), checked."""
-    y, low, high = known("y_true", y_true), answer("lower", lower, scan=False), answer("upper", upper, scan=False)
-    same_shape("lower", low, y.shape)
-    same_shape("upper", high, y.shape)
+    """(y, lower, upper, upper - lower, the mean of that), checked."""
+    y, low, high = _arrays(y_true, lower, upper)
     with np.errstate(over="ignore", invalid="ignore"):
         width = high - low
-    # A bound that is not finite leaves a width that is not, so the widths show every fault in one pass.
-    if not (width.min() >= 0.0 and all_finite(width)):
-        answer("lower", lower)
-        answer("upper", upper)
-        crossed = low > high
-        if crossed.any():
-            where = first(crossed)
-            raise UsageError(f"lower{where} is above upper{where}; an interval needs lower <= upper")
-    return y, low, high, width
+        mean = float(np.add.reduce(width, axis=None)) / width.size
+    if width.min() < 0.0:
+        raise _crossing(low > high)
+    return y, low, high, width, number("the mean width", mean)
 
 
-def _coverage(y: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
-    return _share(low <= y, y <= high)
+def _arrays(y_true: Numbers, lower: Numbers, upper: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The three, finite and of one shape."""
+    y, low, high = known("y_true", y_true), answer("lower", lower), answer("upper", upper)
+    same_shape("lower", low, y.shape)
+    same_shape("upper", high, y.shape)
+    return y, low, high
+
+
+def _crossing(crossed: NDArray[np.bool_]) -> UsageError:
+    where = first(crossed)
+    return UsageError(f"lower{where} is above upper{where}; an interval needs lower <= upper")
 
 
 def _share(above: NDArray[np.bool_], below: NDArray[np.bool_]) -> float:
     return float(np.count_nonzero(np.logical_and(above, below, out=above)) / above.size)
-
-
-def _mean(width: NDArray[np.float64]) -> float:
-    with np.errstate(over="ignore"):
-        return number("the mean width", float(width.mean()))
 
 
 def _spread(y: NDArray[np.float64]) -> float:

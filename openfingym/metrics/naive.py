@@ -11,11 +11,14 @@ from openfingym.errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.task import ValueSemantics
+    from openfingym.contracts import ValueSemantics
+
+LEVELS = ("price_level", "yield_level", "realised_vol", "mixed")
+"""Semantics whose next value is best guessed by the last one."""
 
 
 def naive_forecast(inputs: NDArray[np.float64], horizon: int, semantics: ValueSemantics) -> NDArray[np.float64]:
-    """Zero returns, or the last level repeated: the random-walk forecast.
+    """Zero returns, or the last value of each channel repeated: the random-walk forecast.
 
     Args:
         inputs: float64[n, lookback, d], in the unit the task is scored in.
@@ -35,6 +38,6 @@ def naive_forecast(inputs: NDArray[np.float64], horizon: int, semantics: ValueSe
     n, _, d = inputs.shape
     if semantics == "log_return":
         return np.zeros((n, horizon, d))
-    if semantics not in {"price_level", "yield_level"}:
-        raise UsageError(f"unknown value semantics {semantics!r}; known: log_return, price_level, yield_level")
+    if semantics not in LEVELS:
+        raise UsageError(f"unknown value semantics {semantics!r}; known: log_return, {', '.join(LEVELS)}")
     return np.repeat(np.asarray(inputs[:, -1:, :], dtype=np.float64), horizon, axis=1)

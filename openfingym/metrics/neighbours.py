@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_WINDOWS = 8000
-"""Windows looked at on either side, the first ones, as in the paper's code."""
+"""Windows looked at on either side, evenly spread: the paper's code takes the first ones, which would be the futures of few contexts."""
 BLOCK_CELLS = 16_384
 """Distances worked on at once, so that they stay in a core's cache."""
 
@@ -29,7 +29,7 @@ def onnd(real: Numbers, fake: Numbers) -> float:
     Small where every real window has a generated one near it (Tao, Ni and Liu 2024).
     """
     ours, theirs = windows(real, fake)
-    return number("ONND", nearest(ours[:MAX_WINDOWS], theirs[:MAX_WINDOWS]).mean())
+    return number("ONND", nearest(_thinned(ours), _thinned(theirs)).mean())
 
 
 def innd(real: Numbers, fake: Numbers) -> float:
@@ -38,7 +38,13 @@ def innd(real: Numbers, fake: Numbers) -> float:
     Small where no generated window is implausible.
     """
     ours, theirs = windows(real, fake)
-    return number("INND", nearest(theirs[:MAX_WINDOWS], ours[:MAX_WINDOWS]).mean())
+    return number("INND", nearest(_thinned(theirs), _thinned(ours)).mean())
+
+
+def _thinned(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if len(values) <= MAX_WINDOWS:
+        return values
+    return values[np.linspace(0, len(values) - 1, MAX_WINDOWS).round().astype(np.intp)]
 
 
 def nearest(queries: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -55,32 +55,34 @@ def put_prices(log_returns: Numbers) -> NDArray[np.float64]:
 
 
 def american_put_error(real: Numbers, futures: Numbers) -> float:
-    """Mean over channels of |price on real futures - mean over contexts of the price on generated ones|.
+    """Mean over channels of |price on real futures - mean price on generated ones|.
 
-    A least-squares price on few paths is biased upward, so both sides are priced on blocks of k
-    paths, k being the number generated for each context: real futures are cut into blocks of k,
-    the last one filled up from the first.
+    A least-squares price on few paths is biased upward, and a mixture over contexts is not priced
+    like its parts, so both sides are priced on one path a context: the real futures at once, and
+    the generated ones in k blocks, block j holding the j-th future of every context. Repeating each
+    context's real future k times scores exactly 0.
 
     Args:
-        real: log returns [n, t, d] of the realised futures of all contexts.
-        futures: log returns [contexts, k, t, d], k >= 3.
+        real: log returns [contexts, t, d] of the realised futures, contexts >= 3.
+        futures: log returns [contexts, k, t, d] generated for the same contexts in the same order.
 
     Raises:
         DataError: fewer than 3 real futures.
-        UsageError: the futures have a wrong shape, or fewer than 3 a context.
+        UsageError: the futures have a wrong shape.
     """
     ours, theirs = known("real", real, 3), answer("futures", futures, 4)
-    if theirs.shape[2:] != ours.shape[1:]:
-        raise UsageError(f"futures have [steps, channels] = {list(theirs.shape[2:])}, expected {list(ours.shape[1:])}")
+    if theirs.shape[0] != ours.shape[0] or theirs.shape[2:] != ours.shape[1:]:
+        raise UsageError(f"futures have shape {theirs.shape}, expected [{ours.shape[0]}, k, {ours.shape[1]}, {ours.shape[2]}]")
     if len(ours) < FEWEST_PATHS:
         raise DataError(f"a put price needs at least {FEWEST_PATHS} real futures, found {len(ours)}")
-    size = min(theirs.shape[1], len(ours))
-    blocks = -(-len(ours) // size)
-    filled = ours[np.arange(blocks * size) % len(ours)].reshape(blocks, size, *ours.shape[1:])
-    errors = [
-        abs(float(put_prices(theirs[:, :, :, d]).mean()) - float(put_prices(filled[:, :, :, d]).mean())) for d in range(ours.shape[2])
-    ]
+    blocks = theirs.transpose(1, 0, 2, 3)
+    errors = [abs(_mean(put_prices(blocks[..., d])) - float(put_prices(ours[None, ..., d])[0])) for d in range(ours.shape[2])]
     return number("the put's pricing error", math.fsum(errors) / len(errors))
+
+
+def _mean(prices: NDArray[np.float64]) -> float:
+    """Mean that of equal numbers is exactly that number."""
+    return float(prices[0] + (prices - prices[0]).mean())
 
 
 def _exercised(spot: NDArray[np.float64], intrinsic: NDArray[np.float64], cash: NDArray[np.float64]) -> NDArray[np.bool_]:

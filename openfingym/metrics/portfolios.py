@@ -45,7 +45,11 @@ def strategy_weights(channels: int, portfolios: int = PORTFOLIOS, seed: int = PO
 def strategy_profits(increments: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Profit of each strategy in each window, float64[strategies, n], from increments [n, t, d]."""
     with np.errstate(over="ignore", invalid="ignore"):
-        profits: NDArray[np.float64] = weights @ increments.sum(axis=1).T
+        return finite_profits(weights @ increments.sum(axis=1).T)
+
+
+def finite_profits(profits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The profits, none of which may be beyond float64."""
     if not np.isfinite(profits).all():
         raise UsageError("the profits are too large for float64; the increments must be of a plausible size")
     return profits
@@ -66,10 +70,19 @@ def relative_tail_error(real: Numbers, fake: Numbers, level: float = LEVEL, weig
     ours, theirs = windows(real, fake)
     in_unit_interval("level", level)
     held = _weights(weights, ours.shape[2])
-    true = np.stack(tail_risk(strategy_profits(ours, held), level))
+    return tail_gap(strategy_profits(ours, held), strategy_profits(theirs, held), level)
+
+
+def tail_gap(real: NDArray[np.float64], fake: NDArray[np.float64], level: float) -> float:
+    """Mean over strategies and over VaR and ES of |fake - real| / |real|, from profits [strategies, n] and [strategies, m].
+
+    Raises:
+        DataError: a real VaR or ES is zero.
+    """
+    true = np.stack(tail_risk(real, level))
     if not np.all(true):
         raise DataError("the relative tail error is undefined: a VaR or ES of the real windows is zero")
-    guess = np.stack(tail_risk(strategy_profits(theirs, held), level))
+    guess = np.stack(tail_risk(fake, level))
     with np.errstate(over="ignore"):
         return number("the relative tail error", (np.abs(guess - true) / np.abs(true)).mean())
 
@@ -107,7 +120,7 @@ def _weights(weights: Numbers | None, channels: int) -> NDArray[np.float64]:
     return held
 
 
-_SOURCE = "Cont, Cucuringu, Xu and Zhang 2026"
+SOURCE = "Cont, Cucuringu, Xu and Zhang 2026"
 METRICS = (
     *(
         Metric(
@@ -116,7 +129,7 @@ METRICS = (
             "paths",
             f"relative error of VaR and ES at {level:.0%}",
             "none",
-            _SOURCE,
+            SOURCE,
             parameters={"level": level},
         )
         for level in (0.01, 0.05, 0.10)
@@ -127,7 +140,7 @@ METRICS = (
         "paths",
         "share of coverage tests that reject the generated VaR",
         "fraction",
-        _SOURCE,
+        SOURCE,
         (0.0, 1.0),
         optimum=None,
         diagnostic=True,

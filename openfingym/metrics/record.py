@@ -6,25 +6,31 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from inspect import Parameter, signature
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.errors import UsageError
 
-Problem = Literal["point", "benchmark", "panel", "interval", "quantiles", "ensemble", "paths", "futures", "copying", "ranking"]
+if TYPE_CHECKING:
+    from openfingym.metrics.comparison import Comparison
+
+Problem = Literal["point", "forecast", "benchmark", "panel", "interval", "quantiles", "ensemble", "paths", "futures", "copying", "ranking"]
 """Kind of question, which fixes the names and shapes of the arrays; see :data:`SHAPES`."""
 
 SHAPES: Mapping[Problem, Mapping[str, str]] = {
     "point": {"y_true": "[...]", "y_pred": "as y_true"},
+    "forecast": {"y_true": "[n, h, d]", "last_value": "[n, d]", "y_pred": "[n, h, d]"},
     "benchmark": {"y_true": "[...]", "y_pred": "as y_true", "benchmark": "as y_true, or one number"},
-    "panel": {"y_true": "[rows]", "y_pred": "[rows]", "period": "int[rows]"},
+    "panel": {"y_true": "[rows, ...]", "y_pred": "as y_true", "period": "int[rows], or as y_true"},
     "interval": {"y_true": "[...]", "lower": "as y_true", "upper": "as y_true"},
     "quantiles": {"y_true": "[...]", "quantiles": "[..., q]", "levels": "[q], increasing, in (0, 1)"},
     "ensemble": {"y_true": "[...]", "samples": "[..., k]"},
     "paths": {"real": "[n, t, d]", "fake": "[m, t, d]"},
-    "futures": {"real": "[n, t, d]", "futures": "[contexts, k, t, d]"},
+    "futures": {"real": "[contexts, t, d]", "futures": "[contexts, k, t, d]"},
     "copying": {"train": "[n, t, d]", "held_out": "[m, t, d]", "fake": "[k, t, d]"},
     "ranking": {"labels": "[n], 0 or 1", "scores": "[n]"},
 }
@@ -32,6 +38,7 @@ SHAPES: Mapping[Problem, Mapping[str, str]] = {
 
 ANSWERS: Mapping[Problem, tuple[str, ...]] = {
     "point": ("y_pred",),
+    "forecast": ("y_pred",),
     "benchmark": ("y_pred",),
     "panel": ("y_pred",),
     "interval": ("lower", "upper"),
@@ -52,7 +59,7 @@ class Metric:
     name: str
     """Name in a scoring table and in every result."""
     function: Callable[..., float]
-    """Pure; takes the arrays of ``needs`` by name, and ``seed`` where stochastic. Finite, or raises."""
+    """Pure; takes the arrays of ``needs`` and the ``options`` by name, and ``seed`` where stochastic. Finite, or raises."""
     problem: Problem
     """Kind of question it scores, which fixes the arrays and their shapes."""
     description: str
@@ -80,7 +87,14 @@ class Metric:
     minimum_rows: int = 1
     """Fewest windows, rows or samples it is defined for."""
     parameters: Mapping[str, float] = field(default_factory=dict)
-    """Values fixed for this record, by parameter name."""
+    """Values of this record, by parameter name; an option of the task goes first."""
+    options: tuple[str, ...] = ()
+    """Options of a task it takes as keywords: ``semantics``, ``periods_per_year``, ``tail_level``. What the function has no default
+    for, it must be given."""
+    shared: Callable[[Comparison], float] | None = None
+    """The same number from a checked forecast beside the truth, which keeps what several metrics of it share; None for no such way."""
+    heavy: bool = False
+    """Whether it takes seconds of a processor, and so belongs in a process of its own."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -92,21 +106,28 @@ class Metric:
         """Those of them that the agent gives."""
         return ANSWERS[self.problem]
 
-    def compute(self, arrays: Mapping[str, NDArray[Any]], seed: int = 0) -> float:
+    def compute(
+        self, arrays: Mapping[str, NDArray[Any] | float], seed: int = 0, options: Mapping[str, object] = MappingProxyType({})
+    ) -> float:
         """The metric of these arrays.
 
         Args:
             arrays: every array of :attr:`needs`, by name; others are ignored.
             seed: fixed by the task, never by the call: a submission sent twice must score the same.
+            options: the task's; those of :attr:`options` are passed on, others are ignored.
 
         Raises:
-            UsageError: an array is missing, or the answer cannot be scored.
+            UsageError: an array or an option is missing, or the answer cannot be scored.
             DataError: the truth makes the metric undefined.
         """
         missing = [name for name in self.needs if name not in arrays]
         if missing:
             raise UsageError(f"{self.name} needs {', '.join(self.needs)}; missing: {', '.join(missing)}")
-        call = partial(self.function, **{name: arrays[name] for name in self.needs}, **self.parameters)
+        given = {**self.parameters, **{name: options[name] for name in self.options if name in options}}
+        lacking = [name for name in self.options if name not in given and _required(self.function, name)]
+        if lacking:
+            raise UsageError(f"{self.name} needs the task's option {' and '.join(lacking)}")
+        call = partial(self.function, **{name: arrays[name] for name in self.needs}, **given)
         # Overflow shows in the result, which every function checks; a warning on the way would say it twice.
         with np.errstate(over="ignore", invalid="ignore"):
             return call(seed=seed) if self.stochastic else call()
@@ -114,3 +135,8 @@ class Metric:
     def clipped(self, value: float) -> float:
         """``value`` inside :attr:`clip`."""
         return value if self.clip is None else min(max(value, self.clip[0]), self.clip[1])
+
+
+def _required(function: Callable[..., float], name: str) -> bool:
+    parameter = signature(function).parameters.get(name)
+    return parameter is not None and parameter.default is Parameter.empty

@@ -1,19 +1,12 @@
-"""Every metric by name: ours, and those of installed packages that passed admission.
-
-The losses of a forecast that a task's scoring table may name today are in
-:data:`openfingym.metrics.bank.LOSSES`; this registry is the whole bank, for every kind of answer.
-"""
+"""Every metric by name: ours, and those of installed packages that passed admission."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
 from types import MappingProxyType
-
-import numpy as np
-from numpy.typing import NDArray
 
 from openfingym.errors import UsageError
 from openfingym.metrics import (
@@ -21,46 +14,42 @@ from openfingym.metrics import (
     classification,
     copying,
     correlation,
+    forecast,
     interval,
     marginal,
     neighbours,
     option,
+    point,
     portfolios,
     posthoc,
     probabilistic,
-    relative,
+    recurrent,
+    scaled,
     signature,
     signature_kernel,
     significance,
     strategy,
     tail,
+    tail_score,
+    threshold_strategies,
 )
-from openfingym.metrics.arrays import Numbers, pair
-from openfingym.metrics.bank import LOSSES
-from openfingym.metrics.point import mae, mse, rmse
 from openfingym.metrics.record import Metric
 
 ENTRY_POINTS = "openfingym.metrics"
 """Entry-point group under which a package offers a :class:`Metric`."""
 
-
-def _refusing_both(function: Callable[[NDArray[np.float64], NDArray[np.float64]], float]) -> Callable[[Numbers, Numbers], float]:
-    """A point error that tells a fault of the truth from one of the prediction, as the rest of the bank does."""
-    return lambda y_true, y_pred: function(*pair(y_true, y_pred))
-
-
-_POINT = tuple(
-    Metric(name, _refusing_both(function), "point", LOSSES[name].description, LOSSES[name].unit, LOSSES[name].source)
-    for name, function in (("mse", mse), ("rmse", rmse), ("mae", mae))
-)
 _MODULES = (
-    relative,
+    point,
+    scaled,
+    forecast,
     significance,
     strategy,
     interval,
     probabilistic,
     tail,
     portfolios,
+    threshold_strategies,
+    tail_score,
     marginal,
     autocorrelation,
     correlation,
@@ -69,13 +58,12 @@ _MODULES = (
     neighbours,
     option,
     posthoc,
+    recurrent,
     copying,
     classification,
 )
 
-METRICS: Mapping[str, Metric] = MappingProxyType(
-    {metric.name: metric for metric in (*_POINT, *(metric for module in _MODULES for metric in module.METRICS))}
-)
+METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for module in _MODULES for metric in module.METRICS})
 """The metrics that come with this library."""
 
 
@@ -110,7 +98,7 @@ def third_party_metrics() -> Mapping[str, Metric]:
         except Exception as error:
             raise UsageError(f"the metric {entry.name!r} of {entry.value} cannot be loaded: {error!r}") from error
         metric = admit(offered)
-        if metric.name in METRICS or metric.name in LOSSES or metric.name in found:
+        if metric.name in METRICS or metric.name in found:
             raise UsageError(f"the metric {entry.name!r} of {entry.value} takes a name that is taken: {metric.name!r}")
         found[metric.name] = metric
     return MappingProxyType(found)

@@ -1,95 +1,213 @@
-"""The total of a task: the weighted sum of its losses."""
+"""Score one answer to one fold of a task, by the task's scoring table."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from openfingym.errors import SubmissionError, UsageError
-from openfingym.metrics.bank import LOSSES
-from openfingym.metrics.comparison import Comparison, Realised
+from openfingym.errors import DataError, SubmissionError, UsageError
+from openfingym.metrics.aggregation import as_loss, relative_total
+from openfingym.metrics.arrays import Checked, MissingPackageError, checked
+from openfingym.metrics.comparison import Comparison, Truth
+from openfingym.metrics.record import Metric
+from openfingym.metrics.registry import find_metric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.task import Scoring, ValueSemantics
+__all__ = ["Entry", "Rules", "Score", "Truth", "relative", "score"]
+
+FUTURE = "future."
+"""Before the name of an array: what follows the context alone, for metrics with on = "future"."""
+SHAPED_AS = {"y_pred": "y_true", "lower": "y_true", "upper": "y_true", "scores": "labels"}
+"""Answers that must have the shape of one of the verifier's arrays."""
+ENDING_AS = {"fake": (3, "real"), "futures": (4, "real")}
+"""Answers of a number of axes whose [steps, channels] must be those of one of the verifier's arrays."""
+
+
+class Entry(Protocol):
+    """One metric of a scoring table, as :class:`openfingym.task.WeightedMetric`."""
+
+    @property
+    def name(self) -> str:
+        """Of the metric."""
+
+    @property
+    def weight(self) -> float:
+        """In the paper's total."""
+
+    @property
+    def relative_weight(self) -> float | None:
+        """In the relative total; None for ``weight``, and 0 for a diagnostic."""
+
+    @property
+    def on(self) -> str:
+        """``path`` for everything, ``future`` for what follows the context alone."""
+
+
+class Rules(Protocol):
+    """A scoring table, as :class:`openfingym.task.Scoring`."""
+
+    @property
+    def metrics(self) -> Sequence[Entry]:
+        """In the order of the result."""
+
+    @property
+    def periods_per_year(self) -> float:
+        """P of the Sharpe ratio."""
+
+    @property
+    def tail_level(self) -> float:
+        """Level of VaR and ES."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """What a forecast got; lower is better."""
+    """What an answer got."""
 
     total: float
-    """Weighted sum of the losses, finite."""
+    """Weighted sum of the metrics as losses, finite; lower is better."""
     metrics: dict[str, float]
-    """Each loss by name, unweighted, in the order of the task's scoring table."""
+    """Each metric by name, as it is and in its own direction, in the order of the scoring table."""
 
 
-def evaluate(
-    scoring: Scoring,
-    y_true: NDArray[np.float64],
-    y_pred: NDArray[np.float64],
-    last_value: NDArray[np.float64],
-    semantics: ValueSemantics,
-) -> Score:
-    """Score a forecast.
+def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Score:
+    """Score an answer.
 
     Args:
-        scoring: the task's scoring table.
-        y_true: float64[n, h, d], the realised values.
-        y_pred: the predictions, of the same shape; any real number type, scored as float64.
-        last_value: float64[n, d], the last row of each window's inputs.
-        semantics: what the values are.
+        rules: the task's scoring table.
+        truth: of the fold; its options must agree with the table's.
+        answer: the agent's arrays by the name metrics know them by, any real number type: ``y_pred``;
+            ``lower`` and ``upper``; ``fake``; ``futures``; ``scores``; ``future.`` before a name as in ``truth``.
 
     Raises:
-        SubmissionError: the predictions have a wrong shape or type, are not finite, or are so
-            far out that a loss is not a finite number.
-        DataError: the realised or last values are at fault.
-        UsageError: the scoring table names an unknown loss.
+        SubmissionError: an array of the answer has a wrong shape or type, is not finite, or makes
+            a metric something else than a finite number.
+        DataError: the truth is at fault: it lacks an array, or makes a metric undefined.
+        UsageError: the table names an unknown metric, or one twice, or disagrees with the truth's options,
+            or a package that a metric rests on is not installed.
     """
-    truth = Realised(y_true, last_value, semantics, scoring.periods_per_year, scoring.tail_level)
-    return score(scoring, truth, y_pred)
-
-
-def score(scoring: Scoring, realised: Realised, y_pred: NDArray[np.float64]) -> Score:
-    """Score a forecast of a truth that many forecasts are compared with; see :func:`evaluate`.
-
-    Args:
-        scoring: the task's scoring table.
-        realised: the truth, with the table's ``periods_per_year`` and ``tail_level``.
-        y_pred: the predictions, float64[n, h, d].
-    """
-    comparison = Comparison(realised, _checked(y_pred, realised.y_true.shape))
-    metrics: dict[str, float] = {}
+    given = {name: _finite(name, values, truth) for name, values in answer.items()}
+    comparison = Comparison(truth, np.asarray(given["y_pred"])) if "y_pred" in given else None
+    values: dict[str, float] = {}
     total = 0.0
-    for entry in scoring.metrics:
-        loss = LOSSES.get(entry.name)
-        if loss is None:
-            raise UsageError(f"unknown metric {entry.name!r}; known: {', '.join(LOSSES)}")
+    for entry in rules.metrics:
+        metric = find_metric(entry.name)
+        if entry.name in values:
+            raise UsageError(f"the scoring table names {entry.name} twice")
+        _agree(metric, rules, truth)
+        shared = metric.shared if entry.on == "path" else None
         try:
-            metrics[entry.name] = loss.function(comparison)
+            if shared is not None and comparison is not None:
+                value = shared(comparison)
+            else:
+                value = metric.compute(_gathered(metric, entry.on, truth, given), truth.seed, truth.options)
+        except MissingPackageError:
+            raise
         except UsageError as error:
             raise SubmissionError(f"{entry.name} cannot be computed: {error}", problem="out-of-range") from None
-        total += entry.weight * metrics[entry.name]
+        values[entry.name] = value
+        total += entry.weight * as_loss(metric, value)
     if not math.isfinite(total):
-        raise SubmissionError("the predictions are so far out that the total is not a finite number", problem="out-of-range")
-    return Score(total, metrics)
+        raise SubmissionError("the answer is so far out that the total is not a finite number", problem="out-of-range")
+    return Score(total, values)
 
 
-def _checked(y_pred: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The predictions as finite float64 of the right shape."""
-    if not isinstance(y_pred, np.ndarray) or y_pred.dtype.kind not in "fiu":
-        found = getattr(y_pred, "dtype", type(y_pred).__name__)
-        raise SubmissionError(f"predictions must be an array of real numbers, found {found}", problem="wrong-dtype")
-    if y_pred.shape != shape:
-        raise SubmissionError(f"predictions have shape {y_pred.shape}, expected {shape}", problem="wrong-shape")
+def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, float]) -> float:
+    """The total that ranks: each metric's loss relative to the baseline's, as a weighted geometric mean.
+
+    Args:
+        rules: the task's scoring table.
+        values: result of each of its metrics.
+        baseline: result of the task's baseline on the same truth.
+
+    Returns:
+        A number in [0.01, 100]; lower is better, 1 is the baseline.
+
+    Raises:
+        UsageError: a metric is missing or not finite, or no metric of the table has a relative weight.
+    """
+    weights = {}
+    for entry in rules.metrics:
+        implied = 0.0 if find_metric(entry.name).diagnostic else entry.weight
+        weights[entry.name] = implied if entry.relative_weight is None else entry.relative_weight
+    missing = [name for name in weights if name not in values or name not in baseline]
+    if missing:
+        raise UsageError(f"no relative total without {', '.join(missing)}")
+    weighed = {name: weight for name, weight in weights.items() if weight != 0.0}
+    return relative_total({name: values[name] for name in weighed}, {name: baseline[name] for name in weighed}, weighed)
+
+
+def _agree(metric: Metric, rules: Rules, truth: Truth) -> None:
+    """Raise UsageError where the table says one thing of an option and the truth another, or nothing."""
+    for name in metric.options:
+        stated = getattr(rules, name, None)
+        if stated is not None and truth.options.get(name) != stated:
+            raise UsageError(f"the scoring table has {name} = {stated}, the truth's options have {truth.options.get(name)}")
+
+
+def _gathered(metric: Metric, on: str, truth: Truth, given: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any] | float]:
+    """Every array the metric needs, by name.
+
+    On futures an array is looked for with the prefix first: some, such as ``futures``, hold no context and have none.
+    """
+    prefix = FUTURE if on == "future" else ""
+    arrays: dict[str, NDArray[Any] | float] = {}
+    prefixed = False
+    for name in metric.needs:
+        source: Mapping[str, NDArray[Any] | float] = given if name in metric.answers else truth.views
+        key = prefix + name if prefix + name in source else name
+        prefixed = prefixed or key != name
+        if key not in source:
+            if name in metric.answers:
+                raise SubmissionError(f"{metric.name} needs {name}, which the answer lacks", problem="malformed-submission")
+            raise DataError(f"{metric.name} needs {name}, which the truth lacks")
+        arrays[name] = source[key]
+    if prefix and not prefixed:
+        raise DataError(f"{metric.name} is asked for on futures, and no array of {', '.join(metric.needs)} is of futures alone")
+    return arrays
+
+
+def _finite(name: str, values: NDArray[Any], truth: Truth) -> Checked:
+    """An array of the answer as finite float64 of the right shape, which metrics need not search again."""
+    plain = name.removeprefix(FUTURE)
+    called = "predictions" if plain == "y_pred" else plain
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
+        found = getattr(values, "dtype", type(values).__name__)
+        raise SubmissionError(f"{called} must be an array of real numbers, found {found}", problem="wrong-dtype")
+    _check_shape(plain, called, values.shape, _shape(truth, name))
     # A long double beyond float64 becomes infinite here and is refused like any other infinity.
     with np.errstate(over="ignore"):
-        values = y_pred.astype(np.float64, copy=False)
-    if not np.isfinite(values).all():
-        cell = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-        raise SubmissionError(f"predictions[{', '.join(map(str, cell))}] is not a finite number", problem="not-finite")
-    return values
+        numbers = values.astype(np.float64, copy=False)
+    if not np.isfinite(numbers).all():
+        cell = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
+        raise SubmissionError(f"{called}[{', '.join(map(str, cell))}] is not a finite number", problem="not-finite")
+    return checked(numbers)
+
+
+def _shape(truth: Truth, name: str) -> tuple[int, ...] | None:
+    """Shape of the verifier's array that fixes that of an answer; None where none does."""
+    plain = name.removeprefix(FUTURE)
+    fixed_by = SHAPED_AS.get(plain) or ENDING_AS.get(plain, (0, ""))[1]
+    if fixed_by == "y_true" and "y_true" in truth.arrays:
+        return truth.y_true.shape
+    prefixed = plain != name or plain == "futures"
+    for key in (FUTURE + fixed_by, fixed_by) if prefixed else (fixed_by,):
+        if key in truth.arrays:
+            return np.shape(truth.arrays[key])
+    return None
+
+
+def _check_shape(plain: str, called: str, found: tuple[int, ...], expected: tuple[int, ...] | None) -> None:
+    if expected is None:
+        return
+    if plain in SHAPED_AS and found != expected:
+        raise SubmissionError(f"{called} have shape {found}, expected {expected}", problem="wrong-shape")
+    if plain in ENDING_AS:
+        axes, _ = ENDING_AS[plain]
+        if len(found) != axes or found[-2:] != expected[-2:]:
+            raise SubmissionError(f"{called} have shape {found}, expected {axes} axes ending with {expected[-2:]}", problem="wrong-shape")

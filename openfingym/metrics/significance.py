@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import DataError, UsageError
-from openfingym.metrics.arrays import Numbers, answer, known, number, same_shape
+from openfingym.metrics.arrays import Numbers, answer, number, pair, same_shape
 from openfingym.metrics.record import Metric
 
 if TYPE_CHECKING:
@@ -133,11 +133,10 @@ def panel_diebold_mariano(error_1: Numbers, error_2: Numbers, period: Numbers, l
 
 def dm_zero(y_true: Numbers, y_pred: Numbers, period: Numbers) -> float:
     """:func:`panel_diebold_mariano` of the prediction against a forecast of zero; positive where it is better."""
-    y, f = known("y_true", y_true, 1), answer("y_pred", y_pred, 1)
-    same_shape("y_pred", f, y.shape)
+    y, f, index, _ = panel(y_true, y_pred, period)
     with np.errstate(over="ignore"):
         error = y - f
-    return panel_diebold_mariano(y, error, period)
+    return panel_diebold_mariano(y, error, index)
 
 
 def _student_p(statistic: float, degrees_of_freedom: int) -> float:
@@ -150,6 +149,29 @@ def _student_p(statistic: float, degrees_of_freedom: int) -> float:
         total += term
     inside = 2.0 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
     return min(max(1.0 - inside, 0.0), 1.0)
+
+
+def panel(
+    y_true: Numbers, y_pred: Numbers, period: Numbers
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]:
+    """Truth and prediction as rows, the index of each row's period, and the rows of each period.
+
+    Args:
+        y_true: [rows, ...].
+        y_pred: as ``y_true``.
+        period: int or datetime64, as ``y_true``, or [rows] where all of a row is one period.
+
+    Raises:
+        DataError: the truth or the periods are at fault.
+        UsageError: the predictions are.
+    """
+    y, f = pair(y_true, y_pred)
+    if isinstance(period, np.ndarray) and 1 == period.ndim < y.ndim and len(period) == len(y):
+        period = np.repeat(period, y.size // len(y))
+    elif isinstance(period, np.ndarray) and period.shape == y.shape:
+        period = period.ravel()
+    index, counts = _periods(period, y.size)
+    return y.ravel(), f.ravel(), index, counts
 
 
 def _periods(period: Numbers, rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.errors import DataError, UsageError
-from openfingym.metrics.arrays import Numbers, answer, known, number, same_shape
+from openfingym.errors import UsageError
+from openfingym.metrics.arrays import Numbers, answer, number
 from openfingym.metrics.record import Metric
 from openfingym.metrics.risk import sharpe_ratio
-from openfingym.metrics.significance import T_CLIP, newey_west_t
+from openfingym.metrics.significance import T_CLIP, newey_west_t, panel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,9 +30,9 @@ def long_short_returns(y_true: Numbers, y_pred: Numbers, period: Numbers) -> NDA
     """Return of the long-short portfolio in each period, in time order.
 
     Args:
-        y_true: [rows], realised returns, as fractions.
-        y_pred: [rows], predictions; only their order within a period matters.
-        period: int or datetime64 [rows].
+        y_true: [rows, ...], realised returns, as fractions.
+        y_pred: as ``y_true``, predictions; only their order within a period matters.
+        period: int or datetime64, as ``y_true``, or [rows] where all of a row is one period.
 
     Returns:
         float64[periods].
@@ -41,11 +41,7 @@ def long_short_returns(y_true: Numbers, y_pred: Numbers, period: Numbers) -> NDA
         DataError: the truth or the periods are at fault.
         UsageError: the predictions are.
     """
-    y, f = known("y_true", y_true, 1), answer("y_pred", y_pred, 1)
-    same_shape("y_pred", f, y.shape)
-    if not isinstance(period, np.ndarray) or period.shape != y.shape or period.dtype.kind not in "iuM":
-        raise DataError(f"period must be {y.size} integers or dates, one a row")
-    _, index, counts = np.unique(period, return_inverse=True, return_counts=True)
+    y, f, index, counts = panel(y_true, y_pred, period)
     order = np.lexsort((-np.arange(y.size), f, index))  # by period, then prediction; the earlier row wins a tie at the top
     low_order = np.lexsort((f, index))
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
@@ -117,6 +113,7 @@ METRICS = (
         None,
         SHARPE_CLIP,
         parameters={"periods_per_year": 12.0},
+        options=("periods_per_year",),
     ),
     Metric(
         "long_short_t",

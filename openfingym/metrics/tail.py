@@ -83,39 +83,51 @@ def order_statistic_tail(returns: Numbers, level: float = LEVEL) -> tuple[NDArra
     in_unit_interval("level", level)
     if r.ndim == 0:
         raise UsageError("returns must have at least one axis")
-    k = int(level * r.shape[0])
-    worst = np.partition(r, k, axis=0)[: k + 1]
-    return worst[k], worst.mean(axis=0)
+    worst = _worst(r, level)
+    return worst[-1], worst.mean(axis=0)
 
 
 def order_statistic_var_gap(real: Numbers, fake: Numbers, level: float = LEVEL) -> float:
     """Mean over steps and channels of |VaR_fake - VaR_real|, order statistics across windows, in the unit of the returns."""
+    in_unit_interval("level", level)
     ours, theirs = windows(real, fake)
-    return mean_gap(order_statistic_tail(ours, level)[0], order_statistic_tail(theirs, level)[0])
+    return mean_gap(_worst(ours, level)[-1], _worst(theirs, level)[-1])
 
 
 def order_statistic_es_gap(real: Numbers, fake: Numbers, level: float = LEVEL) -> float:
     """Mean over steps and channels of |ES_fake - ES_real|, order statistics across windows, in the unit of the returns."""
+    in_unit_interval("level", level)
     ours, theirs = windows(real, fake)
-    return mean_gap(order_statistic_tail(ours, level)[1], order_statistic_tail(theirs, level)[1])
+    return mean_gap(_worst(ours, level).mean(axis=0), _worst(theirs, level).mean(axis=0))
 
 
 def pooled_sharpe_gap(real: Numbers, fake: Numbers, periods_per_year: float = 1.0) -> float:
     """Mean over channels of |Sharpe_fake - Sharpe_real|, returns pooled over windows and steps."""
-    ours, theirs = windows(real, fake)
-    return mean_gap(sharpe_ratio(_pooled(ours), periods_per_year), sharpe_ratio(_pooled(theirs), periods_per_year))
+    # Moments need no channel's returns side by side, so the rows stay where they are.
+    ours, theirs = (paths.reshape(-1, paths.shape[2]).T for paths in windows(real, fake, scan=False))
+    try:
+        return mean_gap(sharpe_ratio(ours, periods_per_year), sharpe_ratio(theirs, periods_per_year))
+    except UsageError:
+        windows(real, fake)
+        raise
 
 
-def pooled_var_gap(real: Numbers, fake: Numbers, level: float = LEVEL) -> float:
+def pooled_var_gap(real: Numbers, fake: Numbers, tail_level: float = LEVEL) -> float:
     """Mean over channels of |VaR_fake - VaR_real|, returns pooled over windows and steps, interpolated quantile."""
     ours, theirs = windows(real, fake)
-    return mean_gap(tail_risk(_pooled(ours), level)[0], tail_risk(_pooled(theirs), level)[0])
+    return mean_gap(tail_risk(_pooled(ours), tail_level)[0], tail_risk(_pooled(theirs), tail_level)[0])
 
 
-def pooled_es_gap(real: Numbers, fake: Numbers, level: float = LEVEL) -> float:
+def pooled_es_gap(real: Numbers, fake: Numbers, tail_level: float = LEVEL) -> float:
     """Mean over channels of |ES_fake - ES_real|, returns pooled over windows and steps, interpolated quantile."""
     ours, theirs = windows(real, fake)
-    return mean_gap(tail_risk(_pooled(ours), level)[1], tail_risk(_pooled(theirs), level)[1])
+    return mean_gap(tail_risk(_pooled(ours), tail_level)[1], tail_risk(_pooled(theirs), tail_level)[1])
+
+
+def _worst(returns: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+    """The int(level n) + 1 lowest over the first axis, the highest of them last."""
+    k = int(level * returns.shape[0])
+    return np.partition(returns, k, axis=0)[: k + 1]
 
 
 def _pooled(paths: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -138,9 +150,7 @@ _AT = {"level": LEVEL}
 METRICS = (
     Metric("order_statistic_var_gap", order_statistic_var_gap, "paths", "VaR gap by step and channel", "return", _KIT, parameters=_AT),
     Metric("order_statistic_es_gap", order_statistic_es_gap, "paths", "ES gap by step and channel", "return", _KIT, parameters=_AT),
-    Metric(
-        "pooled_sharpe_gap", pooled_sharpe_gap, "paths", "gap of pooled Sharpe ratios", "none", _RISK, parameters={"periods_per_year": 1.0}
-    ),
-    Metric("pooled_var_gap", pooled_var_gap, "paths", "gap of pooled VaR", "return", _RISK, parameters=_AT),
-    Metric("pooled_es_gap", pooled_es_gap, "paths", "gap of pooled ES", "return", _RISK, parameters=_AT),
+    Metric("pooled_sharpe_gap", pooled_sharpe_gap, "paths", "gap of pooled Sharpe ratios", "none", _RISK, options=("periods_per_year",)),
+    Metric("pooled_var_gap", pooled_var_gap, "paths", "gap of pooled VaR", "return", _RISK, options=("tail_level",)),
+    Metric("pooled_es_gap", pooled_es_gap, "paths", "gap of pooled ES", "return", _RISK, options=("tail_level",)),
 )

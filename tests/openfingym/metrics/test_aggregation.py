@@ -6,14 +6,13 @@ import pytest
 
 from openfingym.errors import UsageError
 from openfingym.metrics.aggregation import FAMILIES, loss_term, paper_total, relative_loss, relative_total
-from openfingym.metrics.bank import LOSSES
 from openfingym.metrics.registry import METRICS
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_families_name_known_metrics_and_weights_add_to_one(name):
     family = FAMILIES[name]
-    assert set(family.weights) <= set(METRICS) | set(LOSSES)
+    assert set(family.weights) <= set(METRICS)
     assert sum(family.weights.values()) == pytest.approx(1.0 if family.weights else 0.0)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from openfingym.errors import DataError
+from openfingym.errors import DataError, UsageError
 from openfingym.metrics.cases import drifting_paths
 from openfingym.metrics.correlation import (
     correlation_l1,
@@ -13,6 +13,7 @@ from openfingym.metrics.correlation import (
     covariance_frobenius,
     covariance_paths,
     cross_correlation,
+    cross_correlation_lag,
 )
 
 
@@ -68,3 +69,16 @@ def test_a_constant_channel(pair):
         correlation_l1(fake, real)
     with pytest.raises(DataError, match="two channels"):
         correlation_l1(real[..., :1], fake[..., :1])
+
+
+@pytest.mark.parametrize("lag", [0, 1, 5])
+def test_one_lag_by_numpy(pair, lag):
+    def correlations(paths):
+        unit = (paths - paths.mean(axis=(0, 1))) / paths.std(axis=(0, 1))
+        return [(unit[:, lag:, i] * unit[:, : paths.shape[1] - lag, j]).mean() for i, j in ((1, 0), (2, 0), (2, 1))]
+
+    real, fake = pair
+    expected = np.abs(np.subtract(correlations(fake), correlations(real))).sum()
+    assert cross_correlation_lag(real, fake, lag) == pytest.approx(expected)
+    with pytest.raises(UsageError, match="between 0 and 11"):
+        cross_correlation_lag(real, fake, 12)

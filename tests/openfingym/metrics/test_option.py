@@ -61,15 +61,31 @@ def test_the_last_steps_matter():
     assert put_prices(wild)[0] > 1.3 * put_prices(returns)[0]
 
 
-def test_a_perfect_generator_scores_zero_and_blocks_share_their_bias():
-    rng = np.random.default_rng(3)
-    futures = geometric(rng, 20, 128, 5)[..., None]
-    assert american_put_error(futures.reshape(-1, 5, 1), futures) == 0.0
-    fresh = geometric(rng, 200, 128, 5)[..., None]
-    pooled = float(put_prices(fresh.reshape(1, -1, 5))[0])
-    small = float(put_prices(fresh[..., 0]).mean())
-    assert small - pooled > 0.02  # the upward bias of 128 paths, which both sides must carry
-    assert american_put_error(geometric(rng, 200, 128, 5).reshape(-1, 5, 1), fresh) < small - pooled
+def test_repeating_what_happened_scores_exactly_zero_whatever_k():
+    real = geometric(np.random.default_rng(3), 1, 251, 5)[0][..., None]
+    for k in (1, 2, 7, 128):
+        assert american_put_error(real, np.repeat(real[:, None], k, axis=1)) == 0.0
+
+
+def test_blocks_hold_one_path_a_context():
+    rng = np.random.default_rng(4)
+    real, futures = geometric(rng, 1, 60, 5)[0][..., None], geometric(rng, 60, 8, 5)[..., None]
+    expected = abs(np.mean([plain(futures[:, j, :, 0]) for j in range(8)]) - plain(real[..., 0]))
+    assert american_put_error(real, futures) == pytest.approx(expected)
+    # which future of a context stands in which block is the agent's choice and means nothing beyond the noise of the pairing
+    assert american_put_error(real, futures[:, ::-1]) == pytest.approx(expected)
+
+
+def test_both_sides_carry_the_bias_of_few_paths_and_the_mixture_over_contexts():
+    rng = np.random.default_rng(5)
+    contexts, k = 2000, 16
+    drifts = 0.05 * rng.standard_normal((contexts, 1, 1))  # each context has a price of its own, far from the mixture's
+    real, futures = (drifts + geometric(rng, contexts, count, 5) for count in (1, k))
+    error = american_put_error(real[:, 0, :, None], futures[..., None])
+    by_context = abs(float(put_prices(futures).mean()) - float(put_prices(real.transpose(1, 0, 2))[0]))
+    assert error < 0.5 * by_context
+    pooled = float(put_prices(geometric(rng, 1, 200_000, 5))[0])
+    assert float(put_prices(geometric(rng, 400, 128, 5)).mean()) - pooled > 0.02
 
 
 def test_a_falling_knife_is_exercised_and_a_flat_path_is_worth_nothing():
@@ -82,6 +98,8 @@ def test_faults():
     with pytest.raises(UsageError, match="at least 3 paths"):
         put_prices(np.zeros((1, 2, 4)))
     with pytest.raises(DataError, match="3 real futures"):
-        american_put_error(np.zeros((2, 4, 1)), np.zeros((1, 5, 4, 1)))
-    with pytest.raises(UsageError, match="expected"):
-        american_put_error(np.zeros((5, 4, 1)), np.zeros((1, 5, 3, 1)))
+        american_put_error(np.zeros((2, 4, 1)), np.zeros((2, 5, 4, 1)))
+    with pytest.raises(UsageError, match=r"expected \[5, k, 4, 1\]"):
+        american_put_error(np.zeros((5, 4, 1)), np.zeros((5, 5, 3, 1)))
+    with pytest.raises(UsageError, match=r"expected \[5, k, 4, 1\]"):
+        american_put_error(np.zeros((5, 4, 1)), np.zeros((4, 5, 4, 1)))

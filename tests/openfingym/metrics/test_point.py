@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from sklearn.metrics import mean_absolute_error, mean_squared_error, root_mean_squared_error
 
-from openfingym.errors import UsageError
-from openfingym.metrics import mae, mse, rmse
+from openfingym.errors import DataError, UsageError
+from openfingym.metrics.point import mae, mse, rmse
 
 SHAPES = npst.array_shapes(min_dims=3, max_dims=3, max_side=6)
 VALUES = st.floats(-1e6, 1e6, allow_subnormal=False, width=32)  # squares of float64 would underflow to 0
@@ -65,17 +65,22 @@ def test_constant_series_and_single_value():
 
 @pytest.mark.parametrize("function", [mse, rmse, mae])
 @pytest.mark.parametrize(
-    ("y", "p", "words"),
+    ("y", "p", "whose", "words"),
     [
-        (np.zeros((1, 2, 1)), np.zeros((1, 1, 2)), "one shape"),
-        (np.zeros((0, 2, 1)), np.zeros((0, 2, 1)), "non-empty"),
-        (np.zeros((1, 1, 1)), np.full((1, 1, 1), np.nan), "NaN or infinity"),
-        (np.full((1, 1, 1), np.inf), np.zeros((1, 1, 1)), "NaN or infinity"),
+        (np.zeros((1, 2, 1)), np.zeros((1, 1, 2)), UsageError, "expected"),
+        (np.zeros((0, 2, 1)), np.zeros((0, 2, 1)), DataError, "y_true is empty"),
+        (np.zeros((1, 1, 1)), np.full((1, 1, 1), np.nan), UsageError, r"y_pred\[0, 0, 0\] is not"),
+        (np.full((1, 1, 1), np.inf), np.zeros((1, 1, 1)), DataError, r"y_true\[0, 0, 0\] is not"),
     ],
 )
-def test_what_cannot_be_scored_raises(function, y, p, words):
-    with pytest.raises(UsageError, match=words):
+def test_what_cannot_be_scored_raises_and_says_whose_fault_it_is(function, y, p, whose, words):
+    with pytest.raises(whose, match=words):
         function(y, p)
+
+
+def test_any_shape_and_any_real_type():
+    assert mae(np.array([1, 2]), np.array([2.0, 4.0], np.float32)) == 1.5
+    assert mse(np.array([[1, 2]]), np.array([[1, 4]])) == 2.0
 
 
 def test_overflow_raises_and_is_not_infinite():

@@ -50,3 +50,10 @@ def test_faults():
         pred_fast(x[:, :1], x[:, :1])
     with pytest.raises(DataError, match="constant"):
         pred_fast(np.ones_like(x), x)
+
+
+def test_two_dozen_windows_are_enough_to_see_a_crude_fake():
+    rng = np.random.default_rng(5)
+    real, same = (drifting_paths(rng, 24) for _ in range(2))
+    assert disc_fast(real, rng.standard_normal(real.shape)) > 0.35
+    assert disc_fast(real, same) < 0.2

@@ -1,5 +1,6 @@
 """The registry, entry points, and the records' own claims."""
 
+import inspect
 import re
 import subprocess
 import sys
@@ -11,12 +12,12 @@ import pytest
 
 from openfingym.errors import UsageError
 from openfingym.metrics.aggregation import FAMILIES
-from openfingym.metrics.bank import LOSSES
 from openfingym.metrics.cases import CASES
 from openfingym.metrics.registry import ENTRY_POINTS, METRICS, find_metric, third_party_metrics
 
 TABLE_6 = {
-    "mse", "rmse", "mae", "mafe", "mape", "smape", "r2", "r2_oos", "r2_zero", "dm_zero", "long_short_t", "long_short_sharpe",
+    "mse", "rmse", "mae", "delta_sharpe", "delta_var", "delta_es",
+    "mafe", "mape", "smape", "r2", "r2_oos", "r2_zero", "dm_zero", "long_short_t", "long_short_sharpe",
     "pooled_var_gap", "pooled_es_gap", "pooled_sharpe_gap", "kupiec_rejection", "picp", "mpiw", "disc_fast", "pred_fast", "sig_mmd",
     "sig_w1", "autocorrelation_stationary", "onnd", "marginal", "correlation_l1", "covariance_frobenius",
 }  # fmt: skip
@@ -24,7 +25,6 @@ TABLE_6 = {
 
 def test_every_metric_of_the_paper_is_there():
     assert set(METRICS) >= TABLE_6
-    assert set(LOSSES) - set(METRICS) == {"delta_sharpe", "delta_var", "delta_es"}
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -33,8 +33,12 @@ def test_records_are_true(name):
     assert metric.name == name
     assert metric.answers
     assert set(metric.answers) < set(metric.needs)
-    assert metric.function.__doc__ or name in LOSSES
+    assert metric.function.__doc__
     assert metric.stochastic == (metric.noise > 0.0)
+    parameters = inspect.signature(metric.function).parameters
+    assert {*metric.needs, *metric.options, *metric.parameters} <= set(parameters)
+    assert ("seed" in parameters) == metric.stochastic
+    assert metric.shared is None or metric.problem in {"point", "forecast"}
     if metric.clip:
         assert metric.clip[0] < metric.clip[1]
         assert metric.clipped(1e9) == metric.clip[1]
@@ -46,13 +50,28 @@ def test_compute_names_what_is_missing():
         METRICS["mape"].compute({"y_true": np.ones(3)})
 
 
-@pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.stochastic and n not in {"disc_fast", "sig_mmd"}])
+@pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.stochastic and not m.heavy])
 def test_seeds_matter_less_than_a_step_of_the_ladder(name):
     metric, case = METRICS[name], CASES[METRICS[name].problem](np.random.default_rng(9))
     steps = [[metric.compute({**case.truth, **a}, seed) for seed in range(4)] for a in (case.perfect, *case.ladder)]
     assert max(np.ptp(values) for values in steps) <= metric.noise
     middles = [np.mean(values) for values in steps]
     assert middles == sorted(middles)
+
+
+def test_options_reach_the_function_and_go_before_the_records_values():
+    period = np.repeat(np.arange(12), 20)
+    y, f = np.random.default_rng(0).standard_normal((2, period.size))
+    arrays = {"y_true": y, "y_pred": f, "period": period}
+    monthly, daily = (METRICS["long_short_sharpe"].compute(arrays, 0, options) for options in ({}, {"periods_per_year": 252.0}))
+    assert daily / monthly == pytest.approx((252 / 12) ** 0.5)
+
+
+def test_an_option_without_a_default_must_be_given():
+    arrays = {"y_true": np.ones((2, 1, 1)), "y_pred": np.ones((2, 1, 1)), "last_value": np.ones((2, 1))}
+    with pytest.raises(UsageError, match="delta_var needs the task's option semantics"):
+        METRICS["delta_var"].compute(arrays)
+    assert METRICS["delta_var"].compute(arrays, 0, {"semantics": "price_level"}) == 0.0
 
 
 def test_an_unknown_name_gets_a_suggestion():
@@ -136,6 +155,8 @@ def test_the_documentation_says_what_the_records_say():
         assert rows[name][8] == metric.source
         assert ("diagnostic" in rows[name][7]) == metric.diagnostic
         assert (f"noise {metric.noise:g}" in rows[name][7]) == metric.stochastic
+        assert ("heavy" in rows[name][7]) == metric.heavy
+        assert all(f"`{option}`" in rows[name][7] for option in metric.options)
         assert name in text
     for family in FAMILIES.values():
         assert f"| {family.name} | {family.description} |" in text

@@ -11,16 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from openfingym.errors import UsageError
-from openfingym.metrics import (
-    delta_es,
-    delta_sharpe,
-    delta_var,
-    expected_shortfall,
-    path_returns,
-    sharpe_ratio,
-    tail_risk,
-    value_at_risk,
-)
+from openfingym.metrics.risk import expected_shortfall, mean_gap, path_returns, sharpe_ratio, tail_risk, value_at_risk
 
 RETURNS = npst.arrays(np.float64, st.integers(1, 200), elements=st.floats(-0.5, 0.5, allow_subnormal=False))
 LEVELS = st.floats(0.001, 0.999)
@@ -129,23 +120,10 @@ def test_horizon_of_one_is_defined_for_levels():
     assert path_returns(np.array([[[102.0]]]), np.array([[100.0]]), "price_level") == pytest.approx(np.array([[0.02]]))
 
 
-def test_differences_are_means_over_assets():
-    truth = np.array([[0.0, 0.02], [0.0, 0.02]])
-    guess = np.array([[0.0, 0.02], [0.0, 0.04]])
-    assert delta_var(truth, guess, 0.5) == pytest.approx((0.0 + 0.01) / 2)
-    assert delta_es(truth, guess, 0.5) == pytest.approx(0.0)
-    flat = np.zeros((2, 2))
-    one = 0.01 / statistics.stdev([0.0, 0.02])
-    assert delta_sharpe(truth, flat, 4.0) == pytest.approx(2 * one)
-
-
-@given(npst.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 30)), elements=st.floats(-0.5, 0.5)), st.randoms())
-def test_order_of_returns_does_not_matter(r, random):
-    order = list(range(r.shape[1]))
-    random.shuffle(order)
-    for difference in (delta_sharpe, delta_var, delta_es):
-        assert difference(r, r) == 0.0
-        assert difference(r, r[:, order]) == pytest.approx(0.0, abs=1e-6)
+def test_a_gap_is_the_mean_over_assets_of_absolute_differences():
+    assert mean_gap(np.array([1.0, -2.0, 0.5]), np.array([0.0, 2.0, 0.5])) == pytest.approx(5.0 / 3.0)
+    with pytest.raises(UsageError, match="too large"):
+        mean_gap(np.array([-1.7e308]), np.array([1.7e308]))
 
 
 @pytest.mark.parametrize(
@@ -164,8 +142,9 @@ def test_order_of_returns_does_not_matter(r, random):
         (lambda: path_returns(np.full((1, 1, 1), 1e308), np.full((1, 1), 1e-308), "price_level"), "not finite"),
         (lambda: path_returns(np.full((1, 1, 1), np.nan), np.ones((1, 1)), "yield_level"), "not finite"),
         (lambda: path_returns(np.ones((1, 1, 1)), np.ones((1, 2)), "yield_level"), "last values"),
-        (lambda: path_returns(np.ones((1, 1, 1)), np.ones((1, 1)), "spread"), "unknown value semantics"),
-        (lambda: delta_var(np.zeros((1, 3)), np.zeros((2, 3))), "cannot be compared"),
+        (lambda: path_returns(np.ones((1, 1, 1)), np.ones((1, 1)), "spread"), "have no returns"),
+        (lambda: path_returns(np.ones((1, 1, 1)), np.ones((1, 1)), "realised_vol"), "have no returns"),
+        (lambda: mean_gap(np.zeros(1), np.zeros(2)), "cannot be compared"),
     ],
 )
 def test_what_is_undefined_raises(call, words):

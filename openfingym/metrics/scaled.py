@@ -7,6 +7,7 @@ cells and returns a pure number. What the truth makes undefined raises
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -46,13 +47,14 @@ def mape(y_true: Numbers, y_pred: Numbers) -> float:
 
 def smape(y_true: Numbers, y_pred: Numbers) -> float:
     """Symmetric MAPE mean(2 |e| / (|y| + |f|)), in [0, 2]; a cell with y = f = 0 counts 0."""
-    y, f = pair(y_true, y_pred)
-    with np.errstate(over="ignore"):
+    y, f = pair(y_true, y_pred, scan=False)
+    with np.errstate(over="ignore", invalid="ignore"):
         total = np.abs(y)
         total += np.abs(f)
         error = np.subtract(f, y)
         np.abs(error, out=error)
     if not all_finite(total):
+        pair(y, f)
         raise UsageError("SMAPE is too large for float64; the values must be of a plausible size")
     if total.min() == 0.0:
         total[total == 0.0] = 1.0
@@ -65,9 +67,9 @@ def relative_mae(y_true: Numbers, y_pred: Numbers) -> float:
     Raises:
         DataError: the truth is zero everywhere.
     """
-    y, f = pair(y_true, y_pred)
-    with np.errstate(over="ignore"):
-        return _ratio("relative MAE", float(np.abs(f - y).sum()), float(np.abs(y).sum()))
+    y, f = pair(y_true, y_pred, scan=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _ratio("relative MAE", float(np.abs(f - y).sum()), float(np.abs(y).sum()), y, f)
 
 
 def relative_mse(y_true: Numbers, y_pred: Numbers) -> float:
@@ -76,8 +78,8 @@ def relative_mse(y_true: Numbers, y_pred: Numbers) -> float:
     Raises:
         DataError: the truth is zero everywhere.
     """
-    y, f = pair(y_true, y_pred)
-    return _ratio("relative MSE", _square(f, y), float(np.vdot(y, y)))
+    y, f = pair(y_true, y_pred, scan=False)
+    return _ratio("relative MSE", _square(f, y), float(np.vdot(y, y)), y, f)
 
 
 def nrmse(y_true: Numbers, y_pred: Numbers) -> float:
@@ -86,8 +88,8 @@ def nrmse(y_true: Numbers, y_pred: Numbers) -> float:
     Raises:
         DataError: the truth is zero everywhere.
     """
-    y, f = pair(y_true, y_pred)
-    return _ratio("normalised RMSE", float(np.sqrt(_square(f, y) / y.size)), float(np.abs(y).mean()))
+    y, f = pair(y_true, y_pred, scan=False)
+    return _ratio("normalised RMSE", float(np.sqrt(_square(f, y) / y.size)), float(np.abs(y).mean()), y, f)
 
 
 def r2(y_true: Numbers, y_pred: Numbers) -> float:
@@ -108,8 +110,8 @@ def r2_zero(y_true: Numbers, y_pred: Numbers) -> float:
     Raises:
         DataError: the truth is zero everywhere.
     """
-    y, f = pair(y_true, y_pred)
-    return 1.0 - _ratio("R2 against zero", _square(f, y), float(np.vdot(y, y)))
+    y, f = pair(y_true, y_pred, scan=False)
+    return 1.0 - _ratio("R2 against zero", _square(f, y), float(np.vdot(y, y)), y, f)
 
 
 def r2_oos(y_true: Numbers, y_pred: Numbers, benchmark: Numbers | float) -> float:
@@ -123,13 +125,13 @@ def r2_oos(y_true: Numbers, y_pred: Numbers, benchmark: Numbers | float) -> floa
     Raises:
         DataError: the benchmark is exact, or does not fit.
     """
-    y, f = pair(y_true, y_pred)
+    y, f = pair(y_true, y_pred, scan=False)
     b = known("benchmark", np.asarray(benchmark))
     try:
         base = np.broadcast_to(b, y.shape)
     except ValueError:
         raise DataError(f"the benchmark has shape {b.shape}, which does not fit {y.shape}") from None
-    return 1.0 - _ratio("out-of-sample R2", _square(f, y), _square(y, base))
+    return 1.0 - _ratio("out-of-sample R2", _square(f, y), _square(y, base), y, f)
 
 
 def directional_accuracy(y_true: Numbers, y_pred: Numbers) -> float:
@@ -175,12 +177,16 @@ def by_horizon(
 
 def mafe_by_horizon(y_true: Numbers, y_pred: Numbers) -> NDArray[np.float64]:
     """MAE of each horizon, float64[h] in the unit of the values, from arrays [n, h, d]."""
-    y, f = pair(y_true, y_pred)
+    y, f = pair(y_true, y_pred, scan=False)
     if y.ndim != 3:
         raise DataError(f"MAFE by horizon needs arrays [n, h, d], found {y.shape}")
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         error = np.subtract(f, y)
-        errors: NDArray[np.float64] = np.abs(error, out=error).mean(axis=(0, 2))
+        # Windows first: the inner loop is then over contiguous cells.
+        errors: NDArray[np.float64] = np.abs(error, out=error).sum(axis=0).sum(axis=1) / (y.shape[0] * y.shape[2])
+    if not all_finite(errors):
+        pair(y, f)
+        raise UsageError("MAFE is too large for float64; the values must be of a plausible size")
     return errors
 
 
@@ -190,12 +196,15 @@ def mafe(y_true: Numbers, y_pred: Numbers) -> float:
 
 
 def _square(a: NDArray[np.float64], b: NDArray[np.float64] | float) -> float:
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         error = np.subtract(a, b)
         return float(np.vdot(error, error))
 
 
-def _ratio(name: str, loss: float, scale: float) -> float:
+def _ratio(name: str, loss: float, scale: float, y: NDArray[np.float64], f: NDArray[np.float64]) -> float:
+    """Quotient of sums over ``y`` and ``f``: a value that is not finite leaves a sum that is not, so only then is it searched."""
+    if not (math.isfinite(loss) and math.isfinite(scale)):
+        pair(y, f)
     if scale == 0.0:
         raise DataError(f"{name} is undefined: the scale it divides by is zero")
     return number(name, loss / scale)

@@ -6,7 +6,7 @@ from sklearn.metrics import accuracy_score, f1_score, mean_absolute_percentage_e
 
 from openfingym.errors import DataError, UsageError
 from openfingym.metrics.point import mae
-from openfingym.metrics.relative import (
+from openfingym.metrics.scaled import (
     by_horizon,
     direction_macro_f1,
     directional_accuracy,

@@ -1,0 +1,186 @@
+"""Post-hoc scores by recurrent networks, as published: for numbers that can be set beside a paper's.
+
+They need PyTorch (the extra ``faithful``) and tens of processor seconds; :mod:`openfingym.metrics.posthoc`
+has the fast variants, which separate known laws better. Networks and training are those of PCF-GAN's
+code (Lou, Li and Ni 2023). Two things differ: values are standardised by the real channels' mean and
+deviation, without which the networks do not learn an unscaled series in so few epochs; and the score is
+that of the last epoch, where the papers' code picks the best epoch on the windows it scores.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openfingym.errors import DataError, UsageError
+from openfingym.metrics.arrays import MissingPackageError, Numbers, number, windows
+from openfingym.metrics.record import Metric
+
+FEWEST_WINDOWS = 20
+LARGEST_SET = 2000
+"""Windows of each side a network sees."""
+HELD_OUT = 0.2
+BATCH = 128
+LEARNING_RATE = 1e-3
+LAYERS = 2
+GRU_HIDDEN, GRU_EPOCHS, GRU_REPEATS = 16, 30, 3
+LSTM_HIDDEN, LSTM_EPOCHS = 32, 50
+
+
+def disc_gru(real: Numbers, fake: Numbers, repeats: int = GRU_REPEATS, epochs: int = GRU_EPOCHS, *, seed: int = 0) -> float:
+    """|accuracy - 0.5| of a two-layer GRU on the fifth of windows held out, in [0, 0.5].
+
+    Real and generated windows at the same position are held out together, so windows submitted
+    unchanged score exactly 0.
+
+    Args:
+        real: [n, t, d], n >= 20.
+        fake: [m, t, d], m >= 20.
+        repeats: fresh networks and divisions to average the accuracy of.
+        epochs: of training.
+        seed: of divisions, weights and batches; fixed by the task.
+
+    Raises:
+        UsageError: PyTorch is not installed, or fewer than 20 windows were generated.
+    """
+    ours, theirs = windows(real, fake)
+    count = min(len(ours), len(theirs), LARGEST_SET)
+    if len(ours) < FEWEST_WINDOWS:
+        raise DataError(f"the discriminative score needs {FEWEST_WINDOWS} real windows, found {len(ours)}")
+    if count < FEWEST_WINDOWS:
+        raise UsageError(f"the discriminative score needs {FEWEST_WINDOWS} windows, found {len(theirs)}")
+    sides = _standardised(ours, theirs)
+    accuracies = []
+    for repeat in range(repeats):
+        with _seeded(seed + 7919 * repeat) as torch:
+            generator = np.random.default_rng([seed, repeat])
+            order = generator.permutation(max(len(ours), len(theirs)))
+            chosen = [values[order[order < len(values)][:count]] for values in sides]
+            cut = max(1, round(HELD_OUT * count))
+            x = torch.from_numpy(np.concatenate([values[cut:] for values in chosen]))
+            x_held = torch.from_numpy(np.concatenate([values[:cut] for values in chosen]))
+            y, y_held = (torch.from_numpy(np.repeat(np.array([0.0, 1.0], dtype=np.float32), n)) for n in (count - cut, cut))
+            predict = _trained(torch, "GRU", GRU_HIDDEN, x, y[:, None], torch.nn.functional.binary_cross_entropy_with_logits, epochs)
+            accuracies.append(float(((predict(x_held)[:, 0] > 0.0) == (y_held > 0.5)).double().mean()))
+    return abs(float(np.mean(accuracies)) - 0.5)
+
+
+def pred_lstm(real: Numbers, fake: Numbers, epochs: int = LSTM_EPOCHS, *, seed: int = 0) -> float:
+    """Mean absolute error, on real windows, of a two-layer LSTM trained on generated ones.
+
+    It predicts the last max(1, int(t / 10)) steps of every channel from the steps before; the error
+    is a multiple of a real channel's deviation.
+
+    Args:
+        real: [n, t, d], t >= 2.
+        fake: [m, t, d].
+        epochs: of training.
+        seed: of weights and batches; fixed by the task.
+
+    Raises:
+        DataError: windows have one step, or every real channel is constant.
+        UsageError: PyTorch is not installed.
+    """
+    ours, theirs = windows(real, fake)
+    steps = ours.shape[1]
+    if steps < 2:
+        raise DataError("the predictive score needs windows of at least two steps")
+    sides = _standardised(ours, theirs)
+    cut = steps - max(1, steps // 10)
+    with _seeded(seed) as torch:
+        real_set, fake_set = (torch.from_numpy(values[:LARGEST_SET]) for values in sides)
+        targets = fake_set[:, cut:].flatten(1)
+        predict = _trained(torch, "LSTM", LSTM_HIDDEN, fake_set[:, :cut], targets, torch.nn.functional.l1_loss, epochs)
+        error = (predict(real_set[:, :cut]) - real_set[:, cut:].flatten(1)).abs().double().mean()
+    return number("the predictive score", float(error))
+
+
+def _trained(torch: Any, kind: str, hidden: int, x: Any, y: Any, loss: Callable[[Any, Any], Any], epochs: int) -> Callable[[Any], Any]:
+    """A network of two recurrent layers and a linear one on the last state, fitted to (x, y)."""
+    layers = getattr(torch.nn, kind)(x.shape[2], hidden, num_layers=LAYERS, batch_first=True)
+    head = torch.nn.Linear(hidden, y.shape[1])
+
+    def forward(values: Any) -> Any:
+        return head(layers(values)[0][:, -1])
+
+    optimizer = torch.optim.Adam([*layers.parameters(), *head.parameters()], lr=LEARNING_RATE)
+    for _ in range(epochs):
+        for rows in torch.randperm(len(x)).split(BATCH):
+            optimizer.zero_grad()
+            loss(forward(x[rows]), y[rows]).backward()
+            optimizer.step()
+
+    def predict(values: Any) -> Any:
+        with torch.no_grad():
+            return forward(values)
+
+    return predict
+
+
+def _standardised(real: NDArray[np.float64], fake: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Both as float32, by the mean and deviation of each real channel; absurd values are held at a million deviations."""
+    deviation = real.std(axis=(0, 1))
+    varies = deviation > 1e-12 * np.abs(real).max(axis=(0, 1))
+    if not varies.any():
+        raise DataError("the score is undefined: every real channel is constant")
+    centre, scale = real.mean(axis=(0, 1)), np.where(varies, deviation, 1.0)
+    ours, theirs = (np.clip((values - centre) / scale, -1e6, 1e6).astype(np.float32) for values in (real, fake))
+    return ours, theirs
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[Any]:
+    """PyTorch with one thread and a seed of ours; both are put back."""
+    try:
+        torch: Any = importlib.import_module("torch")
+    except ImportError:
+        raise MissingPackageError("this score needs PyTorch; install the extra: pip install 'openfingym[faithful]'") from None
+    threads = torch.get_num_threads()
+    # On networks this small a second thread costs several times the processor time of one.
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield torch
+    finally:
+        torch.set_num_threads(threads)
+
+
+_SOURCE = "Lou, Li and Ni 2023 (code)"
+METRICS = (
+    Metric(
+        "disc_gru",
+        disc_gru,
+        "paths",
+        "excess accuracy of a GRU over chance",
+        "none",
+        f"Yoon et al. 2019; {_SOURCE}",
+        (0.0, 0.5),
+        parameters={"repeats": GRU_REPEATS, "epochs": GRU_EPOCHS},
+        stochastic=True,
+        repeats=GRU_REPEATS,
+        noise=0.1,
+        minimum_rows=FEWEST_WINDOWS,
+        heavy=True,
+    ),
+    Metric(
+        "pred_lstm",
+        pred_lstm,
+        "paths",
+        "error on real windows of an LSTM trained on generated ones",
+        "deviations",
+        f"Esteban et al. 2017; {_SOURCE}",
+        optimum=None,
+        diagnostic=True,
+        parameters={"epochs": LSTM_EPOCHS},
+        stochastic=True,
+        noise=0.3,
+        minimum_rows=2,
+        heavy=True,
+    ),
+)
