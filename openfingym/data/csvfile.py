@@ -46,7 +46,7 @@ def read_csv_panel(
 
     Args:
         path: the file.
-        measure: ``price`` (must be positive) or ``yield``.
+        measure: ``price`` (must be positive), ``yield`` or ``mixed`` (unlike units; levels only).
         kind: ``real``, ``simulated`` or ``specified``.
         source: where the numbers come from.
         licence: under which they may be used.
@@ -70,11 +70,14 @@ def read_csv_panel(
         frequency=_frequency(times),
         measure=measure,
         unit="as the task states",
+        calendar="the rows of the author's file",
+        corporate_actions="as in the author's file",
         first=times[0].astype("datetime64[D]").item(),
         last=times[-1].astype("datetime64[D]").item(),
         rows=len(times),
         channels=columns,
         missing=0,
+        units=("as the task states",) * len(columns) if measure == "mixed" else (),
         sha256=content_digest(times, columns, values),
     )
     times.flags.writeable = values.flags.writeable = False

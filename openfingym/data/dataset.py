@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SERIES = Path(__file__).with_name("series")
 """Folder of the bundled datasets."""
 
-Measure = Literal["price", "yield"]
+Measure = Literal["price", "yield", "mixed"]
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,24 @@ class DatasetInfo:
     licence: str
     frequency: Frequency
     measure: Measure
-    """``price``: positive, has returns. ``yield``: a rate, has differences only."""
+    """``price``: positive, has returns. ``yield``: a rate, has differences only. ``mixed``: columns of
+    unlike units, finite, of any sign; levels only."""
     unit: str
-    first: date
-    last: date
+    calendar: str
+    """Which days or hours have a row, and why the others have none."""
+    corporate_actions: str
+    """What splits, dividends, contract rolls and the like did to the numbers, or ``none: ...``."""
+    first: date | None
+    """Day of the first row; None where rows have no time, as in a graph."""
+    last: date | None
     rows: int
     channels: tuple[str, ...]
     missing: int
     """Cells without a value; a bundled dataset has none."""
     sha256: str
     """Hex digest of the canonical CSV (see :func:`openfingym.data.canonical_csv`), which is what the ``.csv.gz`` unpacks to."""
+    units: tuple[str, ...] = ()
+    """Unit of each channel where they differ (``mixed``); empty where ``unit`` says it for all."""
     notes: tuple[str, ...] = ()
     """Known defects and peculiarities."""
     originals: tuple[tuple[str, str], ...] = ()
@@ -96,6 +104,10 @@ def _read(path: Path) -> DatasetInfo:
     except (OSError, ValueError, TypeError) as error:
         names = ", ".join(field.name for field in fields(DatasetInfo))
         raise DataError(f"{path}: not a readable provenance file ({error}); its keys are {names}; reinstall openfingym") from error
+    if len(info.units) != (len(info.channels) if info.measure == "mixed" else 0):
+        raise DataError(
+            f"{path}: states {len(info.units)} units for {len(info.channels)} channels of measure {info.measure!r}; reinstall openfingym"
+        )
     if info.name != path.stem:
         raise DataError(f"{path}: names itself {info.name!r}; reinstall openfingym")
     return info

@@ -69,9 +69,9 @@ def _stored(info: DatasetInfo) -> tuple[NDArray[np.datetime64], NDArray[np.float
 
 
 def _simulated(info: DatasetInfo) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
-    from openfingym.data.simulate import read_simulator, simulate
+    from openfingym.data.models import read_model
 
-    times, values = simulate(read_simulator(SERIES / f"{info.name}.toml"))
+    times, values = read_model(SERIES / f"{info.name}.toml").generate()
     found = content_digest(times, info.channels, values)
     if found != info.sha256:
         raise DataError(

@@ -18,6 +18,7 @@ one would contain the labels of the one before.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -30,10 +31,21 @@ from openfingym.errors import DataError, TaskError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.contracts import ValueSemantics
     from openfingym.data.panel import Panel
-    from openfingym.task import Contract, Split, ValueSemantics
+    from openfingym.task import Split
 
-MEASURE_OF = {"log_return": "price", "price_level": "price", "yield_level": "yield"}
+MEASURES_OF: Mapping[str, tuple[str, ...]] = {
+    "log_return": ("price",),
+    "price_level": ("price", "mixed"),
+    "yield_level": ("yield",),
+    "realised_vol": ("price",),
+    "mixed": ("mixed",),
+}
+"""Measures a panel may have, by what its values are wanted as. Of a mixed panel, a task may call the targets prices, where
+they are positive; the other channels are inputs only."""
+VOLATILITY_WINDOW = 21
+"""Daily returns in one value of realised volatility: a month."""
 RETURN_DECIMALS = 10
 """Log returns are rounded to this: far below the precision of any price, far above the last
 bits in which the logarithm of one machine differs from another's, so that digests agree."""
@@ -61,13 +73,18 @@ class Windows:
     """[d], what was subtracted from every value; 0 without scaling."""
     scale: NDArray[np.float64]
     """[d], what every value was divided by after that; 1 without scaling."""
+    train_starts: NDArray[np.int64]
+    """[n_train], row of each window's first input."""
+    test_starts: NDArray[np.int64]
+    """[n_test], row of each window's first input."""
 
 
 def to_values(panel: Panel, semantics: ValueSemantics) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
     """The panel as what a task predicts.
 
     ``log_return``: ln(p_t / p_{t-1}), dimensionless, stamped with the later time, so one row
-    fewer; rounded to 10 decimals. ``price_level`` and ``yield_level``: the panel as it is.
+    fewer; rounded to 10 decimals. ``realised_vol``: the root of the mean squared log return over the last
+    21 rows, so 21 rows fewer. The others: the panel as it is.
 
     Returns:
         (times datetime64[ns][n], values float64[n, d]).
@@ -76,14 +93,21 @@ def to_values(panel: Panel, semantics: ValueSemantics) -> tuple[NDArray[np.datet
         TaskError: the panel holds yields and the task wants prices or returns, or the reverse.
         DataError: fewer than two rows, so there is no return.
     """
-    measure = MEASURE_OF.get(semantics)
-    if measure is None:
-        raise TaskError(f"unknown {semantics!r}; known: {', '.join(MEASURE_OF)}", key="contract.value_semantics")
-    if measure != panel.info.measure:
+    measures = MEASURES_OF.get(semantics)
+    if measures is None:
+        raise TaskError(f"unknown {semantics!r}; known: {', '.join(MEASURES_OF)}", key="contract.value_semantics")
+    if panel.info.measure not in measures:
+        wanted, found = (
+            {"price": "prices", "yield": "yields", "mixed": "mixed values"}[measure] for measure in (measures[0], panel.info.measure)
+        )
         raise TaskError(
-            f"{semantics!r} needs a dataset of {measure}s, but {panel.info.name!r} holds {panel.info.measure}s",
+            f"{semantics!r} needs a dataset of {wanted}, but {panel.info.name!r} holds {found}",
             key="contract.value_semantics",
         )
+    if semantics == "realised_vol":
+        from openfingym.data.volatility import realised_volatility
+
+        return panel.times[VOLATILITY_WINDOW:], realised_volatility(panel.values, VOLATILITY_WINDOW)
     if semantics != "log_return":
         return panel.times, panel.values
     if len(panel.times) < 2:
@@ -92,7 +116,16 @@ def to_values(panel: Panel, semantics: ValueSemantics) -> tuple[NDArray[np.datet
     return panel.times[1:], returns.round(RETURN_DECIMALS)
 
 
-def cut(values: NDArray[np.float64], times: NDArray[np.datetime64], *, split: Split, contract: Contract) -> Windows:
+def cut(
+    values: NDArray[np.float64],
+    times: NDArray[np.datetime64],
+    *,
+    split: Split,
+    lookback: int,
+    horizon: int,
+    lead: int = 0,
+    scaled: NDArray[np.bool_] | None = None,
+) -> Windows:
     """Cut the rows into training, public and private windows; see the module's picture.
 
     Of n rows, floor(n * train) form the first block, floor(n * public) the second, the rest the
@@ -102,36 +135,41 @@ def cut(values: NDArray[np.float64], times: NDArray[np.datetime64], *, split: Sp
         values: float64[n, d], finite.
         times: datetime64[ns][n], strictly increasing.
         split: proportions, stride, embargo and scaling.
-        contract: lookback and horizon.
+        lookback: rows of input.
+        horizon: rows of target.
+        lead: rows before the inputs that belong to a window too, because something is computed from them.
+        scaled: bool[d], the channels that are scaled; None for all.
 
     Raises:
         TaskError: a block is too short for one window; says how many rows would do.
         DataError: the arrays do not fit together, are not finite or not in order, or a channel
-            to be standardised is constant in training.
+            to be scaled is constant, or its mean not positive, in training.
     """
     _check(values, times)
-    length = contract.lookback + contract.horizon
+    length = lead + lookback + horizon
     train, public, private = _blocks(len(values), length, split)
-    mean, scale = _scaling(values[train.start : train.stop], split)
-    scaled = (values - mean) / scale if split.scaling == "standard" else values
-    train_starts = np.arange(train.start, train.stop - length + 1, split.train_stride)
-    public_starts = np.arange(public.start, public.stop - length + 1, length)
-    private_starts = np.arange(private.start, private.stop - length + 1, length)
+    mean, scale = _scaling(values[train.start : train.stop], split, scaled)
+    ready = values if split.scaling == "none" else (values - mean) / scale
+    train_starts = np.arange(train.start, train.stop - length + 1, split.train_stride) + lead
+    public_starts = np.arange(public.start, public.stop - length + 1, length) + lead
+    private_starts = np.arange(private.start, private.stop - length + 1, length) + lead
     test_starts = np.concatenate([public_starts, private_starts])
     # sliding_window_view puts the window axis last; windows are [row, channel] everywhere else.
-    windows = sliding_window_view(scaled, length, axis=0).transpose(0, 2, 1)
-    spans = sliding_window_view(times.astype("datetime64[ns]"), length)
+    windows = sliding_window_view(ready, lookback + horizon, axis=0).transpose(0, 2, 1)
+    spans = sliding_window_view(times.astype("datetime64[ns]"), lookback + horizon)
     return Windows(
-        train_inputs=np.ascontiguousarray(windows[train_starts, : contract.lookback]),
-        train_targets=np.ascontiguousarray(windows[train_starts, contract.lookback :]),
+        train_inputs=np.ascontiguousarray(windows[train_starts, :lookback]),
+        train_targets=np.ascontiguousarray(windows[train_starts, lookback:]),
         train_times=np.ascontiguousarray(spans[train_starts]),
-        test_inputs=np.ascontiguousarray(windows[test_starts, : contract.lookback]),
-        test_targets=np.ascontiguousarray(windows[test_starts, contract.lookback :]),
+        test_inputs=np.ascontiguousarray(windows[test_starts, :lookback]),
+        test_targets=np.ascontiguousarray(windows[test_starts, lookback:]),
         test_times=np.ascontiguousarray(spans[test_starts]),
         n_public=len(public_starts),
         n_private=len(private_starts),
         mean=mean,
         scale=scale,
+        train_starts=train_starts,
+        test_starts=test_starts,
     )
 
 
@@ -168,13 +206,22 @@ def _blocks(rows: int, length: int, split: Split) -> tuple[range, range, range]:
     return blocks
 
 
-def _scaling(rows: NDArray[np.float64], split: Split) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if split.scaling == "none":
-        return np.zeros(rows.shape[1]), np.ones(rows.shape[1])
+def _scaling(rows: NDArray[np.float64], split: Split, scaled: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(subtracted, divided by), float64[d] each."""
+    none, one = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
+    if split.scaling in {"none", "start"}:
+        return none, one
+    chosen = np.ones(rows.shape[1], dtype=np.bool_) if scaled is None else scaled
     # fsum is exact, so the result does not depend on the order in which a machine adds.
     mean = np.array([math.fsum(column) / len(rows) for column in rows.T.tolist()])
+    if split.scaling == "mean":
+        _refuse(chosen & (mean <= 0.0), "has no positive mean in the training block, by which it could be divided")
+        return none, np.where(chosen, mean, one)
     scale = np.array([math.sqrt(math.fsum(column) / len(rows)) for column in ((rows - mean) ** 2).T.tolist()])
-    constant = np.flatnonzero(scale <= 1e-12 * np.maximum(np.abs(mean), 1.0))
-    if constant.size:
-        raise DataError(f"channel {int(constant[0])} is constant in the training block and cannot be standardised")
-    return mean, scale
+    _refuse(chosen & (scale <= 1e-12 * np.maximum(np.abs(mean), 1.0)), "is constant in the training block and cannot be standardised")
+    return np.where(chosen, mean, none), np.where(chosen, scale, one)
+
+
+def _refuse(wrong: NDArray[np.bool_], complaint: str) -> None:
+    if wrong.any():
+        raise DataError(f"channel {int(wrong.argmax())} {complaint}")

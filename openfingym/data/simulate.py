@@ -1,27 +1,30 @@
-"""A seeded market simulator, for data that cannot be bundled.
+"""A seeded simulator of a panel of prices, for data that cannot be bundled.
 
 Per step t and channel i, with every shock a Student t of unit variance (Bailey 1994)::
 
     z_i = a_i M + b_i S_sector(i) + sqrt(1 - a_i^2 - b_i^2) E_i              market, sector, own
     e_i = sqrt(h_i) z_i
-    h_i(t+1) = w_i + (alpha + gamma 1[e_i < 0]) e_i^2 + beta h_i             GJR-GARCH(1,1)
-    r_i(t+1) = ar r_i(t) + lead (v_i / v_l) r_l(t) [i is not l] + e_i(t+1)   l leads i's sector
+    n_i = (alpha + gamma 1[e_i < 0]) e_i^2                                   news
+    h_i(t+1) = w_i + (1 - K_i) n_i + sum of k_ij (v_i / v_j)^2 n_j + beta h_i    GJR-GARCH(1,1), K_i = sum of k_ij
+    r_i(t+1) = d + ar r_i(t) + momentum m_i(t) + e_i(t+1)
+               + lead (v_i / v_l) r_l(t) [i is not l]                        l leads i's sector
+               + sum of s_ij (v_i / v_j) r_j(t)                              spillovers from j to i
+    m_i(t+1) = decay m_i(t) + (1 - decay) r_i(t+1)
     p_i = p_i(0) exp(sum of r_i)
 
 w_i makes v_i^2 the unconditional variance of e_i (Glosten, Jagannathan and Runkle 1993). The
 same parameters give the same bytes on every machine: random bits come straight from PCG64,
 whose stream NumPy guarantees; recursions are element-wise, in a fixed order, without BLAS; and
-prices are rounded to six significant digits, far above the last bits in which the exponential
+prices are rounded to a few significant digits, far above the last bits in which the exponential
 or cosine of one machine differs from another's.
 """
 
 from __future__ import annotations
 
 import math
-import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -52,6 +55,18 @@ class Channel:
 
 
 @dataclass(frozen=True)
+class Spillover:
+    """How one channel moves another a period later, as where markets close one after the other."""
+
+    source: str
+    target: str
+    returns: float
+    """s_ij, effect of the source's last return, in units of volatility."""
+    news: float = 0.0
+    """k_ij, share of the target's news that is the source's."""
+
+
+@dataclass(frozen=True)
 class Simulator:
     """All parameters of a simulated panel."""
 
@@ -75,6 +90,21 @@ class Simulator:
     lead: float
     """Effect of the sector leader's last return, in units of volatility."""
     channels: tuple[Channel, ...]
+    spillovers: tuple[Spillover, ...] = ()
+    momentum: float = 0.0
+    """Effect of m, the exponentially weighted mean of a channel's own past returns; below 1."""
+    momentum_decay: float = 0.0
+    drift: float = 0.0
+    """Log return a year that every channel has on top; d is that divided by the calendar's periods."""
+
+    @property
+    def channel_names(self) -> tuple[str, ...]:
+        """Names of the channels, in the order of the columns."""
+        return tuple(channel.name for channel in self.channels)
+
+    def generate(self) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
+        """The panel, as :func:`simulate`."""
+        return simulate(self)
 
     def __post_init__(self) -> None:
         persistence = self.alpha + self.gamma / 2 + self.beta
@@ -87,24 +117,37 @@ class Simulator:
         for channel in self.channels:
             if channel.market**2 + channel.own_sector**2 > 1.0:
                 raise DataError(f"channel {channel.name!r}: market^2 + own_sector^2 must not exceed 1")
+        if not (0.0 <= self.momentum < 1.0 and 0.0 <= self.momentum_decay < 1.0):
+            raise DataError(f"momentum and momentum_decay must be in [0, 1), found {self.momentum} and {self.momentum_decay}")
+        for target in dict.fromkeys(spill.target for spill in self.spillovers):
+            shares = [spill.news for spill in self.spillovers if spill.target == target]
+            if min(shares) < 0.0 or sum(shares) > 1.0:
+                raise DataError(f"spillovers to {target!r}: shares of the news must not be negative, nor exceed 1 together")
+        if unknown := {name for spill in self.spillovers for name in (spill.source, spill.target)} - set(self.channel_names):
+            raise DataError(f"spillovers name channels that are not there: {', '.join(sorted(unknown))}")
 
 
-def read_simulator(path: Path) -> Simulator:
-    """The ``[simulator]`` table of a dataset's TOML file.
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """What a simulator makes before prices: float64[rows, d] each, per period."""
+
+    returns: NDArray[np.float64]
+    """Log returns."""
+    variances: NDArray[np.float64]
+    """Variance of the *next* row's shock, given everything up to this row."""
+
+
+def parse_simulator(table: Mapping[str, Any]) -> Simulator:
+    """A simulator from its table, whose ``channels`` and ``spillovers`` are tables too.
 
     Raises:
-        DataError: it is not there or malformed.
+        KeyError, TypeError: the table has not the keys of a simulator.
+        DataError: the parameters make no process.
     """
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-        table = document["simulator"]
-        channels = tuple(Channel(**channel) for channel in table.pop("channels"))
-        simulator = Simulator(**table, channels=channels)
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise DataError(f"{path}: no readable [simulator] table ({error!r}); reinstall openfingym") from error
-    if [channel.name for channel in channels] != document["channels"]:
-        raise DataError(f"{path}: the simulator's channels are not those of the dataset; reinstall openfingym")
-    return simulator
+    channels = tuple(Channel(**channel) for channel in table["channels"])
+    spillovers = tuple(Spillover(**spill) for spill in table.get("spillovers", ()))
+    rest = {key: value for key, value in table.items() if key not in {"channels", "spillovers"}}
+    return Simulator(**rest, channels=channels, spillovers=spillovers)
 
 
 def simulate(simulator: Simulator) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
@@ -113,14 +156,32 @@ def simulate(simulator: Simulator) -> tuple[NDArray[np.datetime64], NDArray[np.f
     Returns:
         (times datetime64[ns][rows], prices float64[rows, channels]).
     """
-    shocks = _shocks(simulator)
-    returns = _returns(simulator, shocks)[simulator.burn_in :]
+    return calendar_times(simulator.calendar, simulator.start, simulator.rows), prices(simulator, paths(simulator).returns)
+
+
+def paths(simulator: Simulator) -> Paths:
+    """Returns and variances, after the burn-in."""
+    made = _run(simulator, _shocks(simulator))
+    return Paths(made.returns[simulator.burn_in :], made.variances[simulator.burn_in :])
+
+
+def prices(simulator: Simulator, returns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Prices of log returns, float64[rows, d], rounded to the simulator's significant digits."""
     start = np.array([channel.price for channel in simulator.channels])
     # accumulate adds row after row; its order, and so its rounding, is the same everywhere.
-    exact = start * np.exp(np.add.accumulate(returns, axis=0))
-    spec = f".{simulator.digits}g"
-    prices = np.array([[float(format(price, spec)) for price in row] for row in exact.tolist()])
-    return _times(simulator), prices
+    return significant(start * np.exp(np.add.accumulate(returns, axis=0)), simulator.digits)
+
+
+def significant(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
+    """Positive values rounded to significant digits: the double nearest to the decimal.
+
+    Powers of ten up to 10^22 are exact, and IEEE division and multiplication correctly rounded, so
+    no machine differs; a logarithm that errs at a power of ten gives the same result from either side.
+    """
+    places = digits - 1 - np.floor(np.log10(values))
+    up, down = 10.0 ** np.maximum(places, 0.0), 10.0 ** np.maximum(-places, 0.0)
+    rounded: NDArray[np.float64] = np.rint(values * up / down) / up * down
+    return rounded
 
 
 def student_t(uniforms: tuple[NDArray[np.float64], NDArray[np.float64]], degrees_of_freedom: float) -> NDArray[np.float64]:
@@ -159,29 +220,55 @@ def _shocks(simulator: Simulator) -> NDArray[np.float64]:
     return shocks
 
 
-def _returns(simulator: Simulator, shocks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """r, float64[burn_in + rows, d], log returns per period."""
-    names = [channel.sector for channel in simulator.channels]
-    leader = np.array([names.index(name) for name in names])
+def _run(simulator: Simulator, shocks: NDArray[np.float64]) -> Paths:
+    """The recursion, over burn-in and rows."""
     v = np.array([channel.volatility for channel in simulator.channels]) / math.sqrt(PERIODS_PER_YEAR[simulator.calendar])
     variance = v * v
     omega = variance * (1.0 - simulator.alpha - simulator.gamma / 2 - simulator.beta)
+    sectors = [channel.sector for channel in simulator.channels]
+    leader = np.array([sectors.index(name) for name in sectors])
     follow = np.where(leader == np.arange(len(leader)), 0.0, simulator.lead * v / v[leader])
-    returns = np.empty_like(shocks)
-    last = np.zeros_like(v)
+    spills, own = _spills(simulator, v)
+    returns, variances = np.empty_like(shocks), np.empty_like(shocks)
+    last, trend = np.zeros_like(v), np.zeros_like(v)
     for t, z in enumerate(shocks):
         e = np.sqrt(variance) * z
-        variance = omega + (simulator.alpha + simulator.gamma * (e < 0.0)) * (e * e) + simulator.beta * variance
-        last = simulator.ar * last + follow * last[leader] + e
-        returns[t] = last
-    return returns
+        news = (simulator.alpha + simulator.gamma * (e < 0.0)) * (e * e)
+        step = simulator.ar * last + follow * last[leader] + e
+        told = own * news
+        for source, weights, shares in spills:
+            step = step + weights * last[source]
+            told = told + shares * news[source]
+        if simulator.momentum:
+            step = step + simulator.momentum * trend
+            trend = simulator.momentum_decay * trend + (1.0 - simulator.momentum_decay) * step
+        variance = omega + told + simulator.beta * variance
+        last = step
+        returns[t], variances[t] = last, variance
+    return Paths(returns + simulator.drift / PERIODS_PER_YEAR[simulator.calendar], variances)
 
 
-def _times(simulator: Simulator) -> NDArray[np.datetime64]:
-    start = np.datetime64(simulator.start, "D")
-    steps = np.arange(simulator.rows)
+def _spills(
+    simulator: Simulator, v: NDArray[np.float64]
+) -> tuple[list[tuple[int, NDArray[np.float64], NDArray[np.float64]]], NDArray[np.float64]]:
+    """(source, effect on every channel's return, effect on every channel's news) of each source, and the share of own news."""
+    names = simulator.channel_names
+    own = np.ones_like(v)
+    found: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+    for spill in simulator.spillovers:
+        i, j = names.index(spill.target), names.index(spill.source)
+        weights, shares = found.setdefault(j, (np.zeros_like(v), np.zeros_like(v)))
+        weights[i] += spill.returns * v[i] / v[j]
+        shares[i] += spill.news * (v[i] / v[j]) ** 2
+        own[i] -= spill.news
+    return [(j, *pair) for j, pair in found.items()], own
+
+
+def calendar_times(calendar: Calendar, first: str, rows: int) -> NDArray[np.datetime64]:
+    """datetime64[ns][rows], midnight or hour after hour."""
+    start, steps = np.datetime64(first, "D"), np.arange(rows)
     times: NDArray[np.datetime64]
-    if simulator.calendar == "hours":
+    if calendar == "hours":
         times = start.astype("datetime64[h]") + steps.astype("timedelta64[h]")
     else:
         times = np.busday_offset(start, steps, roll="forward")

@@ -87,6 +87,30 @@ class SparseRows:
         out[np.repeat(np.arange(len(out)), np.diff(bounds)), self.indices[stored]] = self.values[stored]
         return out
 
+    def take(self, rows: NDArray[np.int64]) -> SparseRows:
+        """The rows at these positions, in that order."""
+        lengths = np.diff(self.indptr)[rows]
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        stored = np.repeat(self.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return SparseRows(indptr, self.indices[stored], self.values[stored], self.columns)
+
+    def with_rows(self, rows: NDArray[np.int64], dense: NDArray[np.float64]) -> SparseRows:
+        """The same with other values in ``rows``, float64[len(rows), columns]."""
+        owner = np.repeat(np.arange(self.rows), np.diff(self.indptr))
+        kept = ~np.isin(owner, rows)
+        place, column = np.nonzero(dense)
+        keys = np.concatenate([owner[kept] * self.columns + self.indices[kept], rows[place] * self.columns + column])
+        order = np.argsort(keys)
+        counts = np.bincount(keys // self.columns, minlength=self.rows)
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        values = np.concatenate([self.values[kept], dense[place, column]])[order]
+        return SparseRows(indptr, (keys[order] % self.columns).astype(np.int32), values, self.columns)
+
+
+def take_rows(features: SparseRows | NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows | NDArray[np.float64]:
+    """Rows of dense or sparse features, of the same sort."""
+    return features.take(rows) if isinstance(features, SparseRows) else features[rows]
+
 
 def plain(array: NDArray[np.generic], dtype: np.dtype[np.generic], ndim: int, what: str) -> NDArray[np.generic]:
     """A read-only, contiguous array of exactly that type.

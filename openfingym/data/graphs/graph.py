@@ -66,8 +66,9 @@ class Graph:
     @cached_property
     def adjacency(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(indptr int64[n + 1], neighbours int64[2m]): neighbours of i are neighbours[indptr[i] : indptr[i + 1]], increasing."""
-        tails, heads = np.concatenate([self.edges, self.edges[::-1]], axis=1)
-        order = np.lexsort((heads, tails))
+        # Edges are sorted: of a node, first its smaller neighbours come in order, then its larger ones.
+        tails, heads = np.concatenate([self.edges[::-1], self.edges], axis=1)
+        order = np.argsort(tails, kind="stable")
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.degrees)])
         return indptr, heads[order]
 

@@ -1,6 +1,6 @@
 """Downloading real data from the services that publish it.
 
-A :class:`Source` reads one service's own format into a :class:`Table` or a :class:`Graph`. All
+A :class:`Source` reads one service's own format into a :class:`Table` or a :class:`PublishedGraph`. All
 share a :class:`Client`, which is patient and polite, and a :class:`Cache`, which keeps the bytes
 as received. Nothing here runs on import, and no task needs the network: its default data is bundled.
 """
@@ -9,15 +9,15 @@ from openfingym.data.sources.adjust import adjusted_prices, raw_prices, split_ad
 from openfingym.data.sources.binance_archive import BinanceArchive
 from openfingym.data.sources.binance_rest import BinanceRest
 from openfingym.data.sources.cache import Cache, Entry
-from openfingym.data.sources.catalog import PULLABLE, SOURCES, Pullable, PullRecord, last_pull, pull
+from openfingym.data.sources.catalog import PULLABLE, SOURCES, Pull, Pullable, find_pull, last_pull, pull
 from openfingym.data.sources.cert import Cert
 from openfingym.data.sources.ecb import Ecb
 from openfingym.data.sources.eiopa import Eiopa
 from openfingym.data.sources.fred import Fred
-from openfingym.data.sources.graph import Csr, Graph
 from openfingym.data.sources.graph_sources import Dblp, MatGraph
 from openfingym.data.sources.progress import Progress, silent, terminal_progress
-from openfingym.data.sources.source import Request, Source
+from openfingym.data.sources.record import PullRecord, read_published, read_table, records
+from openfingym.data.sources.source import PublishedGraph, Request, Source
 from openfingym.data.sources.table import Action, Origin, Provenance, Table
 from openfingym.data.sources.transport import Client, Policy
 from openfingym.data.sources.treasury import Treasury
@@ -33,13 +33,11 @@ __all__ = [
     "Cache",
     "Cert",
     "Client",
-    "Csr",
     "Dblp",
     "Ecb",
     "Eiopa",
     "Entry",
     "Fred",
-    "Graph",
     "MatGraph",
     "NotPublishedError",
     "OfflineError",
@@ -47,6 +45,8 @@ __all__ = [
     "Policy",
     "Progress",
     "Provenance",
+    "PublishedGraph",
+    "Pull",
     "PullRecord",
     "Pullable",
     "Request",
@@ -55,9 +55,13 @@ __all__ = [
     "Treasury",
     "Yahoo",
     "adjusted_prices",
+    "find_pull",
     "last_pull",
     "pull",
     "raw_prices",
+    "read_published",
+    "read_table",
+    "records",
     "silent",
     "split_adjusted",
     "split_factors",

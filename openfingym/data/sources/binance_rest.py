@@ -37,6 +37,7 @@ class BinanceRest:
     licence: str = "Binance terms: free to download for your own use; redistribution is not granted, so it is never bundled"
     frequency: str = "one second to one day"
     gives: str = "open, high, low, close, volume, quote_volume, count, taker_buy_base, taker_buy_quote by opening time in UTC"
+    lag_days: int | None = 1
 
     def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
         """One table with the columns of every pair in ``request.symbols``; see :class:`Source`."""

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from datetime import date
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 
 from openfingym.data.dataset import suggestion
 from openfingym.data.sources.binance_archive import BinanceArchive
 from openfingym.data.sources.binance_rest import BinanceRest
-from openfingym.data.sources.cache import Cache, write_json
+from openfingym.data.sources.cache import Cache
 from openfingym.data.sources.cert import Cert
 from openfingym.data.sources.ecb import Ecb
 from openfingym.data.sources.eiopa import Eiopa
 from openfingym.data.sources.fred import Fred
-from openfingym.data.sources.graph import Graph
 from openfingym.data.sources.graph_sources import MAT_GRAPHS, Dblp
 from openfingym.data.sources.progress import Progress, silent
-from openfingym.data.sources.source import Request, Source
+from openfingym.data.sources.record import PullRecord, RecordingCache, keep_record, mirror_of, read_record, record_key, records
+from openfingym.data.sources.source import PublishedGraph, Request, Source
 from openfingym.data.sources.table import Table
 from openfingym.data.sources.transport import Client, borrowed
 from openfingym.data.sources.treasury import Treasury
 from openfingym.data.sources.yahoo import Yahoo
-from openfingym.errors import DataError
+from openfingym.errors import DataError, UsageError
 
 _SERIES: tuple[Source, ...] = (Yahoo(), BinanceArchive(), BinanceRest(), Treasury(), Ecb(), Fred(), Eiopa(), Dblp(), Cert())
 SOURCES: Mapping[str, Source] = {source.name: source for source in (*_SERIES, *MAT_GRAPHS.values())}
 """Every source by name, speaking to the public service."""
+WITH_INTERVALS = frozenset({"yahoo", "binance-archive", "binance-rest"})
+DEFAULT_INTERVAL = "1d"
+"""Of the sources with intervals."""
+IMPLIED: Mapping[str, tuple[str, ...]] = {"eiopa": ("Euro",)}
+"""What a request without symbols gives, of sources where that is not everything."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ _FUTURES = tuple(
     f"{code}=F" for code in ("GC", "SI", "PL", "PA", "HG", "CL", "RB", "HO", "NG", "ZC", "ZW", "ZS", "KE", "CC", "KC", "SB", "CT")
 )
 _COINS = ("BTC", "ETH", "BNB", "XRP", "SOL", "ADA", "DOGE", "LTC", "LINK", "DOT", "AVAX", "TRX")
+_MORE_COINS = ("XLM", "SHIB", "ETC", "BCH", "XMR", "ZEC", "ATOM", "ALGO", "NEAR", "HBAR", "ICP", "FIL", "AAVE", "UNI")
 _RATES = tuple(f"DGS{tenor}" for tenor in ("1MO", "3MO", "6MO", "1", "2", "3", "5", "7", "10", "20", "30"))
 _ALL = (
     Pullable("treasury-par-yields", "US Treasury par yields", "treasury", Request(start=date(1990, 1, 2))),
@@ -63,96 +67,131 @@ _ALL = (
         "binance-archive",
         Request(tuple(f"{coin}USDT" for coin in _COINS), date(2023, 1, 1), date(2024, 12, 31), "1h"),
     ),
+    # To the last whole month in which all were listed: XMR left in February 2024.
+    Pullable(
+        "binance-hourly-wide",
+        "26 coins against USDT, hourly",
+        "binance-archive",
+        Request(tuple(f"{coin}USDT" for coin in (*_COINS, *_MORE_COINS)), date(2023, 1, 1), date(2024, 1, 31), "1h"),
+    ),
     *(Pullable(f"{name}-graph", SOURCES[name].publisher, name, Request()) for name in (*MAT_GRAPHS, "dblp", "cert")),
 )
 PULLABLE: Mapping[str, Pullable] = {dataset.name: dataset for dataset in _ALL}
 """Every dataset that :func:`pull` knows, by name."""
 
 
-@dataclass(frozen=True)
-class PullRecord:
-    """What the last pull of a dataset gave; kept in the cache."""
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """What a pull gave, and the record that is kept of it."""
 
-    dataset: str
-    source: str
-    rows: int
-    """Rows of a table, nodes of a graph."""
-    columns: int
-    """Columns of a table, features of a graph."""
-    missing: int
-    """Cells without a value."""
-    first: str | None
-    """ISO time of the first row; None for a graph."""
-    last: str | None
-    fetched_at: str
-    """The oldest of the files' times of download."""
-    size: int
-    """Bytes downloaded for it, in all."""
-    notes: tuple[str, ...]
+    data: Table | PublishedGraph
+    record: PullRecord
+
+    @property
+    def table(self) -> Table:
+        """The data, where it is a table.
+
+        Raises:
+            UsageError: it is a graph.
+        """
+        if not isinstance(self.data, Table):
+            raise UsageError(f"{self.record.dataset} is a graph, not a table; load it with openfingym.data.graphs.load_graph")
+        return self.data
 
 
 def pull(
     name: str,
     *,
+    symbols: Sequence[str] = (),
+    start: date | None = None,
+    end: date | None = None,
+    interval: str | None = None,
+    refresh: bool = False,
+    base_url: str | None = None,
     client: Client | None = None,
     cache: Cache | None = None,
     progress: Progress = silent,
-    start: date | None = None,
-    end: date | None = None,
-    refresh: bool = False,
-    sources: Mapping[str, Source] = SOURCES,
-) -> Table | Graph:
-    """Download a named dataset, or read it from the cache.
+) -> Pull:
+    """Download a named dataset, or what is asked of a source, or read it from the cache.
+
+    A record of the pull is kept, from which :func:`openfingym.data.pulled.pulled_panel` and
+    :func:`openfingym.data.graphs.load_graph` read the same again without the network.
 
     Args:
-        name: a key of :data:`PULLABLE`.
+        name: a key of :data:`PULLABLE` or of :data:`SOURCES`.
+        symbols: what to ask of a source; a named dataset has its own.
+        start: first day; a dataset's own if None.
+        end: last day; a dataset's own if None.
+        interval: bar length, of a source that has several.
+        refresh: ask the service again even for what is held.
+        base_url: address of a mirror to ask instead of the publisher.
         client: what to download with; one of its own by default.
         cache: where to keep files; the one in the store by default.
         progress: told the bytes so far; see :func:`terminal_progress`.
-        start: first day instead of the dataset's own.
-        end: last day instead of the dataset's own.
-        refresh: ask the service again even for what is held.
-        sources: by name; other ones than :data:`SOURCES` to use a mirror.
 
     Raises:
+        UsageError: the source does not have what is asked for.
         DataError: no such dataset (near misses are suggested), or the service gave something else than data.
         OfflineError: the service cannot be reached.
     """
-    dataset = PULLABLE.get(name)
-    if dataset is None:
-        raise DataError(f"no dataset {name!r} to pull{suggestion(name, PULLABLE)}")
-    request = replace(dataset.request, start=start or dataset.request.start, end=end or dataset.request.end, refresh=refresh)
-    cache = cache or Cache()
+    dataset, source = _known(name)
+    if dataset is not None:
+        if symbols or interval:
+            raise UsageError(f"{name!r} has its own symbols and interval; to choose others, pull its source {dataset.source!r}")
+        asked = replace(dataset.request, start=start or dataset.request.start, end=end or dataset.request.end, refresh=refresh)
+        key = name
+    else:
+        asked = Request(tuple(symbols), start, end, interval, refresh)
+        key = record_key(name, asked)
+    source = mirror_of(source, base_url)
+    request = _with_end(source, asked)
+    recording = RecordingCache(cache or Cache())
     with borrowed(client) as connected:
-        data = sources[dataset.source].fetch(request, connected, cache, progress)
-    write_json(_record_path(cache, name), asdict(_record(dataset, data)))
-    return data
+        data = source.fetch(request, connected, recording, progress)
+    return Pull(data, keep_record(recording, key, name, source, request, data))
 
 
 def last_pull(name: str, cache: Cache | None = None) -> PullRecord | None:
-    """What the last pull of a dataset gave, or None if it was never pulled."""
-    try:
-        stated = json.loads(_record_path(cache or Cache(), name).read_text(encoding="utf-8"))
-        return PullRecord(**{**stated, "notes": tuple(stated["notes"])})
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
+    """What the last pull of a named dataset gave, or None if it was never pulled."""
+    return read_record(cache or Cache(), name)
 
 
-def _record(dataset: Pullable, data: Table | Graph) -> PullRecord:
-    files = data.provenance.files
-    return PullRecord(
-        dataset=dataset.name,
-        source=dataset.source,
-        rows=len(data.times) if isinstance(data, Table) else data.nodes,
-        columns=len(data.columns) if isinstance(data, Table) else data.features.shape[1],
-        missing=sum(data.missing.values()) if isinstance(data, Table) else 0,
-        first=str(data.times[0].astype("datetime64[s]")) if isinstance(data, Table) else None,
-        last=str(data.times[-1].astype("datetime64[s]")) if isinstance(data, Table) else None,
-        fetched_at=min(file.fetched_at for file in files),
-        size=sum(file.size for file in files),
-        notes=data.provenance.notes,
-    )
+def find_pull(name: str, symbols: Sequence[str], interval: str | None, cache: Cache) -> PullRecord | None:
+    """The newest pull of a named dataset, or of a source, that covers all ``symbols`` at ``interval``.
+
+    Raises:
+        DataError: no dataset or source of that name; near misses are suggested.
+    """
+    dataset, source = _known(name)
+    if dataset is not None:
+        record = read_record(cache, name)
+        return record if record is not None and _covers(record, symbols) else None
+    wanted = interval or DEFAULT_INTERVAL if source.name in WITH_INTERVALS else None
+    for record in records(cache):
+        held = record.interval or DEFAULT_INTERVAL if source.name in WITH_INTERVALS else None
+        if record.source == source.name and held == wanted and _covers(record, symbols):
+            return record
+    return None
 
 
-def _record_path(cache: Cache, name: str) -> Path:
-    return cache.root / "pulls" / f"{name}.json"
+def _covers(record: PullRecord, symbols: Sequence[str]) -> bool:
+    held = record.symbols or IMPLIED.get(record.source)
+    return held is None or set(symbols) <= set(held)
+
+
+def _known(name: str) -> tuple[Pullable | None, Source]:
+    """The dataset of that name and its source, or None and the source of that name."""
+    if name in PULLABLE:
+        return PULLABLE[name], SOURCES[PULLABLE[name].source]
+    if name in SOURCES:
+        return None, SOURCES[name]
+    raise DataError(f"no dataset or source {name!r} to pull{suggestion(name, [*PULLABLE, *SOURCES])}; see `openfingym data pull --list`")
+
+
+def _with_end(source: Source, request: Request) -> Request:
+    """The request with its end stated where it would otherwise depend on the day of asking, so that it can be read again."""
+    if request.end is not None or source.lag_days is None:
+        return request
+    end = datetime.now(UTC).date() - timedelta(days=source.lag_days)
+    # A start after that is the source's to refuse.
+    return request if request.start and request.start > end else replace(request, end=end)

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.sources.graph import Graph, unique_edges
-from openfingym.data.sources.source import Request, refuse
+from openfingym.data.graphs import Graph
+from openfingym.data.sources.graph_files import simple_edges
+from openfingym.data.sources.source import PublishedGraph, Request, refuse
 from openfingym.data.sources.table import Provenance
 from openfingym.errors import DataError
 
@@ -50,8 +51,9 @@ class Cert:
     licence: str = "CC BY 4.0"
     frequency: str = "none"
     gives: str = "edges by email, 6 features (events and off-hours share of email, logon, file), label: malicious user"
+    lag_days: int | None = None
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Graph:
+    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
         """The graph; the request names nothing. The events are about 5 GB. See :class:`Source`."""
         refuse(self.name, request, "symbols", "start", "end", "interval")
         answers, events = (
@@ -74,7 +76,7 @@ class _Activity:
     """(user, company address written to)."""
 
 
-def read_release(events: Path, answers: Path, provenance: Provenance) -> Graph:
+def read_release(events: Path, answers: Path, provenance: Provenance) -> PublishedGraph:
     """Make the graph from the two archives, reading each once from front to back.
 
     Raises:
@@ -99,7 +101,10 @@ def read_release(events: Path, answers: Path, provenance: Provenance) -> Graph:
         )
     features = np.array([[cell for view in VIEWS for cell in _pair(activity.events[view].get(user))] for user in users])
     labels = np.array([user in malicious for user in users], dtype=np.int8)
-    return Graph(len(users), {"email": _edges(activity, users)}, features, labels=labels, classes=None, provenance=provenance)
+    try:
+        return PublishedGraph(Graph(_edges(activity, users), features, labels), provenance)
+    except DataError as error:
+        raise DataError(f"{provenance.source}: {error}") from error
 
 
 def _pair(counts: list[int] | None) -> tuple[float, float]:
@@ -109,7 +114,7 @@ def _pair(counts: list[int] | None) -> tuple[float, float]:
 def _edges(activity: _Activity, users: list[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     number = {user: i for i, user in enumerate(users)}
     pairs = [(number[user], number[activity.address[to]]) for user, to in activity.mailed if to in activity.address]
-    return unique_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T)
+    return simple_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T, len(users))
 
 
 def _read_view(view: str, lines: Iterable[str], activity: _Activity) -> None:

@@ -29,6 +29,7 @@ class Ecb:
     licence: str = "ECB statistics, free re-use with acknowledgement of the source (European Central Bank)"
     frequency: str = "daily, on the days the euro system's payment system is open"
     gives: str = "one column a currency code: units of the currency per euro, about 14:15 Central European Time"
+    lag_days: int | None = None
 
     def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
         """A column for each currency in ``request.symbols``, or all; see :class:`Source`."""

@@ -63,6 +63,7 @@ class Eiopa:
     licence: str = "EIOPA legal notice: re-use free with acknowledgement of the source"
     frequency: str = "monthly, month ends since December 2015"
     gives: str = "columns 1y to 150y: annually compounded spot rate as a decimal, by country (Euro if none is asked for)"
+    lag_days: int | None = None
 
     def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
         """Curves of the countries in ``request.symbols``, a row a month; see :class:`Source`."""

@@ -34,6 +34,7 @@ class Fred:
     licence: str = "by series: most United States government series are public domain, others are the property of their publisher"
     frequency: str = "by series"
     gives: str = "one column a series id, in the series' own unit; latest vintage, so revised figures are not point-in-time"
+    lag_days: int | None = None
 
     def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
         """One column for each id in ``request.symbols``; see :class:`Source`."""

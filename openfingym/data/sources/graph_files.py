@@ -12,12 +12,12 @@ import inspect
 import io
 import zipfile
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.data.sources.graph import Csr, unique_edges
+from openfingym.data.graphs import SparseRows, undirected
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -73,19 +73,25 @@ def read_npz(content: bytes, where: str) -> dict[str, NDArray[np.generic]]:
         raise DataError(f"{where}: not a readable .npz of plain arrays ({error})") from error
 
 
-def read_sparse_npz(content: bytes, where: str) -> Csr:
-    """A matrix that SciPy's ``save_npz`` wrote in CSR form.
+def read_sparse_npz(content: bytes, where: str) -> Any:
+    """A matrix that SciPy's ``save_npz`` wrote in CSR form, as a SciPy ``csr_array`` of float64.
 
     Raises:
-        DataError: it is damaged or in another form.
+        DataError: it is damaged, in another form, or a stored value is not finite.
     """
     arrays = read_npz(content, where)
     form = arrays.get("format")
     stated = form.item() if form is not None and form.ndim == 0 else None
     if stated not in {b"csr", "csr"} or not {"indptr", "indices", "data", "shape"} <= arrays.keys():
         raise DataError(f"{where}: expected a sparse matrix in CSR form, found {stated!r} with {', '.join(sorted(arrays))}")
-    rows, columns = (int(size) for size in arrays["shape"].tolist())
-    return Csr(_int64(arrays["indptr"], where), _int64(arrays["indices"], where), arrays["data"].astype(np.float64), (rows, columns))
+    shape = tuple(int(size) for size in arrays["shape"].tolist())
+    indptr, indices = _int64(arrays["indptr"], where), _int64(arrays["indices"], where)
+    try:
+        matrix = importlib.import_module("scipy.sparse").csr_array((arrays["data"].astype(np.float64), indices, indptr), shape=shape)
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise DataError(f"{where}: not a matrix in CSR form ({error})") from error
+    return matrix
 
 
 def read_npy(content: bytes, where: str) -> NDArray[np.generic]:
@@ -133,45 +139,35 @@ def adjacency_edges(matrix: Any, nodes: int, where: str) -> NDArray[np.int64]:
     if matrix.shape != (nodes, nodes):
         raise DataError(f"{where}: an adjacency of shape {list(matrix.shape)} for {nodes} nodes")
     rows, columns = matrix.nonzero()
-    return unique_edges(np.stack([rows, columns]).astype(np.int64))
+    return simple_edges(np.stack([rows, columns]).astype(np.int64), nodes)
 
 
-def csr_edges(matrix: Csr) -> NDArray[np.int64]:
-    """int64[2, nnz] of (row, column) of every stored entry that is not zero."""
-    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
-    kept = matrix.data != 0.0
-    return np.stack([rows[kept], matrix.indices[kept]])
+def simple_edges(pairs: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
+    """Pairs of nodes, int64[2, m], in the form of :class:`openfingym.data.graphs.Graph`; self-loops are dropped."""
+    return undirected(pairs[:, pairs[0] != pairs[1]], nodes)
 
 
-def feature_matrix(matrix: Any, where: str) -> NDArray[np.float64] | Csr:
+def feature_matrix(matrix: Any, where: str) -> NDArray[np.float64] | SparseRows:
     """Features as float64[n, d], or sparse where the file is sparse and mostly zero.
 
     Raises:
-        DataError: not a matrix.
+        DataError: not a matrix, or a stored value is not finite.
     """
     if matrix.ndim != 2:
         raise DataError(f"{where}: features of {matrix.ndim} dimensions, expected 2")
     if isinstance(matrix, np.ndarray):
         return np.ascontiguousarray(matrix, dtype=np.float64)
-    matrix = matrix.tocsr()
+    # A copy: what follows works in place.
+    matrix = matrix.tocsr(copy=True)
     matrix.sum_duplicates()
+    matrix.eliminate_zeros()
     if matrix.nnz * 4 > matrix.shape[0] * matrix.shape[1]:
         dense: NDArray[np.float64] = matrix.toarray().astype(np.float64)
         return dense
-    parts = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data.astype(np.float64)
-    return Csr(*parts, (int(matrix.shape[0]), int(matrix.shape[1])))
-
-
-def first_of(variables: Mapping[str, Any], names: Sequence[str], where: str) -> Any:
-    """The first of several names under which a variable is published.
-
-    Raises:
-        DataError: none is there.
-    """
-    for name in names:
-        if name in variables:
-            return variables[name]
-    raise DataError(f"{where}: none of {', '.join(names)} is in the file; it holds {', '.join(variables) or 'nothing known'}")
+    try:
+        return SparseRows(matrix.indptr, matrix.indices, matrix.data, int(matrix.shape[1]))
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from error
 
 
 def label_vector(values: Any, nodes: int, where: str) -> NDArray[np.int64]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from openfingym.data.graphs import Graph, SparseRows, undirected
+from openfingym.data.graphs.features import take_rows
 from openfingym.data.sources.cells import unzip
-from openfingym.data.sources.graph import Csr, Graph
 from openfingym.data.sources.graph_files import (
     adjacency_edges,
-    csr_edges,
     feature_matrix,
     label_vector,
     read_dat,
@@ -26,7 +26,49 @@ from openfingym.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.data.sources.table import Provenance
+
+@dataclass(frozen=True, eq=False)
+class GraphFile:
+    """What a published file holds, one step before a :class:`openfingym.data.graphs.Graph`: relations apart, labels or classes."""
+
+    relations: Mapping[str, NDArray[np.int64]]
+    """Edges by kind, int64[2, m] each, in the form of a Graph."""
+    features: NDArray[np.float64] | SparseRows
+    """One row a node; sparse where the file is."""
+    labels: NDArray[np.int8] | None = None
+    """int8[n], 1 is an anomaly; None where the publisher labels none."""
+    classes: NDArray[np.int64] | None = None
+    """int64[n], what the file calls the class where that is not an anomaly label (a research area, a genre); else None."""
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.features.shape[0])
+
+    def without_isolated(self, relation: str) -> tuple[GraphFile, int]:
+        """Only one relation and the nodes with an edge in it, renumbered in their old order; and how many nodes went."""
+        edges = self.relations[relation]
+        keep = np.unique(edges)
+        cut = GraphFile(
+            {relation: np.searchsorted(keep, edges)},
+            take_rows(self.features, keep),
+            None if self.labels is None else self.labels[keep],
+            None if self.classes is None else self.classes[keep],
+        )
+        return cut, self.nodes - len(keep)
+
+    def to_graph(self, where: str) -> Graph:
+        """All relations merged, each edge once.
+
+        Raises:
+            DataError: no anomalies are labelled, or the parts make no graph.
+        """
+        if self.labels is None:
+            raise DataError(f"{where}: the file labels no anomalies")
+        try:
+            return Graph(undirected(np.concatenate(list(self.relations.values()), axis=1), self.nodes), self.features, self.labels)
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -54,36 +96,33 @@ INJECTED = MatLayout({"adj1": "first", "adj2": "second"}, "feature", "label", la
 """Zheng et al. (2025): DBLP or IMDB after their injection of anomalies."""
 
 
-def graph_from_mat(content: bytes, layouts: Sequence[MatLayout], provenance: Provenance) -> Graph:
-    """Read a MATLAB file by the first of ``layouts`` whose parts it has.
+AUTHOR, PAPER, CONFERENCE = 0, 1, 3
+"""Types of node in the files of DBLP; 2 is a term."""
+
+
+def graph_from_mat(content: bytes, layouts: Sequence[MatLayout], where: str) -> GraphFile:
+    """Read a MATLAB file by the first of ``layouts`` whose parts it has; ``where`` is what messages call it.
 
     Raises:
         DataError: it has the parts of none, or they do not fit together.
     """
-    where = provenance.source
     known = {name for layout in layouts for name in (*layout.relations, layout.features, layout.label)}
     parts = read_mat(content, where, known)
     for layout in layouts:
         if {*layout.relations, layout.features, layout.label} <= parts.keys():
-            return _assemble(parts, layout, provenance)
+            return _assemble(parts, layout, where)
     expected = " or ".join(", ".join((*layout.relations, layout.features, layout.label)) for layout in layouts)
     raise DataError(f"{where}: expected the variables {expected}; of these the file has {', '.join(sorted(parts)) or 'none'}")
 
 
-def _assemble(parts: Mapping[str, Any], layout: MatLayout, provenance: Provenance) -> Graph:
-    where = provenance.source
+def _assemble(parts: Mapping[str, Any], layout: MatLayout, where: str) -> GraphFile:
     features = feature_matrix(parts[layout.features], where)
     nodes = features.shape[0]
     labels = label_vector(parts[layout.label], nodes, where)
     relations = {name: adjacency_edges(parts[key], nodes, f"{where}, {key}") for key, name in layout.relations.items()}
-    return Graph(
-        nodes,
-        relations,
-        features,
-        labels=_binary(labels, where) if layout.labels_anomalies else None,
-        classes=None if layout.labels_anomalies else labels,
-        provenance=provenance,
-    )
+    if layout.labels_anomalies:
+        return GraphFile(relations, features, labels=_binary(labels, where))
+    return GraphFile(relations, features, classes=labels)
 
 
 def _binary(labels: NDArray[np.int64], where: str) -> NDArray[np.int8]:
@@ -93,7 +132,7 @@ def _binary(labels: NDArray[np.int64], where: str) -> NDArray[np.int8]:
     return labels.astype(np.int8)
 
 
-def dblp_from_npz(content: bytes, provenance: Provenance) -> Graph:
+def dblp_from_npz(content: bytes, where: str) -> GraphFile:
     """DBLP as Fu et al. (2020) publish it: one adjacency over authors, papers, terms and conferences.
 
     Authors are joined by a common paper (``apa``) and by a common conference (``apcpa``).
@@ -101,24 +140,22 @@ def dblp_from_npz(content: bytes, provenance: Provenance) -> Graph:
     Raises:
         DataError: a file is missing, damaged, or does not fit the others.
     """
-    where = provenance.source
     types = _whole(read_npy(_member(content, "node_types.npy", where), where), f"{where}, node_types.npy")
     adjacency = read_sparse_npz(_member(content, "adjM.npz", where), f"{where}, adjM.npz")
     features = read_sparse_npz(_member(content, "features_0.npz", where), f"{where}, features_0.npz")
     labels = _whole(read_npy(_member(content, "labels.npy", where), where), f"{where}, labels.npy")
     if adjacency.shape != (len(types), len(types)):
         raise DataError(f"{where}: an adjacency of shape {list(adjacency.shape)} for {len(types)} nodes")
-    pairs = csr_edges(adjacency)
-    return _dblp(pairs, types, {"author": 0, "paper": 1, "conference": 3}, features, labels, provenance)
+    pairs = np.stack(adjacency.nonzero()).astype(np.int64)
+    return _dblp(pairs, types, feature_matrix(features, where), labels, where)
 
 
-def dblp_from_dat(content: bytes, provenance: Provenance) -> Graph:
+def dblp_from_dat(content: bytes, where: str) -> GraphFile:
     """DBLP as the Heterogeneous Graph Benchmark (Lv et al. 2021) publishes it: ``node.dat``, ``link.dat``, ``label.dat``.
 
     Raises:
         DataError: a file is missing, damaged, or does not fit the others.
     """
-    where = provenance.source
     nodes = read_dat(_member(content, "node.dat", where), f"{where}, node.dat", columns=(0, 2, 3), minimum=3)
     links = read_dat(_member(content, "link.dat", where), f"{where}, link.dat", columns=(0, 1), minimum=3)
     stated = read_dat(_member(content, "label.dat", where), f"{where}, label.dat", columns=(0, 3), minimum=4)
@@ -138,31 +175,30 @@ def dblp_from_dat(content: bytes, provenance: Provenance) -> Graph:
         raise DataError(f"{where}: nodes are not numbered from 0 to {len(nodes) - 1} in order, or a link leads elsewhere")
     if (labels < 0).any():
         raise DataError(f"{where}: author {int(np.flatnonzero(labels < 0)[0])} has no label")
-    return _dblp(pairs, types, {"author": 0, "paper": 1, "conference": 3}, features, labels, provenance)
+    return _dblp(pairs, types, features, labels, where)
 
 
 def _dblp(
     pairs: NDArray[np.int64],
     types: NDArray[np.int64],
-    kinds: Mapping[str, int],
-    features: NDArray[np.float64] | Csr,
+    features: NDArray[np.float64] | SparseRows,
     labels: NDArray[np.int64],
-    provenance: Provenance,
-) -> Graph:
+    where: str,
+) -> GraphFile:
     """Join authors over papers and over conferences, with sparse products."""
     sparse = importlib.import_module("scipy.sparse")
-    authors, papers, conferences = (np.flatnonzero(types == kinds[kind]) for kind in ("author", "paper", "conference"))
+    authors, papers, conferences = (np.flatnonzero(types == kind) for kind in (AUTHOR, PAPER, CONFERENCE))
     if features.shape[0] != len(authors) or labels.shape != (len(authors),) or (authors != np.arange(len(authors))).any():
-        raise DataError(f"{provenance.source}: {len(authors)} authors, but features for {features.shape[0]} and labels for {len(labels)}")
+        raise DataError(f"{where}: {len(authors)} authors, but features for {features.shape[0]} and labels for {len(labels)}")
     both = np.concatenate([pairs, pairs[::-1]], axis=1)
     linked = sparse.csr_array((np.ones(both.shape[1]), both), shape=(len(types), len(types)))
     by_paper = linked[authors][:, papers]
     by_conference = by_paper @ linked[papers][:, conferences]
     relations = {
-        "apa": adjacency_edges(by_paper @ by_paper.T, len(authors), provenance.source),
-        "apcpa": adjacency_edges(by_conference @ by_conference.T, len(authors), provenance.source),
+        "apa": adjacency_edges(by_paper @ by_paper.T, len(authors), where),
+        "apcpa": adjacency_edges(by_conference @ by_conference.T, len(authors), where),
     }
-    return Graph(len(authors), relations, features, labels=None, classes=labels, provenance=provenance)
+    return GraphFile(relations, features, classes=labels)
 
 
 def _member(content: bytes, name: str, where: str) -> bytes:

@@ -4,7 +4,8 @@ Table 9 of the OpenFinGym paper takes its graphs from Zheng et al. (2025). Amazo
 there the single-relation versions: the nodes that have an edge in users-who-reviewed-a-common-product
 (``upu``) and reviews-by-one-user (``rur``). The published files hold all nodes and three relations,
 and the sources here cut them in that way. DBLP and IMDB are published with classes and without
-anomalies; injecting those is a step of the task, not of the source.
+anomalies, so as many as Table 9 counts are injected here (:mod:`openfingym.data.graphs.injection`),
+and a note says so; a file that labels its own is taken as it is. Several relations are merged.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from openfingym.data.graphs.injection import inject_contextual
 from openfingym.data.sources import graph_layouts as layouts
 from openfingym.data.sources.cells import unzip, zip_names
-from openfingym.data.sources.graph import Graph
-from openfingym.data.sources.source import Request, refuse
+from openfingym.data.sources.source import PublishedGraph, Request, refuse
 from openfingym.data.sources.table import Provenance
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
 
 PARSER = "graph-files/1"
-GIVES = "edges by relation, node features, labels or classes"
+GIVES = "edges, node features, anomaly labels"
+INJECTION_SEED = 20260702
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,14 @@ class MatGraph:
     """Relation to cut the graph down to, leaving out nodes without an edge in it."""
     stated_nodes: int | None = None
     """Number of nodes in Table 9; another number is noted, not refused, since publishers correct files."""
+    anomalies: int | None = None
+    """Anomalies to inject into a file that has classes; None for one that labels its own."""
     notes: tuple[str, ...] = ()
     frequency: str = "none"
     gives: str = GIVES
+    lag_days: int | None = None
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Graph:
+    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
         """The graph; the request names nothing. See :class:`Source`."""
         refuse(self.name, request, "symbols", "start", "end", "interval")
         zipped = self.path.endswith(".zip")
@@ -56,11 +61,13 @@ class MatGraph:
         if zipped:
             _, content = unzip(content, self.name, lambda name: name.lower().endswith(".mat"))
         provenance = Provenance(self.name, self.publisher, self.licence, PARSER, (entry.origin,), self.notes)
-        graph = layouts.graph_from_mat(content, self.layouts, provenance)
+        file = layouts.graph_from_mat(content, self.layouts, self.name)
         # A file that has one network only was cut by whoever published it.
-        if self.only is not None and self.only in graph.relations:
-            graph = graph.without_isolated(self.only)
-        return _counted(graph, self.stated_nodes)
+        if self.only is not None and self.only in file.relations:
+            file, gone = file.without_isolated(self.only)
+            note = f"only relation {self.only}; {gone} of {gone + file.nodes} nodes without an edge in it left out, the rest renumbered"
+            provenance = provenance.noting(note)
+        return _published(file, provenance, self.stated_nodes, self.anomalies)
 
 
 @dataclass(frozen=True)
@@ -73,32 +80,39 @@ class Dblp:
     publisher: str = "DBLP subset of Fu et al. (2020), MAGNN; four areas of computer science"
     licence: str = "DBLP data are CC0-1.0; no licence is stated for the processed files, so they are never bundled"
     frequency: str = "none"
-    gives: str = "edges by common paper (apa) and common conference (apcpa), 334 features, the author's area as class"
+    gives: str = "edges by common paper or common conference, 334 features, injected anomalies"
+    stated_nodes: int | None = 4057
+    anomalies: int = 284
+    lag_days: int | None = None
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Graph:
+    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
         """The graph; the request names nothing. See :class:`Source`."""
         refuse(self.name, request, "symbols", "start", "end", "interval")
         mat = self.path.partition("?")[0].endswith(".mat")
         url = f"{self.base_url}/{self.path}"
         entry = cache.fetch(client, url, kind="mat" if mat else "zip", refresh=request.refresh, progress=progress)
         content = cache.read(entry)
-        provenance = Provenance(
-            self.name, self.publisher, self.licence, PARSER, (entry.origin,), ("no anomalies are labelled; see classes",)
-        )
+        provenance = Provenance(self.name, self.publisher, self.licence, PARSER, (entry.origin,))
         if mat:
-            injected = replace(provenance, notes=())
-            graph = layouts.graph_from_mat(content, (layouts.HAN_DBLP, layouts.INJECTED), provenance)
-            graph = graph if graph.labels is None else replace(graph, provenance=injected)
+            file = layouts.graph_from_mat(content, (layouts.HAN_DBLP, layouts.INJECTED), self.name)
         else:
-            graph = (layouts.dblp_from_dat if "node.dat" in zip_names(content, self.name) else layouts.dblp_from_npz)(content, provenance)
-        return _counted(graph, 4057)
+            read = layouts.dblp_from_dat if "node.dat" in zip_names(content, self.name) else layouts.dblp_from_npz
+            file = read(content, self.name)
+        return _published(file, provenance, self.stated_nodes, self.anomalies)
 
 
-def _counted(graph: Graph, stated: int | None) -> Graph:
-    if stated is None or graph.nodes == stated:
-        return graph
-    note = f"{graph.nodes} nodes, where Table 9 of the OpenFinGym paper states {stated}"
-    return replace(graph, provenance=replace(graph.provenance, notes=(*graph.provenance.notes, note)))
+def _published(file: layouts.GraphFile, provenance: Provenance, stated_nodes: int | None, anomalies: int | None) -> PublishedGraph:
+    """The graph of a file, with anomalies injected where it has only classes."""
+    if len(file.relations) > 1:
+        provenance = provenance.noting(f"relations {', '.join(file.relations)} merged")
+    if file.labels is None and file.classes is not None and anomalies is not None:
+        features, labels = inject_contextual(file.features, file.classes, anomalies, INJECTION_SEED)
+        file = replace(file, features=features, labels=labels)
+        note = f"the publisher labels no anomalies: {anomalies} nodes were given features of another class here, seed {INJECTION_SEED}"
+        provenance = provenance.noting(note)
+    if stated_nodes is not None and file.nodes != stated_nodes:
+        provenance = provenance.noting(f"{file.nodes} nodes, where Table 9 of the OpenFinGym paper states {stated_nodes}")
+    return PublishedGraph(file.to_graph(provenance.source), provenance)
 
 
 AMAZON = MatGraph(
@@ -139,5 +153,6 @@ IMDB = MatGraph(
     licence="no licence stated for the data; for your own use, never bundled",
     layouts=(layouts.HAN_IMDB, layouts.INJECTED),
     stated_nodes=4780,
+    anomalies=335,
 )
 MAT_GRAPHS: Mapping[str, MatGraph] = {source.name: source for source in (AMAZON, YELPCHI, BLOGCATALOG, IMDB)}

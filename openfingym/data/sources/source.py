@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
+    from openfingym.data.graphs import Graph
     from openfingym.data.sources.cache import Cache
-    from openfingym.data.sources.graph import Graph
     from openfingym.data.sources.progress import Progress
-    from openfingym.data.sources.table import Table
+    from openfingym.data.sources.table import Provenance, Table
     from openfingym.data.sources.transport import Client
 
 
@@ -40,8 +40,20 @@ class Request:
             raise UsageError(f"start {self.start} is after end {self.end}")
 
 
+@dataclass(frozen=True, eq=False)
+class PublishedGraph:
+    """A graph read from published files, and where they came from."""
+
+    graph: Graph
+    provenance: Provenance
+
+
 class Source(Protocol):
-    """A published source of data."""
+    """A published source of data; a frozen dataclass, so that ``replace(source, base_url=...)`` is a mirror of it."""
+
+    @property
+    def base_url(self) -> str:
+        """Address of the service."""
 
     @property
     def name(self) -> str:
@@ -63,7 +75,11 @@ class Source(Protocol):
     def gives(self) -> str:
         """Columns and units, in words."""
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table | Graph:
+    @property
+    def lag_days(self) -> int | None:
+        """Days before today at which a request without an end stops; None where it does not depend on the day of asking."""
+
+    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table | PublishedGraph:
         """Download what the cache lacks, and read it.
 
         Raises:

@@ -53,6 +53,10 @@ class Provenance:
     notes: tuple[str, ...] = ()
     """Everything that was left out, repaired or noticed."""
 
+    def noting(self, *notes: str) -> Provenance:
+        """The same with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
 
 @dataclass(frozen=True)
 class Action:
@@ -143,8 +147,7 @@ class Table:
             return self
         if dropped == len(keep):
             raise DataError(f"{self.provenance.source}: no row has a value in every one of the columns {', '.join(self.columns)}")
-        note = f"{dropped} of {len(keep)} rows with a missing value dropped"
-        provenance = replace(self.provenance, notes=(*self.provenance.notes, note))
+        provenance = self.provenance.noting(f"{dropped} of {len(keep)} rows with a missing value dropped")
         return replace(self, times=self.times[keep], values=self.values[keep], provenance=provenance)
 
     def to_panel(self, *, name: str, title: str, measure: Measure) -> Panel:
@@ -171,6 +174,9 @@ class Table:
             frequency=self.frequency,
             measure=measure,
             unit=self.unit,
+            calendar=f"the {len(self.times)} times for which the publisher gives every column",
+            corporate_actions=f"as published by {self.provenance.publisher}; see the notes",
+            units=(self.unit,) * len(self.columns) if measure == "mixed" else (),
             first=self.times[0].astype("datetime64[D]").item(),
             last=self.times[-1].astype("datetime64[D]").item(),
             rows=len(self.times),

@@ -43,6 +43,7 @@ class Treasury:
     licence: str = "work of the United States government, public domain"
     frequency: str = "daily, on the days the bond market is open"
     gives: str = "one column a tenor from 1m to 30y: par yield in percent per annum, bond-equivalent; published after the close"
+    lag_days: int | None = 0
 
     def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
         """A column for each tenor in ``request.symbols``, or for all; see :class:`Source`."""

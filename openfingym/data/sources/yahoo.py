@@ -62,6 +62,7 @@ class Yahoo:
     licence: str = "Yahoo terms of service: for your own use, not for redistribution; never bundled"
     frequency: str = "daily, weekly, monthly; hourly for the last 730 days, minutes for the last 8 to 60"
     gives: str = "open, high, low, close (adjusted for splits), volume, adj_close (for dividends too) in the quote's currency; events"
+    lag_days: int | None = 1
 
     def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
         """One table with the columns of every ticker in ``request.symbols``; see :class:`Source`."""

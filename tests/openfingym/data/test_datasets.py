@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import hashlib
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -17,12 +18,15 @@ import openfingym.data
 from openfingym.data import canonical_csv, dataset, dataset_info, datasets, load_panel, panel, read_csv_panel
 from openfingym.errors import DataError
 
-REAL = ("ecb-fx", "us-large-caps", "ust-par-yields")
-SIMULATED = ("sim-commodities", "sim-crypto")
+REAL = ("ecb-fx", "ecb-fx-8", "goog-ohlcv", "us-large-caps", "us-stocks-ohlcv", "ust-par-yields", "ust-par-yields-1993")
+SIMULATED = (
+    "sim-commodities", "sim-crypto", "sim-crypto-wide", "sim-global-indices", "sim-lob-bars", "sim-nifty50", "sim-us-60", "sim-us-equities",
+)  # fmt: skip
+STEPS = {"intraday": np.timedelta64(1, "m"), "hourly": np.timedelta64(1, "h"), "daily": np.timedelta64(1, "D")}
 
 
 def test_what_is_bundled():
-    assert [info.name for info in datasets()] == sorted([*REAL, *SIMULATED])
+    assert {info.name for info in datasets()} == {*REAL, *SIMULATED}
     assert {info.name for info in datasets() if info.kind == "simulated"} == set(SIMULATED)
 
 
@@ -30,12 +34,13 @@ def test_what_is_bundled():
 def test_provenance_is_complete(info):
     for field in dataclasses.fields(info):
         value = getattr(info, field.name)
-        if field.name not in {"missing", "originals"}:
+        if field.name not in {"missing", "originals", "units"}:
             assert value, field.name
     assert isinstance(info.first, date)
     assert isinstance(info.last, date)
     assert info.kind in {"real", "simulated", "specified"}
-    assert info.measure in {"price", "yield"}
+    assert info.measure in {"price", "yield", "mixed"}
+    assert len(info.units) == (len(info.channels) if info.measure == "mixed" else 0)
     assert info.missing == 0
     assert len(info.sha256) == 64
     assert bool(info.originals) == (info.kind == "real")
@@ -59,8 +64,7 @@ def test_the_rows_are_what_the_provenance_states(info):
     assert not loaded.values.flags.writeable
     if info.measure == "price":
         assert (loaded.values > 0).all()
-    step = np.timedelta64(1, "h") if info.frequency == "hourly" else np.timedelta64(1, "D")
-    assert np.median(np.diff(loaded.times)) == step
+    assert np.median(np.diff(loaded.times)) == STEPS[info.frequency]
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -86,6 +90,12 @@ def test_the_committed_files_are_small():
         ("ust-par-yields", "2019-08-26", {"1m": 2.09, "2y": 1.54, "30y": 2.04}),
         ("ecb-fx", "2009-01-02", {"eur_usd": 1.3866, "usd_jpy": 126.64 / 1.3866, "gbp_usd": 1.3866 / 0.961, "usd_try": 2.138 / 1.3866}),
         ("ecb-fx", "2015-01-15", {"eur_usd": 1.1708, "usd_chf": 1.028 / 1.1708}),
+        ("ust-par-yields-1993", "1993-10-01", {"3m": 2.98, "10y": 5.34, "30y": 5.98}),
+        ("ust-par-yields-1993", "2002-02-15", {"3m": 1.74, "2y": 2.97, "10y": 4.86, "30y": 5.37}),
+        ("ecb-fx-8", "2016-06-24", {"gbp_usd": 1.1066 / 0.8075}),
+        ("goog-ohlcv", "2004-08-19", {"open": 100.01, "close": 100.335, "volume": 44_659_000.0}),
+        ("us-stocks-ohlcv", "2000-03-01", {"aapl_close": 130.31 / 4, "aapl_volume": 4 * 9_616_100.0, "aapl_adj_close": 4.186662803811}),
+        ("us-stocks-ohlcv", "2013-03-01", {"aapl_close": 430.47, "ibm_close": 202.91, "msft_close": 27.95}),
         ("us-large-caps", "1990-01-02", {"aapl": 0.264, "xom": 4.068}),
         ("us-large-caps", "2022-12-28", {"aapl": 125.674, "ko": 62.609}),
     ],
@@ -112,6 +122,57 @@ def test_the_defects_of_the_equities_are_as_described():
     assert loaded.times[worst + 1] == np.datetime64("1990-04-10")
     assert loaded.values[worst : worst + 2, 0].tolist() == [3.322, 1.107]
     assert loaded.values[:, 1].min() == 0.098
+
+
+def test_the_spans_of_the_treasury_do_not_meet():
+    early, late = load_panel("ust-par-yields-1993"), load_panel("ust-par-yields")
+    assert early.times[-1] < late.times[0]
+    assert (early.values == early.values.round(2)).all()
+    assert 1.5 < early.values.min() < early.values.max() < 8.5
+    assert np.diff(early.times).max() == np.timedelta64(4, "D")
+
+
+def test_the_two_exchange_rate_sets_agree_where_they_meet():
+    both = ["gbp_usd", "usd_cad", "usd_chf", "usd_cny", "usd_jpy", "nzd_usd", "usd_sgd"]
+    eight, sixteen = load_panel("ecb-fx-8", both), load_panel("ecb-fx", both)
+    shared = np.isin(eight.times, sixteen.times)
+    assert (eight.times[shared] == sixteen.times).all()
+    assert (eight.values[shared] == sixteen.values).all()
+
+
+@pytest.mark.parametrize(("name", "prefixes"), [("us-stocks-ohlcv", ("aapl_", "ibm_", "msft_")), ("goog-ohlcv", ("",))])
+def test_bars_are_consistent(name, prefixes):
+    loaded = load_panel(name)
+    column = dict(zip(loaded.channels, loaded.values.T, strict=True))
+    for prefix in prefixes:
+        bar = {field: column[prefix + field] for field in ("open", "high", "low", "close", "volume", "adj_close")}
+        assert (bar["low"] <= np.minimum(bar["open"], bar["close"])).all()
+        assert (bar["high"] >= np.maximum(bar["open"], bar["close"])).all()
+        assert (bar["volume"] > 0).all()
+        assert (bar["volume"] == bar["volume"].round()).all()
+        assert (bar["adj_close"] < bar["close"]).all()
+
+
+def test_the_stocks_have_no_split_left_and_the_defects_described():
+    loaded = load_panel("us-stocks-ohlcv")
+    column = dict(zip(loaded.channels, loaded.values.T, strict=True))
+    days = loaded.times[1:].astype("datetime64[D]").astype(str)
+    moves = {name: dict(zip(days, np.diff(np.log(column[f"{name}_close"])), strict=True)) for name in ("aapl", "ibm", "msft")}
+    assert {(name, day) for name, by_day in moves.items() for day, move in by_day.items() if abs(move) > 0.2} == {("aapl", "2000-09-29")}
+    assert math.exp(moves["aapl"]["2000-09-29"]) == pytest.approx(0.48, abs=0.005)
+    # Dividends are all that is left between close and adjusted close, and Microsoft's special one is the largest.
+    for name in moves:
+        change = np.diff(np.log(column[f"{name}_adj_close"] / column[f"{name}_close"]))
+        assert np.abs(change).max() < (0.11 if name == "msft" else 0.01)
+    i = int(np.flatnonzero(days == "2003-01-29")[0])
+    prices = loaded.values[i : i + 2, :4]
+    assert (prices[0] == prices[1]).all()
+    assert column["aapl_volume"][i] != column["aapl_volume"][i + 1]
+
+
+def test_the_adjusted_close_of_google_is_its_close():
+    close, adjusted = load_panel("goog-ohlcv", ["close", "adj_close"]).values.T
+    assert adjusted == pytest.approx(0.50154823 * close, rel=1e-7)
 
 
 def test_channels_are_chosen_in_the_order_asked():
@@ -179,6 +240,8 @@ def test_a_changed_simulator_is_noticed(series):
         ("title =", "titel =", "titel"),
         ("[originals]", "[originals", "not a readable provenance file"),
         ('name = "ecb-fx"', 'name = "fx"', "names itself 'fx'"),
+        ("calendar =", "calender =", "calender"),
+        ('measure = "price"', 'measure = "mixed"', "0 units for 16 channels"),
     ],
 )
 def test_damaged_provenance_is_noticed(series, old, new, words):

@@ -1,6 +1,7 @@
 """Cutting windows: no hidden target is visible anywhere, and the counts are those of the closed form."""
 
 import math
+from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
@@ -12,13 +13,19 @@ from sklearn.preprocessing import StandardScaler
 
 from openfingym.data import DatasetInfo, Panel, cut, load_panel, to_values
 from openfingym.errors import DataError, TaskError
-from openfingym.task import Contract, Split
+from openfingym.task import Split
 
 START = np.datetime64("2000-01-01", "ns")
 
 
-def contract(lookback, horizon):
-    return Contract(lookback=lookback, horizon=horizon, value_semantics="yield_level", unit="percent", low=-1.0, high=1.0)
+@dataclass(frozen=True)
+class Lengths:
+    lookback: int
+    horizon: int
+
+
+def window(lookback, horizon):
+    return {"lookback": lookback, "horizon": horizon}
 
 
 def rows(n, d=1):
@@ -38,13 +45,13 @@ def cases(draw):
         train_stride=draw(st.integers(1, 5)),
         embargo=draw(st.integers(horizon, horizon + 4)),
     )
-    return draw(st.integers(20, 600)), split, contract(lookback, horizon)
+    return draw(st.integers(20, 600)), split, Lengths(lookback, horizon)
 
 
 def attempt(n, split, agreed):
     values, times = rows(n)
     try:
-        return cut(values, times, split=split, contract=agreed)
+        return cut(values, times, split=split, lookback=agreed.lookback, horizon=agreed.horizon)
     except TaskError:
         assume(False)
 
@@ -108,16 +115,16 @@ def test_the_stated_number_of_rows_is_enough(case):
     n, split, agreed = case
     values, times = rows(n)
     try:
-        cut(values, times, split=split, contract=agreed)
+        cut(values, times, split=split, lookback=agreed.lookback, horizon=agreed.horizon)
     except TaskError as error:
         enough = int(str(error).split(", ")[-1].split()[0])
         assert enough > n
-        assert cut(*rows(enough), split=split, contract=agreed).n_private >= 1
+        assert cut(*rows(enough), split=split, lookback=agreed.lookback, horizon=agreed.horizon).n_private >= 1
 
 
 def test_a_small_example_by_hand():
     values, times = rows(40, d=2)
-    windows = cut(values, times, split=Split(train=0.5, public=0.25, private=0.25, train_stride=8, embargo=2), contract=contract(3, 1))
+    windows = cut(values, times, split=Split(train=0.5, public=0.25, private=0.25, train_stride=8, embargo=2), **window(3, 1))
     assert windows.train_inputs[:, :, 0].tolist() == [[0, 1, 2], [8, 9, 10], [16, 17, 18]]
     assert windows.train_targets[:, :, 1].tolist() == [[3], [11], [19]]
     assert windows.test_inputs[:, :, 0].tolist() == [[22, 23, 24], [26, 27, 28], [32, 33, 34], [36, 37, 38]]
@@ -129,7 +136,7 @@ def test_a_small_example_by_hand():
 
 
 def test_a_share_is_the_decimal_that_was_written():
-    windows = cut(*rows(100), split=Split(train=0.29, public=0.57, private=0.14, embargo=1), contract=contract(1, 1))
+    windows = cut(*rows(100), split=Split(train=0.29, public=0.57, private=0.14, embargo=1), **window(1, 1))
     assert windows.train_targets.max() == 28.0  # 0.29 * 100 is 28.999... in binary
     assert windows.test_inputs.min() == 30.0
 
@@ -140,13 +147,13 @@ def test_scaling_looks_at_training_rows_only():
     values[140:] += 1000.0
     times = rows(200)[1]
     split = Split(train=0.7, public=0.15, private=0.15, embargo=1, scaling="standard")
-    windows = cut(values, times, split=split, contract=contract(4, 1))
+    windows = cut(values, times, split=split, **window(4, 1))
     scaler = StandardScaler().fit(values[:140])
     assert windows.mean == pytest.approx(scaler.mean_, rel=1e-12)
     assert windows.scale == pytest.approx(scaler.scale_, rel=1e-12)
     assert windows.train_inputs[0] == pytest.approx(scaler.transform(values[:4]), rel=1e-9)
     assert windows.test_inputs[0] == pytest.approx(scaler.transform(values[141:145]), rel=1e-9)
-    plain = cut(values, times, split=split.model_copy(update={"scaling": "none"}), contract=contract(4, 1))
+    plain = cut(values, times, split=split.model_copy(update={"scaling": "none"}), **window(4, 1))
     assert windows.test_targets * windows.scale + windows.mean == pytest.approx(plain.test_targets, rel=1e-12)
 
 
@@ -154,13 +161,13 @@ def test_a_constant_channel_cannot_be_standardised():
     values, times = rows(100, d=2)
     values[:, 1] = 3.3
     with pytest.raises(DataError, match="channel 1 is constant"):
-        cut(values, times, split=Split(train=0.7, public=0.15, private=0.15, embargo=1, scaling="standard"), contract=contract(4, 1))
+        cut(values, times, split=Split(train=0.7, public=0.15, private=0.15, embargo=1, scaling="standard"), **window(4, 1))
 
 
 def test_the_rows_given_are_left_alone():
     values, times = rows(100)
     values.flags.writeable = times.flags.writeable = False
-    windows = cut(values, times, split=Split(train=0.7, public=0.15, private=0.15, embargo=1), contract=contract(4, 1))
+    windows = cut(values, times, split=Split(train=0.7, public=0.15, private=0.15, embargo=1), **window(4, 1))
     windows.train_inputs[:] = 0.0
     windows.test_targets[:] = 0.0
     assert values.ravel().tolist() == list(range(100))
@@ -173,7 +180,7 @@ def test_the_rows_given_are_left_alone():
 def test_a_block_too_short_says_how_many_rows_it_takes(n, shares, block):
     split = Split(train=shares[0], public=shares[1], private=shares[2], embargo=2)
     with pytest.raises(TaskError, match=rf"split\.{block}: the {block} block has .* one window needs 10 .* rows are enough"):
-        cut(*rows(n), split=split, contract=contract(8, 2))
+        cut(*rows(n), split=split, **window(8, 2))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +197,7 @@ def test_a_block_too_short_says_how_many_rows_it_takes(n, shares, block):
 def test_rows_that_do_not_fit_together(damage, words):
     values, times = damage(*rows(100))
     with pytest.raises(DataError, match=words):
-        cut(values, times, split=Split(train=0.7, public=0.15, private=0.15, embargo=1), contract=contract(4, 1))
+        cut(values, times, split=Split(train=0.7, public=0.15, private=0.15, embargo=1), **window(4, 1))
 
 
 def panel(values, measure):
@@ -198,7 +205,8 @@ def panel(values, measure):
     times = rows(len(values))[1]
     info = DatasetInfo(
         name="own", title="own", kind="real", source="s", provenance="p", licence="l", frequency="daily", measure=measure, unit="u",
-        first=date(2000, 1, 1), last=date(2000, 1, 2), rows=len(values), channels=("a",), missing=0, sha256="",
+        calendar="c", corporate_actions="none", first=date(2000, 1, 1), last=date(2000, 1, 2), rows=len(values),
+        channels=("a",), missing=0, sha256="",
     )  # fmt: skip
     return Panel(times, values, ("a",), info)
 
@@ -210,13 +218,16 @@ def test_log_returns_carry_the_later_time():
 
 
 def test_levels_stay_as_they_are():
-    for measure, semantics in (("price", "price_level"), ("yield", "yield_level")):
+    for measure, semantics in (("price", "price_level"), ("yield", "yield_level"), ("mixed", "mixed"), ("mixed", "price_level")):
         times, values = to_values(panel([[1.0], [2.0]], measure), semantics)
         assert values.tolist() == [[1.0], [2.0]]
         assert len(times) == 2
 
 
-@pytest.mark.parametrize(("measure", "semantics"), [("yield", "log_return"), ("yield", "price_level"), ("price", "yield_level")])
+@pytest.mark.parametrize(
+    ("measure", "semantics"),
+    [("yield", "log_return"), ("yield", "price_level"), ("price", "yield_level"), ("mixed", "log_return"), ("mixed", "realised_vol")],
+)
 def test_a_yield_is_not_a_price(measure, semantics):
     with pytest.raises(TaskError, match=r"contract\.value_semantics: .* needs a dataset of"):
         to_values(panel([[1.0], [2.0]], measure), semantics)

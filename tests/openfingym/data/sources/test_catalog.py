@@ -1,15 +1,28 @@
 """The catalogue: every entry complete, pulling by name, what is remembered of it, and tables in general."""
 
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import openfingym.data.sources
-from openfingym.data.sources import PULLABLE, SOURCES, Fred, OfflineError, Provenance, Request, Table, Treasury, last_pull, pull
+from openfingym.data.sources import (
+    PULLABLE,
+    SOURCES,
+    OfflineError,
+    Provenance,
+    Request,
+    Table,
+    find_pull,
+    last_pull,
+    pull,
+    read_table,
+    records,
+)
 from openfingym.data.sources.table import join, stack
-from openfingym.errors import DataError
+from openfingym.errors import DataError, UsageError
 
 FROM = Provenance("here", "us", "CC0-1.0", "test", ())
 
@@ -49,44 +62,84 @@ PATH = "/resource-center/data-chart-center/interest-rates/daily-treasury-rates.c
 
 def test_pulling_by_name_keeps_a_record(site, client, cache):
     site.on(PATH, CSV)
-    options = {"client": client, "cache": cache, "start": date(2024, 1, 1), "end": date(2024, 12, 31)}
-    mirror = {**SOURCES, "treasury": Treasury(base_url=site.url)}
+    options = {"client": client, "cache": cache, "start": date(2024, 1, 1), "end": date(2024, 12, 31), "base_url": site.url}
     assert last_pull("treasury-par-yields", cache) is None
-    table = pull("treasury-par-yields", sources=mirror, **options)
-    assert table.columns == ("1m", "10y")
+    done = pull("treasury-par-yields", **options)
+    assert done.table.columns == ("1m", "10y")
     record = last_pull("treasury-par-yields", cache)
-    assert (record.rows, record.columns, record.missing, record.size) == (2, 2, 1, len(CSV))
+    assert record == done.record
+    assert (record.rows, record.columns, record.missing, record.size, record.frequency) == (2, 2, 1, len(CSV), "daily")
     assert (record.first, record.last) == ("2024-01-02T00:00:00", "2024-01-03T00:00:00")
-    assert record.fetched_at == table.provenance.files[0].fetched_at
+    assert record.files == done.table.provenance.files
+    assert (record.fetched_at, record.base_url, record.digest) == (record.files[0].fetched_at, site.url, done.table.digest)
     site.on(PATH, CSV.replace(b"3.91", b"3.92"))
-    assert pull("treasury-par-yields", sources=mirror, **options).digest == table.digest
-    assert pull("treasury-par-yields", sources=mirror, refresh=True, **options).digest != table.digest
+    assert pull("treasury-par-yields", **options).table.digest == done.table.digest
+    assert pull("treasury-par-yields", refresh=True, **options).table.digest != done.table.digest
 
 
 def test_a_failed_pull_leaves_the_record_and_the_data(site, client, cache, reply):
-    site.on("/graph/fredgraph.csv", b"observation_date,DGS1\n2024-01-02,4.8\n")
-    mirror = {**SOURCES, "fred": Fred(base_url=site.url)}
     dataset = PULLABLE["fred-treasury-rates"]
     for series in dataset.request.symbols:
         site.on(f"/graph/fredgraph.csv?id={series}", f"observation_date,{series}\n2024-01-02,4.8\n".encode())
-    first = pull("fred-treasury-rates", client=client, cache=cache, sources=mirror)
-    before = last_pull("fred-treasury-rates", cache)
+    options = {"client": client, "cache": cache, "base_url": site.url}
+    first = pull("fred-treasury-rates", **options).record
+    # All series change, and the seventh breaks off: the first six are in the cache anew.
+    for series in dataset.request.symbols:
+        site.on(f"/graph/fredgraph.csv?id={series}", f"observation_date,{series}\n2024-01-02,9.9\n".encode())
     site.on("/graph/fredgraph.csv?id=DGS5", reply(b"observation_date,DGS5\n2024-01-02,9.9\n", send=30))
     with pytest.raises(DataError, match="is kept and untouched"):
-        pull("fred-treasury-rates", client=client, cache=cache, sources=mirror, refresh=True)
-    assert last_pull("fred-treasury-rates", cache) == before
-    assert pull("fred-treasury-rates", client=client, cache=cache, sources=mirror).digest == first.digest
+        pull("fred-treasury-rates", refresh=True, **options)
+    assert last_pull("fred-treasury-rates", cache) == first
+    held = read_table(first, cache, SOURCES)
+    assert held.digest == first.digest
+    assert set(held.values.ravel().tolist()) == {4.8}
+
+
+def test_an_open_end_is_stated_where_the_answer_depends_on_it(site, client, cache):
+    year = datetime.now(UTC).year
+    site.on(PATH.replace("2024", str(year)), CSV.replace(b"2024", str(year).encode()))
+    record = pull("treasury", symbols=("10y",), start=date(year, 1, 1), client=client, cache=cache, base_url=site.url).record
+    assert record.end == datetime.now(UTC).date().isoformat()
+    site.on("/graph/fredgraph.csv", b"observation_date,DGS1\n2024-01-02,4.8\n")
+    assert pull("fred", symbols=("DGS1",), client=client, cache=cache, base_url=site.url).record.end is None
+
+
+def test_the_same_request_again_replaces_its_record_and_another_does_not(site, client, cache):
+    for series in ("DGS1", "DGS2"):
+        site.on(f"/graph/fredgraph.csv?id={series}", f"observation_date,{series}\n2024-01-02,4.8\n2024-01-03,\n".encode())
+    options = {"client": client, "cache": cache, "base_url": site.url}
+    for symbols in (("DGS1",), ("DGS1", "DGS2"), ("DGS1",)):
+        pull("fred", symbols=symbols, **options)
+    assert [record.symbols for record in records(cache)] == [("DGS1",), ("DGS1", "DGS2")]
+    assert find_pull("fred", ("DGS2",), None, cache).symbols == ("DGS1", "DGS2")
+    assert find_pull("fred", ("DGS3",), None, cache) is None
+    assert find_pull("fred-treasury-rates", (), None, cache) is None
+
+
+def test_a_record_that_is_damaged_is_no_record(site, client, cache):
+    site.on("/graph/fredgraph.csv", b"observation_date,DGS1\n2024-01-02,4.8\n")
+    record = pull("fred", symbols=("DGS1",), client=client, cache=cache, base_url=site.url).record
+    (path,) = (cache.root / "pulls").glob("fred.*.json")
+    text = path.read_text()
+    with pytest.raises(DataError, match=r"are read as .* but were 0000000000000000 when pulled"):
+        read_table(replace(record, digest="0" * 64), cache, SOURCES)
+    with pytest.raises(DataError, match="is not among the files of the pull"):
+        read_table(replace(record, files=()), cache, SOURCES)
+    for broken in ("", "[]", "{}", text[:-20], text.replace('"format": 1', '"format": 99')):
+        path.write_text(broken)
+        assert records(cache) == []
 
 
 def test_an_unknown_name_is_met_with_a_suggestion(cache):
     with pytest.raises(DataError, match="did you mean 'ecb-reference-rates'"):
         pull("ecb-reference-rate", cache=cache)
+    with pytest.raises(UsageError, match=r"has its own symbols and interval.*its source 'yahoo'"):
+        pull("yahoo-futures", symbols=("XOM",), cache=cache)
 
 
 def test_offline_pulls_say_so(client, cache):
-    mirror = {**SOURCES, "treasury": Treasury(base_url="http://127.0.0.1:1")}
     with pytest.raises(OfflineError, match=r"cannot reach 127\.0\.0\.1:1"):
-        pull("treasury-par-yields", client=client, cache=cache, sources=mirror)
+        pull("treasury-par-yields", client=client, cache=cache, base_url="http://127.0.0.1:1")
     assert last_pull("treasury-par-yields", cache) is None
 
 
@@ -134,7 +187,5 @@ def test_join_and_stack():
 
 
 def test_requests_refuse_what_a_source_does_not_know(client, cache):
-    from openfingym.errors import UsageError
-
     with pytest.raises(UsageError, match="treasury has no interval, found interval='1d'"):
         SOURCES["treasury"].fetch(Request(interval="1d"), client, cache, openfingym.data.sources.silent)

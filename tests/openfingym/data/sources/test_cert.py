@@ -55,7 +55,8 @@ def fetch(site, client, cache):
 
 
 def test_events_become_a_graph(fetch):
-    graph = fetch()
+    published = fetch()
+    graph = published.graph
     assert graph.nodes == 4
     # Ann mailed Bob; Bob himself and Cid; Cid Ann, hidden in bcc.
     assert graph.edges.tolist() == [[0, 0, 1], [1, 2, 2]]
@@ -67,7 +68,7 @@ def test_events_become_a_graph(fetch):
         [0.0, 0.0, 1.0, 1.0, 0.0, 0.0],
     ]
     assert graph.labels.tolist() == [0, 0, 0, 1]
-    assert len(graph.provenance.files) == 2
+    assert len(published.provenance.files) == 2
 
 
 @pytest.mark.parametrize(

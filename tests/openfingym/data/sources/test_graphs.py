@@ -12,13 +12,21 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from openfingym.data.sources import SOURCES, Csr, Dblp, Graph, Provenance, Request, silent
-from openfingym.data.sources.graph import unique_edges
-from openfingym.data.sources.graph_files import feature_matrix, read_npy, read_npz
-from openfingym.data.sources.graph_layouts import FRAUD_YELP, HAN_IMDB, INJECTED, NETWORK, NETWORK_SHORT, graph_from_mat
+from openfingym.data.graphs import Graph, SparseRows
+from openfingym.data.sources import SOURCES, Dblp, Request, silent
+from openfingym.data.sources.graph_files import feature_matrix, read_npy, read_npz, simple_edges
+from openfingym.data.sources.graph_layouts import (
+    FRAUD_YELP,
+    HAN_IMDB,
+    INJECTED,
+    NETWORK,
+    NETWORK_SHORT,
+    dblp_from_dat,
+    dblp_from_npz,
+    graph_from_mat,
+)
 from openfingym.errors import DataError, UsageError
 
-FROM = Provenance("here", "us", "CC0-1.0", "test", ())
 N = 40
 RNG = np.random.default_rng(7)
 
@@ -62,24 +70,26 @@ def fraud(prefix, *relations, n=N):
 
 def test_three_relations_of_the_fraud_graphs():
     parts = fraud("", "rur", "rtr", "rsr")
-    graph = graph_from_mat(mat(**parts), (FRAUD_YELP,), FROM)
-    assert (graph.nodes, set(graph.relations)) == (N, {"rur", "rtr", "rsr"})
-    for name, edges in graph.relations.items():
+    file = graph_from_mat(mat(**parts), (FRAUD_YELP,), "here")
+    assert (file.nodes, set(file.relations)) == (N, {"rur", "rtr", "rsr"})
+    for name, edges in file.relations.items():
         np.testing.assert_array_equal(edges, expected_edges(parts[f"net_{name}"]))
+    assert file.classes is None
+    graph = file.to_graph("here")
+    assert isinstance(graph, Graph)
     np.testing.assert_array_equal(graph.edges, expected_edges(*(parts[f"net_{name}"] for name in ("rur", "rtr", "rsr"))))
     np.testing.assert_allclose(graph.features, parts["features"].toarray())
     assert graph.labels.tolist() == LABELS.tolist()
     assert graph.anomaly_rate == pytest.approx(0.125)
-    assert graph.classes is None
 
 
 @pytest.mark.parametrize(("layout", "names"), [(NETWORK, ("Network", "Attributes", "Label")), (NETWORK_SHORT, ("A", "X", "gnd"))])
 def test_one_network_with_sparse_attributes(layout, names):
     network, attributes = adjacency(), scipy.sparse.random(N, 300, 0.02, random_state=np.random.default_rng(1), format="csc")
     content = mat(**dict(zip(names, (network, attributes, LABELS[:, None].astype(float)), strict=True)), Class=np.ones((N, 1)))
-    graph = graph_from_mat(content, (NETWORK, NETWORK_SHORT), FROM)
-    assert isinstance(graph.features, Csr)
-    np.testing.assert_array_equal(graph.features.toarray(), attributes.toarray())
+    graph = graph_from_mat(content, (NETWORK, NETWORK_SHORT), "here").to_graph("here")
+    assert isinstance(graph.features, SparseRows)
+    np.testing.assert_array_equal(graph.features.dense(), attributes.toarray())
     np.testing.assert_array_equal(graph.edges, expected_edges(network))
     assert layout.labels_anomalies
 
@@ -89,17 +99,18 @@ def test_one_hot_classes_are_classes_and_not_labels():
     graph = graph_from_mat(
         mat(MAM=adjacency().toarray(), MDM=adjacency(seed=4).toarray(), feature=RNG.random((N, 6)), label=np.eye(3)[classes]),
         (HAN_IMDB, INJECTED),
-        FROM,
+        "here",
     )
     assert graph.labels is None
-    assert graph.anomaly_rate is None
     assert graph.classes.tolist() == classes.tolist()
     assert set(graph.relations) == {"mam", "mdm"}
+    with pytest.raises(DataError, match="here: the file labels no anomalies"):
+        graph.to_graph("here")
 
 
 def test_files_with_injected_anomalies():
     content = mat(adj1=adjacency().toarray(), adj2=adjacency(seed=1).toarray(), feature=RNG.random((N, 6)), label=LABELS[:, None])
-    assert graph_from_mat(content, (HAN_IMDB, INJECTED), FROM).labels.sum() == LABELS.sum()
+    assert graph_from_mat(content, (HAN_IMDB, INJECTED), "here").labels.sum() == LABELS.sum()
 
 
 def test_cutting_to_one_relation_drops_and_renumbers_nodes():
@@ -109,25 +120,38 @@ def test_cutting_to_one_relation_drops_and_renumbers_nodes():
     labels = np.zeros(N)
     labels[20] = 1
     content = mat(net_rur=network, net_rtr=adjacency(), net_rsr=adjacency(), features=features, label=labels)
-    cut = graph_from_mat(content, (FRAUD_YELP,), FROM).without_isolated("rur")
-    assert cut.nodes == 3
+    file, gone = graph_from_mat(content, (FRAUD_YELP,), "here").without_isolated("rur")
+    cut = file.to_graph("here")
+    assert (cut.nodes, gone) == (3, 37)
     assert cut.edges.tolist() == [[0, 0, 1], [1, 2, 2]]
     np.testing.assert_array_equal(cut.features, features[[3, 7, 20]])
     assert cut.labels.tolist() == [0, 0, 1]
-    assert "37 of 40 nodes" in cut.provenance.notes[-1]
 
 
 def test_rows_of_a_sparse_matrix():
     matrix = scipy.sparse.random(50, 30, 0.1, random_state=np.random.default_rng(3), format="csr")
-    csr = feature_matrix(matrix, "x")
+    rows = feature_matrix(matrix, "x")
     keep = np.array([4, 0, 49, 17])
-    np.testing.assert_array_equal(csr.rows(keep).toarray(), matrix[keep].toarray())
+    np.testing.assert_array_equal(rows.take(keep).dense(), matrix[keep].toarray())
+    assert rows.take(keep[:0]).shape == (0, 30)
+    new = np.random.default_rng(4).integers(0, 2, (4, 30)) * 1.5
+    expected = matrix.toarray()
+    expected[keep] = new
+    np.testing.assert_array_equal(rows.with_rows(keep, new).dense(), expected)
+
+
+def test_sparse_features_are_brought_into_form():
+    """Published matrices hold duplicates, stored zeros and columns in any order."""
+    messy = scipy.sparse.coo_matrix(([1.0, 2.0, 0.0, 5.0], ([0, 0, 1, 1], [7, 7, 2, 1])), shape=(4, 20)).tocsc()
+    before = messy.copy()
+    np.testing.assert_array_equal(feature_matrix(messy, "x").dense(), messy.toarray())
+    assert messy.nnz == before.nnz
 
 
 def test_edges_are_undirected_once_and_without_loops():
     pairs = np.array([[3, 1, 2, 2, 1], [1, 3, 2, 0, 3]])
-    assert unique_edges(pairs).tolist() == [[0, 1], [2, 3]]
-    assert unique_edges(np.empty((2, 0), dtype=np.int64)).shape == (2, 0)
+    assert simple_edges(pairs, 4).tolist() == [[0, 1], [2, 3]]
+    assert simple_edges(np.empty((2, 0), dtype=np.int64), 4).shape == (2, 0)
 
 
 GOOD = {"Network": adjacency(), "Attributes": RNG.random((N, 4)), "Label": LABELS}
@@ -142,9 +166,9 @@ GOOD = {"Network": adjacency(), "Attributes": RNG.random((N, 4)), "Label": LABEL
         ({"Label": LABELS + 0.5}, "expected 40 whole numbers"),
         ({"Label": np.full((N, 2), 1)}, "are not one-hot"),
         ({"Network": adjacency(N + 1)}, r"an adjacency of shape \[41, 41\] for 40 nodes"),
-        ({"Network": scipy.sparse.eye(N)}, "the graph is empty"),
-        ({"Attributes": np.full((N, 2), np.nan)}, "feature 0 of node 0 is not finite"),
-        ({"Attributes": scipy.sparse.csr_matrix(np.where(np.eye(N) > 0, np.inf, 0.0))}, "value 0 of the sparse matrix is not finite"),
+        ({"Network": scipy.sparse.eye(N)}, "here: an empty graph"),
+        ({"Attributes": np.full((N, 2), np.nan)}, "here: features, row 0, column 0: nan"),
+        ({"Attributes": scipy.sparse.csr_matrix(np.where(np.eye(N) > 0, np.inf, 0.0))}, "here: features, row 0, column 0: inf"),
         ({"Attributes": None}, "expected the variables Network, Attributes, Label; of these the file has Label, Network"),
         ({"Label": np.array(["a"] * N, dtype=object)}, "Label is a cell, expected a numeric matrix"),
     ],
@@ -152,7 +176,7 @@ GOOD = {"Network": adjacency(), "Attributes": RNG.random((N, 4)), "Label": LABEL
 def test_graphs_that_do_not_fit_together(changes, message):
     parts = {key: value for key, value in {**GOOD, **changes}.items() if value is not None}
     with pytest.raises(DataError, match=message):
-        graph_from_mat(mat(**parts), (NETWORK,), FROM)
+        graph_from_mat(mat(**parts), (NETWORK,), "here").to_graph("here")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +184,7 @@ def test_graphs_that_do_not_fit_together(changes, message):
 )
 def test_damaged_mat_files(damage):
     with pytest.raises(DataError, match=r"not a readable MATLAB 5 file|expected the variables"):
-        graph_from_mat(damage(mat(**GOOD)), (NETWORK,), FROM)
+        graph_from_mat(damage(mat(**GOOD)), (NETWORK,), "here")
 
 
 class Exploit:
@@ -202,6 +226,13 @@ def npz(matrix):
     return file.getvalue()
 
 
+def bad_npz(**changes):
+    file = io.BytesIO()
+    parts = {"indptr": [0, 1, 2], "indices": [0, 1], "data": [1.0, 1.0], "shape": [2, 2], "format": np.array(b"csr")}
+    np.savez(file, **{**parts, **changes})
+    return file.getvalue()
+
+
 def magnn():
     pairs = np.array(AUTHORED + APPEARED + TERMS).T
     matrix = scipy.sparse.csr_matrix((np.ones(pairs.shape[1]), pairs), shape=(11, 11))
@@ -220,32 +251,61 @@ def hgb():
 
 @pytest.fixture
 def dblp(site, client, cache):
-    def dblp(content, path="DBLP.zip"):
+    def dblp(content, path="DBLP.zip", **changes):
         site.on(f"/{path}", content)
-        return Dblp(base_url=site.url, path=path).fetch(Request(refresh=True), client, cache, silent)
+        return Dblp(base_url=site.url, path=path, **{"anomalies": 1, **changes}).fetch(Request(refresh=True), client, cache, silent)
 
     return dblp
 
 
-@pytest.mark.parametrize("members", [magnn(), hgb()], ids=["npz", "dat"])
-def test_dblp_joins_authors_over_papers_and_conferences(dblp, members):
-    graph = dblp(packed(**members))
-    assert graph.nodes == 4
-    assert graph.relations["apa"].tolist() == APA
-    assert graph.relations["apcpa"].tolist() == APCPA
-    features = graph.features.toarray() if isinstance(graph.features, Csr) else graph.features
+@pytest.mark.parametrize(("members", "read"), [(magnn(), dblp_from_npz), (hgb(), dblp_from_dat)], ids=["npz", "dat"])
+def test_dblp_joins_authors_over_papers_and_conferences(dblp, members, read):
+    file = read(packed(**members), "dblp")
+    assert file.nodes == 4
+    assert file.relations["apa"].tolist() == APA
+    assert file.relations["apcpa"].tolist() == APCPA
+    features = file.features.dense() if isinstance(file.features, SparseRows) else file.features
     np.testing.assert_array_equal(features, FEATURES)
-    assert graph.classes.tolist() == AREAS.tolist()
-    assert graph.labels is None
-    assert graph.provenance.notes == (
-        "no anomalies are labelled; see classes",
-        "4 nodes, where Table 9 of the OpenFinGym paper states 4057",
+    assert file.classes.tolist() == AREAS.tolist()
+    assert file.labels is None
+
+
+def larger_hgb(copies=10):
+    """Ten of the same, side by side, so that classes have enough authors to swap features."""
+    shift = lambda node, copy: node + 4 * copy if node < 4 else 4 * copies + (node - 4) + 7 * copy  # noqa: E731
+    kinds = [0] * 4 * copies + [1, 1, 1, 2, 2, 3, 3] * copies
+    features = {i: ",".join(str(float(i * 3 + j)) for j in range(3)) for i in range(4 * copies)}
+    nodes = "".join(f"{i}\tx\t{kind}" + (f"\t{features[i]}" if kind == 0 else "") + "\n" for i, kind in enumerate(kinds))
+    links = "".join(f"{shift(a, c)}\t{shift(b, c)}\t0\t1\n" for c in range(copies) for a, b in AUTHORED + APPEARED + TERMS)
+    label = "".join(f"{i}\tx\t0\t{AREAS[i % 4]}\n" for i in range(4 * copies))
+    return {"node.dat": nodes, "link.dat": links, "label.dat": label, "label.dat.test": label}
+
+
+def test_dblp_gets_anomalies_which_its_publisher_does_not_label(dblp):
+    published = dblp(packed(**larger_hgb()), anomalies=5, stated_nodes=41)
+    graph = published.graph
+    expected = np.concatenate([np.array([[0, 0, 1], [1, 2, 2]]) + 4 * copy for copy in range(10)], axis=1)
+    assert graph.edges.tolist() == expected.tolist()
+    assert graph.labels.sum() == 5
+    before = np.arange(120.0).reshape(40, 3)
+    changed = (graph.features != before).any(axis=1)
+    assert changed.tolist() == (graph.labels == 1).tolist()
+    assert published.provenance.notes == (
+        "relations apa, apcpa merged",
+        "the publisher labels no anomalies: 5 nodes were given features of another class here, seed 20260702",
+        "40 nodes, where Table 9 of the OpenFinGym paper states 41",
     )
+    assert dblp(packed(**larger_hgb()), anomalies=5).graph.digest == graph.digest
 
 
 def test_dblp_as_a_mat_file(dblp):
     content = mat(net_APA=adjacency(), net_APCPA=adjacency(seed=1), features=RNG.random((N, 3)), label=np.eye(4)[np.arange(N) % 4])
-    assert set(dblp(content, "DBLP4057.mat").relations) == {"apa", "apcpa"}
+    published = dblp(content, "DBLP4057.mat")
+    np.testing.assert_array_equal(published.graph.edges, expected_edges(adjacency(), adjacency(seed=1)))
+    injected = mat(adj1=adjacency(), adj2=adjacency(seed=1), feature=RNG.random((N, 3)), label=LABELS)
+    published = dblp(injected, "DBLP4057.mat")
+    assert published.graph.labels.tolist() == LABELS.tolist()
+    assert not any("publisher labels no anomalies" in note for note in published.provenance.notes)
 
 
 @pytest.mark.parametrize(
@@ -272,6 +332,9 @@ def test_damaged_dat_files(dblp, name, content, message):
         ({"adjM.npz": npz(scipy.sparse.csr_matrix(np.eye(3)))}, r"an adjacency of shape \[3, 3\] for 11 nodes"),
         ({"adjM.npz": npz(scipy.sparse.coo_matrix(np.eye(11)))}, "in CSR form, found b?'coo'"),
         ({"adjM.npz": npz(scipy.sparse.csr_matrix(np.eye(11)))[:-40]}, "not a readable .npz"),
+        ({"adjM.npz": bad_npz(indices=[0, 99])}, "adjM.npz: not a matrix in CSR form"),
+        ({"adjM.npz": bad_npz(indptr=[0, 5, 2])}, "adjM.npz: not a matrix in CSR form"),
+        ({"adjM.npz": bad_npz(indptr=[0])}, "adjM.npz: not a matrix in CSR form"),
         ({"features_0.npz": None}, "found 0 among folder/adjM.npz"),
     ],
 )
@@ -293,14 +356,16 @@ def test_damaged_npz_files(dblp, changes, message):
     ],
 )
 def test_every_source_reads_its_file(site, client, cache, name, content, relation):
-    source = replace(SOURCES[name], base_url=site.url)
+    source = replace(SOURCES[name], base_url=site.url, anomalies=8 if SOURCES[name].anomalies else None)
     site.on(f"/{source.path}", content)
-    graph = source.fetch(Request(), client, cache, silent)
-    assert relation in graph.relations
-    assert graph.provenance.files[0].size == len(content)
+    published = source.fetch(Request(), client, cache, silent)
+    graph = published.graph
+    assert isinstance(graph, Graph)
+    assert published.provenance.files[0].size == len(content)
     if source.only:
-        assert set(graph.relations) == {relation}
+        assert source.only == relation
         assert len(np.unique(graph.edges)) == graph.nodes <= N
+        assert f"only relation {relation}; {N - graph.nodes} of {N} nodes" in "".join(published.provenance.notes)
     with pytest.raises(UsageError, match="has no symbols"):
         source.fetch(Request(("x",)), client, cache, silent)
     site.on(f"/{source.path}", b"<html><title>Sign in</title>")
@@ -317,7 +382,7 @@ def test_a_graph_of_yelpchis_size_stays_sparse():
     scipy.io.savemat(file, {"Network": network + network.T, "Attributes": np.ones((n, 32)), "Label": np.arange(n) % 7 == 0})
     content = file.getvalue()
     tracemalloc.start()
-    graph = graph_from_mat(content, (NETWORK,), FROM)
+    graph = graph_from_mat(content, (NETWORK,), "here").to_graph("here")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert graph.edges.shape[1] > 690_000
@@ -331,17 +396,3 @@ def test_no_module_here_imports_pickle():
         text = path.read_text()
         assert "import pickle" not in text
         assert "allow_pickle=True" not in text
-
-
-def test_a_graph_is_checked():
-    edges = {"e": np.array([[0], [1]])}
-    with pytest.raises(DataError, match="features for 3 nodes, but there are 2"):
-        Graph(2, edges, np.ones((3, 1)), None, None, FROM)
-    with pytest.raises(DataError, match=r"labels of shape \[3\]"):
-        Graph(2, edges, np.ones((2, 1)), np.zeros(3, dtype=np.int8), None, FROM)
-    with pytest.raises(DataError, match="a column index is outside"):
-        Csr(np.array([0, 1]), np.array([5]), np.ones(1), (1, 3))
-    with pytest.raises(DataError, match="do not describe 2 rows"):
-        Csr(np.array([0, 1]), np.array([0]), np.ones(1), (2, 3))
-    with pytest.raises(DataError, match="row pointers end at 2"):
-        Csr(np.array([0, 2]), np.array([0]), np.ones(1), (1, 3))

@@ -1,0 +1,71 @@
+"""Technical indicators of one price series, by their standard definitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def ema(values: NDArray[np.float64], span: int) -> NDArray[np.float64]:
+    """Exponential moving average with weight 2 / (span + 1) on the newest value, started at the first.
+
+    Args:
+        values: float64[n], oldest first.
+        span: in rows, 1 at least.
+
+    Returns:
+        float64[n], in the unit of ``values``.
+    """
+    weight = 2.0 / (span + 1.0)
+    smooth = float(values[0])
+    out = np.empty_like(values)
+    for t, value in enumerate(values.tolist()):
+        smooth += weight * (value - smooth)
+        out[t] = smooth
+    return out
+
+
+def macd(values: NDArray[np.float64], fast: int = 12, slow: int = 26) -> NDArray[np.float64]:
+    """Moving average convergence/divergence: the fast minus the slow EMA (Appel 1979), float64[n], in the unit of ``values``."""
+    return ema(values, fast) - ema(values, slow)
+
+
+def rsi(values: NDArray[np.float64], window: int = 14) -> NDArray[np.float64]:
+    """Relative strength index, 0 to 100 (Wilder 1978).
+
+    The mean gain and the mean loss start as plain means of the first ``window`` changes and then
+    move by 1 / window of the difference to each new one; the index is 100 gain / (gain + loss), and
+    50 where nothing moved.
+
+    Args:
+        values: float64[n], oldest first, more than ``window`` of them.
+        window: in rows.
+
+    Returns:
+        float64[n]; NaN in the first ``window`` places, where it is not defined.
+
+    Raises:
+        DataError: there are too few values.
+    """
+    if len(values) <= window:
+        raise DataError(f"an index over {window} changes needs more than {window} values, found {len(values)}")
+    changes = np.diff(values)
+    gains, losses = np.maximum(changes, 0.0).tolist(), np.maximum(-changes, 0.0).tolist()
+    gain, loss = sum(gains[:window]) / window, sum(losses[:window]) / window
+    out = np.full_like(values, np.nan)
+    out[window] = _strength(gain, loss)
+    for t in range(window, len(changes)):
+        gain += (gains[t] - gain) / window
+        loss += (losses[t] - loss) / window
+        out[t + 1] = _strength(gain, loss)
+    return out
+
+
+def _strength(gain: float, loss: float) -> float:
+    return 100.0 * gain / (gain + loss) if gain + loss > 0.0 else 50.0

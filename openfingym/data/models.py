@@ -1,0 +1,60 @@
+"""The rows of a simulated dataset, from the ``[simulator]`` table of its TOML file.
+
+The table's ``model`` says which simulator reads it: ``prices`` (the default, :mod:`openfingym.data.simulate`),
+``factor-panel`` (:mod:`openfingym.data.factor_panel`) or ``book-bars`` (:mod:`openfingym.data.book_bars`).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from openfingym.data.book_bars import BookBars
+from openfingym.data.factor_panel import parse_factor_panel
+from openfingym.data.simulate import parse_simulator
+from openfingym.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Model(Protocol):
+    """A simulator with all its parameters."""
+
+    @property
+    def channel_names(self) -> tuple[str, ...]:
+        """Names of the channels, in the order of the columns."""
+
+    def generate(self) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
+        """(times datetime64[ns][n], values float64[n, d])."""
+
+
+MODELS: dict[str, Callable[..., Model]] = {
+    "prices": lambda **table: parse_simulator(table),
+    "factor-panel": lambda **table: parse_factor_panel(table),
+    "book-bars": BookBars,
+}
+
+
+def read_model(path: Path) -> Model:
+    """The simulator that a dataset's TOML file states.
+
+    Raises:
+        DataError: its table is not there, malformed, or makes other channels than the file states.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = document["simulator"]
+        name = table.pop("model", "prices")
+        if name not in MODELS:
+            raise ValueError(f"unknown model {name!r}; known: {', '.join(MODELS)}")
+        model = MODELS[name](**table)
+        stated = tuple(document["channels"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{path}: no readable [simulator] table ({error!r}); reinstall openfingym") from error
+    if model.channel_names != stated:
+        raise DataError(f"{path}: the simulator's channels are not those of the dataset; reinstall openfingym")
+    return model

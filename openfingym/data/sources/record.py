@@ -1,0 +1,264 @@
+"""What a pull gave: the request, the exact files, and how to read them again without the network.
+
+A record is written when a pull has succeeded, and names every file by its digest. So a later pull that
+fails half-way changes nothing for a reader: the old record still names the old files, which are kept.
+
+::
+
+    $OPENFINGYM_HOME/downloads/pulls/<key>.json     one a dataset, or one a source and request
+    $OPENFINGYM_HOME/downloads/graphs/<digest>/     a graph as read, in plain .npy files
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from openfingym.data.sources.cache import Cache, Entry, write_json
+from openfingym.data.sources.source import PublishedGraph, Request, Source
+from openfingym.data.sources.table import Origin, Provenance, Table
+from openfingym.data.sources.wire import NotPublishedError
+from openfingym.errors import DataError
+
+if TYPE_CHECKING:
+    from openfingym.data.graphs import Graph
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class PullRecord:
+    """What the last pull of a dataset, or of a source with one request, gave."""
+
+    dataset: str
+    """Name of the dataset, or of the source that was asked directly."""
+    source: str
+    base_url: str
+    """Whom it was pulled from: the publisher, or a mirror."""
+    symbols: tuple[str, ...]
+    start: str | None
+    end: str | None
+    """Last day asked for, ISO; stated wherever the answer depends on it."""
+    interval: str | None
+    pulled_at: str
+    """ISO time in UTC."""
+    rows: int
+    """Rows of a table, nodes of a graph."""
+    columns: int
+    """Columns of a table, features of a graph."""
+    missing: int
+    """Cells without a value."""
+    frequency: str
+    first: str | None
+    """ISO time of the first row; None for a graph."""
+    last: str | None
+    fetched_at: str
+    """The oldest of the files' times of download."""
+    size: int
+    """Bytes of the data files, in all."""
+    digest: str
+    """Hex SHA-256 of the table (its canonical CSV) or the graph."""
+    publisher: str
+    licence: str
+    parser: str
+    notes: tuple[str, ...]
+    files: tuple[Origin, ...]
+    """Every file that was read, link pages and checksums included."""
+    absent: tuple[str, ...]
+    """Addresses at which the service had nothing."""
+
+    @property
+    def request(self) -> Request:
+        """The request, to be read again from the same files."""
+        start, end = (None if day is None else date.fromisoformat(day) for day in (self.start, self.end))
+        return Request(self.symbols, start, end, self.interval)
+
+
+class RecordingCache(Cache):
+    """A cache that remembers which files were asked of it."""
+
+    def __init__(self, cache: Cache) -> None:
+        super().__init__(cache.root)
+        self.files: dict[str, Entry] = {}
+        self.absent: dict[str, None] = {}
+
+    def fetch(self, client: Any, url: str, **options: Any) -> Entry:
+        """As :meth:`Cache.fetch`."""
+        try:
+            entry = super().fetch(client, url, **options)
+        except NotPublishedError:
+            self.absent[url] = None
+            raise
+        self.files[url] = entry
+        return entry
+
+
+class _HeldFiles(Cache):
+    """The files of one record, and no network."""
+
+    def __init__(self, cache: Cache, record: PullRecord) -> None:
+        super().__init__(cache.root)
+        self._pull = record
+        self._files = {origin.url: origin for origin in record.files}
+
+    def fetch(self, client: Any, url: str, **options: Any) -> Entry:
+        del client, options
+        if url in self._pull.absent:
+            raise NotPublishedError(f"{url}: was not published when the data was pulled")
+        origin = self._files.get(url)
+        if origin is None:
+            raise DataError(f"{url} is not among the files of the pull of {self._pull.pulled_at}")
+        return Entry(url, origin.sha256, origin.size, datetime.fromisoformat(origin.fetched_at).timestamp())
+
+
+def keep_record(
+    cache: RecordingCache, key: str, dataset: str, source: Source, request: Request, data: Table | PublishedGraph
+) -> PullRecord:
+    """Record a pull that has succeeded; a graph is kept in the form in which it is loaded."""
+    provenance = data.provenance
+    table = data if isinstance(data, Table) else None
+    record = PullRecord(
+        dataset=dataset,
+        source=source.name,
+        base_url=source.base_url,
+        symbols=request.symbols,
+        start=request.start.isoformat() if request.start else None,
+        end=request.end.isoformat() if request.end else None,
+        interval=request.interval,
+        pulled_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        rows=len(data.times) if isinstance(data, Table) else data.graph.nodes,
+        columns=len(data.columns) if isinstance(data, Table) else data.graph.features.shape[1],
+        missing=sum(table.missing.values()) if table else 0,
+        frequency=table.frequency if table else "none",
+        first=str(table.times[0].astype("datetime64[s]")) if table else None,
+        last=str(table.times[-1].astype("datetime64[s]")) if table else None,
+        fetched_at=min(file.fetched_at for file in provenance.files),
+        size=sum(file.size for file in provenance.files),
+        digest=data.digest if isinstance(data, Table) else data.graph.digest,
+        publisher=provenance.publisher,
+        licence=provenance.licence,
+        parser=provenance.parser,
+        notes=provenance.notes,
+        files=tuple(entry.origin for entry in cache.files.values()),
+        absent=tuple(cache.absent),
+    )
+    if isinstance(data, PublishedGraph):
+        _keep_graph(cache, data.graph)
+    write_json(_path(cache, key), {"format": FORMAT, **asdict(record)})
+    return record
+
+
+def read_record(cache: Cache, key: str) -> PullRecord | None:
+    """The record of that key; None where there is none that this version can read."""
+    try:
+        stated = json.loads(_path(cache, key).read_text(encoding="utf-8"))
+        if stated.pop("format") != FORMAT:
+            return None
+        files = tuple(Origin(**origin) for origin in stated.pop("files"))
+        lists = {name: tuple(stated[name]) for name in ("symbols", "notes", "absent")}
+        return PullRecord(**{**stated, **lists}, files=files)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def records(cache: Cache) -> list[PullRecord]:
+    """Every pull that is recorded, the newest first."""
+    found = [read_record(cache, path.stem) for path in sorted((cache.root / "pulls").glob("*.json"))]
+    return sorted((record for record in found if record is not None), key=lambda record: record.pulled_at, reverse=True)
+
+
+def record_key(source: str, request: Request) -> str:
+    """Key of a pull that asks a source directly; the same request again replaces its record."""
+    asked = json.dumps([sorted(request.symbols), str(request.start), str(request.end), request.interval])
+    return f"{source}.{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
+
+
+def read_table(record: PullRecord, cache: Cache, sources: Mapping[str, Source]) -> Table:
+    """Read the table of a record again, from its files alone.
+
+    Raises:
+        DataError: a file is gone or damaged, or this version reads the files differently.
+    """
+    from openfingym.data.sources.progress import silent
+    from openfingym.data.sources.transport import Client
+
+    source = mirror_of(sources[record.source], record.base_url)
+    with Client() as unused:
+        data = source.fetch(record.request, unused, _HeldFiles(cache, record), silent)
+    if not isinstance(data, Table):
+        raise DataError(f"{record.dataset} is a graph; load it with openfingym.data.graphs.load_graph")
+    if data.digest != record.digest:
+        raise DataError(
+            f"{record.dataset}: the files of {record.pulled_at} are read as {data.digest[:16]}, but were {record.digest[:16]} when pulled; "
+            "this version reads them differently, pull again"
+        )
+    return data
+
+
+def read_published(record: PullRecord, cache: Cache) -> PublishedGraph:
+    """The graph of a record.
+
+    Raises:
+        DataError: it is gone or damaged.
+    """
+    graph = _kept_graph(cache, record.digest)
+    if graph is None:
+        raise DataError(
+            f"{_graph_folder(cache, record.digest)}: not the graph that was pulled at {record.pulled_at}, or damaged; "
+            f"pull it again: openfingym data pull {record.dataset}"
+        )
+    provenance = Provenance(record.source, record.publisher, record.licence, record.parser, record.files, record.notes)
+    return PublishedGraph(graph, provenance)
+
+
+def mirror_of(source: Source, base_url: str | None) -> Source:
+    """The same source at another address; None leaves it as it is."""
+    if base_url is None:
+        return source
+    # A protocol cannot say that it is a dataclass, which every source is.
+    return cast("Source", replace(cast("Any", source), base_url=base_url))
+
+
+def _keep_graph(cache: Cache, graph: Graph) -> None:
+    from openfingym.data.graphs import write_graph
+
+    folder = _graph_folder(cache, graph.digest)
+    if _kept_graph(cache, graph.digest) is not None:
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".", dir=folder.parent))
+    try:
+        write_graph(graph, draft)
+        # What is there is damaged, or another process's copy of the same, which is as good.
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(FileExistsError):
+            draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _kept_graph(cache: Cache, digest: str) -> Graph | None:
+    """The graph of that digest; None where it is not there whole."""
+    from openfingym.data.graphs import Graph, read_graph
+
+    try:
+        graph = read_graph(_graph_folder(cache, digest))
+    except DataError:
+        return None
+    return graph if isinstance(graph, Graph) and graph.digest == digest else None
+
+
+def _graph_folder(cache: Cache, digest: str) -> Path:
+    return cache.root / "graphs" / digest
+
+
+def _path(cache: Cache, key: str) -> Path:
+    return cache.root / "pulls" / f"{key}.json"
