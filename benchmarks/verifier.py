@@ -5,7 +5,10 @@ under uvicorn with the same options, on a unix socket, in the same run and in tu
 verifier also authenticates, checks, rations, hashes, and commits payload, budget and log to
 the disk before it answers. Clients are processes of their own that speak just enough HTTP.
 
-    python benchmarks/verifier.py [--rounds 5] [--requests 300]
+``--heavy`` measures something else: how long a light submission takes while 16 heavy ones (a
+signature kernel over generated windows, seconds of a processor each) keep every core busy.
+
+    python benchmarks/verifier.py [--rounds 5] [--requests 300] [--heavy]
 """
 
 from __future__ import annotations
@@ -52,6 +55,7 @@ format = 1
 family = "forecasting"
 asset_class = "synthetic"
 frequency = "daily"
+panel = "ten random walks"
 [metadata.openfingym.dataset]
 file = "data.csv"
 measure = "price"
@@ -65,6 +69,7 @@ public = 0.35
 private = 0.35
 embargo = 5
 [metadata.openfingym.contract]
+kind = "forecast"
 lookback = 5
 horizon = 5
 value_semantics = "log_return"
@@ -72,6 +77,7 @@ unit = "log return"
 low = -2.0
 high = 2.0
 [metadata.openfingym.scoring]
+baseline = "naive"
 metrics = [
   {{name = "mae", weight = 0.2}}, {{name = "rmse", weight = 0.2}}, {{name = "delta_sharpe", weight = 0.2}},
   {{name = "delta_var", weight = 0.2}}, {{name = "delta_es", weight = 0.2}},
@@ -85,19 +91,38 @@ paper = "none: a benchmark"
 """
 
 
-def write_package(folder: Path) -> tuple[Path, Path]:
+HEAVY = TASK.replace("openfingym/bench", "openfingym/heavy").replace('family = "forecasting"', 'family = "generation"')
+HEAVY = (
+    HEAVY[: HEAVY.index("[metadata.openfingym.contract]")]
+    + """[metadata.openfingym.contract]
+kind = "generation"
+horizon = 5
+value_semantics = "log_return"
+unit = "log return"
+low = -2.0
+high = 2.0
+[metadata.openfingym.scoring]
+baseline = "gaussian"
+metrics = [{name = "sig_mmd", weight = 1.0}]
+"""
+    + HEAVY[HEAVY.index("[metadata.openfingym.verification]") :]
+)
+HEAVY_ROWS, HEAVY_CLIENTS, LIGHT_TARGET = 12_000, 16, 3.0
+
+
+def write_package(folder: Path, name: str = "bench", text: str = TASK, rows: int = ROWS) -> tuple[Path, Path]:
     from openfingym.build import write_package as build
     from openfingym.task import Task
 
-    task = folder / "bench"
+    task = folder / name
     task.mkdir()
-    (task / "task.toml").write_text(TASK)
-    (task / "instruction.md").write_text("# bench\n")
-    prices = 100 * np.exp(np.cumsum(0.01 * np.random.default_rng(0).standard_normal((ROWS + 1, len(CHANNELS))), axis=0))
-    days = np.datetime64("2000-01-01") + np.arange(ROWS + 1)
-    rows = (",".join([str(day), *(f"{price:.6f}" for price in row)]) for day, row in zip(days, prices, strict=True))
-    (task / "data.csv").write_text("\n".join([",".join(["date", *CHANNELS]), *rows]) + "\n")
-    public, truth = folder / "public", folder / "truth"
+    (task / "task.toml").write_text(text)
+    (task / "instruction.md").write_text(f"# {name}\n")
+    prices = 100 * np.exp(np.cumsum(0.01 * np.random.default_rng(0).standard_normal((rows + 1, len(CHANNELS))), axis=0))
+    days = np.datetime64("1900-01-01") + np.arange(rows + 1)
+    lines = (",".join([str(day), *(f"{price:.6f}" for price in row)]) for day, row in zip(days, prices, strict=True))
+    (task / "data.csv").write_text("\n".join([",".join(["date", *CHANNELS]), *lines]) + "\n")
+    public, truth = folder / f"{name}-public", folder / f"{name}-truth"
     build(Task.read(task), public, truth)
     return public, truth
 
@@ -107,19 +132,21 @@ def serve_bare(uds: str, public: Path, truth: Path) -> None:
     import uvicorn
     from fastapi import FastAPI
 
-    from openfingym.metrics import evaluate
+    from openfingym.metrics import Truth, score
     from openfingym.package import BuiltPackage
 
     package = BuiltPackage(public, truth)
     n, spec = package.manifest.n_public, package.task.spec
-    targets, last_value = package.read_truth()[:n], np.array(package.array("test_inputs"))[:n, -1, :]
+    arrays = {"y_true": package.read_truth()["targets"][:n], "last_value": np.array(package.array("test_inputs"))[:n, -1, :]}
+    options = {"semantics": "log_return", "periods_per_year": spec.scoring.periods_per_year, "tail_level": spec.scoring.tail_level}
     app = FastAPI()
 
     @app.post("/v1/submissions", status_code=201)
     async def submit(request: Request) -> dict[str, object]:
         values = np.load(io.BytesIO(await request.body()))
-        score = evaluate(spec.scoring, targets, values[:n], last_value, spec.contract.value_semantics)
-        return {"total": score.total, "metrics": score.metrics}
+        # Ten lines keep nothing between requests: the truth is checked and summarised anew each time.
+        got = score(spec.scoring, Truth(arrays, options), {"y_pred": values[:n]})
+        return {"total": got.total, "metrics": got.metrics}
 
     uvicorn.run(app, uds=uds, log_level="warning", access_log=False, lifespan="off", server_header=False, backlog=2048)
 
@@ -140,9 +167,9 @@ def running(command: list[str], uds: Path) -> Iterator[None]:
         process.wait(20)
 
 
-def request_bytes(token: str) -> bytes:
+def request_bytes(token: str, shape: tuple[int, ...] = SHAPE, seed: int = 1) -> bytes:
     body = io.BytesIO()
-    np.save(body, 0.01 * np.random.default_rng(1).standard_normal(SHAPE))
+    np.save(body, 0.01 * np.random.default_rng(seed).standard_normal(shape))
     head = f"POST /v1/submissions HTTP/1.1\r\nHost: v\r\nAuthorization: Bearer {token}\r\nContent-Type: application/x-npy\r\n"
     return f"{head}Content-Length: {body.tell()}\r\n\r\n".encode() + body.getvalue()
 
@@ -183,10 +210,10 @@ def measure(uds: Path, tokens: list[str], count: int) -> tuple[float, float]:
     return times[len(times) // 2], times[int(len(times) * 0.99)]
 
 
-def rollout_tokens(uds: Path, count: int) -> list[str]:
+def rollout_tokens(uds: Path, count: int, task: str = "bench") -> list[str]:
     with httpx.Client(base_url="http://v", transport=httpx.HTTPTransport(uds=str(uds)), trust_env=False) as http:
         headers = {"Authorization": f"Bearer {ADMIN}"}
-        return [http.post("/v1/rollouts", json={"task": "bench"}, headers=headers).json()["token"] for _ in range(count)]
+        return [http.post("/v1/rollouts", json={"task": task}, headers=headers).json()["token"] for _ in range(count)]
 
 
 def submission_table(rounds: int, requests: int) -> bool:
@@ -216,15 +243,60 @@ def submission_table(rounds: int, requests: int) -> bool:
         return met
 
 
+def heavy_table(requests: int) -> bool:
+    """Part two: a light client alone, and beside 16 heavy ones. Returns whether the target is met."""
+    from openfingym.package import BuiltPackage
+
+    with tempfile.TemporaryDirectory(prefix="ofg-bench-") as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        uds = folder / "ours.sock"
+        light, heavy = write_package(folder), write_package(folder, "heavy", HEAVY, HEAVY_ROWS)
+        shape = BuiltPackage(*heavy).manifest.submission_shape
+        packages = [part for public, truth in (light, heavy) for part in ("--package", str(public), str(truth))]
+        stack.enter_context(running(["-m", "openfingym_verifier", *packages, "--state", str(folder / "state"), "--uds", str(uds)], uds))
+        measure(uds, rollout_tokens(uds, 1), requests)
+        alone = measure(uds, rollout_tokens(uds, 1), requests)
+        start = multiprocessing.Barrier(HEAVY_CLIENTS + 1)
+        out: SimpleQueue[list[float]] = multiprocessing.SimpleQueue()
+        tokens = rollout_tokens(uds, HEAVY_CLIENTS, "heavy")
+        loads = [
+            multiprocessing.Process(target=client, args=(str(uds), request_bytes(token, shape, seed), 1, start, out))
+            for seed, token in enumerate(tokens, 100)
+        ]
+        for load in loads:
+            load.start()
+        start.wait()
+        begin = time.perf_counter()
+        rounds = []
+        while any(load.is_alive() for load in loads):
+            rounds.append(measure(uds, rollout_tokens(uds, 1), requests))
+            while not out.empty():
+                out.get()
+        seconds = time.perf_counter() - begin
+        for load in loads:
+            load.join()
+        beside = statistics.median(r[0] for r in rounds), statistics.median(r[1] for r in rounds)
+        print(f"{HEAVY_CLIENTS} heavy submissions of {shape} took {seconds:.1f} s on {os.cpu_count()} cores; light ones, in milliseconds:")
+        print(f"{'':>12} {'p50':>8} {'p99':>8}")
+        print(f"{'alone':>12} {1e3 * alone[0]:>8.2f} {1e3 * alone[1]:>8.2f}")
+        print(f"{'beside them':>12} {1e3 * beside[0]:>8.2f} {1e3 * beside[1]:>8.2f}  median of {len(rounds)} rounds")
+        ratio = beside[1] / alone[1]
+        print(f"p99 {ratio:.2f}x of what it is alone; the target is {LIGHT_TARGET}")
+        return ratio <= LIGHT_TARGET
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verifier submissions against a bare endpoint.")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=600, help="requests a round, shared by the clients")
+    parser.add_argument("--heavy", action="store_true", help="light submissions beside heavy ones")
     parser.add_argument("--bare", nargs=3, metavar=("UDS", "PUBLIC", "TRUTH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.bare:
         serve_bare(options.bare[0], Path(options.bare[1]), Path(options.bare[2]))
         return 0
+    if options.heavy:
+        return 0 if heavy_table(options.requests) else 1
     return 0 if submission_table(options.rounds, options.requests) else 1
 
 

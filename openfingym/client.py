@@ -93,7 +93,7 @@ class RolloutStatus:
 
 @dataclass(frozen=True)
 class VerifiedResult:
-    """A rollout's final result: losses of the private fold, lower is better."""
+    """A rollout's final result, from the private fold."""
 
     rollout_id: str
     task: str
@@ -103,9 +103,16 @@ class VerifiedResult:
     reason: str | None
     """Why it was rejected."""
     total: float | None
+    """The source paper's weighted loss; lower is better."""
+    relative_total: float | None
+    """Geometric mean of each metric's loss relative to the baseline's; lower is better, 1 is the baseline."""
     metrics: dict[str, float]
-    naive_total: float
-    """Total of the naive forecast on the same fold."""
+    """Each metric, in its own direction."""
+    baseline: str
+    """Name of the baseline."""
+    baseline_total: float
+    """Total of the baseline on the same fold."""
+    baseline_metrics: dict[str, float]
     submissions_accepted: int
     submissions_rejected: int
     budget: int
@@ -137,7 +144,9 @@ class HeldTask:
     data_kind: DataKind
     submission_shape: tuple[int, ...]
     budget: int
-    naive_total: float
+    baseline: str
+    baseline_total: float | None
+    """None while nobody has needed it: where scoring is heavy, it takes seconds."""
 
 
 class VerifierClient:
@@ -149,7 +158,7 @@ class VerifierClient:
     """
 
     def __init__(
-        self, *, admin_token: str | None = None, base_url: str | None = None, uds: Path | None = None, timeout_s: float = 60.0
+        self, *, admin_token: str | None = None, base_url: str | None = None, uds: Path | None = None, timeout_s: float = 600.0
     ) -> None:
         """Connect, when first needed, to ``base_url`` or to the unix socket ``uds``, of which exactly one is given.
 
@@ -157,7 +166,7 @@ class VerifierClient:
             admin_token: needed for everything but :meth:`submit`.
             base_url: ``http://host:port``.
             uds: path of a unix socket.
-            timeout_s: longest wait for an answer, in seconds.
+            timeout_s: longest wait for an answer, in seconds; where scoring is heavy, many submissions at once wait for each other.
 
         Raises:
             UsageError: both addresses are given, or none.

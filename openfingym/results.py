@@ -29,13 +29,13 @@ from openfingym.errors import StoreError
 State = Literal["scored", "rejected", "deferred", "void", "error"]
 """``rejected`` is the agent's fault; ``error`` is ours, and is never averaged in as a score."""
 
-FORMAT = 1
+FORMAT = 2
 GRPO_LOSS_CAP = 5.0
 GRPO_FAILURE = -6.0
 LOSS_CAP = 99.0
 LOSS_FAILURE = -100.0
 
-RewardName = Literal["loss", "grpo"]
+RewardName = Literal["loss", "grpo", "relative"]
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,17 @@ class RolloutResult:
     reason: str | None = None
     """Why it was rejected, or what failed; None where it was scored."""
     total: float | None = None
-    """The paper's weighted loss on the private fold; lower is better."""
+    """The source paper's weighted loss on the private fold; lower is better."""
+    relative_total: float | None = None
+    """Geometric mean of each metric's loss relative to the baseline's: lower is better, 1 is the baseline. Ranks."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """Each loss on the private fold."""
-    naive_total: float | None = None
-    """Loss of the naive forecast on the same fold."""
+    """Each metric on the private fold, in its own direction."""
+    baseline: str | None = None
+    """Name of the baseline: ``naive``, ``gaussian`` or ``random``."""
+    baseline_total: float | None = None
+    """The paper's loss of the baseline on the same fold."""
+    baseline_metrics: dict[str, float] = field(default_factory=dict)
+    """Each metric of the baseline on the same fold."""
     direction: Literal["lower"] = "lower"
     submissions_accepted: int = 0
     submissions_rejected: int = 0
@@ -77,16 +83,15 @@ class RolloutResult:
 
     @property
     def skill(self) -> float | None:
-        """1 - total / naive_total: 0 is no better than the naive forecast, 1 is perfect."""
-        if self.total is None or not self.naive_total:
-            return None
-        return 1.0 - self.total / self.naive_total
+        """1 - relative_total: 0 is no better than the baseline, 0.99 the most there is."""
+        return None if self.relative_total is None else 1.0 - self.relative_total
 
     def reward(self, name: RewardName = "loss") -> float:
         """The reward of this rollout; higher is better, always finite.
 
         ``grpo`` is the paper's transform (appendix B): -min(loss, 5), and -6 for a failure of the agent.
-        ``loss`` is -min(loss, 99), and -100 for a failure of the agent.
+        ``loss`` is -min(loss, 99), and -100 for a failure of the agent. ``relative`` is the same of the
+        relative total, which has the same scale in every task.
 
         Raises:
             StoreError: the rollout ended in an error of ours, which has no reward.
@@ -94,7 +99,8 @@ class RolloutResult:
         if self.state in {"error", "void", "deferred"}:
             raise StoreError(f"rollout {self.rollout_id} has no reward, its state is {self.state!r}: {self.reason or 'not resolved yet'}")
         cap, failure = (GRPO_LOSS_CAP, GRPO_FAILURE) if name == "grpo" else (LOSS_CAP, LOSS_FAILURE)
-        return failure if self.total is None else -min(self.total, cap)
+        loss = self.relative_total if name == "relative" else self.total
+        return failure if loss is None else -min(loss, cap)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as ``result.json`` and ``--json`` show them."""

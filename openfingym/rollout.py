@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import math
 import os
 import platform
 import threading
@@ -21,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from openfingym import catalog
-from openfingym.agents import Agent, resolve
+from openfingym.agents import Agent, require_fit, resolve
 from openfingym.build import build
 from openfingym.errors import RuntimeFailureError, UsageError, VerifierError
+from openfingym.kinds import kind_of
 from openfingym.package import BuiltPackage
 from openfingym.results import RolloutResult, RunFiles, write_run
 from openfingym.task import Task
@@ -96,9 +98,11 @@ class Launcher:
         self._lock = threading.Lock()
 
     @classmethod
-    def for_tasks(cls, tasks: Sequence[str | Path | Task], *, backend: str = "auto", verifier: VerifierAddress | None = None) -> Launcher:
+    def for_tasks(
+        cls, tasks: Sequence[str | Path | Task], *, backend: str = "auto", verifier: VerifierAddress | None = None, real: bool = False
+    ) -> Launcher:
         """A launcher for tasks given by name, folder or value, building what is not built."""
-        loaded = [task if isinstance(task, Task) else catalog.load_task(task) for task in tasks]
+        loaded = [task if isinstance(task, Task) else catalog.load_task(task, real=real) for task in tasks]
         names = [task.name for task in loaded]
         if len(set(names)) < len(names):
             raise UsageError("a task is named twice")
@@ -140,7 +144,9 @@ class Launcher:
         Raises:
             BackendUnavailableError: no backend can run the program here.
             StoreError: the run could not be written.
+            UsageError: a built-in agent is not for this task.
         """
+        require_fit(agent, package.task)
         backend = self._backend(agent)
         name = backend.name if backend else "host"
         started, clock = datetime.now(UTC), time.monotonic()
@@ -170,7 +176,7 @@ class Launcher:
                 # A program that ended well has tried again and got through; any other was let down by us.
                 raise VerifierError(f"the verifier failed {failures} request(s) of this rollout, whose result would not be the agent's")
         except (RuntimeFailureError, VerifierError) as error:
-            result = replace(result, state="error", reason=str(error), total=None, metrics={})
+            result = replace(result, state="error", reason=str(error), total=None, relative_total=None, metrics={})
         except BaseException:
             with contextlib.suppress(VerifierError):
                 self.client.finalize(ticket.rollout_id)
@@ -185,11 +191,12 @@ class Launcher:
     ) -> tuple[Outcome | None, int]:
         """Let the agent act; returns how its program ended, and how many of its requests our side failed."""
         if backend is None:
-            self.client.submit(ticket.token, package.read_truth())
+            kind, contract = kind_of(package.task), package.task.spec.contract
+            self.client.submit(ticket.token, kind.oracle(contract, package.read_truth(), package.manifest.submission_shape))
             return None, 0
         from openfingym_runtime.job import Job
 
-        body = 16 * package.manifest.n_test * package.manifest.horizon * len(package.manifest.channels) + BODY_OVERHEAD
+        body = 16 * math.prod(package.manifest.submission_shape) + BODY_OVERHEAD
         calls = CALLS_PER_SUBMISSION * (1 + package.task.spec.verification.budget)
         with self._gate_keeper().open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=body, max_calls=calls) as gate:
             job = Job(
@@ -253,7 +260,7 @@ class Launcher:
 
 def run(
     task: str | Path | Task,
-    agent: str | Agent = "ridge",
+    agent: str | Agent = "naive",
     *,
     program: str | Path | None = None,
     backend: str = "auto",
@@ -265,7 +272,7 @@ def run(
 
     Args:
         task: a task's name, its folder, or a task.
-        agent: a built-in agent's name (``naive``, ``ridge``, ``gbm``, ``script``, ``nop``, ``oracle``), or an agent.
+        agent: a built-in agent's name, as in :data:`openfingym.agents.BUILTIN`, or an agent.
         program: path of your program, with ``agent="script"``.
         backend: ``auto``, ``docker``, ``sandbox`` or ``inline``.
         seed: given to the program as ``OPENFINGYM_SEED``.
@@ -277,7 +284,9 @@ def run(
             returned as a result in state ``error``.
     """
     resolved = resolve(agent, program)
-    with Launcher.for_tasks([task], backend=backend, verifier=verifier or VerifierAddress.find()) as launcher:
+    loaded = task if isinstance(task, Task) else catalog.load_task(task)
+    require_fit(resolved, loaded)
+    with Launcher.for_tasks([loaded], backend=backend, verifier=verifier or VerifierAddress.find()) as launcher:
         return launcher.run(launcher.packages[0], resolved, seed=seed, out=Path(out) if out is not None else None)
 
 
@@ -318,7 +327,10 @@ def _merge(result: RolloutResult, verified: VerifiedResult, outcome: Outcome | N
         reason=reason,
         total=verified.total,
         metrics=dict(verified.metrics),
-        naive_total=verified.naive_total,
+        relative_total=verified.relative_total,
+        baseline=verified.baseline,
+        baseline_total=verified.baseline_total,
+        baseline_metrics=dict(verified.baseline_metrics),
         submissions_accepted=verified.submissions_accepted,
         submissions_rejected=verified.submissions_rejected,
         flags=tuple(verified.flags),

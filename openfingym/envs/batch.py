@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from openfingym.client import VerifiedResult
     from openfingym.rollout import Launcher
 
-Observation = dict[str, NDArray[np.float64]]
+Observation = dict[str, NDArray[np.generic]]
 Action = NDArray[np.float64] | dict[str, NDArray[np.float64]] | str
 Info = dict[str, object]
 
@@ -35,24 +36,25 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     """A batch task as a one-step environment.
 
     ## Action space
-    ``predictions``: ``Box(low, high, (n_test, horizon, channels), float64)``, in the task's unit.
+    ``predictions``: ``Box(low, high, submission_shape, float64)``, in the task's unit.
     ``code``: ``Text``, the source of a Python program that is run in isolation and submits through
     ``import interface``.
 
     ## Observation space
-    ``Dict`` of float64 arrays in the task's unit: ``train_inputs`` (n_train, lookback, channels),
-    ``train_targets`` (n_train, horizon, channels), ``test_inputs`` (n_test, lookback, channels).
-    The hidden targets are in the verifier's process only.
+    ``Dict`` of every public array that holds numbers; a forecast has ``train_inputs`` (n_train, lookback,
+    channels), ``train_targets`` (n_train, horizon, channels) and ``test_inputs`` (n_test, lookback, channels),
+    float64 in the task's unit. ``info`` of ``reset`` describes the axes. The hidden values are in the verifier's process only.
 
     ## Reward
     Higher is better, finite, from the private fold. ``loss``: -min(total loss, 99), and -100 for a
     submission that was refused. ``grpo``: -min(total loss, 5), and -6 (OpenFinGym paper, appendix B).
+    ``relative``: as ``loss``, of the relative total.
     A failure of ours raises; it is never a reward.
 
     ## Episode end
     Always terminated after one step. ``info`` of that step has ``state``, ``reason``, ``total`` (the
-    paper's weighted loss), ``direction``, ``metrics``, ``naive_total``, ``skill`` and provenance. The
-    attribute ``rollout_id`` names the last rollout in the verifier's log.
+    paper's weighted loss), ``relative_total``, ``direction``, ``metrics``, ``baseline`` with its total and
+    metrics, ``skill`` and provenance. The attribute ``rollout_id`` names the last rollout in the verifier's log.
 
     ## Version history
     v0: first version.
@@ -70,8 +72,8 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     ) -> None:
         if action not in {"predictions", "code"}:
             raise UsageError(f"action is {action!r}; known: 'predictions', 'code'")
-        if reward not in {"loss", "grpo"}:
-            raise UsageError(f"reward is {reward!r}; known: 'loss', 'grpo'")
+        if reward not in {"loss", "grpo", "relative"}:
+            raise UsageError(f"reward is {reward!r}; known: 'loss', 'grpo', 'relative'")
         self.task = task if isinstance(task, Task) else catalog.load_task(task)
         self.package = build(self.task)
         self.render_mode = None
@@ -81,10 +83,9 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         self._seed = 0
         self.rollout_id: str | None = None
         self._ready = False
-        self._observation = {name: np.asarray(self.package.array(name)) for name in ("train_inputs", "train_targets", "test_inputs")}
-        self.observation_space = spaces.Dict(  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
-            {name: spaces.Box(array.min(), array.max(), array.shape, np.float64) for name, array in self._observation.items()}
-        )
+        arrays = {name: np.asarray(self.package.array(name)) for name in self.package.contract["arrays"]}
+        self._observation = {name: array for name, array in arrays.items() if array.dtype.kind != "M"}
+        self.observation_space = spaces.Dict({name: _box(array) for name, array in self._observation.items()})  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
         contract, shape = self.task.spec.contract, self.package.manifest.submission_shape
         self.action_space = (
             spaces.Box(contract.low, contract.high, shape, np.float64)
@@ -114,8 +115,11 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             **self._provenance(),
             "family": self.task.spec.family,
             "unit": self.task.spec.contract.unit,
-            "channels": list(manifest.channels),
+            "kind": self.task.spec.contract.kind,
+            "arrays": copy.deepcopy(self.package.contract["arrays"]),
             "submission_shape": manifest.submission_shape,
+            "submission_axes": manifest.submission_axes,
+            "labels": list(manifest.labels),
             "metrics": {metric.name: metric.weight for metric in self.task.spec.scoring.metrics},
             "dataset": manifest.dataset,
         }
@@ -144,7 +148,10 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             "total": result.total,
             "direction": result.direction,
             "metrics": dict(result.metrics),
-            "naive_total": result.naive_total,
+            "relative_total": result.relative_total,
+            "baseline": result.baseline,
+            "baseline_total": result.baseline_total,
+            "baseline_metrics": dict(result.baseline_metrics),
             "skill": result.skill,
         }
         return self._observe(), reward, True, False, info
@@ -184,6 +191,14 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         return _result(client.finalize(ticket.rollout_id), self.package, self._seed, refusal)
 
 
+def _box(array: NDArray[np.generic]) -> spaces.Box:
+    """The space of one array of ours: bounds that it keeps."""
+    low, high = (array.min(), array.max()) if array.size else (0, 1)
+    if low == high:
+        high = low + 1  # Gymnasium takes a space of a single point for a mistake.
+    return spaces.Box(low, high, array.shape, array.dtype.type)  # type: ignore[arg-type]  # any type of number
+
+
 def _result(verified: VerifiedResult, package: BuiltPackage, seed: int, refusal: str | None) -> RolloutResult:
     return RolloutResult(
         rollout_id=verified.rollout_id,
@@ -197,7 +212,10 @@ def _result(verified: VerifiedResult, package: BuiltPackage, seed: int, refusal:
         reason=refusal or verified.reason,
         total=verified.total,
         metrics=dict(verified.metrics),
-        naive_total=verified.naive_total,
+        relative_total=verified.relative_total,
+        baseline=verified.baseline,
+        baseline_total=verified.baseline_total,
+        baseline_metrics=dict(verified.baseline_metrics),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,38 +30,66 @@ TEMPLATE = """schema_version = "1.4"
 [task]
 name = "tests/{name}"
 version = "1.0.0"
-description = "A random walk."
+description = "A test."
 [metadata.openfingym]
 format = 1
-family = "forecasting"
-asset_class = "synthetic"
-frequency = "daily"
+family = "{family}"
+asset_class = "{asset_class}"
+frequency = "{frequency}"
+panel = "a test"
 [metadata.openfingym.dataset]
-file = "data.csv"
-measure = "price"
-kind = "simulated"
-source = "random walk"
-licence = "CC0-1.0"
-channels = {channels}
-[metadata.openfingym.split]
-train = 0.4
-public = 0.3
-private = 0.3
-embargo = 3
+{dataset}
+{split}
 [metadata.openfingym.contract]
-lookback = 3
-horizon = 2
-value_semantics = "{semantics}"
-unit = "log return"
-low = {low}
-high = {high}
+kind = "{kind}"
+{contract}
 [metadata.openfingym.scoring]
+baseline = "{baseline}"
 metrics = [{metrics}]
 [metadata.openfingym.verification]
 {verification}
 [metadata.openfingym.provenance]
 paper = "none: a test"
 """
+FILE = """file = "data.csv"
+measure = "price"
+kind = "simulated"
+source = "random walk"
+licence = "CC0-1.0"
+"""
+SPLIT = """[metadata.openfingym.split]
+train = {}
+public = {}
+private = {}
+embargo = {}
+"""
+
+
+def write_task(folder: Path, name: str, *, metrics: tuple[str, ...], verification: str = OPEN_RATE, **parts: str) -> Path:
+    """A task folder; ``parts`` fill the template."""
+    task = folder / "tasks" / name
+    task.mkdir(parents=True)
+    entries = (f'name = "{metric}", weight = {1 / len(metrics):.9f}' for metric in metrics)
+    weighted = ", ".join(f"{{{entry.replace('@future', '')}{', on = ' + repr('future') if '@' in entry else ''}}}" for entry in entries)
+    filled = {"asset_class": "synthetic", "frequency": "daily", "split": "", "baseline": "naive", **parts}
+    (task / "task.toml").write_text(TEMPLATE.format(name=name, metrics=weighted, verification=verification, **filled))
+    (task / "instruction.md").write_text(f"# {name}\n")
+    return task
+
+
+def seal(folder: Path, task: Path) -> BuiltPackage:
+    """Build a task folder."""
+    package = BuiltPackage(folder / "public" / task.name, folder / "truth" / task.name)
+    write_package(Task.read(task), package.public, package.truth)
+    return package
+
+
+def write_walk(task: Path, rows: int, names: list[str], seed: int) -> None:
+    """``data.csv``: a seeded random walk."""
+    prices = 100 * np.exp(np.cumsum(0.01 * np.random.default_rng(seed).standard_normal((rows, len(names))), axis=0))
+    days = np.datetime64("1700-01-01") + np.arange(rows)
+    lines = [",".join([str(day), *(f"{price:.6f}" for price in row)]) for day, row in zip(days, prices, strict=True)]
+    (task / "data.csv").write_text("\n".join([",".join(["date", *names]), *lines]) + "\n")
 
 
 def make_package(
@@ -76,21 +105,67 @@ def make_package(
     verification: str = OPEN_RATE,
     seed: int = 0,
 ) -> BuiltPackage:
-    """A package over a seeded random walk; (rows * 0.3 - 3) // 5 windows a fold."""
-    task = folder / "tasks" / name
-    task.mkdir(parents=True)
+    """A forecast over a seeded random walk; (rows * 0.3 - 3) // 5 windows a fold."""
     names = [f"c{i}" for i in range(channels)]
-    weighted = ", ".join(f'{{name = "{metric}", weight = {1 / len(metrics):.9f}}}' for metric in metrics)
-    text = TEMPLATE.format(name=name, channels=names, semantics=semantics, low=low, high=high, metrics=weighted, verification=verification)
-    (task / "task.toml").write_text(text)
-    (task / "instruction.md").write_text(f"# {name}\n")
-    prices = 100 * np.exp(np.cumsum(0.01 * np.random.default_rng(seed).standard_normal((rows, channels)), axis=0))
-    days = np.datetime64("1700-01-01") + np.arange(rows)
-    lines = [",".join([str(day), *(f"{price:.6f}" for price in row)]) for day, row in zip(days, prices, strict=True)]
-    (task / "data.csv").write_text("\n".join([",".join(["date", *names]), *lines]) + "\n")
-    package = BuiltPackage(folder / "public" / name, folder / "truth" / name)
-    write_package(Task.read(task), package.public, package.truth)
-    return package
+    contract = f'lookback = 3\nhorizon = 2\nvalue_semantics = "{semantics}"\nunit = "log return"\nlow = {low}\nhigh = {high}'
+    task = write_task(
+        folder, name, metrics=metrics, verification=verification, family="forecasting", kind="forecast", contract=contract,
+        dataset=f"{FILE}channels = {names}", split=SPLIT.format(0.4, 0.3, 0.3, 3),
+    )  # fmt: skip
+    write_walk(task, rows, names, seed)
+    return seal(folder, task)
+
+
+def make_generation(
+    folder: Path,
+    name: str,
+    *,
+    lookback: int = 0,
+    futures: int = 1,
+    rows: int = 1000,
+    metrics: tuple[str, ...] = ("marginal",),
+    **parts: str,
+) -> BuiltPackage:
+    """Windows of four rows of a seeded random walk, with a context or without."""
+    names = ["c0", "c1"]
+    contract = f"lookback = {lookback}\nhorizon = 4\nfutures = {futures}\n"
+    contract += 'value_semantics = "log_return"\nunit = "log return"\nlow = -2.0\nhigh = 2.0'
+    task = write_task(
+        folder, name, metrics=metrics, family="generation", kind="generation", contract=contract, baseline="gaussian",
+        dataset=f"{FILE}channels = {names}", split=SPLIT.format(0.5, 0.25, 0.25, 4), **parts,
+    )  # fmt: skip
+    write_walk(task, rows, names, seed=4)
+    return seal(folder, task)
+
+
+def make_kind(folder: Path, kind: str) -> BuiltPackage:
+    """A package of a kind with data of its own, over what is bundled."""
+    split = SPLIT.format(0.6, 0.2, 0.2, 1)
+    parts: dict[str, dict[str, str]] = {
+        "curves": {
+            "family": "forecasting", "asset_class": "rates", "frequency": "monthly", "split": split,
+            "dataset": 'name = "sim-eiopa-curves"', "contract": 'lookback = 10\nunit = "percent"\nlow = -20.0\nhigh = 40.0',
+        },
+        "rows": {
+            "family": "forecasting", "asset_class": "equity", "frequency": "monthly", "split": split,
+            "dataset": 'name = "sim-characteristics"', "contract": 'unit = "log return"\nlow = -2.0\nhigh = 2.0',
+        },
+        "nodes": {
+            "family": "fraud", "asset_class": "graph", "frequency": "none", "baseline": "random",
+            "dataset": 'name = "amazon"', "contract": 'unit = "score"\nlow = -10.0\nhigh = 10.0',
+        },
+        "graphs": {
+            "family": "fraud", "asset_class": "graph", "frequency": "none", "baseline": "random",
+            "dataset": 'name = "ba2motifs"', "contract": 'unit = "score"\nlow = 0.0\nhigh = 1.0',
+        },
+    }  # fmt: skip
+    metrics = {
+        "curves": ("relative_mse", "nmpiw"),
+        "rows": ("mse", "long_short_sharpe"),
+        "nodes": ("auroc", "recall_at_k"),
+        "graphs": ("auroc", "f1"),
+    }
+    return seal(folder, write_task(folder, kind, kind=kind, metrics=metrics[kind], **parts[kind]))
 
 
 @pytest.fixture(scope="session")
@@ -110,6 +185,24 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BuiltPackage
         make_package(folder, "prices", semantics="price_level", low=0.0, high=1e6, metrics=("mae", "delta_sharpe"), verification=OPEN_RATE),
     ]
     return {package.manifest.name: package for package in made}
+
+
+@pytest.fixture(scope="session")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BuiltPackage]:
+    """A package of every kind but forecasts."""
+    folder = tmp_path_factory.mktemp("kinds")
+    made = [
+        *(make_kind(folder, kind) for kind in ("curves", "rows", "nodes", "graphs")),
+        make_generation(folder, "windows"),
+        make_generation(folder, "futures", lookback=3, futures=5, metrics=("marginal", "american_put_error@future")),
+    ]
+    return {package.manifest.name: package for package in made}
+
+
+@pytest.fixture(scope="session")
+def generation() -> Callable[..., BuiltPackage]:
+    """Builds generation tasks, which are heavy; see :func:`make_generation`."""
+    return make_generation
 
 
 @dataclass(frozen=True)
@@ -134,15 +227,34 @@ class Server:
         return self.http.post("/v1/submissions", content=body, headers=all_headers)  # type: ignore[arg-type]  # whatever httpx takes
 
 
-@pytest.fixture(scope="session")
-def server(packages: dict[str, BuiltPackage]) -> Iterator[Server]:
-    with EmbeddedVerifier.start(list(packages.values())) as embedded:
+@contextlib.contextmanager
+def serving(packages: Iterable[BuiltPackage]) -> Iterator[Server]:
+    """A verifier of these packages, and clients of it."""
+    with EmbeddedVerifier.start(list(packages)) as embedded:
         transport = httpx.HTTPTransport(uds=str(embedded.uds))
         with (
             VerifierClient(uds=embedded.uds, admin_token=embedded.admin_token) as client,
-            httpx.Client(base_url="http://v", transport=transport, timeout=30, trust_env=False) as http,
+            httpx.Client(base_url="http://v", transport=transport, timeout=120, trust_env=False) as http,
         ):
             yield Server(embedded, client, http)
+
+
+@pytest.fixture(scope="session")
+def server(packages: dict[str, BuiltPackage]) -> Iterator[Server]:
+    with serving(packages.values()) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kinds_server(kinds: dict[str, BuiltPackage]) -> Iterator[Server]:
+    with serving(kinds.values()) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def serve() -> Callable[..., contextlib.AbstractContextManager[Server]]:
+    """Starts verifiers; see :func:`serving`."""
+    return serving
 
 
 def npy(array: np.ndarray) -> bytes:

@@ -14,7 +14,7 @@ import pytest
 
 from openfingym.client import RolloutTicket
 from openfingym.errors import SubmissionError
-from openfingym.metrics import evaluate
+from openfingym.metrics import Truth, relative, score
 from openfingym.package import BuiltPackage
 
 SLUG = "urn:openfingym:problem:"
@@ -31,31 +31,34 @@ def bearer(token: str) -> dict[str, str]:
 
 def test_feedback_and_result_are_the_losses_of_their_folds(server: Any, packages: dict[str, BuiltPackage]) -> None:
     package = packages["tiny"]
-    truth, spec, n = package.read_truth(), package.task.spec, package.manifest.n_public
+    truth, scoring, n = package.read_truth()["targets"], package.task.spec.scoring, package.manifest.n_public
     values = 0.02 * np.random.default_rng(1).standard_normal(truth.shape)
-    last = np.array(package.array("test_inputs"))[:, -1, :]
+    folds = {part: Truth({"y_true": truth[rows]}) for part, rows in {"public": slice(n), "private": slice(n, None)}.items()}
 
     ticket = server.client.create_rollout("tiny", agent="a", seed=7)
     assert ticket.task_digest == package.manifest.digest
     feedback = server.client.submit(ticket.token, values)
-    public = evaluate(spec.scoring, truth[:n], values[:n], last[:n], "log_return")
+    public = score(scoring, folds["public"], {"y_pred": values[:n]})
     assert feedback.metrics == {name: float(f"{loss:.2e}") for name, loss in public.metrics.items()}
     result = server.client.finalize(ticket.rollout_id)
-    private = evaluate(spec.scoring, truth[n:], values[n:], last[n:], "log_return")
+    private = score(scoring, folds["private"], {"y_pred": values[n:]})
+    zero = score(scoring, folds["private"], {"y_pred": np.zeros_like(truth[n:])})
     assert (result.state, result.total, result.metrics) == ("scored", private.total, private.metrics)
-    assert result.naive_total == evaluate(spec.scoring, truth[n:], np.zeros_like(truth[n:]), last[n:], "log_return").total
+    assert (result.baseline, result.baseline_total, result.baseline_metrics) == ("naive", zero.total, zero.metrics)
+    assert result.relative_total == relative(scoring, private.metrics, zero.metrics) > 1.0
     assert (result.flags, result.data_kind, result.reason) == ((), "simulated", None)
 
 
 def test_the_last_accepted_submission_counts(server: Any, packages: dict[str, BuiltPackage]) -> None:
-    truth = packages["tiny"].read_truth()
+    truth = packages["tiny"].read_truth()["targets"]
     ticket = server.client.create_rollout("tiny")
     assert server.client.submit(ticket.token, truth).total == 0.0
     server.client.submit(ticket.token, np.zeros_like(truth))
     with pytest.raises(SubmissionError):
         server.client.submit(ticket.token, truth[:-1])
     result = server.client.finalize(ticket.rollout_id)
-    assert result.total == result.naive_total > 0.0
+    assert result.total == result.baseline_total > 0.0
+    assert result.relative_total == 1.0
     assert (result.submissions_accepted, result.submissions_rejected) == (2, 1)
 
 
@@ -67,7 +70,8 @@ def test_without_an_accepted_submission_the_rollout_is_rejected_with_the_reason(
     assert (result.state, result.total, result.metrics) == ("rejected", None, {})
     assert result.reason is not None
     assert "wrong-shape" in result.reason
-    assert result.naive_total > 0.0
+    assert result.relative_total is None
+    assert result.baseline_total > 0.0
 
 
 def test_finalizing_is_idempotent_and_ends_submissions(server: Any, body: bytes) -> None:
@@ -259,7 +263,8 @@ def test_contract(server: Any, packages: dict[str, BuiltPackage]) -> None:
     manifest = packages["frugal"].manifest
     assert tuple(contract["submission_shape"]) == manifest.submission_shape
     assert (contract["budget"], contract["n_public"], contract["low"], contract["high"]) == (2, manifest.n_public, -2.0, 2.0)
-    assert contract["channels"] == ["c0", "c1"]
+    assert (contract["kind"], contract["labels"], contract["submission_axes"]) == ("forecast", ["c0", "c1"], list(manifest.submission_axes))
+    assert contract["metrics"][0] == {"name": "mae", "weight": 0.5, "direction": "lower"}
     assert "naive" not in str(contract)
 
 

@@ -98,6 +98,33 @@ def test_accepted_but_not_scored_is_scored_once_at_the_next_start(
     verify_chain(state)
 
 
+def test_an_accepted_submission_without_a_score_is_no_error_for_ever(
+    launch: Callable[..., Any], packages: dict[str, BuiltPackage], tmp_path: Path
+) -> None:
+    package, state = packages["prices"], tmp_path / "state"
+    process = launch([package], state)
+    with process.client() as client:
+        ticket = client.create_rollout("prices")
+        client.submit(ticket.token, 100.0 + shaped(package, 1), idempotency_key="k")
+    assert process.stop() == 0
+    with contextlib.closing(sqlite3.connect(state / "ledger.db")) as ledger:
+        # Prices without returns, as if they had been accepted before anybody tried to score them.
+        ledger.execute("UPDATE submissions SET feedback = NULL")
+        ledger.execute("UPDATE payloads SET content = ?", (bytes(8 * int(np.prod(package.manifest.submission_shape))),))
+        ledger.commit()
+    process = launch([package], state)
+    with process.client() as client:
+        assert client.rollout_status(ticket.rollout_id).submissions[0].total is None
+        with pytest.raises(SubmissionError, match="positive prices") as caught:
+            client.submit(ticket.token, 100.0 + shaped(package, 1), idempotency_key="k")
+        assert caught.value.problem == "out-of-range"
+        result = client.finalize(ticket.rollout_id)
+        assert (result.state, result.submissions_accepted) == ("rejected", 1)
+        assert "positive prices" in str(result.reason)
+        assert client.finalize(ticket.rollout_id) == result
+    assert process.stop() == 0
+
+
 def test_tokens_budgets_buckets_and_results_survive_a_restart(
     launch: Callable[..., Any], packages: dict[str, BuiltPackage], tmp_path: Path
 ) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from openfingym.contracts import Contract, GenerationContract, NodesContract
 from openfingym.package import BuiltPackage
-from openfingym_verifier.probing import looks_like_probing
+from openfingym_verifier.probing import compared_values, looks_like_probing
 
 
 def test_recovering_labels_by_coordinates_does_not_help_on_the_private_fold(server: Any, packages: dict[str, BuiltPackage]) -> None:
@@ -29,7 +30,7 @@ def test_recovering_labels_by_coordinates_does_not_help_on_the_private_fold(serv
     server.client.submit(ticket.token, stolen)
     result = server.client.finalize(ticket.rollout_id)
     assert result.total is not None
-    assert result.total >= 0.99 * result.naive_total
+    assert result.total >= 0.99 * result.baseline_total
     assert result.flags == ("probing",)
 
 
@@ -77,3 +78,87 @@ def test_honest_series_are_not_flagged(name: str) -> None:
 @pytest.mark.parametrize("name", DISHONEST)
 def test_probing_series_are_flagged(name: str) -> None:
     assert looks_like_probing(DISHONEST[name])
+
+
+NODES = NodesContract(kind="nodes", unit="score", low=-1e6, high=1e6)
+WINDOWS = GenerationContract(kind="generation", horizon=4, value_semantics="log_return", unit="return", low=-1.0, high=1.0)
+FUTURES = GenerationContract(
+    kind="generation", lookback=3, futures=6, horizon=4, value_semantics="log_return", unit="return", low=-1.0, high=1.0
+)
+
+
+def flagged(contract: Contract, series: list[np.ndarray]) -> bool:
+    compared = [compared_values(contract, values) for values in series]
+    return looks_like_probing(values for values in compared if values is not None)
+
+
+def scores(count: int, change: Any) -> list[np.ndarray]:
+    generator = np.random.default_rng(2)
+    base = generator.standard_normal(500)
+    return [change(i, base.copy(), generator) for i in range(count)]
+
+
+def raise_one(i: int, base: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    base[np.argsort(base)[i]] = 10.0
+    return base
+
+
+def raise_one_and_rescale(i: int, base: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    return np.exp((1.0 + i) * raise_one(i, base, generator) / 3.0) + 100.0 * i
+
+
+def raise_one_of_equals(i: int, base: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    return (np.arange(500) == i).astype(float) + 7.0 * i
+
+
+RANKINGS = {
+    "one node to the top": (raise_one, True),
+    "one node to the top, all rescaled": (raise_one_and_rescale, True),
+    "one node above all others": (raise_one_of_equals, True),
+    "retrained": (lambda i, base, generator: base + 0.1 * generator.standard_normal(500), False),
+    "rescaled only": (lambda i, base, generator: np.exp(base * (1.0 + i)), False),
+    "another feature": (lambda i, base, generator: base + i * np.sin(np.arange(500.0)), False),
+    "neighbours smoothed": (lambda i, base, generator: np.convolve(base, np.ones(2 * i + 1), "same"), False),
+}
+
+
+@pytest.mark.parametrize("name", RANKINGS)
+def test_scores_are_compared_by_rank(name: str) -> None:
+    change, dishonest = RANKINGS[name]
+    assert flagged(NODES, scores(5, change)) is dishonest
+
+
+def test_ranks_are_those_of_scipy() -> None:
+    from scipy.stats import rankdata
+
+    values = np.random.default_rng(0).integers(0, 20, 200).astype(float)
+    np.testing.assert_array_equal(compared_values(NODES, values), rankdata(values) - 1.0)
+
+
+@pytest.mark.parametrize("exchange", [False, True])
+def test_one_context_at_a_time_is_a_probe_however_its_futures_are_ordered(exchange: bool) -> None:
+    generator = np.random.default_rng(3)
+    base = generator.standard_normal((60, 6, 4, 2))
+    series = []
+    for i in range(4):
+        probe = base.copy()
+        probe[i] += 5.0
+        series.append(probe[:, generator.permutation(6)] if exchange else probe)
+    assert flagged(FUTURES, series)
+    assert not flagged(FUTURES, [base[:, generator.permutation(6)] for _ in range(5)])
+    assert not flagged(FUTURES, [generator.standard_normal(base.shape) for _ in range(5)])
+
+
+def test_windows_without_a_context_have_no_label_to_probe() -> None:
+    assert compared_values(WINDOWS, np.zeros((50, 4, 2))) is None
+    assert not flagged(WINDOWS, [np.zeros((50, 4, 2)) for _ in range(3)])
+
+
+def test_probing_scores_is_seen_by_the_verifier(kinds_server: Any, kinds: dict[str, BuiltPackage]) -> None:
+    package = kinds["nodes"]
+    ticket = kinds_server.client.create_rollout("nodes")
+    for i in range(4):
+        values = np.zeros(package.manifest.submission_shape)
+        values[i] = 1.0
+        kinds_server.client.submit(ticket.token, values + i)
+    assert kinds_server.client.finalize(ticket.rollout_id).flags == ("probing",)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openfingym.metrics import Score
-from openfingym.task import Scoring, Verification, WeightedMetric
+from openfingym.metrics import Score, Truth, score
+from openfingym.scoring_table import Scoring, WeightedMetric
+from openfingym.task import Verification
 from openfingym_verifier.bucket import Bucket, Rate, take
 from openfingym_verifier.feedback import coarse, feedback
 
@@ -33,7 +36,7 @@ def test_coarse_keeps_at_most_the_allowed_digits(loss: float, digits: int) -> No
 @given(st.lists(losses, min_size=2, max_size=2), st.lists(losses, min_size=2, max_size=2))
 def test_feedback_is_monotone(a: list[float], b: list[float]) -> None:
     pairs = [sorted(pair) for pair in zip(a, b, strict=True)]
-    scoring = Scoring(metrics=(WeightedMetric(name="mae", weight=0.5), WeightedMetric(name="rmse", weight=0.5)))
+    scoring = Scoring(baseline="naive", metrics=(WeightedMetric(name="mae", weight=0.5), WeightedMetric(name="rmse", weight=0.5)))
 
     def total(values: list[float]) -> float:
         shown = feedback(Score(0.0, {"mae": values[0], "rmse": values[1]}), scoring, Verification())["total"]
@@ -44,7 +47,7 @@ def test_feedback_is_monotone(a: list[float], b: list[float]) -> None:
 
 
 def test_feedback_holds_nothing_that_the_shown_metrics_do_not() -> None:
-    scoring = Scoring(metrics=(WeightedMetric(name="mae", weight=0.5), WeightedMetric(name="rmse", weight=0.5)))
+    scoring = Scoring(baseline="naive", metrics=(WeightedMetric(name="mae", weight=0.5), WeightedMetric(name="rmse", weight=0.5)))
     a = feedback(Score(0.123449, {"mae": 0.12344, "rmse": 0.12341}), scoring, Verification())
     b = feedback(Score(0.123351, {"mae": 0.12336, "rmse": 0.12342}), scoring, Verification())
     assert a == b == {"total": 0.123, "metrics": {"mae": 0.123, "rmse": 0.123}}
@@ -80,3 +83,63 @@ def test_a_clock_that_goes_back_gives_nothing(back_ns: int) -> None:
     bucket, wait_s = take(bucket, rate, now - back_ns)
     assert wait_s > 0.0
     assert bucket.at_ns == now
+
+
+def recovered(n: int, rate: float, seed: int) -> float:
+    """Share of public labels that the best group test known to us gets right beyond always guessing the commoner one.
+
+    A budget of five submissions, AUROC shown to three digits. A submission gives each of two groups of nodes a
+    level of its own, so that the feedback, a weighted sum of the positives in each, tells both counts apart
+    where three digits suffice. The thief then calls each group by its majority. The number of positives is a gift.
+    """
+    generator = np.random.default_rng(seed)
+    labels = (generator.permutation(n) < rate * n).astype(np.int64)
+    positives = int(labels.sum())
+    scoring = Scoring(baseline="random", metrics=(WeightedMetric(name="auroc", weight=1.0),))
+    truth, size, guess = Truth({"labels": labels}), n // 10, np.full(n, int(rate > 0.5))
+    common = max(rate, 1.0 - rate)
+    for i in range(5):
+        groups = [slice(2 * i * size, (2 * i + 1) * size), slice((2 * i + 1) * size, (2 * i + 2) * size)]
+        values = np.zeros(n)
+        values[groups[0]], values[groups[1]] = 1.0, 2.0
+        shown = feedback(score(scoring, truth, {"scores": values}), scoring, Verification())["metrics"]["auroc"]  # type: ignore[index]
+        counts = likeliest_counts(n, positives, size, shown)
+        for group, count in zip(groups, counts, strict=True):
+            guess[group] = int(count > size / 2) if rate <= 0.5 else int(count >= size / 2)
+    return float((guess == labels).mean()) - common
+
+
+def likeliest_counts(n: int, positives: int, size: int, shown: float) -> tuple[int, int]:
+    """Positives in the group of the second and of the first level, nearest to what is usual among all that explain the feedback."""
+    a, b = np.meshgrid(np.arange(size + 1), np.arange(size + 1), indexing="ij")
+    rest = n - 2 * size
+    negatives = np.stack([rest - (positives - a - b), size - a, size - b])
+    wins = (
+        (positives - a - b) * negatives[0] / 2
+        + a * (negatives[0] + negatives[1] / 2)
+        + b * (negatives[0] + negatives[1] + negatives[2] / 2)
+    )
+    error = np.abs(wins / (positives * (n - positives)) - shown)
+    usual = size * positives / n
+    distance = np.where(error <= error.min() + 5e-4, (a - usual) ** 2 + (b - usual) ** 2, np.inf)
+    first, second = np.unravel_index(int(distance.argmin()), distance.shape)
+    return int(first), int(second)
+
+
+# What information theory allows anybody: five numbers of at most 1,000 values each are 50 bits, and by Pinsker's
+# inequality the mean advantage over guessing is at most sqrt(bits * ln 2 / (2 n)).
+@pytest.mark.parametrize(("n", "rate", "bound"), [(200, 0.5, 0.10), (2000, 0.5, 0.03), (2000, 0.07, 0.005)])
+def test_five_rounded_aurocs_give_few_labels_away(n: int, rate: float, bound: float) -> None:
+    gains = [recovered(n, rate, seed) for seed in range(20)]
+    assert np.mean(gains) <= bound <= math.sqrt(5 * math.log2(1000) * math.log(2) / (2 * n))
+    if n == 200:
+        assert np.mean(gains) > 0.02, "the attack works as far as it can"
+
+
+def test_with_exact_feedback_the_same_attack_on_single_nodes_would_succeed() -> None:
+    """Not the metric but rationing protects the labels: with all digits and n submissions every label is read."""
+    generator = np.random.default_rng(0)
+    labels = (generator.uniform(size=60) < 0.3).astype(np.int64)
+    scoring = Scoring(baseline="random", metrics=(WeightedMetric(name="auroc", weight=1.0),))
+    read = [score(scoring, Truth({"labels": labels}), {"scores": np.eye(60)[i]}).metrics["auroc"] > 0.5 for i in range(60)]
+    np.testing.assert_array_equal(read, labels == 1)

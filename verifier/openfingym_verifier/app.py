@@ -14,6 +14,7 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
+from openfingym.metrics import find_metric
 from openfingym_verifier import documents as doc
 from openfingym_verifier.endpoint import SubmissionEndpoint
 from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
@@ -25,6 +26,7 @@ from openfingym_verifier.telemetry import CONTENT_TYPE
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+    from openfingym_verifier.grading import Grading
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import Tokens
     from openfingym_verifier.truth import HiddenTask
@@ -133,7 +135,7 @@ def _add_admin_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
     @app.get("/v1/tasks", response_model=list[doc.TaskSummary], **common)
     async def tasks() -> list[dict[str, object]]:
         """The tasks this verifier holds."""
-        return [_task_summary(task) for task in service.tasks.values()]
+        return [await _task_summary(task, service.grading) for task in service.tasks.values()]
 
     @app.post("/v1/rollouts", status_code=201, response_model=doc.Ticket, **common)
     async def create(body: doc.NewRollout) -> dict[str, object]:
@@ -199,8 +201,10 @@ def _authorization(request: Request) -> bytes | None:
     return None if value is None else value.encode("latin-1")
 
 
-def _task_summary(task: HiddenTask) -> dict[str, object]:
+async def _task_summary(task: HiddenTask, grading: Grading) -> dict[str, object]:
     manifest = task.manifest
+    # A heavy baseline takes seconds; it is told once it is known.
+    baseline = grading.known_baseline(task) if task.heavy else await grading.baseline(task)
     return {
         "name": task.name,
         "version": manifest.version,
@@ -208,7 +212,8 @@ def _task_summary(task: HiddenTask) -> dict[str, object]:
         "data_kind": manifest.data_kind,
         "submission_shape": task.shape,
         "budget": task.spec.verification.budget,
-        "naive_total": task.naive_total,
+        "baseline": task.spec.scoring.baseline,
+        "baseline_total": None if baseline is None else baseline.total,
     }
 
 
@@ -218,18 +223,23 @@ def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
         "task": task.name,
         "task_digest": manifest.digest,
         "data_kind": manifest.data_kind,
+        "kind": contract.kind,
         "submission_shape": task.shape,
+        "submission_axes": manifest.submission_axes,
         "dtype": "float64",
-        "channels": manifest.channels,
+        "labels": manifest.labels,
         "lookback": manifest.lookback,
         "horizon": manifest.horizon,
         "n_public": manifest.n_public,
         "n_private": manifest.n_private,
-        "value_semantics": contract.value_semantics,
+        "value_semantics": getattr(contract, "value_semantics", None),
         "unit": contract.unit,
         "low": task.low,
         "high": contract.high,
-        "metrics": [{"name": metric.name, "weight": metric.weight} for metric in task.spec.scoring.metrics],
+        "metrics": [
+            {"name": metric.name, "weight": metric.weight, "direction": find_metric(metric.name).direction}
+            for metric in task.spec.scoring.metrics
+        ],
         "budget": budget,
         "limits": {
             "max_body_bytes": task.max_body_bytes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import subprocess
 import sys
 import threading
@@ -32,14 +33,16 @@ TIMEOUT_S = 20.0
 _SLOTS = threading.BoundedSemaphore(2)
 
 
-def read_table(media_type: str, body: bytes, shape: tuple[int, int, int], channels: Sequence[str]) -> NDArray[np.generic]:
-    """The values of a table whose columns are the channels and whose rows are windows times horizon, window by window.
+def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Sequence[str]) -> NDArray[np.generic]:
+    """The values of a table whose columns are the labels of the last axis, and whose rows are all other axes, the last of them fastest.
+
+    A submission with a single axis is a table of one column.
 
     Args:
         media_type: a key of :data:`KINDS`.
         body: the file or stream.
-        shape: (windows, horizon, channels) expected.
-        channels: column names expected, in any order.
+        shape: of the submission expected.
+        labels: column names expected, in any order.
 
     Raises:
         Problem: the table is refused, or pyarrow is not installed.
@@ -50,9 +53,9 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, int, int], channe
             "unsupported-media-type",
             "This verifier was installed without the extra 'arrow' (pip install 'openfingym[arrow]'); send application/x-npy instead.",
         )
-    rows = shape[0] * shape[1]
+    rows = math.prod(shape) // len(labels)
     # -P: the folder of the program must not shadow modules of the standard library.
-    command = [sys.executable, "-P", str(CHILD), KINDS[media_type], json.dumps(list(channels)), str(rows)]
+    command = [sys.executable, "-P", str(CHILD), KINDS[media_type], json.dumps(list(labels)), str(rows)]
     with _SLOTS:
         try:
             done = subprocess.run(command, input=body, capture_output=True, timeout=TIMEOUT_S, check=False)
@@ -62,7 +65,7 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, int, int], channe
             raise VerifierError(f"the table decoder cannot be started: {error}") from error
     if done.returncode == REFUSED:
         raise _refusal(done.stdout)
-    if done.returncode != 0 or len(done.stdout) != rows * shape[2] * 8:
+    if done.returncode != 0 or len(done.stdout) != math.prod(shape) * 8:
         raise Problem("malformed-submission", "The table cannot be decoded within the memory and time that a submission may take.")
     return np.frombuffer(done.stdout, dtype="<f8").reshape(shape)
 

@@ -4,7 +4,7 @@ Decoders of columnar formats are large C++ programs fed with an agent's bytes, a
 compression can turn kilobytes into gigabytes. They therefore run in a short-lived process
 that holds no labels and has little memory, CPU time and no files to write.
 
-argv: format (stream | file | parquet), JSON list of channels, rows expected.
+argv: format (stream | file | parquet), JSON list of columns, rows expected.
 stdout: on success the float64 values, C order [rows, channels]; otherwise, with exit code 3,
 a JSON object with ``problem`` and ``detail``.
 """
@@ -73,7 +73,10 @@ def read_table(kind: str, body: bytes, rows: int) -> pa.Table:
 def check_rows(found: int, rows: int) -> None:
     """Refuse a table of another length."""
     if found != rows:
-        refuse("wrong-shape", f"The table has {found} rows or more; expected {rows}: windows times horizon, window by window.")
+        refuse(
+            "wrong-shape",
+            f"The table has {found} rows or more; expected {rows}: one for each position on every axis but the last, in C order.",
+        )
 
 
 def main() -> None:
@@ -89,7 +92,7 @@ def main() -> None:
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError, TypeError):
         refuse("malformed-submission", "The body is not a readable table of the stated media type, or unpacks to too much.")
     if sorted(table.column_names) != sorted(channels):
-        refuse("wrong-shape", f"The columns are {table.column_names}; expected the channels {channels}.")
+        refuse("wrong-shape", f"The columns are {table.column_names}; expected {channels}.")
     out = np.empty((rows, len(channels)), dtype="<f8")
     for index, name in enumerate(channels):
         column = table.column(name)

@@ -38,7 +38,7 @@ class Ticket(_Document):
 
 
 class FeedbackDocument(_Document):
-    """Public-fold losses, clipped and rounded; lower is better."""
+    """Public-fold metrics, each in its own direction, and the total loss, clipped and rounded."""
 
     total: float
     metrics: dict[str, float]
@@ -92,7 +92,7 @@ class RolloutStatus(_Document):
 
 
 class Result(_Document):
-    """The final result; losses are of the private fold, lower is better."""
+    """The final result; metrics are of the private fold, each in its own direction."""
 
     rollout_id: str
     task: str
@@ -101,8 +101,13 @@ class Result(_Document):
     state: State
     reason: str | None
     total: float | None
+    """The source paper's weighted loss; lower is better."""
+    relative_total: float | None
+    """Geometric mean of each metric's loss relative to the baseline's; lower is better, 1 is the baseline. Ranks."""
     metrics: dict[str, float]
-    naive_total: float
+    baseline: str
+    baseline_total: float
+    baseline_metrics: dict[str, float]
     submissions_accepted: int
     submissions_rejected: int
     budget: int
@@ -128,16 +133,19 @@ class TaskSummary(_Document):
     version: str
     digest: str
     data_kind: Literal["real", "simulated", "specified"]
-    submission_shape: tuple[int, int, int]
+    submission_shape: tuple[int, ...]
     budget: int
-    naive_total: float
+    baseline: str
+    baseline_total: float | None
+    """None while nobody has needed it: where scoring is heavy, it takes seconds."""
 
 
 class Metric(_Document):
-    """A loss and its weight in the total."""
+    """A metric, its weight in the total, and which way is better."""
 
     name: str
     weight: float
+    direction: Literal["lower", "higher"]
 
 
 class TaskLimits(_Document):
@@ -156,14 +164,16 @@ class TaskContract(_Document):
     task: str
     task_digest: str
     data_kind: Literal["real", "simulated", "specified"]
-    submission_shape: tuple[int, int, int]
+    kind: str
+    submission_shape: tuple[int, ...]
+    submission_axes: tuple[str, ...]
     dtype: Literal["float64"]
-    channels: tuple[str, ...]
+    labels: tuple[str, ...]
     lookback: int
     horizon: int
     n_public: int
     n_private: int
-    value_semantics: str
+    value_semantics: str | None
     unit: str
     low: float
     high: float

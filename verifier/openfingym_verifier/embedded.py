@@ -15,15 +15,13 @@ import secrets
 import select
 import shutil
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
-import openfingym
-import openfingym_verifier
 from openfingym.errors import DigestMismatchError, VerifierError
+from openfingym_verifier.child import command, environment
 from openfingym_verifier.serving import SHUTDOWN_S
 
 if TYPE_CHECKING:
@@ -112,16 +110,17 @@ class EmbeddedVerifier:
 
 
 def _spawn(stderr: Path) -> subprocess.Popen[bytes]:
-    # The child must find the packages the caller has found, however they came onto its path.
-    homes = [str(Path(module.__path__[0]).resolve().parent) for module in (openfingym, openfingym_verifier)]
-    path = os.pathsep.join(dict.fromkeys([*homes, *filter(None, [os.environ.get("PYTHONPATH")])]))
-    environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-P", "-m", "openfingym_verifier.embedded_child"]
     stderr.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with stderr.open("ab") as stream:
         # A session of its own: Ctrl-C at the caller's terminal is for the caller, who then closes stdin.
         return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stream, env=environment, start_new_session=True, bufsize=0
+            command("openfingym_verifier.embedded_child"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stream,
+            env=environment(OPENBLAS_NUM_THREADS="1"),
+            start_new_session=True,
+            bufsize=0,
         )
 
 

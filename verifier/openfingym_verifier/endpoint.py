@@ -7,8 +7,8 @@ import json
 import time
 from typing import TYPE_CHECKING
 
+from openfingym_verifier.intake import Submission
 from openfingym_verifier.problems import Problem
-from openfingym_verifier.service import Submission
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

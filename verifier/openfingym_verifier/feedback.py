@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from openfingym.metrics import find_metric
+from openfingym.metrics.aggregation import as_loss
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from openfingym.metrics import Score
-    from openfingym.task import Scoring, Verification
+    from openfingym.scoring_table import Scoring
+    from openfingym.task import Verification
 
 
-def coarse(loss: float, digits: int, clip: float) -> float:
-    """``loss`` rounded to ``digits`` significant digits, and never above ``clip``."""
-    return min(float(f"{min(loss, clip):.{digits - 1}e}"), clip)
+def coarse(value: float, digits: int, clip: float) -> float:
+    """``value`` rounded to ``digits`` significant digits, and never beyond ``clip`` on either side."""
+    return max(-clip, min(float(f"{max(-clip, min(value, clip)):.{digits - 1}e}"), clip))
 
 
 def feedback(score: Score, scoring: Scoring, rules: Verification) -> dict[str, object]:
@@ -23,6 +27,6 @@ def feedback(score: Score, scoring: Scoring, rules: Verification) -> dict[str, o
     labels that they do not.
     """
     digits, clip = rules.feedback_digits, rules.feedback_clip
-    shown: Mapping[str, float] = {name: coarse(loss, digits, clip) for name, loss in score.metrics.items()}
-    total = sum(metric.weight * shown[metric.name] for metric in scoring.metrics)
+    shown: Mapping[str, float] = {name: coarse(value, digits, clip) for name, value in score.metrics.items()}
+    total = sum(metric.weight * as_loss(find_metric(metric.name), shown[metric.name]) for metric in scoring.metrics)
     return {"total": coarse(total, digits, clip), "metrics": shown}

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.errors import VerifierError
-from openfingym_verifier.probing import looks_like_probing
+from openfingym_verifier.probing import compared_values, looks_like_probing
 from openfingym_verifier.rollout import utc
 
 if TYPE_CHECKING:
@@ -15,43 +14,35 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from openfingym.metrics import Score
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.truth import HiddenTask
 
 
-def final_result(rollout: Rollout, ledger: Ledger, now_ns: int) -> dict[str, object]:
-    """Score the private fold. A pure function of what the ledger holds, ``now_ns`` aside.
+def final_result(rollout: Rollout, outcome: Score | str, baseline: Score, flags: list[str], now_ns: int) -> dict[str, object]:
+    """The result document without ``log_head``.
 
-    Returns:
-        The result document without ``log_head``.
+    Args:
+        rollout: the rollout.
+        outcome: private score of its last accepted submission, or why there is none.
+        baseline: private score of the task's baseline.
+        flags: what its submissions look like; see :func:`flags_of`.
+        now_ns: Unix time of the end.
 
     Raises:
         Problem: ``task-unavailable``.
-        VerifierError: the ledger lost the submission.
     """
     task = rollout.hidden_task()
-    scored: dict[str, object]
-    flags: list[str] = []
-    if rollout.accepted == 0:
-        last = f"; the last refusal was {rollout.last_refusal}" if rollout.last_refusal else ""
-        reason = f"no submission was accepted ({rollout.rejected} refused{last})"
-        scored = {"state": "rejected", "reason": reason, "total": None, "metrics": {}}
-    else:
-        payload = ledger.payload(rollout.id, rollout.accepted)
-        if payload is None:
-            raise VerifierError(f"rollout {rollout.id}: submission {rollout.accepted} is missing from the ledger")
-        score = task.private_score(_values(payload, task))
-        scored = {"state": "scored", "reason": None, "total": score.total, "metrics": score.metrics}
-        if rollout.accepted > 2 and looks_like_probing(_public_folds(rollout, ledger, task)):
-            flags.append("probing")
     return {
         "rollout_id": rollout.id,
         "task": task.name,
         "task_digest": task.manifest.digest,
         "data_kind": task.manifest.data_kind,
-        **scored,
-        "naive_total": task.naive_total,
+        **(_rejected(outcome) if isinstance(outcome, str) else _scored(task, outcome, baseline)),
+        "baseline": task.spec.scoring.baseline,
+        "baseline_total": baseline.total,
+        "baseline_metrics": baseline.metrics,
         "submissions_accepted": rollout.accepted,
         "submissions_rejected": rollout.rejected,
         "budget": rollout.row.budget,
@@ -61,10 +52,40 @@ def final_result(rollout: Rollout, ledger: Ledger, now_ns: int) -> dict[str, obj
     }
 
 
-def _public_folds(rollout: Rollout, ledger: Ledger, task: HiddenTask) -> Iterator[NDArray[np.float64]]:
-    for payload in ledger.payloads(rollout.id):
-        yield _values(payload, task)[: task.manifest.n_public]
+def nothing_accepted(rollout: Rollout) -> str:
+    """Why a rollout without an accepted submission has no score."""
+    last = f"; the last refusal was {rollout.last_refusal}" if rollout.last_refusal else ""
+    return f"no submission was accepted ({rollout.rejected} refused{last})"
 
 
-def _values(payload: bytes, task: HiddenTask) -> NDArray[np.float64]:
+def flags_of(rollout: Rollout, ledger: Ledger) -> list[str]:
+    """What the series of accepted submissions looks like: ``probing``, or nothing in particular."""
+    task = rollout.hidden_task()
+    probing = rollout.accepted > 2 and looks_like_probing(_compared(rollout, ledger, task))
+    return ["probing"] if probing else []
+
+
+def stored_values(payload: bytes, task: HiddenTask) -> NDArray[np.float64]:
+    """The values of a submission as the ledger keeps them."""
     return np.frombuffer(payload, "<f8").reshape(task.shape)
+
+
+def _scored(task: HiddenTask, score: Score, baseline: Score) -> dict[str, object]:
+    return {
+        "state": "scored",
+        "reason": None,
+        "total": score.total,
+        "relative_total": task.relative_total(score, baseline),
+        "metrics": score.metrics,
+    }
+
+
+def _rejected(reason: str) -> dict[str, object]:
+    return {"state": "rejected", "reason": reason, "total": None, "relative_total": None, "metrics": {}}
+
+
+def _compared(rollout: Rollout, ledger: Ledger, task: HiddenTask) -> Iterator[NDArray[np.float64]]:
+    for payload in ledger.payloads(rollout.id):
+        values = compared_values(task.spec.contract, stored_values(payload, task)[task.grader.public.rows])
+        if values is not None:
+            yield values

@@ -8,6 +8,8 @@ A submission is a *probe* of an earlier one if the move between them is not zero
 concentrated: at most 2 % of the public cells (never fewer than two) move by more than a
 twentieth of the largest move. The relative threshold means that noise added to the other
 cells does not hide a probe. Two probes flag the rollout.
+
+What counts as a cell depends on what the metrics look at; see :func:`compared_values`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from openfingym.contracts import Contract
+
 WINDOW = 8
 """Earlier submissions a submission is compared with."""
 PROBES_TO_FLAG = 2
@@ -29,9 +33,30 @@ MOVED_FRACTION = 0.02
 NOISE_FRACTION = 0.05
 
 
+def compared_values(contract: Contract, fold: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """The public rows of a submission as one that probes would have to change them.
+
+    - Scores of nodes and graphs become ranks, ties sharing theirs: rescaling all scores, which
+      changes no ranking, cannot hide that one node went from the bottom to the top.
+    - The futures generated for a context are sorted: exchanging them changes nothing. Together they count as one cell.
+    - Windows generated without a context belong to no label; whatever one submission tells about
+      a window, it tells about the law of them all. There is nothing to probe, and this is None.
+    - Everything else stays as it is.
+    """
+    if contract.kind in {"nodes", "graphs"}:
+        _, group, counts = np.unique(fold, return_inverse=True, return_counts=True)
+        ranks: NDArray[np.float64] = (np.cumsum(counts) - 0.5 * (counts + 1))[group]
+        return ranks
+    if contract.kind == "generation":
+        return None if fold.ndim == 3 else np.sort(fold, axis=1)
+    return fold
+
+
 def is_probe(earlier: NDArray[np.float64], later: NDArray[np.float64]) -> bool:
     """Whether the move from one submission's public fold to the other's is concentrated in a few cells."""
     move = np.abs(later - earlier)
+    if move.ndim == 4:
+        move = move.max(axis=(1, 2, 3))
     largest = move.max()
     if largest == 0.0:
         return False
@@ -41,10 +66,10 @@ def is_probe(earlier: NDArray[np.float64], later: NDArray[np.float64]) -> bool:
 
 
 def looks_like_probing(public_folds: Iterable[NDArray[np.float64]]) -> bool:
-    """Whether a rollout's accepted submissions, in order and cut to the public fold, hold two probes or more.
+    """Whether a rollout's accepted submissions hold two probes or more.
 
     Args:
-        public_folds: float64[n_public, horizon, channels] each; read once, at most nine are held.
+        public_folds: :func:`compared_values` of each, in order, all of one shape; read once, at most nine are held.
     """
     recent: deque[NDArray[np.float64]] = deque(maxlen=WINDOW)
     probes = 0

@@ -45,6 +45,7 @@ KINDS: Mapping[str, Kind] = {
     "wrong-dtype": Kind(422, "The predictions have a wrong type"),
     "not-finite": Kind(422, "A prediction is not a finite number"),
     "out-of-range": Kind(422, "A prediction is outside the admissible range"),
+    "memorised": Kind(422, "Too many generated windows are training windows"),
     "rate-limited": Kind(429, "Too many requests"),
     "internal": Kind(500, "The verifier failed; this says nothing about the submission"),
     "task-unavailable": Kind(503, "This verifier no longer holds the rollout's task"),

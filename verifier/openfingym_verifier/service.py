@@ -1,86 +1,65 @@
 """The verifier proper: rollouts, submissions and results, without a word of HTTP.
 
-Everything here runs on one event loop, so that rollouts need no locks; parsing, scoring and
-reading the ledger happen in a thread pool, writing it in the ledger's own thread.
+Everything here runs on one event loop, so that rollouts need no locks; parsing, light scoring and
+reading the ledger happen in a thread pool, writing it in the ledger's own thread, and heavy
+scoring in processes of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import os
 import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-import numpy as np
-
-from openfingym.errors import VerifierError
+from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.events import Accepted, Created, Finalized, Rejected, Scored
 from openfingym_verifier.feedback import feedback
-from openfingym_verifier.finalize import final_result
+from openfingym_verifier.finalize import final_result, flags_of, nothing_accepted, stored_values
+from openfingym_verifier.grading import Grading
+from openfingym_verifier.intake import LIGHT_BYTES, Parsed, Submission, parse, refusal
 from openfingym_verifier.ledger import Ledger, RolloutRow
 from openfingym_verifier.problems import REFUSALS, Problem
 from openfingym_verifier.rollout import Rollout
-from openfingym_verifier.submission import NPY, read_submission
+from openfingym_verifier.submission import NPY
 from openfingym_verifier.telemetry import Telemetry
+from openfingym_verifier.workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
-
+    from openfingym.metrics import Score
     from openfingym_verifier.truth import HiddenTask
+    from openfingym_verifier.writer import Transaction
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
 logger = logging.getLogger(__name__)
 
-LIGHT_BYTES = 256 * 1024
-"""Up to this many bytes of float64 are parsed and scored within a millisecond: less than it takes to involve another thread."""
 DEFAULT_TTL_S = 24 * 3600.0
 MAX_KNOWN_FINISHED = 1024
 """Finished rollouts kept in memory; older ones are read from the ledger when asked for."""
 
 
-@dataclass(frozen=True)
-class Submission:
-    """One request to score something, body apart."""
-
-    media_type: str
-    """Without parameters, in lower case."""
-    idempotency_key: str | None
-    read_body: Callable[[int], Awaitable[bytes]]
-    """Reads the body, refusing more than the given number of bytes."""
-
-
-@dataclass(frozen=True)
-class Parsed:
-    """A submission that passed every check."""
-
-    values: NDArray[np.float64]
-    payload: memoryview
-    """The bytes of ``values``."""
-    payload_digest: str
-    body_digest: str | None
-    """Digest of the body as it came; only where an idempotency key will need it."""
-
-
 class Service:
     """One verifier's tasks, rollouts and ledger."""
 
-    def __init__(self, tasks: Mapping[str, HiddenTask], ledger: Ledger) -> None:
-        """Take up where the ledger left off; blocks until everything accepted has been scored."""
+    def __init__(self, tasks: Mapping[str, HiddenTask], ledger: Ledger, workers: Workers | None = None) -> None:
+        """Take up where the ledger left off; blocks until everything light that was accepted has been scored."""
         self.tasks = tasks
         self.ledger = ledger
         self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=lambda: self._open)
         self._pool = ThreadPoolExecutor(max_workers=max(2, min(8, os.cpu_count() or 2)), thread_name_prefix="scoring")
+        self._workers = workers or Workers()
+        self.grading = Grading(tasks, self._pool, self._workers)
         self._rollouts: dict[str, Rollout] = {}
         self._open = 0
         for rollout_id in ledger.open_rollouts():
@@ -88,12 +67,11 @@ class Service:
             assert rollout is not None
             self._rollouts[rollout_id] = rollout
             self._open += 1
-            for operation in self._missing_scores(rollout):
-                ledger.writer.run(operation.apply)
-                rollout.feedback[operation.n - 1] = operation.feedback
+            self._resume(rollout)
 
     def close(self) -> None:
-        """Finish what is running; the ledger is its opener's to close."""
+        """Finish what is light, abandon what is heavy; the ledger is its opener's to close."""
+        self._workers.close()
         self._pool.shutdown()
 
     async def create(self, task_name: str, *, agent: str | None, seed: int | None, ttl_s: float) -> Rollout:
@@ -115,6 +93,7 @@ class Service:
         await self._write(Created(row).apply)
         rollout = self._rollouts[row.id] = Rollout.restore(row, [], task)
         self._open += 1
+        self.grading.prepare(task)
         return rollout
 
     async def find(self, rollout_id: str) -> Rollout:
@@ -169,10 +148,11 @@ class Service:
             return await self._judge(rollout, task, submission, body), "accepted"
 
     async def _judge(self, rollout: Rollout, task: HiddenTask, submission: Submission, body: bytes) -> dict[str, object]:
-        start = time.perf_counter()
+        start, received_ns = time.perf_counter(), time.time_ns()
         plain = submission.media_type == NPY and len(body) <= LIGHT_BYTES
         try:
-            parsed = await self._run(plain, _parse, submission, body, task)
+            parsed = await self._run(plain, parse, submission, body, task)
+            early = await self._first_score(task, parsed) if task.scored_first else None
         except Problem as problem:
             await self._record_refusal(rollout, problem)
             raise
@@ -180,31 +160,54 @@ class Service:
         accepted = Accepted(
             rollout_id=rollout.id,
             n=n,
-            received_ns=time.time_ns(),
+            received_ns=received_ns,
             idempotency_key=submission.idempotency_key,
             body_digest=parsed.body_digest,
             payload=parsed.payload,
             payload_digest=parsed.payload_digest,
             bucket=rollout.bucket,
         )
-        # The commit travels to the disk while the score is computed.
-        durable = self.ledger.writer.submit(accepted.apply, overtakes=True, size=parsed.payload.nbytes)
-        try:
-            found = await self._run(parsed.payload.nbytes <= LIGHT_BYTES, _feedback, task, parsed.values)
-        except Exception:
-            # The submission stands; a retry, a restart or the end of the rollout will score it.
-            logger.exception("scoring failed")
-            found = None
-        await durable
+        found = await (self._accept(task, accepted, parsed) if early is None else self._accept_scored(accepted, early))
         self.telemetry.scored(task.name, time.perf_counter() - start)
         rollout.feedback.append(found)
         if parsed.body_digest is not None and submission.idempotency_key is not None:
             rollout.by_key[submission.idempotency_key] = (parsed.body_digest, n)
         if found is None:
             raise VerifierError(f"rollout {rollout.id}: submission {n} was accepted but could not be scored")
-        # Nobody waits for this: feedback follows from the payload, and a restart computes it again.
-        self.ledger.writer.submit(Scored(rollout.id, n, time.time_ns(), found).apply, awaited=False)
+        if early is None:
+            # Nobody waits for this: feedback follows from the payload, and a restart computes it again.
+            self.ledger.writer.submit(Scored(rollout.id, n, time.time_ns(), found).apply, awaited=False)
         return _answer(rollout, n)
+
+    async def _first_score(self, task: HiddenTask, parsed: Parsed) -> dict[str, object]:
+        try:
+            return _feedback(task, await self.grading.public(task, parsed.values, parsed.payload_digest))
+        except SubmissionError as error:
+            raise refusal(error) from None
+
+    async def _accept(self, task: HiddenTask, accepted: Accepted, parsed: Parsed) -> dict[str, object] | None:
+        """Keep a submission, and score it while the commit travels to the disk; None if that failed."""
+        durable = self.ledger.writer.submit(accepted.apply, overtakes=True, size=parsed.payload.nbytes)
+        try:
+            score = await self._run(parsed.payload.nbytes <= LIGHT_BYTES, task.grader.public_score, parsed.values)
+            found = _feedback(task, score)
+        except Exception:
+            # The submission stands; a retry, a restart or the end of the rollout will score it.
+            logger.exception("scoring failed")
+            found = None
+        await durable
+        return found
+
+    async def _accept_scored(self, accepted: Accepted, found: dict[str, object]) -> dict[str, object]:
+        """Keep a submission and its score, both or neither."""
+        scored = Scored(accepted.rollout_id, accepted.n, time.time_ns(), found)
+
+        def write(transaction: Transaction) -> None:
+            accepted.apply(transaction)
+            scored.apply(transaction)
+
+        await self.ledger.writer.submit(write, overtakes=True, size=accepted.payload.nbytes)
+        return found
 
     async def _replay(self, rollout: Rollout, key: str | None, body: bytes) -> dict[str, object]:
         assert key is not None
@@ -212,7 +215,10 @@ class Service:
         if (await self.in_pool(hashlib.sha256, body)).hexdigest() != digest:
             raise Problem("idempotency-conflict", f"This key was used for submission {n} with another body; use a new key.")
         if rollout.feedback[n - 1] is None:
-            await self._score_missing(rollout)
+            try:
+                await self._score_missing(rollout, n)
+            except SubmissionError as error:
+                raise refusal(error) from None
         return _answer(rollout, n)
 
     async def _record_refusal(self, rollout: Rollout, problem: Problem) -> None:
@@ -225,31 +231,60 @@ class Service:
         """The final result: computed once, from the last accepted submission's private fold, and the same ever after."""
         async with rollout.turn:
             if rollout.result is None:
-                await self._score_missing(rollout)
+                task = rollout.hidden_task()
+                for n, known in enumerate(rollout.feedback, 1):
+                    if known is None:
+                        with contextlib.suppress(SubmissionError):  # it has no score, and its rollout's result says so
+                            await self._score_missing(rollout, n)
+                outcome, baseline = await asyncio.gather(self._private_score(rollout, task), self.grading.baseline(task))
+                flags = await self.in_pool(flags_of, rollout, self.ledger)
                 now = time.time_ns()
-                result = await self.in_pool(final_result, rollout, self.ledger, now)
-                written = await self._write(Finalized(rollout.id, now, result).apply)
+                written = await self._write(Finalized(rollout.id, now, final_result(rollout, outcome, baseline, flags, now)).apply)
                 assert isinstance(written, dict)
                 rollout.result = written
                 self._open -= 1
                 self._forget_finished()
         return rollout.result
 
-    async def _score_missing(self, rollout: Rollout) -> None:
-        for operation in await self.in_pool(self._missing_scores, rollout):
-            await self.ledger.writer.submit(operation.apply)
-            rollout.feedback[operation.n - 1] = operation.feedback
+    async def _private_score(self, rollout: Rollout, task: HiddenTask) -> Score | str:
+        """Score of the last accepted submission, or why there is none."""
+        if rollout.accepted == 0:
+            return nothing_accepted(rollout)
+        payload = await self.in_pool(self._payload, rollout, rollout.accepted)
+        try:
+            return await self.grading.private(task, stored_values(payload, task), hashlib.sha256(payload).hexdigest())
+        except SubmissionError as error:
+            return str(error)
 
-    def _missing_scores(self, rollout: Rollout) -> list[Scored]:
-        """Score what was accepted but not scored, because the process ended in between."""
-        task, found = rollout.task, []
+    async def _score_missing(self, rollout: Rollout, n: int) -> None:
+        """Score what was accepted but not scored, because we failed or the process ended in between."""
+        task = rollout.hidden_task()
+        payload = await self.in_pool(self._payload, rollout, n)
+        score = await self.grading.public(task, stored_values(payload, task), hashlib.sha256(payload).hexdigest())
+        found = _feedback(task, score)
+        await self._write(Scored(rollout.id, n, time.time_ns(), found).apply)
+        rollout.feedback[n - 1] = found
+
+    def _resume(self, rollout: Rollout) -> None:
+        """Before the event loop runs: score what is light. The rest waits until somebody asks for it."""
+        task = rollout.task
+        if task is None or task.heavy:
+            return
         for n, known in enumerate(rollout.feedback, 1):
-            if known is None and task is not None:
-                payload = self.ledger.payload(rollout.id, n)
-                assert payload is not None
-                values = np.frombuffer(payload, "<f8").reshape(task.shape)
-                found.append(Scored(rollout.id, n, time.time_ns(), _feedback(task, values)))
-        return found
+            if known is None:
+                try:
+                    found = _feedback(task, task.grader.public_score(stored_values(self._payload(rollout, n), task)))
+                except OpenFinGymError:
+                    logger.exception("rollout %s: submission %d cannot be scored", rollout.id, n)
+                    continue
+                self.ledger.writer.run(Scored(rollout.id, n, time.time_ns(), found).apply)
+                rollout.feedback[n - 1] = found
+
+    def _payload(self, rollout: Rollout, n: int) -> bytes:
+        payload = self.ledger.payload(rollout.id, n)
+        if payload is None:
+            raise VerifierError(f"rollout {rollout.id}: submission {n} is missing from the ledger")
+        return payload
 
     def _load(self, rollout_id: str) -> Rollout | None:
         found = self.ledger.rollout(rollout_id)
@@ -274,15 +309,8 @@ class Service:
         return await self._run(False, function, *arguments, **named)
 
 
-def _parse(submission: Submission, body: bytes, task: HiddenTask) -> Parsed:
-    values = read_submission(submission.media_type, body, task)
-    payload = values.data.cast("B")
-    body_digest = None if submission.idempotency_key is None else hashlib.sha256(body).hexdigest()
-    return Parsed(values, payload, hashlib.sha256(payload).hexdigest(), body_digest)
-
-
-def _feedback(task: HiddenTask, values: NDArray[np.float64]) -> dict[str, object]:
-    return feedback(task.public_score(values), task.spec.scoring, task.spec.verification)
+def _feedback(task: HiddenTask, score: Score) -> dict[str, object]:
+    return feedback(score, task.spec.scoring, task.spec.verification)
 
 
 def _answer(rollout: Rollout, n: int) -> dict[str, object]:

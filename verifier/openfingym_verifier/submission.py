@@ -33,7 +33,7 @@ def read_submission(media_type: str, body: bytes, task: HiddenTask) -> NDArray[n
         task: what is expected.
 
     Returns:
-        Little-endian float64[windows, horizon, channels], C-contiguous, every value finite and
+        Little-endian float64 of the task's shape, C-contiguous, every value finite and
         in [low, high]; possibly a read-only view of ``body``.
 
     Raises:
@@ -46,7 +46,7 @@ def read_submission(media_type: str, body: bytes, task: HiddenTask) -> NDArray[n
     elif media_type == JSON:
         raw = read_json(body)
     elif media_type in TABLES:
-        raw = read_table(media_type, body, task.shape, task.manifest.channels)
+        raw = read_table(media_type, body, task.shape, task.manifest.labels)
     else:
         accepted = ", ".join(MEDIA_TYPES)
         raise Problem("unsupported-media-type", f"Found Content-Type {media_type[:100]!r}; accepted are {accepted}.")
@@ -87,13 +87,26 @@ def check(raw: NDArray[np.generic], task: HiddenTask) -> NDArray[np.float64]:
         raise Problem("wrong-dtype", f"Found an array of {raw.dtype.name}; expected float64 (float16, float32 and integers are converted).")
     if raw.shape != task.shape:
         found, expected = list(raw.shape[:8]), list(task.shape)
-        raise Problem("wrong-shape", f"Found shape {found}; expected {expected}: windows, horizon, channels.")
+        raise Problem(
+            "wrong-shape", f"Found shape {found}; expected {expected}: {', '.join(task.manifest.submission_axes)}.{_hint(raw.shape, task)}"
+        )
     values: NDArray[np.float64] = np.ascontiguousarray(raw, dtype="<f8")
     low, high = task.low, task.spec.contract.high
     # NaN makes both comparisons false, so that one pass finds every kind of bad value.
     if not (values.min() >= low and values.max() <= high):
         raise _bad_value(values, low, high)
     return values
+
+
+def _hint(found: tuple[int, ...], task: HiddenTask) -> str:
+    """What the mistake may have been."""
+    if len(found) > 1 and sorted(found) == sorted(task.shape):
+        return " The axes are in another order."
+    if len(found) > len(task.shape) and [n for n in found if n > 1] == [n for n in task.shape if n > 1]:
+        return " There is an axis of length 1 too many."
+    if found and found[1:] == task.shape[1:] and found[0] in {task.manifest.n_public, task.manifest.n_private}:
+        return " Every hidden item is wanted, of both folds."
+    return ""
 
 
 def _bad_value(values: NDArray[np.float64], low: float, high: float) -> Problem:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from openfingym.errors import TaskError, VerifierError
-from openfingym.metrics import LOSSES, Realised, naive_forecast, score
+from openfingym.kinds import kind_named, score_fold
+from openfingym.metrics import find_metric, relative
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from openfingym.kinds import Array, Fold
     from openfingym.metrics import Score
     from openfingym.package import BuiltPackage, Manifest
     from openfingym.task import Spec
@@ -26,18 +29,48 @@ BODY_BYTES_PER_CELL = 32
 """Room for one number as JSON text; binary formats need eight."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Grader:
+    """What scoring needs of a task, and no more: it may travel to a worker process."""
+
+    spec: Spec
+    public: Fold
+    private: Fold
+    baseline: NDArray[np.float64]
+    """The submission of the task's baseline."""
+
+    def check(self, values: NDArray[np.float64]) -> None:
+        """Refuse what shape and range cannot.
+
+        Raises:
+            SubmissionError: names the position or the reason.
+        """
+        kind_named(self.spec.contract).check(self.spec.contract, self.public, values)
+
+    def public_score(self, values: NDArray[np.float64]) -> Score:
+        """Score of a whole submission on the public fold."""
+        return score_fold(self.spec.contract, self.spec.scoring, self.public, values)
+
+    def private_score(self, values: NDArray[np.float64]) -> Score:
+        """Score of a whole submission on the private fold."""
+        return score_fold(self.spec.contract, self.spec.scoring, self.private, values)
+
+    def baseline_score(self) -> Score:
+        """Score of the baseline on the private fold."""
+        return self.private_score(self.baseline)
+
+
+@dataclass(frozen=True, eq=False)
 class HiddenTask:
     """A task with its labels."""
 
     manifest: Manifest
     spec: Spec
-    public: Realised
-    """The first ``n_public`` windows."""
-    private: Realised
-    """The remaining windows."""
-    naive_total: float
-    """Total of the naive forecast on the private fold."""
+    grader: Grader
+    heavy: bool
+    """Whether scoring takes long enough to need a process of its own."""
+    scored_first: bool
+    """Whether a submission that fits the contract may turn out not to have a score, and so is scored before it is accepted."""
 
     @property
     def name(self) -> str:
@@ -45,15 +78,14 @@ class HiddenTask:
         return self.manifest.name
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Shape of a submission: (windows, horizon, channels)."""
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a submission."""
         return self.manifest.submission_shape
 
     @property
     def cells(self) -> int:
         """Numbers in a submission."""
-        n, h, d = self.shape
-        return n * h * d
+        return int(np.prod(self.shape))
 
     @property
     def max_body_bytes(self) -> int:
@@ -63,17 +95,14 @@ class HiddenTask:
     @property
     def low(self) -> float:
         """Smallest admissible prediction; positive where returns are taken of prices."""
-        needs_returns = any("semantics" in LOSSES[metric.name].needs for metric in self.spec.scoring.metrics)
-        prices = self.spec.contract.value_semantics == "price_level" and needs_returns
-        return max(self.spec.contract.low, MIN_PRICE) if prices else self.spec.contract.low
+        contract = self.spec.contract
+        takes_returns = any("semantics" in find_metric(metric.name).options for metric in self.spec.scoring.metrics)
+        prices = getattr(contract, "value_semantics", None) == "price_level" and takes_returns
+        return max(contract.low, MIN_PRICE) if prices else contract.low
 
-    def public_score(self, values: NDArray[np.float64]) -> Score:
-        """Score of the first ``n_public`` windows of a whole submission."""
-        return score(self.spec.scoring, self.public, values[: self.manifest.n_public])
-
-    def private_score(self, values: NDArray[np.float64]) -> Score:
-        """Score of the remaining windows of a whole submission."""
-        return score(self.spec.scoring, self.private, values[self.manifest.n_public :])
+    def relative_total(self, score: Score, baseline: Score) -> float:
+        """A private score relative to the baseline's; lower is better, 1 is the baseline."""
+        return relative(self.spec.scoring, score.metrics, baseline.metrics)
 
 
 def load_tasks(packages: Sequence[BuiltPackage]) -> dict[str, HiddenTask]:
@@ -83,11 +112,11 @@ def load_tasks(packages: Sequence[BuiltPackage]) -> dict[str, HiddenTask]:
         DigestMismatchError: a package is not what it was when it was built.
         StoreError: a package cannot be read.
         TaskError: two packages have one name.
-        VerifierError: there is no package at all.
+        VerifierError: there is no package at all, or its baseline cannot be an answer.
     """
     tasks: dict[str, HiddenTask] = {}
     for package in packages:
-        task = _load(package)
+        task = load_task(package)
         if task.name in tasks:
             raise TaskError(f"two packages are named {task.name!r}; a verifier serves one of each")
         tasks[task.name] = task
@@ -96,18 +125,23 @@ def load_tasks(packages: Sequence[BuiltPackage]) -> dict[str, HiddenTask]:
     return tasks
 
 
-def _load(package: BuiltPackage) -> HiddenTask:
-    targets = package.read_truth()
+def load_task(package: BuiltPackage, hidden: Mapping[str, Array] | None = None) -> HiddenTask:
+    """Read the truth of one package; see :func:`load_tasks`.
+
+    Args:
+        package: the built package.
+        hidden: its hidden arrays, where somebody brings their own; None reads the truth half.
+    """
+    hidden = package.read_truth() if hidden is None else hidden
     manifest, spec = package.manifest, package.task.spec
-    inputs = np.array(package.array("test_inputs"), dtype=np.float64)
-    split = manifest.n_public
-    last_value = np.ascontiguousarray(inputs[:, -1, :])
-    for array in (targets, last_value):
+    kind = kind_named(spec.contract)
+    seed = int.from_bytes(hashlib.sha256(manifest.truth_digest.encode()).digest()[:4])
+    public, private = kind.folds(spec, package.array, hidden, (manifest.n_public, manifest.n_private), seed)
+    baseline = kind.naive(spec.contract, package.array, manifest.submission_shape)
+    for array in hidden.values():
         array.setflags(write=False)
-    rules, semantics = spec.scoring, spec.contract.value_semantics
-    public, private = (
-        Realised(targets[fold], last_value[fold], semantics, rules.periods_per_year, rules.tail_level)
-        for fold in (slice(None, split), slice(split, None))
-    )
-    naive = naive_forecast(inputs[split:], manifest.horizon, semantics)
-    return HiddenTask(manifest, spec, public, private, score(rules, private, naive).total)
+    metrics = [find_metric(metric.name) for metric in spec.scoring.metrics]
+    heavy = spec.contract.kind == "generation" or any(metric.heavy for metric in metrics)
+    # Errors and risk gaps of a forecast in range always have a value; of other metrics nobody can say.
+    total = spec.contract.kind == "forecast" and all(metric.shared is not None for metric in metrics)
+    return HiddenTask(manifest, spec, Grader(spec, public, private, baseline), heavy, scored_first=heavy or not total)

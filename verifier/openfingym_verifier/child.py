@@ -1,0 +1,26 @@
+"""How this package starts a program of its own: the interpreter, and an environment in which it finds what its starter found."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import openfingym
+import openfingym_verifier
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+"""Read by numerical libraries when they are loaded, so they must be set before a program starts."""
+
+
+def command(module: str) -> list[str]:
+    """Arguments that run a module as a program."""
+    # -P: the current directory must not shadow modules of the standard library.
+    return [sys.executable, "-P", "-m", module]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """This process's environment, with the packages on the path however they came onto its own."""
+    homes = [str(Path(module.__path__[0]).resolve().parent) for module in (openfingym, openfingym_verifier)]
+    path = os.pathsep.join(dict.fromkeys([*homes, *filter(None, [os.environ.get("PYTHONPATH")])]))
+    return {**os.environ, "PYTHONPATH": path, **changes}

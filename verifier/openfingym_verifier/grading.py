@@ -1,0 +1,122 @@
+"""Who scores what: light submissions here, heavy ones in worker processes, and nothing heavy twice."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from functools import partial
+from typing import TYPE_CHECKING
+
+from openfingym.errors import SubmissionError, VerifierError
+from openfingym_verifier.workers import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from concurrent.futures import Executor
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym.metrics import Score
+    from openfingym_verifier.truth import HiddenTask
+    from openfingym_verifier.worker import Action
+
+    Key = tuple[Action, str]
+
+logger = logging.getLogger(__name__)
+
+MAX_KNOWN = 512
+"""Scores kept a task."""
+
+
+class Grading:
+    """Scores of one verifier's tasks. Belongs to the event loop."""
+
+    def __init__(self, tasks: Mapping[str, HiddenTask], threads: Executor, workers: Workers) -> None:
+        self._threads = threads
+        self._workers = workers
+        self._known: dict[str, OrderedDict[Key, asyncio.Future[Score]]] = {name: OrderedDict() for name in tasks}
+
+    async def public(self, task: HiddenTask, values: NDArray[np.float64], digest: str) -> Score:
+        """Check a whole submission beyond shape and range, and score it on the public fold.
+
+        Args:
+            task: the task.
+            values: float64 of its shape.
+            digest: SHA-256 of the values.
+
+        Raises:
+            SubmissionError: refused, or it cannot be scored.
+            VerifierError: we failed; trying again makes sense.
+        """
+        if task.heavy:
+            return await self._once(task, ("public", digest), values)
+        return await self._in_thread(public_score, task, values)
+
+    async def private(self, task: HiddenTask, values: NDArray[np.float64], digest: str) -> Score:
+        """Score a whole submission on the private fold; see :meth:`public`."""
+        if task.heavy:
+            return await self._once(task, ("private", digest), values)
+        return await self._in_thread(task.grader.private_score, values)
+
+    async def baseline(self, task: HiddenTask) -> Score:
+        """Score of the task's baseline on the private fold; computed once.
+
+        Raises:
+            VerifierError: we failed; trying again makes sense.
+        """
+        return await self._once(task, ("baseline", ""), None)
+
+    def prepare(self, task: HiddenTask) -> None:
+        """Begin with what the end of every rollout of this task needs, without waiting for it."""
+        self._begin(task, ("baseline", ""), None)
+
+    def known_baseline(self, task: HiddenTask) -> Score | None:
+        """Score of the baseline if it has been computed."""
+        found = self._known[task.name].get(("baseline", ""))
+        return found.result() if found is not None and found.done() and found.exception() is None else None
+
+    async def _once(self, task: HiddenTask, key: Key, values: NDArray[np.float64] | None) -> Score:
+        # Who no longer waits must not take the score from those who do.
+        return await asyncio.shield(self._begin(task, key, values))
+
+    def _begin(self, task: HiddenTask, key: Key, values: NDArray[np.float64] | None) -> asyncio.Future[Score]:
+        known = self._known[task.name]
+        if key not in known:
+            known[key] = asyncio.ensure_future(self._compute(task, key[0], values))
+            known[key].add_done_callback(partial(self._settle, task.name, key))
+        known.move_to_end(key)
+        return known[key]
+
+    async def _compute(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> Score:
+        try:
+            if task.heavy:
+                return await self._workers.score(task, action, values)
+            return await self._in_thread(task.grader.baseline_score)
+        except SubmissionError as error:
+            if action == "baseline":
+                raise VerifierError(f"{task.name}: the task is at fault, its baseline has no score: {error}") from None
+            raise
+
+    def _settle(self, task: str, key: Key, found: asyncio.Future[Score]) -> None:
+        """Forget a failure of ours, so that it is tried again, and the oldest scores of many."""
+        known = self._known[task]
+        error = None if found.cancelled() else found.exception()
+        if found.cancelled() or (error is not None and not isinstance(error, SubmissionError)):
+            known.pop(key, None)
+            if error is not None:
+                # Those who wait are told too; a baseline computed ahead has nobody who waits.
+                logger.error("%s: no %s score: %s", task, key[0], error)
+        settled = [old for old, score in known.items() if score.done() and old[0] != "baseline"]
+        for old in settled[: max(0, len(known) - MAX_KNOWN)]:
+            del known[old]
+
+    async def _in_thread(self, function: Callable[..., Score], *arguments: object) -> Score:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+
+def public_score(task: HiddenTask, values: NDArray[np.float64]) -> Score:
+    """Check and score at once, here."""
+    task.grader.check(values)
+    return task.grader.public_score(values)

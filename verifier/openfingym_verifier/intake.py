@@ -1,0 +1,62 @@
+"""A submission on its way in: the request, and what became of its bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openfingym_verifier.problems import REFUSALS, Problem
+from openfingym_verifier.submission import read_submission
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym.errors import SubmissionError
+    from openfingym_verifier.truth import HiddenTask
+
+LIGHT_BYTES = 256 * 1024
+"""Up to this many bytes of float64 are parsed and scored within a millisecond: less than it takes to involve another thread."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One request to score something, body apart."""
+
+    media_type: str
+    """Without parameters, in lower case."""
+    idempotency_key: str | None
+    read_body: Callable[[int], Awaitable[bytes]]
+    """Reads the body, refusing more than the given number of bytes."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A submission that passed every check."""
+
+    values: NDArray[np.float64]
+    payload: memoryview
+    """The bytes of ``values``."""
+    payload_digest: str
+    body_digest: str | None
+    """Digest of the body as it came; only where an idempotency key will need it."""
+
+
+def parse(submission: Submission, body: bytes, task: HiddenTask) -> Parsed:
+    """Read and check a body.
+
+    Raises:
+        Problem: it is refused.
+    """
+    values = read_submission(submission.media_type, body, task)
+    payload = values.data.cast("B")
+    body_digest = None if submission.idempotency_key is None else hashlib.sha256(body).hexdigest()
+    return Parsed(values, payload, hashlib.sha256(payload).hexdigest(), body_digest)
+
+
+def refusal(error: SubmissionError) -> Problem:
+    """What the agent is told when an answer that has the right shape is refused, or has no score."""
+    return Problem(error.problem if error.problem in REFUSALS else "out-of-range", str(error))

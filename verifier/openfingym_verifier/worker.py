@@ -1,0 +1,104 @@
+"""The program of a worker: checks and scores heavy submissions in a process of its own.
+
+stdin holds the pickled :class:`Job` objects of the verifier that started it, one after the other;
+stdout gets one line of JSON for each. The labels come through stdin, once a task, and stay in
+memory. The process ends when stdin does and, on Linux, the moment its verifier is gone.
+
+Nothing of an agent's reaches it but the float64 values that the verifier has parsed and checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import logging
+import os
+import pickle
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from openfingym_verifier.truth import Grader
+
+Action = Literal["public", "private", "baseline"]
+
+NICENESS = 10
+"""The event loop and light submissions go first."""
+OUT_OF_MEMORY_FIRST = 800
+"""Where memory runs out, a worker ends before the verifier does."""
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One thing to score."""
+
+    task: str
+    action: Action
+    """``public`` checks first; ``baseline`` scores the baseline on the private fold."""
+    values: Any
+    """float64 of the task's submission shape; None for the baseline."""
+    grader: Grader | None
+    """With a task's first job."""
+
+
+def main() -> None:
+    """Answer jobs until there are no more."""
+    # Whatever a library prints must not be taken for an answer.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    withdraw()
+    graders: dict[str, Grader] = {}
+    with contextlib.suppress(EOFError):
+        while True:
+            # Pickles come from the verifier, whose child this is.
+            job: Job = pickle.load(sys.stdin.buffer)  # noqa: S301
+            if job.grader is not None:
+                graders[job.task] = job.grader
+            answers.write(json.dumps(_answer(graders[job.task], job)) + "\n")
+            answers.flush()
+
+
+def withdraw() -> None:
+    """Become unreadable to other processes of the same user, die with the parent, and stand back for it."""
+    import resource
+
+    # Ctrl-C at a terminal reaches all of its processes; the verifier decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.nice(NICENESS)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text(str(OUT_OF_MEMORY_FIRST), encoding="ascii")
+        libc = ctypes.CDLL(None, use_errno=True)
+        for option, value in ((PR_SET_PDEATHSIG, int(signal.SIGKILL)), (PR_SET_DUMPABLE, 0)):
+            if libc.prctl(ctypes.c_int(option), ctypes.c_ulong(value), *(ctypes.c_ulong(0),) * 3) != 0:
+                raise OSError(ctypes.get_errno(), f"prctl {option} failed")
+
+
+def _answer(grader: Grader, job: Job) -> dict[str, object]:
+    from openfingym.errors import SubmissionError
+
+    try:
+        if job.action == "public":
+            grader.check(job.values)
+            score = grader.public_score(job.values)
+        else:
+            score = grader.baseline_score() if job.action == "baseline" else grader.private_score(job.values)
+    except SubmissionError as error:
+        return {"problem": error.problem, "refused": str(error)}
+    except Exception as error:
+        logger.exception("%s: %s score failed", job.task, job.action)
+        return {"failed": type(error).__name__}
+    return {"total": score.total, "metrics": score.metrics}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""Processes that score heavy submissions: one a core, started when first needed.
+
+Each has a thread of the verifier's to itself, which hands it one job at a time. A worker that
+dies or takes too long therefore costs that one job and nobody else anything: the job is an
+error of ours, and the next one gets a new worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import pickle
+import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+from openfingym.errors import SubmissionError, VerifierError
+from openfingym.metrics import Score
+from openfingym_verifier.child import ONE_THREAD, command, environment
+from openfingym_verifier.worker import Action, Job
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym_verifier.truth import HiddenTask
+
+TIMEOUT_S = 300.0
+"""Longest a single score may take."""
+CLOSE_S = 10.0
+
+
+def cores() -> int:
+    """Processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Workers:
+    """A pool of them; :meth:`score` may be called from any task of the event loop."""
+
+    def __init__(self, count: int | None = None, timeout_s: float = TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
+        self._threads = ThreadPoolExecutor(count or cores(), thread_name_prefix="worker")
+        self._own = threading.local()
+        self._alive: set[_Worker] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    async def score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None = None) -> Score:
+        """Score in the next free worker.
+
+        Args:
+            task: the task.
+            action: what to do; see :class:`~openfingym_verifier.worker.Job`.
+            values: float64 of the task's shape; None for the baseline.
+
+        Raises:
+            SubmissionError: the answer was refused, or cannot be scored.
+            VerifierError: the worker failed, died, or took too long; trying again makes sense.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(self._score, task, action, values))
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of the workers."""
+        with self._lock:
+            return tuple(worker.process.pid for worker in self._alive)
+
+    def close(self) -> None:
+        """End every worker, whatever it is doing, and wait for it."""
+        with self._lock:
+            self._closed = True
+            alive = list(self._alive)
+        for worker in alive:
+            worker.process.kill()
+        self._threads.shutdown(cancel_futures=True)
+        with self._lock:
+            remaining, self._alive = self._alive, set()
+        for worker in remaining:
+            worker.end()
+
+    def _score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> Score:
+        """In a thread of the pool: hand the job to the thread's worker."""
+        worker: _Worker | None = getattr(self._own, "worker", None)
+        if worker is not None and worker.process.poll() is not None:
+            # It ended while it had nothing to do.
+            self._drop(worker)
+            worker = None
+        if worker is None:
+            worker = self._own.worker = self._start()
+        try:
+            answer = worker.ask(task, action, values, self._timeout_s)
+        except BaseException:
+            self._drop(worker)
+            raise
+        return _read(answer, task.name)
+
+    def _start(self) -> _Worker:
+        with self._lock:
+            if self._closed:
+                raise VerifierError("the verifier is stopping")
+            worker = _Worker()
+            self._alive.add(worker)
+        return worker
+
+    def _drop(self, worker: _Worker) -> None:
+        self._own.worker = None
+        with self._lock:
+            self._alive.discard(worker)
+        worker.end()
+
+
+class _Worker:
+    """One process, and which tasks it knows."""
+
+    def __init__(self) -> None:
+        try:
+            self.process = subprocess.Popen(
+                command("openfingym_verifier.worker"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment(**dict.fromkeys(ONE_THREAD, "1")),
+            )
+        except OSError as error:
+            raise VerifierError(f"no process to score in can be started: {error}") from error
+        self._knows: set[str] = set()
+
+    def ask(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, timeout_s: float) -> bytes:
+        """Its answer to one job.
+
+        Raises:
+            VerifierError: it died, or took longer than ``timeout_s``.
+        """
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            self.process.kill()
+
+        timer = threading.Timer(timeout_s, stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            grader = None if task.name in self._knows else task.grader
+            pickle.dump(Job(task.name, action, values, grader), self.process.stdin, pickle.HIGHEST_PROTOCOL)
+            self.process.stdin.flush()
+            self._knows.add(task.name)
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = b""
+        finally:
+            timer.cancel()
+        if not answer.endswith(b"\n"):
+            why = f"took more than {timeout_s:g} s" if late.is_set() else f"died (code {self.process.wait(CLOSE_S)})"
+            raise VerifierError(f"{task.name}: the process computing its {action} score {why}")
+        return answer
+
+    def end(self) -> None:
+        """Kill it and wait."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):  # what was not yet written has no reader
+                    pipe.close()
+
+
+def _read(answer: bytes, task: str) -> Score:
+    document = json.loads(answer)
+    if "refused" in document:
+        raise SubmissionError(document["refused"], problem=document["problem"])
+    if "failed" in document:
+        raise VerifierError(f"{task}: scoring failed with {document['failed']}; the worker's log has more")
+    return Score(document["total"], document["metrics"])
