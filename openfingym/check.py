@@ -1,27 +1,32 @@
 """``openfingym task check``: free proofs that a task is sound.
 
-None of them needs an agent or a network: the package is built twice into temporary folders and
-looked at from both sides.
+The package is built twice into temporary folders and looked at from both sides; no verifier is
+started. :func:`smoke` runs the task as an agent would meet it, and is asked for separately.
 """
 
 from __future__ import annotations
 
-import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openfingym.build import load_panel, write_package
+from openfingym.build import write_package
 from openfingym.errors import OpenFinGymError
-from openfingym.leaks import find_leak
+from openfingym.kinds import Blocks, Material, kind_of, score_fold
+from openfingym.leaks import find_leak, suspicious_features
 from openfingym.package import BuiltPackage
 from openfingym.task import Task
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from openfingym.kinds import Array
+
+MAX_SHIFT = 24
+"""Rows by which a feature may lead or lag a hidden value and still be looked at."""
 
 
 @dataclass(frozen=True)
@@ -52,29 +57,40 @@ class Report:
 
 
 class _FailedError(Exception):
-    """One check's own finding; carries the detail."""
+    """A check did not hold; the message says how."""
 
 
-def check_task(task: Task) -> Report:
-    """Check ``task`` and report; problems are findings, not exceptions."""
+def check_task(task: Task, *, backend: str | None = None) -> Report:
+    """Run every check.
+
+    Args:
+        task: the task; nothing of it is left in the store by the checks themselves.
+        backend: where to run the naive program, as a smoke test through the real gate and verifier; None
+            leaves that one out.
+    """
     with tempfile.TemporaryDirectory(prefix="openfingym-check-") as folder:
-        return Report(task.name, tuple(_findings(task, Path(folder))))
+        findings = tuple(_findings(task, Path(folder)))
+    if backend is not None and all(finding.passed for finding in findings):
+        findings += (_run("smoke", lambda: smoke(task, backend)),)
+    return Report(task.name, findings)
 
 
 def _findings(task: Task, folder: Path) -> Iterator[Finding]:
     package = BuiltPackage(folder / "a" / "public", folder / "a" / "truth")
-    build = _run("build", lambda: _build(task, package))
+    built: list[Material] = []
+    build = _run("build", lambda: _build(task, package, built))
     yield build
     if not build.passed:
         return
-    truth = package.read_truth()
+    hidden = package.read_truth()
     yield _run("structure", lambda: _structure(package))
-    yield _run("contract", lambda: _contract(package, truth))
+    yield _run("contract", lambda: _contract(task, package, built[0], hidden))
     yield _run("determinism", lambda: _determinism(task, package, folder / "b"))
     yield _run("time", lambda: _time(package))
-    yield _run("hidden rows", lambda: _independence(task))
-    yield _run("leak", lambda: _leak(package, truth))
-    yield _run("ordering", lambda: _ordering(package, truth))
+    yield _run("hidden values", lambda: _independence(task, package))
+    yield _run("leak", lambda: _leak(package, hidden))
+    yield _run("features", lambda: _features(package, hidden))
+    yield _run("ordering", lambda: _ordering(package, hidden))
 
 
 def _run(name: str, check: Callable[[], str]) -> Finding:
@@ -84,11 +100,11 @@ def _run(name: str, check: Callable[[], str]) -> Finding:
         return Finding(name, False, str(error))
 
 
-def _build(task: Task, package: BuiltPackage) -> str:
-    write_package(task, package.public, package.truth)
+def _build(task: Task, package: BuiltPackage, built: list[Material]) -> str:
+    built.append(write_package(task, package.public, package.truth))
     manifest = package.manifest
     package.read_truth()
-    return f"{manifest.n_train} train, {manifest.n_public} public, {manifest.n_private} private windows; digest {manifest.digest[:16]}"
+    return f"{manifest.n_train} train, {manifest.n_public} public, {manifest.n_private} private; digest {manifest.digest[:16]}"
 
 
 def _structure(package: BuiltPackage) -> str:
@@ -101,31 +117,36 @@ def _structure(package: BuiltPackage) -> str:
     return f"{len(package.manifest.files)} public files, all as digested; truth half 0700"
 
 
-def _contract(package: BuiltPackage, truth: NDArray[np.float64]) -> str:
+def _contract(task: Task, package: BuiltPackage, material: Material, hidden: Mapping[str, Array]) -> str:
+    """Every array is what the contract says, and the best answer is an admissible one."""
     import numpy as np
 
-    manifest, contract = package.manifest, package.task.spec.contract
-    stated = json.loads((package.data / "contract.json").read_text(encoding="utf-8"))
-    if tuple(stated["submission_shape"]) != manifest.submission_shape:
-        raise _FailedError(f"contract.json says {stated['submission_shape']}, package.json {manifest.submission_shape}")
-    d = len(manifest.channels)
-    expected = {
-        "train_inputs": (manifest.n_train, contract.lookback, d),
-        "train_targets": (manifest.n_train, contract.horizon, d),
-        "test_inputs": (manifest.n_test, contract.lookback, d),
-    }
-    for name, shape in expected.items():
-        array = package.array(name)
-        if array.shape != shape or array.dtype != np.float64:
-            raise _FailedError(f"{name} is {array.dtype}{list(array.shape)}, expected float64{list(shape)}")
-        if not np.isfinite(array).all():
+    stated, contract, shape = package.contract, package.task.spec.contract, package.manifest.submission_shape
+    if tuple(stated["submission_shape"]) != shape:
+        raise _FailedError(f"contract.json says {stated['submission_shape']}, package.json {list(shape)}")
+    for name, array in material.public.items():
+        found = package.array(name)
+        if list(found.shape) != stated["arrays"][name]["shape"] or len(found.shape) != len(stated["arrays"][name]["axes"]):
+            raise _FailedError(f"{name} has shape {list(found.shape)}, contract.json says {stated['arrays'][name]}")
+        if found.dtype.kind == "f" and not _finite(found):
             raise _FailedError(f"{name} holds non-finite values")
-    outside = (truth < contract.low) | (truth > contract.high)
+        if not isinstance(array, Blocks) and found.dtype != array.dtype:
+            raise _FailedError(f"{name} is {found.dtype}, was {array.dtype}")
+    best = kind_of(task).oracle(contract, hidden, shape)
+    if best.shape != shape or best.dtype != np.float64:
+        raise _FailedError(f"the best answer is {best.dtype}{list(best.shape)}, expected float64{list(shape)}")
+    outside = (best < contract.low) | (best > contract.high)
     if outside.any():
         raise _FailedError(
             f"{int(outside.sum())} hidden values lie outside [{contract.low:g}, {contract.high:g}]: no answer could match them"
         )
-    return f"submission float64{list(manifest.submission_shape)} within [{contract.low:g}, {contract.high:g}]"
+    return f"submission float64{list(shape)} ({', '.join(package.manifest.submission_axes)}) within [{contract.low:g}, {contract.high:g}]"
+
+
+def _finite(array: NDArray[np.float64]) -> bool:
+    import numpy as np
+
+    return all(bool(np.isfinite(array[start : start + 4096]).all()) for start in range(0, len(array), 4096))
 
 
 def _determinism(task: Task, package: BuiltPackage, folder: Path) -> str:
@@ -133,71 +154,136 @@ def _determinism(task: Task, package: BuiltPackage, folder: Path) -> str:
     write_package(task, again.public, again.truth)
     if again.manifest != package.manifest:
         differing = [name for name, digest in again.manifest.files.items() if package.manifest.files.get(name) != digest]
-        raise _FailedError(f"two builds differ: {', '.join(differing) or 'the hidden targets'}")
+        raise _FailedError(f"two builds differ: {', '.join(differing) or 'the hidden arrays'}")
     return "two builds give the same bytes"
 
 
 def _time(package: BuiltPackage) -> str:
-    """Every window is in order, training ends before the hidden part begins, and hidden windows do not overlap."""
+    """Rows are in order, training ends before the hidden part begins, and hidden windows of one series do not overlap."""
     import numpy as np
 
-    train, test = package.array("train_times"), package.array("test_times")
+    if "test_times" not in package.contract["arrays"]:
+        return "no clock: items are independent of each other"
+    train, test = (np.atleast_2d(package.array(f"{part}_times").T).T for part in ("train", "test"))
     for name, times in (("train_times", train), ("test_times", test)):
         if (np.diff(times.astype(np.int64), axis=1) <= 0).any():
             raise _FailedError(f"{name}: a window's rows are not in time order")
     if train.max() >= test.min():
         raise _FailedError("a training window reaches into the hidden part")
-    if (test[1:, 0] <= test[:-1, -1]).any():
-        raise _FailedError("hidden windows overlap: one window's inputs would show another's targets")
+    series = package.array("test_series") if "test_series" in package.contract["arrays"] else np.zeros(len(test), dtype=np.int64)
+    for number in np.unique(series):
+        own = test[series == number]
+        if (own[1:, 0] <= own[:-1, -1]).any():
+            raise _FailedError("hidden windows overlap: one window's inputs would show another's targets")
     return f"training ends {str(train.max())[:10]}, hidden windows run {str(test.min())[:10]} to {str(test.max())[:10]} without overlap"
 
 
-def _independence(task: Task) -> str:
-    """Replacing every hidden target by noise changes no public array."""
+def _independence(task: Task, package: BuiltPackage) -> str:
+    """Replacing every hidden value by noise changes no public byte."""
     import numpy as np
 
-    from openfingym.data import recipe
-
-    spec = task.spec
-    times, values = recipe.to_values(load_panel(task), spec.contract.value_semantics)
-    windows = recipe.cut(values, times, split=spec.split, contract=spec.contract)
-    hidden = np.isin(times, windows.test_times[:, spec.contract.lookback :])
-    altered = values.copy()
-    altered[hidden] = np.random.default_rng(0).normal(size=(int(hidden.sum()), values.shape[1]))
-    again = recipe.cut(altered, times, split=spec.split, contract=spec.contract)
-    for name in ("train_inputs", "train_targets", "test_inputs", "mean", "scale"):
-        if not np.array_equal(getattr(windows, name), getattr(again, name)):
-            raise _FailedError(f"{name} changes when the hidden targets are replaced by noise")
-    return f"replacing the {int(hidden.sum())} hidden rows by noise changes no public array"
+    kind = kind_of(task)
+    source = kind.load(task)
+    altered = kind.scramble(task, source, np.random.default_rng(0))
+    if altered is None:
+        return "not applicable: the public data is made from the hidden values, by definition of the task"
+    material = kind.shape(task, altered)
+    for name, array in material.public.items():
+        if not _equal(package.array(name), array):
+            raise _FailedError(f"{name} changes when the hidden values are replaced by noise")
+    return f"replacing every hidden value by noise changes none of {len(material.public)} public arrays"
 
 
-def _leak(package: BuiltPackage, truth: NDArray[np.float64]) -> str:
-    leak = find_leak(package.public, truth)
+def _equal(stored: Array, made: Array | Blocks) -> bool:
+    import numpy as np
+
+    if not isinstance(made, Blocks):
+        return bool(np.array_equal(stored, made))
+    row = 0
+    for block in made:
+        if not np.array_equal(stored[row : row + len(block)], block):
+            return False
+        row += len(block)
+    return row == len(stored)
+
+
+def _leak(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
+    one_graph = package.task.spec.contract.kind == "nodes"
+    leak = find_leak(package.public, hidden, ids=package.array("test_nodes") if one_graph else None)
     if leak is not None:
-        raise _FailedError(f"hidden targets are in the public half: {leak}")
-    return "no run of hidden values in any public file, in binary, text, hex or base64, at any common rounding"
+        raise _FailedError(f"hidden values are in the public half: {leak}")
+    return "no run of hidden values in any public file, in binary, text, hex or base64, at any common rounding, scaled or shifted"
 
 
-def _ordering(package: BuiltPackage, truth: NDArray[np.float64]) -> str:
-    """The truth scores best, and the naive forecast beats uniform noise over the admissible range."""
+def _features(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
+    """No input tells more of a hidden target than the same input tells of a training target."""
+    arrays = package.contract["arrays"]
+    if "targets" not in hidden or "train_targets" not in arrays:
+        return "not applicable: no input belongs to a single hidden number"
+    shape = package.manifest.submission_shape
+    targets = hidden["targets"]
+    found = suspicious_features(
+        package.array("test_inputs"),
+        targets,
+        package.array("train_inputs"),
+        package.array("train_targets"),
+        max_shift=MAX_SHIFT,
+    )
+    if found:
+        shown = "; ".join(map(str, found[:3]))
+        raise _FailedError(f"{len(found)} input(s) say more of the hidden targets than of training ones: {shown}")
+    return f"no input says more of the {shape[0]} hidden items than of training ones"
+
+
+def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
+    """The truth scores best, and the baseline beats the worst answer."""
+    from openfingym.metrics import relative
+
+    manifest, spec = package.manifest, package.task.spec
+    kind, contract, shape = kind_of(package.task), spec.contract, manifest.submission_shape
+    public, private = kind.folds(spec, package.array, hidden, (manifest.n_public, manifest.n_private), 0)
+    best = kind.oracle(contract, hidden, shape)
+    answers = {
+        "oracle": best,
+        "baseline": kind.naive(contract, package.array, shape),
+        "worst": _worst(contract.kind, best, contract.low, contract.high),
+    }
+    for name in ("oracle", "baseline"):
+        kind.check(contract, public, answers[name])
+    scores = {name: score_fold(contract, spec.scoring, private, answer) for name, answer in answers.items()}
+    # Feedback is given on the other fold, which must be scoreable too.
+    score_fold(contract, spec.scoring, public, answers["oracle"])
+    ranks = {name: relative(spec.scoring, found.metrics, scores["baseline"].metrics) for name, found in scores.items()}
+    shown = ", ".join(f"{name} {found.total:.4g} (relative {ranks[name]:.3g})" for name, found in scores.items())
+    if not ranks["oracle"] < ranks["baseline"] < ranks["worst"]:
+        raise _FailedError(f"expected oracle < {spec.scoring.baseline} baseline < worst in relative total, found {shown}")
+    return shown
+
+
+def _worst(kind: str, best: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """An answer no better than noise: uniform over the admissible range; for scores, the labels turned around."""
     import numpy as np
 
-    from openfingym.metrics import evaluate, naive_forecast
+    if kind in {"nodes", "graphs"}:
+        turned: NDArray[np.float64] = np.clip(best.max() - best, low, high)
+        return turned
+    noise = np.random.default_rng(0).uniform(low, high, best.shape)
+    return np.sort(noise, axis=1) if kind == "curves" else noise
 
-    spec, manifest = package.task.spec, package.manifest
-    private = slice(manifest.n_public, None)
-    inputs = np.asarray(package.array("test_inputs"))[private]
-    noise = np.random.default_rng(0).uniform(spec.contract.low, spec.contract.high, truth[private].shape)
-    forecasts = {
-        "oracle": truth[private],
-        "naive": naive_forecast(inputs, spec.contract.horizon, spec.contract.value_semantics),
-        "noise": noise,
-    }
-    totals = {
-        name: evaluate(spec.scoring, truth[private], forecast, inputs[:, -1, :], spec.contract.value_semantics).total
-        for name, forecast in forecasts.items()
-    }
-    shown = ", ".join(f"{name} {total:.4g}" for name, total in totals.items())
-    if not totals["oracle"] < totals["naive"] < totals["noise"]:
-        raise _FailedError(f"expected oracle < naive < noise, found {shown}")
-    return shown
+
+def smoke(task: Task, backend: str) -> str:
+    """Run the naive program and a program that does nothing, as agents: the one must be scored, the other rejected.
+
+    Raises:
+        _FailedError: it went otherwise.
+    """
+    from openfingym.agents import resolve
+    from openfingym.rollout import launcher_for
+
+    with launcher_for(task, backend=backend) as launcher:
+        results = {name: launcher.run(launcher.packages[0], resolve(name)) for name in ("naive", "nop")}
+    wanted = {"naive": "scored", "nop": "rejected"}
+    for name, result in results.items():
+        if result.state != wanted[name]:
+            raise _FailedError(f"the {name} program ended {result.state}, expected {wanted[name]}: {result.reason}")
+    return f"naive scored {results['naive'].total:.4g} in {results['naive'].wall_s:.1f} s ({results['naive'].backend}), nop rejected"

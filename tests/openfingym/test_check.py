@@ -33,7 +33,7 @@ def test_a_scaffolded_task_passes_at_once(own_task: Path) -> None:
     report = check_task(load_task(own_task))
     assert report.passed, report
     assert [finding.name for finding in report.findings] == [
-        "build", "structure", "contract", "determinism", "time", "hidden rows", "leak", "ordering",
+        "build", "structure", "contract", "determinism", "time", "hidden values", "leak", "features", "ordering",
     ]  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def test_a_range_no_answer_can_meet_is_a_finding(own_task: Path) -> None:
 
 def test_an_interface_that_carries_the_labels_is_caught(own_task: Path) -> None:
     """The defect a careless author would really make: labels pasted into the task's own module."""
-    truth = build(load_task(own_task)).read_truth()
+    truth = build(load_task(own_task)).read_truth()["targets"]
     (own_task / "interface.py").write_text(f"ANSWERS = {np.round(truth[3:5], 6).tolist()}\n")
     failed = {finding.name: finding.detail for finding in check_task(load_task(own_task)).findings if not finding.passed}
     assert "interface.py" in failed["leak"]
@@ -101,7 +101,7 @@ def test_a_few_hidden_windows_are_found_in_any_common_encoding(encoding: str, tm
     truth = 0.01 * np.random.default_rng(7).standard_normal((40, 5, 3))
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "file").write_bytes(ENCODINGS[encoding](truth[17:20]))
-    found = find_leak(tmp_path, truth)
+    found = find_leak(tmp_path, {"targets": truth})
     assert found is not None
     assert "deep/file" in found
 
@@ -111,10 +111,10 @@ def test_other_values_of_the_same_kind_are_not_a_leak(encoding: str, tmp_path: P
     generator = np.random.default_rng(8)
     truth = 0.01 * generator.standard_normal((40, 5, 3))
     (tmp_path / "file").write_bytes(ENCODINGS[encoding](0.01 * generator.standard_normal((40, 5, 3))))
-    assert find_leak(tmp_path, truth) is None
+    assert find_leak(tmp_path, {"targets": truth}) is None
 
 
 def test_constant_targets_are_no_fingerprint(tmp_path: Path) -> None:
     truth = np.zeros((10, 5, 3))
     (tmp_path / "zeros.npy").write_bytes(_npy(np.zeros((50, 20, 3))))
-    assert find_leak(tmp_path, truth) is None
+    assert find_leak(tmp_path, {"targets": truth}) is None

@@ -1,0 +1,137 @@
+"""Looking for hidden runs in public arrays, block by block, and judging what is found.
+
+A run of b bits turns up by chance in N places with probability N 2^-b at most, so that the number
+of hidden windows met in an honest array is at most Poisson with the sum of these. An array is
+reported if that many windows or more would be met with a probability below ``CHANCE``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.leaks.fingerprints import Table, run_hashes, shape_symbols, sieved, value_symbols
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CHANCE = 1e-9
+"""Bound on the probability that one search of an honest array reports it; a package needs some hundred searches."""
+BLOCK = 1 << 17
+"""Values looked at together: small enough for the processor's cache."""
+SLAB = 1 << 13
+"""Neighbouring values of the inner axes read together where those axes are long."""
+MARGINS = (4.0, -math.log2(CHANCE) + 1.0)
+"""Bits beyond chance at which runs count: many weak ones, or a single strong one."""
+
+
+def search_array(array: NDArray[np.generic], tables: Sequence[Table]) -> str | None:
+    """Say which hidden values a numeric array holds, or None.
+
+    Runs are looked for in memory order and along every axis. An array mapped from a file is read
+    in blocks; beyond it a few MB are needed.
+
+    Args:
+        array: any shape, of a real numeric type.
+        tables: the fingerprints.
+    """
+    if not tables or not array.size:
+        return None
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        array = array.T
+    places = array.size * array.ndim
+    tables = [table for table in tables if len(table.hashes) and _telling(table, places)]
+    if not tables:
+        return None
+    found = [np.zeros(len(table.hashes), dtype=np.bool_) for table in tables]
+    for block in _blocks(array, max(table.span for table in tables)):
+        for number, table in enumerate(tables):
+            if block.shape[1] < table.span:
+                continue
+            met = _meet(block, table)
+            if not len(met):
+                continue
+            found[number] |= np.isin(table.hashes, met)
+            verdict = judge(table, found[number], places)
+            if verdict:
+                return verdict
+    return None
+
+
+def judge(table: Table, found: NDArray[np.bool_], places: int) -> str | None:
+    """Say what the runs found amount to, or None if chance explains them.
+
+    Args:
+        table: the runs that were looked for.
+        found: bool[runs].
+        places: runs of the public array.
+    """
+    from scipy.special import gammainc
+
+    for source in np.unique(table.source[found]):
+        own = table.source == source
+        for margin in MARGINS:
+            strong = own & (table.bits >= math.log2(places) + math.log2(np.count_nonzero(own)) + margin)
+            windows = len(np.unique(table.window[strong & found]))
+            expected = places * float(np.exp2(-table.bits[strong]).sum())
+            if windows and gammainc(windows, expected) < CHANCE:
+                name = table.names[int(source)]
+                return f"{table.span} values as in {name}, {_grid(table)}; {windows} hidden window{'s' * (windows > 1)} so far"
+    return None
+
+
+def _telling(table: Table, places: int) -> bool:
+    """Whether any run tells enough for an array with so many places."""
+    return bool((table.bits >= math.log2(places) + np.log2(np.bincount(table.source))[table.source] + MARGINS[0]).any())
+
+
+def _grid(table: Table) -> str:
+    if table.kind == "shapes":
+        return "up to shift and scale"
+    decimals = math.log10(table.scale)
+    return f"equal to {decimals:g} decimals" if decimals.is_integer() else f"equal to within {0.5 / table.scale:.1e}"
+
+
+def _meet(block: NDArray[np.float64], table: Table) -> NDArray[np.uint64]:
+    """Hashes of the hidden runs in a block, confirmed by a second hash over the symbols met."""
+    symbols = (value_symbols if table.kind == "values" else shape_symbols)(block, table.scale)
+    hashes = run_hashes(symbols, table.length)
+    maybe = sieved(hashes.reshape(-1), table)
+    candidates = hashes.reshape(-1)[maybe]
+    if not len(maybe):
+        return candidates
+    place = np.searchsorted(table.hashes, candidates).clip(max=len(table.hashes) - 1)
+    same = table.hashes[place] == candidates
+    if not same.any():
+        return candidates[:0]
+    outer, time, inner = np.unravel_index(maybe[same], hashes.shape)
+    runs = symbols[outer[:, None], time[:, None] + np.arange(table.length), inner[:, None]]
+    confirmed = run_hashes(runs, table.length, "check")[:, 0] == table.checks[place[same]]
+    return np.unique(candidates[same][confirmed])
+
+
+def _blocks(array: NDArray[np.generic], span: int) -> Iterator[NDArray[np.float64]]:
+    """Pieces float64[a, t, b] of the array, in memory order (b = 1) and with each axis but the last in the middle."""
+    yield from _pieces(array.reshape(1, -1, 1), span)
+    for axis in range(array.ndim - 1):
+        before, inside = math.prod(array.shape[:axis]), math.prod(array.shape[axis + 1 :])
+        if array.shape[axis] >= 3 and inside > 1:
+            yield from _pieces(array.reshape(before, array.shape[axis], inside), span)
+
+
+def _pieces(view: NDArray[np.generic], span: int) -> Iterator[NDArray[np.float64]]:
+    before, length, inside = view.shape
+    wide = min(inside, SLAB)
+    if length * inside <= BLOCK:
+        deep = max(1, BLOCK // (length * inside))
+        for a in range(0, before, deep):
+            yield np.ascontiguousarray(view[a : a + deep], dtype=np.float64)
+        return
+    long = max(BLOCK // wide, 2 * span)
+    for a in range(before):
+        for b in range(0, inside, wide):
+            for t in range(0, max(length - span + 1, 1), long):
+                yield np.ascontiguousarray(view[a : a + 1, t : t + long + span - 1, b : b + wide], dtype=np.float64)

@@ -1,0 +1,238 @@
+"""Hidden labels, 0 or 1 each: they have no values to go by, only their order and the nodes they belong to.
+
+Looked for are stretches of the label vector in the order of the hidden nodes; lists of nodes that
+are all anomalies, or all normal; and numbers, one a node, that tell anomalies from the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+STRETCH_BITS = 80.0
+"""What a stretch of labels must tell: 2^-80 a place, so that a file of a terabyte matches with probability 1e-11."""
+STRETCHES = 16
+"""Stretches the label vector is cut into, at most: two of these in a row suffice for a find."""
+SEPARATION = 0.995
+"""AUROC, or one minus it, from which on a public number is taken for the label."""
+CHANCE = 1e-9
+COLUMNS = 1 << 20
+"""Searches that ``CHANCE`` is shared out among."""
+_BLOCK = 1 << 22
+_COLUMN_BYTES = 32 << 20
+_WIDE = ("<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "<f4", ">f4", "<f8", ">f8")
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The hidden labels of a task."""
+
+    name: str
+    values: NDArray[np.uint8]
+    """uint8[n], 0 or 1."""
+    ids: NDArray[np.int64] | None
+    """int64[n]: the node each belongs to, or None if rows have no number of their own."""
+
+    @cached_property
+    def stretches(self) -> tuple[slice, ...]:
+        """Parts of the vector that tell ``STRETCH_BITS`` each."""
+        rate = float(self.values.mean())
+        if not 0.0 < rate < 1.0:
+            return ()
+        told = -(np.log2(rate) * self.values + np.log2(1.0 - rate) * (1 - self.values))
+        count = min(STRETCHES, int(told.sum() // STRETCH_BITS))
+        bounds = np.linspace(0, len(told), count + 1).round().astype(int)
+        parts = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
+        return tuple(part for part in parts if told[part].sum() >= 0.8 * STRETCH_BITS)
+
+    @cached_property
+    def separable(self) -> bool:
+        """Whether perfect separation is beyond chance, for all columns of a package together."""
+        n, anomalies = len(self.values), int(self.values.sum())
+        return 0 < anomalies < n and _log_choose(n, anomalies) > math.log(2.0 * COLUMNS / CHANCE)
+
+
+def is_labels(array: NDArray[np.generic]) -> bool:
+    """Whether a hidden array holds labels: one axis, and nothing but 0 and 1."""
+    return array.ndim == 1 and array.dtype.kind in "fiub" and array.size > 0 and bool(np.isin(array, (0, 1)).all())
+
+
+def search_label_numbers(array: NDArray[Any], labels: Labels, *, text: bool = False) -> str | None:
+    """Say where an array of numbers gives the labels away, or None."""
+    for start in range(0, array.size, _BLOCK):
+        block = np.asarray(array.reshape(-1)[start : start + _BLOCK + len(labels.values)])
+        found = _in_order(block, labels) or _node_list(block, labels)
+        if found:
+            return found
+    table = array.reshape(len(array), -1)
+    if 1 < table.shape[1] <= 64:
+        for column in range(table.shape[1]):
+            found = _in_order(table[:, column], labels) or _node_list(table[:, column], labels)
+            if found:
+                return f"column {column}, {found}"
+    views = [table, *([_pairs(table.reshape(-1), skip) for skip in (0, 1)] if text and table.shape[1] == 1 else [])]
+    for view in views:
+        found = _keyed(view, labels) or _separating(view, labels) or (_separating(view.T, labels) if view.shape[1] > 1 else None)
+        if found:
+            return found
+    return None
+
+
+def search_label_bytes(raw: memoryview, labels: Labels) -> str | None:
+    """Say where bytes hold the labels in order: as digits, bytes, words of any width or single bits."""
+    patterns = list(_patterns(labels))
+    longest = max((len(pattern) for _, pattern in patterns), default=1)
+    for start in range(0, len(raw), _BLOCK):
+        piece = bytes(raw[start : start + _BLOCK + longest])
+        for encoding, pattern in patterns:
+            if pattern in piece:
+                return f"labels in order, as {encoding}"
+    return None
+
+
+def _patterns(labels: Labels) -> Iterator[tuple[str, bytes]]:
+    for inverted in (False, True):
+        whole = 1 - labels.values if inverted else labels.values
+        sense = ", inverted" * inverted
+        for part in labels.stretches:
+            values = whole[part]
+            yield f"bytes{sense}", values.tobytes()
+            yield f"digits{sense}", (values + ord("0")).astype(np.uint8).tobytes()
+            for dtype in _WIDE:
+                yield f"{dtype}{sense}", values.astype(dtype).tobytes()
+        for order in ("big", "little"):
+            for part in labels.stretches:
+                # Bits are packed from the first label on, so that only whole bytes within the stretch are known.
+                begin, end = -(-part.start // 8), part.stop // 8
+                packed = np.packbits(whole, bitorder=order)[begin:end].tobytes()
+                if len(packed) >= 8:
+                    yield f"bits{sense}", packed
+
+
+def _in_order(numbers: NDArray[Any], labels: Labels) -> str | None:
+    """Stretches of the label vector among numbers that may write it as 0 and 1, or as -1 and 1."""
+    if not labels.stretches or numbers.size < min(part.stop - part.start for part in labels.stretches):
+        return None
+    codes = np.full(numbers.shape, 2, dtype=np.uint8)
+    codes[(numbers == 0) | (numbers == -1)] = 0
+    codes[numbers == 1] = 1
+    text = codes.tobytes()
+    for part in labels.stretches:
+        if labels.values[part].tobytes() in text or (1 - labels.values[part]).tobytes() in text:
+            return f"the labels of hidden rows {part.start} to {part.stop - 1} in order"
+    return None
+
+
+def _node_list(numbers: NDArray[Any], labels: Labels) -> str | None:
+    """A list with half the hidden anomalies and no other hidden node in between; or the other way round."""
+    if labels.ids is None or not len(numbers):
+        return None
+    order = np.argsort(labels.ids, kind="stable")
+    known = labels.ids[order]
+    place = np.searchsorted(known, numbers).clip(max=len(known) - 1)
+    member = known[place] == numbers
+    which = order[place[member]]
+    if not len(which):
+        return None
+    classes = labels.values[which]
+    for wanted, name in ((1, "anomalies"), (0, "normal")):
+        size = int(np.count_nonzero(labels.values == wanted))
+        breaks = np.flatnonzero(classes != wanted)
+        begins, ends = np.concatenate([[0], breaks + 1]), np.concatenate([breaks, [len(which)]])
+        for begin, end in zip(begins, ends, strict=True):
+            if 2 * (end - begin) < size:
+                continue
+            distinct = len(np.unique(which[begin:end]))
+            if 2 * distinct >= size and _unlikely(distinct, size, len(labels.values), len(numbers)):
+                return f"a list of {distinct} hidden nodes, all {name}"
+    return None
+
+
+def _unlikely(distinct: int, size: int, total: int, places: int) -> bool:
+    """Whether that many nodes drawn at random are all of a class of this size with a probability below ``CHANCE``."""
+    log_chance = _log_choose(size, distinct) - _log_choose(total, distinct)
+    return log_chance + math.log(places) < math.log(CHANCE)
+
+
+def _pairs(flat: NDArray[Any], skip: int) -> NDArray[Any]:
+    return flat[skip : skip + (len(flat) - skip) // 2 * 2].reshape(-1, 2)
+
+
+def _keyed(table: NDArray[Any], labels: Labels) -> str | None:
+    """A table with node numbers in one column and something that separates the classes in another."""
+    if labels.ids is None or not 1 < table.shape[1] <= 64 or 2 * len(table) < len(labels.ids):
+        return None
+    order = np.argsort(labels.ids, kind="stable")
+    known = labels.ids[order]
+    for key in range(table.shape[1]):
+        column = np.asarray(table[:, key])
+        place = np.searchsorted(known, column).clip(max=len(known) - 1)
+        member = known[place] == column
+        nodes, first = np.unique(order[place[member]], return_index=True)
+        if 2 * len(nodes) < len(labels.ids) or len(nodes) < 0.9 * np.count_nonzero(member):
+            continue
+        part = Labels(labels.name, labels.values[nodes], None)
+        others = np.delete(np.asarray(table)[member][first], key, axis=1)
+        found = _columns_separate(others, part)
+        if found:
+            return f"{found}, by the node numbers in column {key}"
+    return None
+
+
+def _separating(table: NDArray[Any], labels: Labels) -> str | None:
+    """A table with a row for each hidden row, or for each node, one of whose columns separates the classes."""
+    if len(table) == len(labels.values):
+        found = _columns_separate(table, labels)
+        if found:
+            return found
+    if labels.ids is not None and len(table) > int(labels.ids.max()):
+        return _columns_separate(table, labels, labels.ids)
+    return None
+
+
+def _columns_separate(table: NDArray[Any], labels: Labels, rows: NDArray[np.int64] | None = None) -> str | None:
+    if not labels.separable:
+        return None
+    width = max(1, _COLUMN_BYTES // (8 * len(labels.values)))
+    for start in range(0, table.shape[1], width):
+        part = table[:, start : start + width]
+        part = np.asarray(part if rows is None else part[rows], dtype=np.float64)
+        score = auroc_columns(part, labels.values)
+        best = int(np.argmax(np.abs(score - 0.5)))
+        if abs(score[best] - 0.5) >= SEPARATION - 0.5:
+            return f"column {start + best} separates the hidden classes (AUROC {score[best]:.4f})"
+    return None
+
+
+def auroc_columns(values: NDArray[np.float64], labels: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """AUROC of each column of float64[n, f] as a score of the labels, ties counted half: float64[f]."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(np.nan_to_num(values), axis=0)
+    anomalies = int(labels.sum())
+    total = ranks[labels == 1].sum(axis=0)
+    score: NDArray[np.float64] = (total - anomalies * (anomalies + 1) / 2) / (anomalies * (len(labels) - anomalies))
+    return score
+
+
+def node_numbers(labels: Labels) -> str | None:
+    """Say whether the numbering of nodes, or the order of the hidden rows, tells the classes apart by itself."""
+    rows = np.arange(len(labels.values))
+    table = np.column_stack([rows, rows if labels.ids is None else labels.ids]).astype(np.float64)
+    found = _columns_separate(table, labels)
+    return None if found is None else f"the order of {labels.name}: {found}; shuffle the rows"
+
+
+def _log_choose(n: int, k: int) -> float:
+    if not 0 <= k <= n:
+        return -math.inf
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

@@ -1,0 +1,100 @@
+"""Hidden values in another order: a public column that is, up to order, the hidden one.
+
+Runs are lost when rows are sorted differently or shuffled one by one. What stays is the set of
+values. A public column no more than ``LARGEST`` times as long as the hidden one is compared with it
+as a set, where hidden values hardly repeat. If they repeat with a rate below ``REPEATED``, the lattice
+they lie on has at least ten times as many points as there are hidden values, so that a column drawn
+independently from it meets at most 1 - exp(-0.4) = 33 % of them; ``SHARE`` is far above that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.leaks.fingerprints import value_symbols
+from openfingym.leaks.sequences import three_axes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FEWEST = 40
+LARGEST = 4
+REPEATED = 0.05
+SHARE = 0.7
+COLUMN_LIMIT = 256
+VALUE_LIMIT = 4_000_000
+FACTORS = (1.0, -1.0, 0.01, 100.0)
+"""What a public value may have to be multiplied by."""
+KEPT_BITS = 20
+"""Bits of a typical value that are compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenSets:
+    """The columns of one hidden array whose values hardly repeat."""
+
+    name: str
+    scale: float
+    """Grid points a unit."""
+    values: NDArray[np.float64]
+    """Distinct grid points of all columns, sorted."""
+    owner: NDArray[np.int64]
+    """The column of each."""
+    sizes: NDArray[np.int64]
+    """Distinct grid points of each column, 0 where they repeat."""
+
+
+def hidden_sets(truths: Mapping[str, NDArray[np.generic]]) -> list[HiddenSets]:
+    """The columns of the hidden arrays as sets; arrays without any are left out."""
+    sets = [_sets(name, three_axes(array)) for name, array in truths.items()]
+    return [one for one in sets if one is not None]
+
+
+def _sets(name: str, truth: NDArray[np.float64]) -> HiddenSets | None:
+    n = truth.shape[0] * truth.shape[1]
+    sizes = np.sqrt(np.mean(truth**2, axis=(0, 1))) if truth.size else np.zeros(1)
+    if not FEWEST <= n <= VALUE_LIMIT or not (sizes > 0.0).any():
+        return None
+    scale = float(2.0 ** (KEPT_BITS - np.ceil(np.log2(np.median(sizes[sizes > 0.0])))))
+    columns = [np.unique(value_symbols(truth[:, :, i].reshape(-1), scale)) for i in range(min(truth.shape[2], COLUMN_LIMIT))]
+    columns = [column if len(column) >= (1.0 - REPEATED) * n else column[:0] for column in columns]
+    lengths = np.array([len(column) for column in columns])
+    values, owner = np.concatenate(columns), np.repeat(np.arange(len(columns)), lengths)
+    order = np.argsort(values, kind="stable")
+    return HiddenSets(name, scale, values[order], owner[order], lengths) if len(values) else None
+
+
+def search_sets(array: NDArray[np.generic], sets: Sequence[HiddenSets]) -> str | None:
+    """Say which hidden column a column of the array equals as a set, or None."""
+    for hidden in sets:
+        longest = int(hidden.sizes.max())
+        for column in _columns(array, SHARE * longest, LARGEST * longest):
+            for factor in FACTORS:
+                shared = _shared(hidden, value_symbols(column, hidden.scale * factor))
+                share = shared / np.maximum(hidden.sizes, 1)
+                best = int(np.argmax(share))
+                if share[best] >= SHARE:
+                    what = f"{shared[best]} of the {hidden.sizes[best]} values of {hidden.name}, channel {best}"
+                    return f"{what}, times {1 / factor:g}, in another order"
+    return None
+
+
+def _shared(hidden: HiddenSets, symbols: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many values of each hidden column are among the symbols."""
+    begins, ends = (np.searchsorted(hidden.values, symbols, side=side) for side in ("left", "right"))
+    size = len(hidden.values) + 1
+    met = np.cumsum(np.bincount(begins, minlength=size) - np.bincount(ends, minlength=size))[:-1] > 0
+    return np.bincount(hidden.owner[met], minlength=len(hidden.sizes))
+
+
+def _columns(array: NDArray[np.generic], shortest: float, longest: int) -> Iterator[NDArray[np.float64]]:
+    """The whole array and each column of it, where the length may fit."""
+    if shortest <= array.size <= longest:
+        yield array.reshape(-1).astype(np.float64)
+    if array.ndim > 1 and array.shape[-1] <= COLUMN_LIMIT and shortest <= array.size // array.shape[-1] <= longest:
+        for column in range(array.shape[-1]):
+            yield array[..., column].reshape(-1).astype(np.float64)

@@ -1,0 +1,413 @@
+"""Hidden values are found in any common encoding and after any common transformation; honest data are left alone."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import gzip
+import io
+import json
+import lzma
+import tarfile
+import threading
+import time
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from openfingym.leaks import find_leak
+from openfingym.leaks.arrays import search_array
+from openfingym.leaks.runs import build_tables
+
+Floats = NDArray[np.float64]
+QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]}
+
+
+def _npy(array: NDArray[np.generic]) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def _npz(array: NDArray[np.generic]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, noise=np.arange(50), answers=array)
+    return buffer.getvalue()
+
+
+def _zip(content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("inner.bin", content)
+    return buffer.getvalue()
+
+
+def _tar(content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        member = tarfile.TarInfo("inner.bin")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _csv(rows: Floats, pattern: str, index: bool = False) -> bytes:
+    lines = [",".join(([str(i)] if index else []) + [pattern.format(v) for v in row]) for i, row in enumerate(rows)]
+    return ("t,a,b,c\n" * index + "\n".join(lines)).encode()
+
+
+def _rows(t: Floats) -> Floats:
+    return t.reshape(-1, t.shape[2])
+
+
+def _parquet(t: Floats) -> bytes:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    buffer = io.BytesIO()
+    rows = _rows(t)
+    table = {"id": np.arange(len(rows)), **{f"c{i}": rows[:, i] for i in range(rows.shape[1])}}
+    parquet.write_table(pyarrow.table(table), buffer, compression="snappy")
+    return buffer.getvalue()
+
+
+def _arrow(t: Floats) -> bytes:
+    pyarrow = pytest.importorskip("pyarrow")
+    buffer = io.BytesIO()
+    table = pyarrow.table({"windows": [window.reshape(-1).tolist() for window in t]})
+    with pyarrow.ipc.new_file(buffer, table.schema) as writer:
+        writer.write_table(table)
+    return buffer.getvalue()
+
+
+def _fields(t: Floats) -> bytes:
+    rows = _rows(t)
+    table = np.zeros(len(rows), dtype=[("i", "<i4"), ("a", "<f8"), ("b", "<f8")])
+    table["i"], table["a"], table["b"] = np.arange(len(rows)), rows[:, 0], rows[:, 1]
+    return _npy(table)
+
+
+ENCODINGS: dict[str, Callable[[Floats], bytes]] = {
+    "npy": _npy,
+    "npy flattened": lambda t: _npy(t.reshape(-1)),
+    "npy as rows": lambda t: _npy(_rows(t)),
+    "npy float32": lambda t: _npy(t.astype(np.float32)),
+    "npy big-endian": lambda t: _npy(t.astype(">f8")),
+    "npy in Fortran order": lambda t: _npy(np.asfortranarray(t)),
+    "npy rounded to 6": lambda t: _npy(np.round(t, 6)),
+    "npy rounded to 4": lambda t: _npy(np.round(t, 4)),
+    "npy channels first": lambda t: _npy(np.swapaxes(t, 1, 2)),
+    "npy time first": lambda t: _npy(np.swapaxes(t, 0, 1)),
+    "npy among other columns": lambda t: _npy(np.concatenate([np.ones((*t.shape[:2], 2)), t, np.zeros((*t.shape[:2], 1))], axis=2)),
+    "npy among other windows": lambda t: _npy(np.concatenate([np.random.default_rng(1).standard_normal((60, 5, 3)), t])),
+    "npy bits as integers": lambda t: _npy(t.view(np.int64)),
+    "npy millionths as integers": lambda t: _npy(np.rint(t * 1e6).astype(np.int32)),
+    "npy with fields": _fields,
+    "npz": _npz,
+    "raw little-endian": lambda t: b"junk" + t.tobytes(),
+    "raw big-endian": lambda t: b"x" + t.astype(">f8").tobytes(),
+    "raw float32": lambda t: t.astype("<f4").tobytes(),
+    "raw float32 big-endian": lambda t: b"abc" + t.astype(">f4").tobytes(),
+    "json": lambda t: json.dumps(t.tolist()).encode(),
+    "json indented": lambda t: json.dumps(t.tolist(), indent=1).encode(),
+    "csv, 6 significant digits": lambda t: _csv(_rows(t), "{:.6g}"),
+    "csv, 6 decimals": lambda t: _csv(_rows(t), "{:.6f}"),
+    "csv with an index": lambda t: _csv(_rows(t), "{:.10g}", index=True),
+    "a column a channel's series": lambda t: " ".join(f"{v:.5g}" for v in np.swapaxes(t, 1, 2).reshape(-1)).encode(),
+    "hex": lambda t: t.tobytes().hex().encode(),
+    "HEX": lambda t: t.tobytes().hex().upper().encode(),
+    "hex, odd start": lambda t: b"KEY=f" + t.tobytes().hex().encode(),
+    "escapes": lambda t: b"DATA = b'" + "".join(f"\\x{byte:02x}" for byte in t.tobytes()).encode() + b"'",
+    "base64": lambda t: base64.b64encode(b"ab" + t.tobytes()),
+    "base64 in lines": lambda t: b"DATA = '''\n" + base64.encodebytes(t.tobytes()) + b"'''",
+    "base64 url-safe, after a word": lambda t: b"/a/" + base64.urlsafe_b64encode(t.astype("<f4").tobytes()),
+    "base64 of gzip of json": lambda t: b"X = '" + base64.b64encode(gzip.compress(json.dumps(t.tolist()).encode())) + b"'",
+    "gzip": lambda t: gzip.compress(t.tobytes()),
+    "xz of csv": lambda t: lzma.compress(_csv(_rows(t), "{:.8g}")),
+    "zlib of npy": lambda t: zlib.compress(_npy(t)),
+    "bzip2 of json": lambda t: bz2.compress(json.dumps(t.tolist()).encode()),
+    "zip of npy": lambda t: _zip(_npy(t)),
+    "tar.gz of npy": lambda t: _tar(_npy(t)),
+    "parquet": _parquet,
+    "arrow file of lists": _arrow,
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_few_hidden_windows_are_found_in_any_common_encoding(encoding: str, tmp_path: Path) -> None:
+    truth = 0.01 * np.random.default_rng(7).standard_normal((40, 5, 3))
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "file").write_bytes(ENCODINGS[encoding](truth[17:20]))
+    found = find_leak(tmp_path, {"targets": truth})
+    assert found is not None
+    assert "deep/file" in found
+    assert "cannot be searched" not in found
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_other_values_of_the_same_kind_are_not_a_leak(encoding: str, tmp_path: Path) -> None:
+    generator = np.random.default_rng(8)
+    truth = 0.01 * generator.standard_normal((40, 5, 3))
+    (tmp_path / "file").write_bytes(ENCODINGS[encoding](0.01 * generator.standard_normal((40, 5, 3))))
+    assert find_leak(tmp_path, {"targets": truth}) is None
+
+
+TRANSFORMATIONS: dict[str, Callable[[Floats], Floats]] = {
+    "standardised by channel": lambda t: (t - t.mean(axis=(0, 1))) / t.std(axis=(0, 1)),
+    "standardised as a whole": lambda t: (t - t.mean()) / t.std(),
+    "percent": lambda t: 100.0 * t,
+    "negated": lambda t: -t,
+    "shifted float32": lambda t: (3.0 + 0.25 * t).astype(np.float32).astype(np.float64),
+    "standardised, 4 decimals": lambda t: np.round((t - t.mean()) / t.std(), 4),
+    "cumulated": lambda t: np.cumsum(t, axis=1),
+    "compounded": lambda t: 100.0 * np.exp(np.cumsum(t, axis=1)),
+    "differenced": lambda t: np.diff(t, axis=1),
+    "exponential": np.exp,
+    "reversed in time": lambda t: t[:, ::-1].copy(),
+    "reversed and scaled": lambda t: -7.0 * t[:, ::-1],
+    "windows shuffled": lambda t: np.random.default_rng(0).permutation(t),
+    "windows shuffled and standardised": lambda t: np.random.default_rng(0).permutation((t - t.mean(axis=(0, 1))) / t.std(axis=(0, 1))),
+}
+
+
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+def test_transformed_hidden_windows_are_found(transformation: str, tmp_path: Path) -> None:
+    generator = np.random.default_rng(9)
+    truth = 0.01 * generator.standard_normal((60, 10, 3))
+    public = np.concatenate([generator.standard_normal((200, 10, 3)), np.zeros((1, 10, 3))])
+    changed = TRANSFORMATIONS[transformation](truth)
+    public = np.concatenate([public[:, : changed.shape[1]], changed])
+    np.save(tmp_path / "features.npy", public)
+    assert find_leak(tmp_path, {"targets": truth}) is not None
+    np.save(tmp_path / "features.npy", public[:201])
+    assert find_leak(tmp_path, {"targets": truth}) is None
+
+
+@pytest.mark.parametrize("name", ["logarithm", "log returns", "levels"])
+def test_prices_are_found_as_logarithms_and_returns(name: str, tmp_path: Path) -> None:
+    prices = 100.0 * np.exp(np.cumsum(0.01 * np.random.default_rng(3).standard_normal((50, 12, 2)), axis=1))
+    forms = {"logarithm": np.log(prices), "log returns": np.diff(np.log(prices), axis=1), "levels": prices / prices[:, :1]}
+    np.save(tmp_path / "a.npy", forms[name])
+    assert find_leak(tmp_path, {"targets": prices}) is not None
+
+
+SHAPES = {
+    "one value a row": (400,),
+    "two axes": (180, 150),
+    "one step, one channel": (300, 1, 1),
+    "one step": (120, 1, 8),
+    "two steps": (120, 2, 5),
+    "many channels": (30, 4, 60),
+    "long windows": (40, 100, 5),
+    "four axes": (30, 4, 12, 2),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_of_hidden_array_is_searched_for(name: str, tmp_path: Path) -> None:
+    generator = np.random.default_rng(4)
+    truth = generator.standard_normal(SHAPES[name])
+    np.save(tmp_path / "a.npy", generator.standard_normal(SHAPES[name]))
+    assert find_leak(tmp_path, {"real": truth}) is None
+    np.save(tmp_path / "b.npy", truth[10:25])
+    found = find_leak(tmp_path, {"other": generator.standard_normal((50, 3, 2)), "real": truth})
+    assert found is not None
+    assert "real" in found
+
+
+def test_rows_in_another_order_are_found(tmp_path: Path) -> None:
+    generator = np.random.default_rng(5)
+    truth = generator.standard_normal(500)
+    features = generator.standard_normal((500, 6))
+    np.save(tmp_path / "a.npy", features)
+    assert find_leak(tmp_path, {"targets": truth}) is None
+    features[:, 4] = -np.sort(truth)
+    np.save(tmp_path / "a.npy", features)
+    found = find_leak(tmp_path, {"targets": truth})
+    assert found is not None
+    assert "another order" in found
+
+
+def _pegged(generator: np.random.Generator, n: int) -> Floats:
+    """A rate that moves a tick now and then around its peg, beside one that never moves."""
+    ticks = generator.choice([0.0, 0.0, 0.0, 1.0, -1.0], size=(n, 10))
+    return np.stack([7.75 + 0.0001 * ticks, np.full((n, 10), 3.6725)], axis=2)
+
+
+def _yields(generator: np.random.Generator, n: int) -> Floats:
+    """Yields to two decimals that mostly stand still and move together."""
+    steps = generator.choice([0.0, 0.0, 0.0, 0.01, -0.01], size=(n, 10, 1)).cumsum(axis=1)
+    level = generator.integers(0, 30, size=(n, 1, 1)) * 0.01
+    return np.round(level + steps + np.array([0.0, 0.02, 0.05, 0.09]), 2)
+
+
+def _volumes(generator: np.random.Generator, n: int) -> Floats:
+    traded = generator.random((n, 10, 2)) < 0.1
+    return np.where(traded, 100.0 * generator.integers(1, 5, size=(n, 10, 2)), 0.0)
+
+
+def _curves(generator: np.random.Generator, n: int) -> Floats:
+    """Smooth curves of three factors, quoted to three decimals."""
+    maturity = np.arange(1.0, 61.0)
+    loadings = np.stack([np.ones(60), np.exp(-maturity / 8.0), maturity / 8.0 * np.exp(-maturity / 8.0)])
+    return np.round(np.array([3.0, 0.0, 0.0]) + generator.standard_normal((n, 3)) @ np.eye(3) * [0.2, 1.0, 1.0], 6) @ loadings
+
+
+HONEST: dict[str, Callable[[np.random.Generator, int], Floats]] = {
+    "pegged": _pegged,
+    "yields": _yields,
+    "volumes": _volumes,
+    "smooth curves, 3 decimals": lambda g, n: np.round(_curves(g, n), 3),
+    "smooth curves": _curves,
+    "standardised yields": lambda g, n: (_yields(g, n) - 0.17) / 0.0931,
+    "constant": lambda g, n: np.zeros((n, 5, 3)),
+    "coin flips": lambda g, n: g.choice([-1.0, 1.0], size=(n, 20, 2)),
+    "calendar": lambda g, n: np.tile(np.arange(12.0).reshape(1, 12, 1), (n, 1, 2)) % 7,
+    "prices in cents": lambda g, n: np.round(20.0 + np.cumsum(0.1 * g.standard_normal((n, 15, 2)), axis=1), 2),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_honest_data_repeat_is_not_a_leak(name: str, seed: int, tmp_path: Path) -> None:
+    generator = np.random.default_rng(seed)
+    make = HONEST[name]
+    np.save(tmp_path / "train.npy", make(generator, 3000))
+    assert find_leak(tmp_path, {"targets": make(generator, 150)}) is None
+
+
+def test_hidden_windows_of_prices_in_cents_are_found_none_the_less(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    make = HONEST["prices in cents"]
+    truth = make(generator, 150)
+    np.save(tmp_path / "train.npy", np.concatenate([make(generator, 3000), truth[70:73]]))
+    assert find_leak(tmp_path, {"targets": truth}) is not None
+
+
+def test_a_container_that_cannot_be_opened_is_said_so(tmp_path: Path) -> None:
+    content = json.dumps(list(range(100))).encode()
+    for _ in range(8):
+        content = gzip.compress(content)
+    (tmp_path / "matryoshka.gz").write_bytes(content)
+    found = find_leak(tmp_path, {"targets": np.random.default_rng(0).standard_normal((20, 5, 2))})
+    assert found is not None
+    assert "cannot be searched" in found
+
+
+def test_damaged_files_are_searched_as_far_as_they_go(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    truth = generator.standard_normal((40, 5, 3))
+    (tmp_path / "empty.npy").write_bytes(b"")
+    (tmp_path / "header.npy").write_bytes(b"\x93NUMPY\x01\x00\xff")
+    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04" + generator.bytes(400))
+    (tmp_path / "short.gz").write_bytes(gzip.compress(generator.bytes(4000))[:500])
+    (tmp_path / "x.txt").write_bytes(b"x\x9c" + b" 1e999 nan " * 50)
+    assert find_leak(tmp_path, {"targets": truth}) is None
+    (tmp_path / "short.gz").write_bytes(gzip.compress(truth.tobytes())[:-400])
+    assert find_leak(tmp_path, {"targets": truth}) is not None
+
+
+@settings(max_examples=15, **QUIET)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shape=st.tuples(st.integers(20, 80), st.integers(1, 12), st.integers(1, 6)).filter(lambda s: s[1] * s[2] >= 6),
+    first=st.integers(0, 1000),
+    encoding=st.sampled_from(sorted(set(ENCODINGS) - {"npy with fields", "npy among other windows", "parquet", "arrow file of lists"})),
+)
+def test_random_walks_planted_anywhere_are_found(
+    seed: int, shape: tuple[int, int, int], first: int, encoding: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("walk")
+    generator = np.random.default_rng(seed)
+    truth = np.cumsum(generator.standard_normal(shape), axis=1)
+    first %= shape[0] - 6
+    np.save(folder / "train.npy", np.cumsum(generator.standard_normal((300, *shape[1:])), axis=1))
+    assert find_leak(folder, {"targets": truth}) is None
+    (folder / "planted").write_bytes(ENCODINGS[encoding](truth[first : first + 6]))
+    assert find_leak(folder, {"targets": truth}) is not None
+
+
+@settings(max_examples=25, **QUIET)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    row=st.integers(0, 1899),
+    channel=st.integers(0, 7),
+    scale=st.floats(1e-3, 1e3),
+    shift=st.floats(-10.0, 10.0),
+)
+def test_an_affine_copy_is_found_at_any_place(seed: int, row: int, channel: int, scale: float, shift: float) -> None:
+    generator = np.random.default_rng(seed)
+    truth = 0.01 * generator.standard_normal((50, 20, 4))
+    public = generator.standard_normal((2000, 8))
+    tables = build_tables({"targets": truth}, public.size)
+    assert search_array(public, tables) is None
+    public[row : row + 20, channel] = shift + scale * truth[seed % 50, :, seed % 4]
+    assert search_array(public, tables) is not None
+
+
+@settings(max_examples=15, **QUIET)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    decimals=st.integers(0, 10),
+    volatility=st.floats(1e-4, 10.0),
+    shape=st.tuples(st.integers(5, 60), st.integers(1, 12), st.integers(1, 5)),
+    levels=st.booleans(),
+)
+def test_honest_walks_of_any_precision_are_never_reported(
+    seed: int, decimals: int, volatility: float, shape: tuple[int, int, int], levels: bool
+) -> None:
+    generator = np.random.default_rng(seed)
+    series = np.round(volatility * generator.standard_normal((3000, shape[2])), decimals)
+    series = series.cumsum(axis=0) if levels else series
+    hidden = shape[0] * shape[1]
+    truth, public = series[-hidden:].reshape(shape), series[: 3000 - hidden]
+    windows = np.lib.stride_tricks.sliding_window_view(public, 20, axis=0)[::5].swapaxes(1, 2)
+    tables = build_tables({"targets": truth}, windows.size)
+    assert search_array(windows, tables) is None
+
+
+def test_a_large_array_needs_little_memory_and_time(tmp_path: Path) -> None:
+    """20 MB, searched block by block: far less than one copy of it is held."""
+    generator = np.random.default_rng(1)
+    values = 0.01 * generator.standard_normal((5_000, 100, 5))
+    values[4_321, 40:50] = 3.0
+    truth = 0.01 * generator.standard_normal((200, 10, 5))
+    np.save(tmp_path / "a.npy", values)
+    del values
+    find_leak(tmp_path, {"targets": truth[:5]})  # what is imported on first use is no part of the search
+    before, peak, done = _anonymous(), [0], threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            peak[0] = max(peak[0], _anonymous())
+            time.sleep(0.005)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        started = time.process_time()
+        assert find_leak(tmp_path, {"targets": truth}) is None
+        assert time.process_time() - started < 20.0
+    finally:
+        done.set()
+        watcher.join()
+    assert peak[0] - before < 200_000_000
+    stored = np.load(tmp_path / "a.npy", mmap_mode="r+")
+    stored[4_321, 40:50] = truth[123]
+    del stored
+    assert find_leak(tmp_path, {"targets": truth}) is not None
+
+
+def _anonymous() -> int:
+    """Bytes of this process's own memory, mapped files left out."""
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        pytest.skip("needs /proc")
+    line = next(line for line in status.read_text().splitlines() if line.startswith("RssAnon"))
+    return 1024 * int(line.split()[1])
