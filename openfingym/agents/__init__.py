@@ -11,9 +11,15 @@ import difflib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from openfingym.agents.builtin import BUILTIN, Builtin, fitting
 from openfingym.errors import UsageError
+
+if TYPE_CHECKING:
+    from openfingym.task import Task
+
+__all__ = ["BUILTIN", "PROGRAM_LIMIT", "Agent", "Builtin", "fitting", "read_program", "require_fit", "resolve"]
 
 PROGRAM_LIMIT = 1024 * 1024
 
@@ -29,17 +35,6 @@ class Agent:
     """Source of the program, for program agents."""
     trusted: bool = False
     """Whether the program is ours, and may run without isolation where no backend can isolate it."""
-
-
-BUILTIN = {
-    "naive": "last value for levels, zero for returns",
-    "ridge": "ridge regression of the target path on the input window",
-    "gbm": "gradient-boosted trees on summary features",
-    "nop": "does nothing (a check: must be rejected)",
-    "oracle": "submits the hidden targets from the host (a check: must score best)",
-    "script": "your own program, given with --program",
-}
-"""Names of the built-in agents, with what each does."""
 
 
 def resolve(agent: str | Agent, program: str | Path | None = None) -> Agent:
@@ -68,8 +63,21 @@ def resolve(agent: str | Agent, program: str | Path | None = None) -> Agent:
         return Agent("script", "program", read_program(Path(program)))
     if agent == "oracle":
         return Agent("oracle", "oracle", trusted=True)
-    source = (resources.files("openfingym") / "agents" / "programs" / f"{agent}.py").read_text(encoding="utf-8")
+    source = (resources.files("openfingym") / "agents" / "programs" / f"{agent.replace('-', '_')}.py").read_text(encoding="utf-8")
     return Agent(agent, "program", source, trusted=True)
+
+
+def require_fit(agent: Agent, task: Task) -> None:
+    """Refuse a built-in agent on a task it is not for; a program of the user's own may try any.
+
+    Raises:
+        UsageError: says what the agent is for, and which agents fit the task.
+    """
+    record = BUILTIN.get(agent.name) if agent.trusted else None
+    if record is not None and not record.fits(task.spec):
+        raise UsageError(
+            f"agent {agent.name!r} does not fit {task.name!r}: it is for {record.fit}; agents that fit are {', '.join(fitting(task))}"
+        )
 
 
 def read_program(path: Path) -> str:

@@ -1,75 +1,143 @@
-"""Ridge regression of the whole target path on the whole input window.
+"""Ridge regression of everything to be predicted on everything a window shows.
 
-Levels are predicted as changes from the last observed value, which is what a random walk leaves to
-explain. Forecasts of returns are centred: over these horizons a drift cannot be told from zero, and
-a small constant has an absurd Sharpe ratio. The penalty, and how boldly to forecast, are chosen by
-the task's own loss on the last third of training.
+A forecast is a *move*: a return, the log move of a price or a volatility since its last value, the move of any other level.
+Penalty and boldness (a factor on the forecast) are those with the best loss of the task, relative to a
+forecast of no move, over three later and later parts of training; without skill there, no move is forecast.
+Where the task compares risk statistics, forecasts are centred: a drift cannot be told from zero in so few
+windows, and a small constant has an absurd Sharpe ratio.
 """
+
+from itertools import pairwise
 
 import interface
 import numpy as np
-from sklearn.linear_model import Ridge
-from sklearn.preprocessing import StandardScaler
 
-PENALTIES = (1e2, 1e3, 1e4, 1e5, 1e6)
-BOLDNESS = (0.5, 1.0, 2.0, 4.0)
-TAIL = 0.05
+contract = interface.contract
+SEMANTICS = contract["value_semantics"]
+WEIGHTS = {metric["name"]: metric["weight"] for metric in contract["metrics"]}
+LOGS = SEMANTICS in {"price_level", "realised_vol"}
+RISK = "delta_sharpe" in WEIGHTS
+RANKED = "long_short_sharpe" in WEIGHTS
+PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
+"""As multiples of the number of windows."""
+BOLDNESS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0) if RISK else (0.0, 0.25, 0.5, 0.75, 1.0)
+SKILL = 0.99
+"""Relative loss that a forecast must reach in validation to be trusted; and it must be below 1 in every part."""
 
-is_level = interface.contract["value_semantics"] != "log_return"
+
+def moves_of(values, last):
+    """Float64[n, h, k] values as moves; last is float64[n, k]."""
+    if SEMANTICS == "log_return":
+        return values
+    return np.log(values / last[:, None]) if LOGS else values - last[:, None]
+
+
+def values_of(moves, last):
+    """The inverse of moves_of."""
+    if SEMANTICS == "log_return":
+        return moves
+    return last[:, None] * np.exp(moves) if LOGS else last[:, None] + moves
 
 
 def features_of(windows):
-    """Float64[n, L, d] -> float64[n, L * d], relative to the last row where values are levels."""
-    return (windows - windows[:, -1:, :] if is_level else windows).reshape(len(windows), -1)
+    """Float64[n, L, d] -> float64[n, f]: returns as they are, levels less their last value; volatilities revert, so also that value."""
+    if SEMANTICS == "log_return":
+        return windows.reshape(len(windows), -1)
+    levels = np.where(logged, np.log(np.where(logged, windows, 1.0)), windows)
+    past = (levels[:, :-1] - levels[:, -1:]).reshape(len(windows), -1)
+    return np.concatenate([past, levels[:, -1]], axis=1) if SEMANTICS == "realised_vol" else past
 
 
-def fit(features, paths, penalty):
-    """Fit on float64[n, f] -> float64[n, h * d]; return a function of new features."""
-    scaler = StandardScaler().fit(features)
-    model = Ridge(alpha=penalty).fit(scaler.transform(features), paths)
+def ridge(x, y):
+    """Fit float64[n, h, k] on float64[n, f]; return a forecast of (features, penalty)."""
+    mean, scale, centre = x.mean(axis=0), x.std(axis=0) + 1e-12, y.mean(axis=0)
+    standard = (x - mean) / scale
+    values, vectors = np.linalg.eigh(standard.T @ standard / len(x))
+    projected = vectors.T @ (standard.T @ (y - centre).reshape(len(y), -1)) / len(x)
 
-    def forecast(new):
-        paths = model.predict(scaler.transform(new)).reshape(len(new), interface.HORIZON, -1)
-        return (paths if is_level else paths - paths.mean(axis=(0, 1))).reshape(len(new), -1)
+    def forecast(new, penalty):
+        found = ((new - mean) / scale) @ vectors @ (projected / (values[:, None] + penalty))
+        return found.reshape(len(new), *y.shape[1:]) + centre
 
     return forecast
 
 
-def risk(returns):
-    """Sharpe ratio, Value-at-Risk and Expected Shortfall of each column: float64[3, d]."""
-    deviation = returns.std(axis=0, ddof=1)
-    sharpe = np.divide(returns.mean(axis=0), deviation, out=np.zeros_like(deviation), where=deviation > 1e-12)
-    var = np.quantile(returns, TAIL, axis=0)
-    es = [column[column <= level].mean() for column, level in zip(returns.T, var, strict=True)]
-    return np.array([sharpe, var, es])
+def centred(moves):
+    """Without the mean step of each channel, where a drift would be punished."""
+    if not RISK:
+        return moves
+    if SEMANTICS == "log_return":
+        return moves - moves.mean(axis=(0, 1))
+    steps = moves.shape[1]
+    return moves - moves[:, -1].mean(axis=0) * np.arange(1, steps + 1)[:, None] / steps
 
 
-def loss(forecast, truth):
-    """The task's weighted loss, for float64[n, h * d] paths that are relative to their origin."""
-    error = forecast - truth
-    parts = {"mse": (error**2).mean(), "rmse": np.sqrt((error**2).mean()), "mae": np.abs(error).mean()}
-    d = len(interface.CHANNELS)
-    gaps = np.abs(risk(forecast.reshape(-1, d)) - risk(truth.reshape(-1, d))).mean(axis=1)
-    parts |= dict(zip(("delta_sharpe", "delta_var", "delta_es"), gaps, strict=True))
-    return sum(metric["weight"] * parts[metric["name"]] for metric in interface.contract["metrics"])
+def losses_of(moves, truth):
+    """The metrics of the task that a forecast of moves decides, as losses."""
+    error = moves - truth
+    mse, mae = (error**2).mean(), np.abs(error).mean()
+    losses = {"mae": mae, "mafe": mae, "relative_mae": mae, "rmse": mse**0.5, "nrmse": mse**0.5}
+    losses |= dict.fromkeys(("mse", "relative_mse", "r2_zero", "r2_oos"), mse)
+    if RISK:
+        own, real = (risk(m if SEMANTICS == "log_return" else np.diff(m, axis=1, prepend=0.0)) for m in (moves, truth))
+        losses |= dict(zip(("delta_sharpe", "delta_var", "delta_es"), np.abs(own - real).mean(axis=1), strict=True))
+    return losses
+
+
+def risk(steps):
+    """Sharpe ratio, Value-at-Risk and Expected Shortfall at 5 % of each channel: float64[3, k]."""
+    flat = np.sort(steps.reshape(-1, steps.shape[2]), axis=0)
+    deviation = flat.std(axis=0)
+    sharpe = np.divide(flat.mean(axis=0), deviation, out=np.zeros_like(deviation), where=deviation > 1e-12)
+    tail = max(1, round(0.05 * len(flat)))
+    return np.array([sharpe, flat[tail - 1], flat[:tail].mean(axis=0)])
+
+
+def relative_loss(moves, truth):
+    """Log of the weighted geometric mean of losses relative to those of no move."""
+    own, base = losses_of(moves, truth), losses_of(np.zeros_like(truth), truth)
+    weights = {name: WEIGHTS[name] for name in own if WEIGHTS.get(name)}
+    logs = (weight * np.log(np.clip(own[name] / base[name], 0.01, 100.0)) for name, weight in weights.items())
+    return sum(logs) / sum(weights.values())
+
+
+def parts(times, lookback, count=3):
+    """Positions to fit on and to validate on, in order of time: all targets fitted on lie before the origins validated."""
+    rows = times.reshape(len(times), -1)
+    edges = np.linspace(0.55, 1.0, count + 1) * len(rows)
+    for first, last in pairwise(edges.astype(int)):
+        yield np.flatnonzero(rows[:, -1] < rows[first, lookback - 1]), np.arange(first, last)
 
 
 inputs, targets = interface.load_train()
 test = interface.load_test_inputs()
-origin = inputs[:, -1:, :] if is_level else 0.0
-features, paths = features_of(inputs), (targets - origin).reshape(len(targets), -1)
+shape = interface.SUBMISSION_SHAPE
+if interface.KIND == "rows":
+    inputs, targets, test = inputs[:, None], targets[:, None, None], test[:, None]
+    columns = [0]
+else:
+    columns = [contract["channels"].index(name) for name in contract["targets"]] if "series" not in contract else [0]
+logged = (inputs.min(axis=(0, 1)) > 0) & (test.min(axis=(0, 1)) > 0) & LOGS
+features, moves = features_of(inputs), moves_of(targets, inputs[:, -1, columns])
 
-# A gap of one window between the two parts keeps overlapping windows from leaking into validation.
-cut, gap = int(0.67 * len(features)), interface.LOOKBACK + interface.HORIZON
 losses = {}
-for penalty in PENALTIES:
-    forecast = fit(features[: cut - gap], paths[: cut - gap], penalty)(features[cut:])
-    losses |= {(penalty, bold): loss(bold * forecast, paths[cut:]) for bold in BOLDNESS}
-penalty, bold = min(losses, key=losses.get)
+for fitted, validated in parts(interface.load("train_times"), contract["lookback"]):
+    forecast = ridge(features[fitted], moves[fitted])
+    for penalty in PENALTIES:
+        found = centred(forecast(features[validated], penalty))
+        for bold in BOLDNESS:
+            losses.setdefault((penalty, bold), []).append(relative_loss(bold * found, moves[validated]))
+scores = {choice: float(np.exp(np.mean(logs))) for choice, logs in losses.items()}
+if RANKED:  # only the order counts for a portfolio: a forecast without skill is made small, not nothing
+    scores = {(penalty, bold): loss for (penalty, bold), loss in scores.items() if bold > 0}
+penalty, bold = min(scores, key=scores.get)
+print(f"validation: relative loss {scores[penalty, bold]:.3f} with penalty {penalty:g}, boldness {bold:g}")
+if (scores[penalty, bold] > SKILL or max(losses[penalty, bold]) > 0.0) and not RANKED:
+    print("no skill in validation: no move is forecast")
+    bold = 0.0
 
-predictions = bold * fit(features, paths, penalty)(features_of(test)).reshape(interface.SUBMISSION_SHAPE)
-if is_level:
-    predictions = predictions + test[:, -1:, :]
-predictions = np.clip(predictions, interface.contract["low"], interface.contract["high"])
-print(f"penalty {penalty:g}, boldness {bold:g}, validation loss {losses[penalty, bold]:.4g}")
-print(interface.submit(predictions))
+found = ridge(features, moves)(features_of(test), penalty)
+# Feedback and score come from an earlier and a later part of the test set: each is centred on its own.
+found = np.concatenate([centred(half) for half in np.array_split(found, 2)])
+predictions = values_of(bold * found, test[:, -1, columns]).reshape(shape)
+print(interface.submit(np.clip(predictions, contract["low"], contract["high"])))

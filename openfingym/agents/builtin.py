@@ -1,0 +1,98 @@
+"""The built-in agents as records: what each does, and which tasks it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from openfingym.task import Spec, Task
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """One built-in agent."""
+
+    name: str
+    does: str
+    """What its program does, in a few words."""
+    role: Literal["baseline", "check", "yours"]
+    """A fair attempt, a check of the machinery, or whatever the user brings."""
+    fit: str
+    """Which tasks it is for, in words."""
+    fits: Callable[[Spec], bool]
+    """Whether it is for a task."""
+
+
+def _any(_: Spec) -> bool:
+    return True
+
+
+def _kinds(*kinds: str) -> Callable[[Spec], bool]:
+    return lambda spec: spec.contract.kind in kinds
+
+
+def _seasonal(spec: Spec) -> bool:
+    return spec.contract.kind == "forecast" and not spec.contract.horizons and spec.frequency != "none"
+
+
+def _panel(spec: Spec) -> bool:
+    return spec.contract.kind == "forecast" and not spec.contract.pooled
+
+
+def _risk(spec: Spec) -> bool:
+    compared = "delta_var" in {metric.name for metric in spec.scoring.metrics}
+    return spec.contract.kind == "forecast" and compared and spec.contract.value_semantics in {"log_return", "price_level"}
+
+
+def _volatility(spec: Spec) -> bool:
+    return spec.contract.kind == "forecast" and spec.contract.value_semantics == "realised_vol"
+
+
+def _yields(spec: Spec) -> bool:
+    return spec.contract.kind == "curves" or (spec.contract.kind == "forecast" and spec.contract.value_semantics == "yield_level")
+
+
+def _returns(spec: Spec) -> bool:
+    return spec.contract.kind == "generation" and spec.contract.value_semantics in {"log_return", "price_level"}
+
+
+def _baseline(name: str, does: str, fit: str, fits: Callable[[Spec], bool]) -> Builtin:
+    return Builtin(name, does, "baseline", fit, fits)
+
+
+_RECORDS = (
+    _baseline("naive", "zero return, last level, Gaussian draws, random scores: what the relative total divides by", "all", _any),
+    _baseline(
+        "mean",
+        "mean of training: of returns, of the move since the last value",
+        "forecasts, curves, rows",
+        _kinds("forecast", "curves", "rows"),
+    ),
+    _baseline("seasonal", "mean of the hour or of the weekday, shrunk by what chance explains", "forecasts of every step", _seasonal),
+    _baseline("ridge", "ridge regression of the target path on the input window", "forecasts, rows", _kinds("forecast", "rows")),
+    _baseline("gbm", "gradient-boosted trees on summaries of the window", "forecasts, rows", _kinds("forecast", "rows")),
+    _baseline("var", "vector autoregression, shrunk and iterated", "forecasts of a panel", _panel),
+    _baseline("arima", "an ARIMA model a channel", "forecasts of a panel", _panel),
+    _baseline("historical", "past returns drawn at random: volatility, no forecast", "forecasts that compare risk", _risk),
+    _baseline("har", "HAR-RV with the spillovers of neighbours", "forecasts of realised volatility", _volatility),
+    _baseline("nelson-siegel", "level, slope and curvature that revert (Diebold and Li)", "yields and curves", _yields),
+    _baseline("bootstrap", "blocks of training windows in a like state, put together", "generation", _kinds("generation")),
+    _baseline("copula", "Gaussian copula over whole windows", "generation", _kinds("generation")),
+    _baseline("garch-sim", "AR(1)-GARCH(1, 1) a channel, driven by joint past shocks", "generation of returns or prices", _returns),
+    _baseline("isolation-forest", "isolation forest on node features, without labels", "fraud on nodes", _kinds("nodes")),
+    _baseline("degree", "degree, neighbours' degrees and clustering, without labels", "fraud on nodes", _kinds("nodes")),
+    _baseline("graph-smooth", "boosted trees on nodes and neighbours, smoothed", "fraud", _kinds("nodes", "graphs")),
+    Builtin("nop", "does nothing: must be rejected", "check", "all", _any),
+    Builtin("oracle", "submits the hidden answer from the host: must score best", "check", "all", _any),
+    Builtin("script", "your own program, given with --program", "yours", "all", _any),
+)
+BUILTIN: Mapping[str, Builtin] = MappingProxyType({record.name: record for record in _RECORDS})
+"""The built-in agents by name."""
+
+
+def fitting(task: Task) -> list[str]:
+    """Names of the baselines that are for a task, simplest first."""
+    return [record.name for record in _RECORDS if record.role == "baseline" and record.fits(task.spec)]
