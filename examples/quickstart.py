@@ -8,7 +8,7 @@ import numpy as np
 import openfingym
 
 for task in openfingym.tasks(family="forecasting"):
-    print(f"{task.name:20} {task.data_kind:10} {task.lookback:>3} -> {task.horizon:<3} {task.channels} channels")
+    print(f"{task.name:29} {task.data_kind:10} {task.lookback:>3} -> {task.horizon:<3} {task.panel}")
 
 env = openfingym.make("treasury-forecast")
 observation, info = env.reset(seed=0)

@@ -10,23 +10,22 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym import store
 from openfingym.errors import TaskError
+from openfingym.kinds import Array, Blocks, Material, kind_of
 from openfingym.package import PACKAGE_FORMAT, BuiltPackage, Manifest, canonical_json, files_digest, sha256_file, truth_digest
+from openfingym.scoring_table import Scoring
 from openfingym.task import Task
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from openfingym.metrics import Metric
 
-    from openfingym.data import DatasetInfo, Panel
-    from openfingym.data.recipe import Windows
-
-BUILDER_VERSION = 1
+BUILDER_VERSION = 2
 """Raised whenever the same task would build to other bytes."""
 
 INTERFACE_LIMIT = 64 * 1024
@@ -61,109 +60,82 @@ def build_key(task: Task) -> str:
         "builder": BUILDER_VERSION,
         "files": {path.name: sha256_file(path) for path in _source_files(task)},
         "templates": {name: hashlib.sha256(_template(name)).hexdigest() for name in ("interface.py", "Dockerfile", "test.sh")},
-        "dataset": _dataset_digest(task),
+        "dataset": kind_of(task).source_key(task),
+        "real": task.real,
     }
     return hashlib.sha256(canonical_json(inputs)).hexdigest()[:16]
 
 
-def write_package(task: Task, public: Path, truth: Path) -> None:
-    """Write both halves of ``task`` into two empty or missing folders."""
-    from openfingym.data import recipe
-
-    panel = load_panel(task)
-    times, values = recipe.to_values(panel, task.spec.contract.value_semantics)
-    windows = recipe.cut(values, times, split=task.spec.split, contract=task.spec.contract)
+def write_package(task: Task, public: Path, truth: Path) -> Material:
+    """Write both halves of ``task`` into two empty or missing folders; returns what they were made of."""
+    kind = kind_of(task)
+    material = kind.shape(task, kind.load(task))
     data = public / "environment" / "data"
     data.mkdir(parents=True)
     (public / "tests").mkdir()
     truth.mkdir(parents=True, mode=store.TRUTH_FOLDER)
-
-    _save(data / "train_inputs.npy", windows.train_inputs)
-    _save(data / "train_targets.npy", windows.train_targets)
-    _save(data / "test_inputs.npy", windows.test_inputs)
-    _save(data / "train_times.npy", windows.train_times)
-    _save(data / "test_times.npy", windows.test_times)
-    _save(truth / "targets.npy", windows.test_targets)
-
-    contract = describe(task, panel.info, windows)
-    (data / "contract.json").write_bytes(json.dumps(contract, indent=2).encode() + b"\n")
+    for name, array in material.public.items():
+        _save(data / f"{name}.npy", array)
+    for name, array in material.hidden.items():
+        _save(truth / f"{name}.npy", array)
+    (data / "contract.json").write_bytes(json.dumps(describe(task, material), indent=2).encode() + b"\n")
     (public / "task.toml").write_bytes(task.config_path.read_bytes())
-    (public / "instruction.md").write_text(render_instruction(task, panel.info, windows), encoding="utf-8")
+    (public / "instruction.md").write_text(render_instruction(task, material), encoding="utf-8")
     (public / "environment" / "interface.py").write_bytes(_interface(task))
     (public / "environment" / "Dockerfile").write_bytes(_template("Dockerfile"))
     (public / "tests" / "test.sh").write_bytes(_template("test.sh"))
-    _seal(task, panel, windows, public, truth)
+    _seal(task, material, public, truth)
+    return material
 
 
-def load_panel(task: Task) -> Panel:
-    """The task's dataset, restricted to its channels."""
-    from openfingym import data
-
-    reference = task.spec.dataset
-    if reference.file is None:
-        assert reference.name is not None
-        return data.load_panel(reference.name, reference.channels)
-    assert reference.measure is not None
-    assert reference.kind is not None
-    assert reference.source is not None
-    assert reference.licence is not None
-    return data.read_csv_panel(
-        _dataset_file(task),
-        measure=reference.measure,
-        kind=reference.kind,
-        source=reference.source,
-        licence=reference.licence,
-        channels=reference.channels,
-        name=task.name,
-    )
-
-
-def describe(task: Task, info: DatasetInfo, windows: Windows) -> dict[str, object]:
+def describe(task: Task, material: Material) -> dict[str, object]:
     """``contract.json``: everything a program needs to know, as plain values."""
-    contract, spec = task.spec.contract, task.spec
-    n_test = windows.n_public + windows.n_private
+    from openfingym.metrics import find_metric
+
+    contract, spec, kind = task.spec.contract, task.spec, kind_of(task)
     return {
         "name": task.name,
         "version": task.version,
         "family": spec.family,
+        "kind": contract.kind,
         "asset_class": spec.asset_class,
         "frequency": spec.frequency,
-        "data_kind": info.kind,
-        "value_semantics": contract.value_semantics,
+        "panel": spec.panel,
+        "data_kind": material.info.kind,
+        "value_semantics": getattr(contract, "value_semantics", None),
         "unit": contract.unit,
         "dtype": contract.dtype,
         "low": contract.low,
         "high": contract.high,
-        "lookback": contract.lookback,
-        "horizon": contract.horizon,
-        "channels": list(spec.dataset.channels),
-        "scaling": {
-            "method": spec.split.scaling,
-            "mean": windows.mean.tolist(),
-            "scale": windows.scale.tolist(),
-        },
-        "n_train": len(windows.train_inputs),
-        "n_test": n_test,
-        "submission_shape": [n_test, contract.horizon, len(spec.dataset.channels)],
-        "metrics": [{"name": metric.name, "weight": metric.weight} for metric in spec.scoring.metrics],
+        **material.facts,
+        "n_train": material.n_train,
+        "n_test": material.n_public + material.n_private,
+        "submission_shape": list(material.shape),
+        "submission_axes": list(material.submission_axes),
+        "labels": list(material.labels),
+        "load_train": list(kind.LOAD_TRAIN),
+        "load_test_inputs": list(kind.LOAD_TEST),
+        "arrays": {name: {"shape": list(array.shape), "axes": list(material.axes[name])} for name, array in material.public.items()},
+        "metrics": [{"name": m.name, "weight": m.weight, "direction": find_metric(m.name).direction} for m in spec.scoring.metrics],
+        "periods_per_year": spec.scoring.periods_per_year,
         "budget": spec.verification.budget,
         "timeout_s": task.file.agent.timeout_sec,
         "memory_mb": task.file.environment.memory_mb,
+        "recipe": list(material.recipe),
     }
 
 
-def render_instruction(task: Task, info: DatasetInfo, windows: Windows) -> str:
+def render_instruction(task: Task, material: Material) -> str:
     """``instruction.md``: the author's text, then the facts no author should have to repeat."""
-    spec, contract = task.spec, task.spec.contract
-    n_test, channels = windows.n_public + windows.n_private, spec.dataset.channels
-    shape = f"({n_test}, {contract.horizon}, {len(channels)})"
-    losses = ", ".join(f"{metric.weight:.4g} x {metric.name}" for metric in spec.scoring.metrics)
+    spec, contract, info = task.spec, task.spec.contract, material.info
+    brief = kind_of(task).brief(task, material)
     honesty = {
         "real": f"Real data: {info.source}.",
         "simulated": f"SIMULATED data, not a real market: {info.source}.",
         "specified": f"Synthetic by definition of the source paper: {info.source}.",
     }[info.kind]
     author = task.instruction_path.read_text(encoding="utf-8").strip()
+    facts = "\n".join(f"| {name} | {value} |" for name, value in brief.facts)
     return f"""{author}
 
 ## Data
@@ -172,16 +144,9 @@ def render_instruction(task: Task, info: DatasetInfo, windows: Windows) -> str:
 
 | | |
 |---|---|
-| value | {contract.value_semantics.replace("_", " ")}, {contract.unit}, {spec.frequency} |
-| channels | {", ".join(channels)} |
-| training windows | {len(windows.train_inputs)} |
-| windows to predict | {n_test} |
-| inputs of a window | {contract.lookback} rows x {len(channels)} channels |
-| targets of a window | the next {contract.horizon} rows x {len(channels)} channels |
-| scaling | {spec.split.scaling} |
+{facts}
 
-Windows are in time order; those to predict are later than all of training, and none of their targets
-appears anywhere in the data you have.
+{brief.note}
 
 ## What to do
 
@@ -190,19 +155,18 @@ Write a Python program. It runs once, in a container without a network, in the e
 ```python
 import interface
 
-inputs, targets = interface.load_train()  # float64 {_shape(windows.train_inputs)}, {_shape(windows.train_targets)}
-test = interface.load_test_inputs()  # float64 {_shape(windows.test_inputs)}
-feedback = interface.submit(predictions)  # predictions: float64 {shape}
+{brief.usage}
 ```
 
-Every prediction must be finite and between {contract.low:g} and {contract.high:g}.
+Every number must be finite and between {contract.low:g} and {contract.high:g}.
 
 ## How it is scored
 
-Loss (lower is better): {losses}. The verifier computes it; you may submit at most
-{spec.verification.budget} times, and the last accepted submission counts. After each submission you see the loss on a
-first part of the windows, clipped and rounded; the score is the loss on the later part, which is not
-shown while you work.
+{_scoring(spec.scoring)}
+
+You may submit at most {spec.verification.budget} times, and the last accepted submission counts. After each submission you see the
+result on a first part of the hidden set, clipped and rounded; the score is the result on the other part, which
+is not shown while you work.
 
 ## Limits
 
@@ -212,39 +176,79 @@ has them statsmodels, LightGBM and arch. The Unix time at which the program will
 """
 
 
-def _shape(array: NDArray[np.float64]) -> str:
-    return str(tuple(array.shape))
+def _scoring(scoring: Scoring) -> str:
+    """How the total is made, as sentences."""
+    from openfingym.metrics import find_metric
+
+    terms = ", ".join(f"{m.weight:.4g} x {_as_loss(find_metric(m.name))}" for m in scoring.metrics if m.weight > 0.0)
+    reported = [m.name for m in scoring.metrics if m.weight == 0.0]
+    lines = [f"Loss (lower is better): {terms}."]
+    if reported:
+        lines.append(f"Also reported: {', '.join(reported)}.")
+    lines.append(f"Ranks are by each metric's loss relative to the {scoring.baseline} baseline's (geometric mean).")
+    return "\n".join(lines)
 
 
-def _save(path: Path, array: NDArray[np.float64] | NDArray[np.datetime64]) -> None:
+def _as_loss(metric: Metric) -> str:
+    """How a metric enters the total."""
+    if metric.direction == "lower":
+        return metric.name
+    bound = metric.range[1]
+    return f"({bound:g} - {metric.name})" if math.isfinite(bound) else f"(-{metric.name})"
+
+
+def _save(path: Path, array: Array | Blocks) -> None:
     import numpy as np
 
+    if isinstance(array, Blocks):
+        _save_blocks(path, array)
+        return
     # Through memory: NumPy reports a full disk as an error without a number.
     content = io.BytesIO()
     np.save(content, array, allow_pickle=False)
-    path.write_bytes(content.getvalue())
+    path.write_bytes(content.getbuffer())
 
 
-def _seal(task: Task, panel: Panel, windows: Windows, public: Path, truth: Path) -> None:
+def _save_blocks(path: Path, blocks: Blocks) -> None:
+    """Write an array block by block, never holding more than one."""
+    import numpy as np
+
+    header = {"descr": "<f8", "fortran_order": False, "shape": blocks.shape}
+    rows = 0
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for block in blocks:
+            stream.write(np.ascontiguousarray(block, dtype="<f8").data)
+            rows += len(block)
+    assert rows == blocks.shape[0], f"{path.name}: {rows} rows made, {blocks.shape[0]} announced"
+
+
+def _seal(task: Task, material: Material, public: Path, truth: Path) -> None:
     """Write both digests and give every file its final mode."""
     files = {path.relative_to(public).as_posix(): sha256_file(path) for path in sorted(public.rglob("*")) if path.is_file()}
-    record = {"public_digest": files_digest(files), "targets": sha256_file(truth / "targets.npy")}
+    public_digest = files_digest(files)
+    record: dict[str, object] = {
+        "public_digest": public_digest,
+        "arrays": {name: sha256_file(truth / f"{name}.npy") for name in material.hidden},
+    }
     (truth / "truth.json").write_bytes(canonical_json(record))
     contract = task.spec.contract
     manifest = Manifest(
         format=PACKAGE_FORMAT,
         name=task.name,
         version=task.version,
-        data_kind=panel.info.kind,
-        dataset=panel.info.name,
-        dataset_digest=panel.digest,
-        n_train=len(windows.train_inputs),
-        n_public=windows.n_public,
-        n_private=windows.n_private,
-        lookback=contract.lookback,
-        horizon=contract.horizon,
-        channels=task.spec.dataset.channels,
-        public_digest=record["public_digest"],
+        data_kind=material.info.kind,
+        dataset=material.info.name,
+        dataset_digest=material.dataset_digest,
+        n_train=material.n_train,
+        n_public=material.n_public,
+        n_private=material.n_private,
+        lookback=getattr(contract, "lookback", 0),
+        horizon=getattr(contract, "horizon", 1),
+        submission_shape=material.shape,
+        submission_axes=material.submission_axes,
+        labels=material.labels,
+        public_digest=public_digest,
         truth_digest=truth_digest(record),
         files=files,
     )
@@ -277,25 +281,3 @@ def _interface(task: Task) -> bytes:
 def _source_files(task: Task) -> list[Path]:
     own = task.folder / "interface.py"
     return [task.config_path, task.instruction_path, *([own] if own.is_file() else [])]
-
-
-def _dataset_file(task: Task) -> Path:
-    """The author's CSV, which must really lie inside the task's folder."""
-    assert task.spec.dataset.file is not None
-    path = task.folder / task.spec.dataset.file
-    key = "metadata.openfingym.dataset.file"
-    if not path.is_file():
-        raise TaskError(f"{task.spec.dataset.file!r} is not there", path=task.config_path, key=key)
-    if not path.resolve().is_relative_to(task.folder.resolve()):
-        raise TaskError(f"{task.spec.dataset.file!r} is a link that leaves the task's folder", path=task.config_path, key=key)
-    return path
-
-
-def _dataset_digest(task: Task) -> str:
-    from openfingym import data
-
-    reference = task.spec.dataset
-    if reference.file is not None:
-        return sha256_file(_dataset_file(task))
-    assert reference.name is not None
-    return data.dataset_info(reference.name).sha256

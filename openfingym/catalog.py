@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -41,9 +41,14 @@ class TaskInfo:
     frequency: Frequency
     data_kind: DataKind
     dataset: str
+    kind: str
+    """Kind of contract: forecast, curves, rows, generation, nodes or graphs."""
+    panel: str
+    """What the data holds."""
     lookback: int
     horizon: int
-    channels: int
+    channels: int | None
+    """Series of a panel or of a generated window; None for tasks of rows, curves and graphs."""
     metrics: tuple[str, ...]
     folder: str
 
@@ -79,8 +84,12 @@ def tasks(family: Family | None = None) -> list[TaskInfo]:
     return [row for row in rows if family is None or row.family == family]
 
 
-def load_task(name: str | Path) -> Task:
+def load_task(name: str | Path, *, real: bool = False) -> Task:
     """Load a task by name, or by the path of its folder.
+
+    Args:
+        name: of the task, or its folder.
+        real: run on pulled real data where the task's own is simulated.
 
     Raises:
         TaskNotFoundError: no such task; the message suggests near misses.
@@ -98,7 +107,7 @@ def load_task(name: str | Path) -> Task:
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`openfingym tasks` lists the known ones"
             raise TaskNotFoundError(f"no task is named {text!r}; {hint}")
         folder = folders[text]
-    task = Task.read(folder)
+    task = replace(Task.read(folder), real=real)
     if task.name != folder.name:
         raise TaskError(
             f"says {task.file.task.name!r}, but its folder is named {folder.name!r}; the two must agree",
@@ -132,10 +141,9 @@ def register(folder: str | Path) -> Task:
 
 def describe(task: Task) -> TaskInfo:
     """The catalogue row of ``task``."""
-    from openfingym import data
+    from openfingym.kinds import kind_of
 
     spec = task.spec
-    own = spec.dataset.kind
     return TaskInfo(
         name=task.name,
         version=task.version,
@@ -143,14 +151,34 @@ def describe(task: Task) -> TaskInfo:
         family=spec.family,
         asset_class=spec.asset_class,
         frequency=spec.frequency,
-        data_kind=own if own is not None else data.dataset_info(str(spec.dataset.name)).kind,
+        data_kind=kind_of(task).data_kind(task),
         dataset=spec.dataset.name or str(spec.dataset.file),
-        lookback=spec.contract.lookback,
-        horizon=spec.contract.horizon,
-        channels=len(spec.dataset.channels),
+        kind=spec.contract.kind,
+        panel=spec.panel,
+        lookback=getattr(spec.contract, "lookback", 0),
+        horizon=getattr(spec.contract, "horizon", 1),
+        channels=_channels(task),
         metrics=tuple(metric.name for metric in spec.scoring.metrics),
         folder=str(task.folder),
     )
+
+
+def _channels(task: Task) -> int | None:
+    reference = task.spec.dataset
+    if task.spec.contract.kind not in {"forecast", "generation"}:
+        return None
+    if reference.channels:
+        return len(reference.channels)
+    if reference.file is not None:
+        from openfingym.kinds.panels import dataset_file
+
+        with dataset_file(task).open(encoding="utf-8") as lines:
+            return lines.readline().count(",")
+    from openfingym.data.dataset import dataset_info
+    from openfingym.data.processes import process_sets
+
+    drawn = {known.name: len(known.process.channels) for known in process_sets()}
+    return drawn[reference.name] if reference.name in drawn else len(dataset_info(str(reference.name)).channels)
 
 
 def builtin_root() -> Path:

@@ -20,6 +20,7 @@ prints the message without a traceback and exits with the class's ``exit_code``.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 
@@ -86,6 +87,10 @@ class SubmissionError(OpenFinGymError):
     def __init__(self, message: str, *, problem: str) -> None:
         super().__init__(message)
         self.problem = problem
+
+    def __reduce__(self) -> tuple[partial[SubmissionError], tuple[object, ...]]:
+        # An exception is copied to another process by its positional arguments alone.
+        return partial(type(self), problem=self.problem), self.args
 
 
 class BackendUnavailableError(OpenFinGymError):

@@ -8,17 +8,13 @@
         environment/Dockerfile
         environment/interface.py             what an agent's program imports
         environment/data/contract.json       shapes, units, metadata
-        environment/data/train_inputs.npy    float64[n_train, lookback, channels]
-        environment/data/train_targets.npy   float64[n_train, horizon, channels]
-        environment/data/test_inputs.npy     float64[n_public + n_private, lookback, channels]
-        environment/data/train_times.npy     datetime64[ns][n_train, lookback + horizon]
-        environment/data/test_times.npy      datetime64[ns][n_test, lookback + horizon]
+        environment/data/NAME.npy            the public arrays; which there are depends on the task's kind
         tests/test.sh
     <home>/truth/<task>/<key>/               0700; read by the verifier, and by nothing else
-        truth.json                           digest of the public half and of the targets
-        targets.npy                          float64[n_public + n_private, horizon, channels]
+        truth.json                           digest of the public half and of every hidden array
+        NAME.npy                             the hidden arrays
 
-Test windows are in time order: the public fold first, then the private one. ``<key>`` is
+Hidden items are in one order everywhere: the public fold first, then the private one. ``<key>`` is
 derived from everything the build reads, so that a changed input never meets an old build.
 """
 
@@ -26,19 +22,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DigestMismatchError, StoreError
 from openfingym.task import DataKind, Task
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-PACKAGE_FORMAT = 1
+PACKAGE_FORMAT = 2
 
 
 def canonical_json(value: object) -> bytes:
@@ -65,10 +61,15 @@ class Manifest:
     dataset_digest: str
     n_train: int
     n_public: int
+    """Hidden items of the public fold: windows, rows, nodes, or real windows to compare with."""
     n_private: int
     lookback: int
     horizon: int
-    channels: tuple[str, ...]
+    submission_shape: tuple[int, ...]
+    submission_axes: tuple[str, ...]
+    """What each axis of a submission is."""
+    labels: tuple[str, ...]
+    """Names along the last axis of a submission."""
     public_digest: str
     """SHA-256 over the sorted paths and digests in ``files``."""
     truth_digest: str
@@ -83,13 +84,8 @@ class Manifest:
 
     @property
     def n_test(self) -> int:
-        """Windows to predict, both folds together."""
+        """Hidden items, both folds together."""
         return self.n_public + self.n_private
-
-    @property
-    def submission_shape(self) -> tuple[int, int, int]:
-        """Shape of a submission: (windows, horizon, channels)."""
-        return (self.n_test, self.horizon, len(self.channels))
 
     def to_json(self) -> bytes:
         """The bytes of ``package.json``."""
@@ -99,7 +95,8 @@ class Manifest:
     def from_json(cls, text: str) -> Manifest:
         """Read what :meth:`to_json` wrote."""
         data = json.loads(text)
-        return cls(**{**data, "channels": tuple(data["channels"])})
+        lists: dict[str, Any] = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
+        return cls(**{**data, **lists})
 
 
 @dataclass(frozen=True)
@@ -148,18 +145,37 @@ class BuiltPackage:
         """What appears under ``/task`` inside a sandbox or container: name to host path."""
         return {"instruction.md": self.instruction, "interface.py": self.interface, "data": self.data}
 
-    def array(self, name: str) -> NDArray[np.float64]:
-        """A public array by its stem, such as ``test_inputs``; memory-mapped, read-only."""
+    @cached_property
+    def contract(self) -> dict[str, Any]:
+        """``contract.json``: what an agent's program is told.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        path = self.data / "contract.json"
+        try:
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path} cannot be read ({error}); rebuild with `openfingym task build`") from error
+        return found
+
+    def array(self, name: str) -> NDArray[Any]:
+        """A public array by its name, such as ``test_inputs``; memory-mapped, read-only.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
         import numpy as np
 
+        path = self.data / f"{name}.npy"
         try:
-            array: NDArray[np.float64] = np.load(self.data / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+            array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self.data / name}.npy cannot be read ({error}); rebuild with `openfingym task build`") from error
+            raise StoreError(f"{path} cannot be read ({error}); rebuild with `openfingym task build`") from error
         return array
 
-    def read_truth(self) -> NDArray[np.float64]:
-        """The hidden targets, float64[n_test, horizon, channels], after checking both digests.
+    def read_truth(self) -> dict[str, NDArray[Any]]:
+        """The hidden arrays by name, after checking the digests of both halves.
 
         Raises:
             DigestMismatchError: either half differs from what was recorded when it was built.
@@ -168,21 +184,16 @@ class BuiltPackage:
         import numpy as np
 
         self.verify_public()
-        path = self.truth / "targets.npy"
         record = self.truth / "truth.json"
         try:
             stated = json.loads(record.read_text(encoding="utf-8"))
-            actual = {"public_digest": self.manifest.public_digest, "targets": sha256_file(path)}
-        except (OSError, ValueError) as error:
+            paths = {name: self.truth / f"{name}.npy" for name in stated["arrays"]}
+            actual = {"public_digest": self.manifest.public_digest, "arrays": {name: sha256_file(path) for name, path in paths.items()}}
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise StoreError(f"{self.truth}: the truth half cannot be read ({error}); rebuild with `openfingym task build`") from error
         if stated != actual or truth_digest(actual) != self.manifest.truth_digest:
-            raise DigestMismatchError(f"{self.truth}: the hidden targets are not the ones this package was built with; rebuild it")
-        targets: NDArray[np.float64] = np.load(path, allow_pickle=False)
-        if targets.shape != self.manifest.submission_shape or targets.dtype != np.float64:
-            raise DigestMismatchError(
-                f"{path}: {targets.dtype}{list(targets.shape)}, expected float64{list(self.manifest.submission_shape)}"
-            )
-        return targets
+            raise DigestMismatchError(f"{self.truth}: the hidden arrays are not the ones this package was built with; rebuild it")
+        return {name: np.load(path, allow_pickle=False) for name, path in paths.items()}
 
     def verify_public(self) -> None:
         """Check that every public file is there, unchanged, and that there is no other.
@@ -211,6 +222,6 @@ def files_digest(files: dict[str, str]) -> str:
     return hashlib.sha256(canonical_json(files)).hexdigest()
 
 
-def truth_digest(record: dict[str, str]) -> str:
+def truth_digest(record: Mapping[str, object]) -> str:
     """Digest of the truth half, given the content of ``truth.json``."""
     return hashlib.sha256(canonical_json(record)).hexdigest()

@@ -8,49 +8,48 @@ otherwise silently change a score.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
+from openfingym.contracts import (
+    Contract,
+    CurvesContract,
+    ForecastContract,
+    Fraction,
+    GenerationContract,
+    GraphsContract,
+    NodesContract,
+    PositiveInt,
+    RowsContract,
+    Section,
+    as_tuple,
+)
 from openfingym.errors import TaskError
+from openfingym.explain import explain, key_of
+from openfingym.scoring_table import WEIGHT_TOLERANCE, Scoring
 
 Family = Literal["forecasting", "generation", "trading", "fraud"]
 AssetClass = Literal["commodity", "crypto", "equity", "fx", "rates", "lob", "synthetic", "graph"]
 Frequency = Literal["intraday", "hourly", "daily", "weekly", "monthly", "none"]
 DataKind = Literal["real", "simulated", "specified"]
-ValueSemantics = Literal["log_return", "price_level", "yield_level"]
 
 TASK_NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
-WEIGHT_TOLERANCE = 1e-6
-
-PositiveInt = Annotated[int, Field(gt=0)]
-Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]
 
 
-class _Section(BaseModel):
-    """A table of ``task.toml``: immutable, and closed to keys it does not know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-def _tuple(value: object) -> object:
-    """TOML arrays arrive as lists; the frozen model holds tuples."""
-    return tuple(value) if isinstance(value, list) else value
-
-
-class Author(_Section):
+class Author(Section):
     """An author of the package, as Harbor records it."""
 
     name: str
     email: str | None = None
 
 
-class Package(_Section):
+class Package(Section):
     """``[task]``: identity of the package."""
 
     name: str
@@ -60,7 +59,7 @@ class Package(_Section):
     authors: tuple[Author, ...] = ()
     keywords: tuple[str, ...] = ()
 
-    _lists = field_validator("authors", "keywords", mode="before")(_tuple)
+    _lists = field_validator("authors", "keywords", mode="before")(as_tuple)
 
     @field_validator("name")
     @classmethod
@@ -73,22 +72,41 @@ class Package(_Section):
         return name
 
 
-class Dataset(_Section):
-    """``[metadata.openfingym.dataset]``: a bundled series by ``name``, or a CSV ``file`` beside ``task.toml``."""
+class Pulled(Section):
+    """``[metadata.openfingym.dataset.pulled]``: where the real data comes from."""
+
+    source: str
+    """Name of a source, as in ``openfingym data pull``."""
+    symbols: tuple[str, ...] = ()
+    """The source's names of the channels, in the dataset's order."""
+    interval: str | None = None
+    """Length of a bar, such as ``1h``, for a source that has several; a day if None."""
+
+    _lists = field_validator("symbols", mode="before")(as_tuple)
+
+
+class Dataset(Section):
+    """``[metadata.openfingym.dataset]``: bundled data by ``name``, or a CSV ``file`` beside ``task.toml``."""
 
     name: str | None = None
     """Name of a bundled dataset, as in ``openfingym data list``."""
     file: str | None = None
     """Path of a CSV, relative to the task's folder: first column an ISO date, one column a channel."""
-    measure: Literal["price", "yield"] | None = None
+    measure: Literal["price", "yield", "mixed"] | None = None
     """What the columns of ``file`` hold; a bundled dataset states its own."""
     kind: DataKind | None = None
     source: str | None = None
     licence: str | None = None
-    channels: tuple[str, ...] = Field(min_length=1)
-    """Columns used, in the order of the last axis of every array."""
+    channels: tuple[str, ...] = ()
+    """Columns used, in the order of the last axis of every array; none for all."""
+    first: date | None = None
+    """First day of the rows used, as a TOML date; all rows before it are left out."""
+    last: date | None = None
+    """Last day of the rows used; all rows after it are left out."""
+    pulled: Pulled | None = None
+    """The real data this dataset stands in for, used with ``--real`` once it has been pulled."""
 
-    _lists = field_validator("channels", mode="before")(_tuple)
+    _lists = field_validator("channels", mode="before")(as_tuple)
 
     @field_validator("channels")
     @classmethod
@@ -108,6 +126,12 @@ class Dataset(_Section):
         return file
 
     @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.first is not None and self.last is not None and self.first > self.last:
+            raise ValueError(f"first ({self.first}) must not be after last ({self.last})")
+        return self
+
+    @model_validator(mode="after")
     def _one_source(self) -> Self:
         own = ("measure", "kind", "source", "licence")
         if (self.name is None) == (self.file is None):
@@ -119,7 +143,7 @@ class Dataset(_Section):
         return self
 
 
-class Split(_Section):
+class Split(Section):
     """``[metadata.openfingym.split]``: three consecutive blocks of time.
 
     Training windows come from the first block at every ``train_stride`` rows. Hidden windows
@@ -134,8 +158,16 @@ class Split(_Section):
     """Rows between the starts of two training windows."""
     embargo: PositiveInt
     """Rows left out between two blocks; at least one horizon."""
-    scaling: Literal["none", "standard"] = "none"
-    """``standard`` subtracts the mean and divides by the standard deviation of the training rows."""
+    log1p: tuple[str, ...] = ()
+    """Channels replaced by ln(1 + x) first: sizes and counts, which are heavy-tailed."""
+    scaling: Literal["none", "standard", "mean", "start"] = "none"
+    """``standard`` subtracts the mean and divides by the standard deviation of the training rows; ``mean``
+    divides by the mean, which leaves prices positive and returns as they are; ``start``, for generation alone,
+    divides each window by the row before it, so that prices of all years are alike."""
+    scaled: tuple[str, ...] = ()
+    """Channels that are scaled; none for all."""
+
+    _lists = field_validator("log1p", "scaled", mode="before")(as_tuple)
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -145,65 +177,7 @@ class Split(_Section):
         return self
 
 
-class Contract(_Section):
-    """``[metadata.openfingym.contract]``: shapes, units and the admissible range of a prediction."""
-
-    lookback: PositiveInt
-    """Rows of input a window shows."""
-    horizon: PositiveInt
-    """Rows to predict, directly after the inputs."""
-    value_semantics: ValueSemantics
-    unit: str
-    """Unit of every value, such as ``percent per annum``."""
-    low: float
-    high: float
-    """Predictions outside [low, high] are refused as implausible."""
-    dtype: Literal["float64"] = "float64"
-
-    @model_validator(mode="after")
-    def _range(self) -> Self:
-        if not (self.low < self.high and abs(self.low) < 1e12 and abs(self.high) < 1e12):
-            raise ValueError(f"need finite low < high, found low = {self.low}, high = {self.high}")
-        return self
-
-
-class WeightedMetric(_Section):
-    """One ``[[metadata.openfingym.scoring.metrics]]``: a loss of the reward bank and its weight."""
-
-    name: str
-    weight: float = Field(gt=0.0, le=1.0)
-
-
-class Scoring(_Section):
-    """``[metadata.openfingym.scoring]``: the total is the weighted sum of losses; lower is better."""
-
-    metrics: tuple[WeightedMetric, ...] = Field(min_length=1)
-    periods_per_year: float = Field(default=1.0, gt=0.0)
-    """Annualisation factor P of the Sharpe ratio (its square root is applied); 1 leaves it per period."""
-    tail_level: Fraction = 0.05
-    """Level of Value-at-Risk and Expected Shortfall."""
-
-    _lists = field_validator("metrics", mode="before")(_tuple)
-
-    @model_validator(mode="after")
-    def _weights(self) -> Self:
-        from openfingym.metrics import LOSSES
-
-        for metric in self.metrics:
-            if metric.name not in LOSSES:
-                near = difflib.get_close_matches(metric.name, LOSSES, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(sorted(LOSSES))}"
-                raise ValueError(f"unknown metric {metric.name!r}{hint}")
-        names = [metric.name for metric in self.metrics]
-        if len(set(names)) < len(names):
-            raise ValueError("a metric is listed twice")
-        total = sum(metric.weight for metric in self.metrics)
-        if abs(total - 1.0) > WEIGHT_TOLERANCE:
-            raise ValueError(f"weights must add up to 1, found {total:.6g}")
-        return self
-
-
-class Verification(_Section):
+class Verification(Section):
     """``[metadata.openfingym.verification]``: how feedback is rationed."""
 
     budget: PositiveInt = 5
@@ -216,7 +190,7 @@ class Verification(_Section):
     """Feedback losses above this are shown as this."""
 
 
-class Limits(_Section):
+class Limits(Section):
     """``[metadata.openfingym.limits]``: what Harbor's own keys do not cover."""
 
     pids: PositiveInt = 128
@@ -224,7 +198,7 @@ class Limits(_Section):
     """Bytes of stdout and stderr kept and allowed, in KiB."""
 
 
-class Provenance(_Section):
+class Provenance(Section):
     """``[metadata.openfingym.provenance]``: where the task comes from."""
 
     paper: str
@@ -233,15 +207,28 @@ class Provenance(_Section):
     note: str | None = None
 
 
-class Spec(_Section):
+EXPECTED: Mapping[str, tuple[Family, str]] = {
+    "forecast": ("forecasting", "naive"),
+    "curves": ("forecasting", "naive"),
+    "rows": ("forecasting", "naive"),
+    "generation": ("generation", "gaussian"),
+    "nodes": ("fraud", "random"),
+    "graphs": ("fraud", "random"),
+}
+"""Family and baseline of each kind of contract."""
+
+
+class Spec(Section):
     """``[metadata.openfingym]``."""
 
     format: Literal[1]
     family: Family
     asset_class: AssetClass
     frequency: Frequency
+    panel: str = Field(min_length=1)
+    """What the data holds, in a few words: the sector, the currencies, the tenors."""
     dataset: Dataset
-    split: Split
+    split: Split | None = None
     contract: Contract
     scoring: Scoring
     verification: Verification = Verification()
@@ -250,31 +237,51 @@ class Spec(_Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.split.embargo < self.contract.horizon:
-            raise ValueError(f"split.embargo ({self.split.embargo} rows) must be at least contract.horizon ({self.contract.horizon})")
+        contract, split = self.contract, self.split
+        if isinstance(contract, ForecastContract | CurvesContract | RowsContract) and split is None:
+            raise ValueError(f"a {contract.kind} task needs the table [metadata.openfingym.split]")
+        if not isinstance(contract, ForecastContract | GenerationContract) and (self.dataset.first or self.dataset.last):
+            raise ValueError(f"dataset: first and last choose rows of a panel, which a {contract.kind} task has none of; remove")
+        if isinstance(contract, NodesContract | GraphsContract) and split is not None:
+            raise ValueError("split: labels of a graph are split by contract.train and contract.public; remove it")
+        if split is not None and split.scaling == "start" and not isinstance(contract, GenerationContract):
+            raise ValueError("split.scaling = 'start' is for generated windows; a forecast's inputs would lose their level")
+        family, baseline = EXPECTED[contract.kind]
+        if self.family != family:
+            raise ValueError(f"family is {self.family!r}, but a {contract.kind} task is of the family {family!r}")
+        if self.scoring.baseline != baseline:
+            raise ValueError(f"scoring.baseline is {self.scoring.baseline!r}, but that of a {contract.kind} task is {baseline!r}")
+        if split is not None and not isinstance(contract, NodesContract | GraphsContract) and split.embargo < contract.horizon:
+            raise ValueError(f"split.embargo ({split.embargo} rows) must be at least contract.horizon ({contract.horizon})")
         return self
 
+    @property
+    def rows(self) -> Split:
+        """The split of a task that has one."""
+        assert self.split is not None, "only asked of kinds that need a split"
+        return self.split
 
-class Metadata(_Section):
+
+class Metadata(Section):
     """``[metadata]``: holds our table, and nothing else."""
 
     openfingym: Spec
 
 
-class Agent(_Section):
+class Agent(Section):
     """``[agent]``: Harbor's table."""
 
     timeout_sec: float = Field(default=600.0, gt=0.0)
 
 
-class VerifierTable(_Section):
+class VerifierTable(Section):
     """``[verifier]``: Harbor's table; ``env`` is how a Harbor run reaches our verifier."""
 
     timeout_sec: float = Field(default=600.0, gt=0.0)
     env: Mapping[str, str] = {}
 
 
-class Environment(_Section):
+class Environment(Section):
     """``[environment]``: Harbor's table; an agent never gets a network."""
 
     network_mode: Literal["no-network"] = "no-network"
@@ -284,7 +291,7 @@ class Environment(_Section):
     build_timeout_sec: float = Field(default=600.0, gt=0.0)
 
 
-class TaskFile(_Section):
+class TaskFile(Section):
     """The whole of ``task.toml``."""
 
     schema_version: Literal["1.4"]
@@ -303,6 +310,8 @@ class Task:
     """Folder of the package."""
     file: TaskFile
     """Everything ``task.toml`` says."""
+    real: bool = False
+    """Whether pulled real data takes the place of simulated data."""
 
     @property
     def name(self) -> str:
@@ -366,38 +375,8 @@ def parse_task_file(text: str, path: Path) -> TaskFile:
     try:
         return TaskFile.model_validate(data)
     except ValidationError as error:
-        problems = [_explain(detail) for detail in error.errors()]
-        raise TaskError("; ".join(problems), path=path, key=_key(error.errors()[0]["loc"]) or None) from None
-
-
-def _key(location: tuple[int | str, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
-
-
-def _explain(detail: object) -> str:
-    """Turn one pydantic error into a sentence that starts with the key."""
-    assert isinstance(detail, dict)
-    key, kind = _key(detail["loc"]), detail["type"]
-    if kind == "extra_forbidden":
-        near = difflib.get_close_matches(str(detail["loc"][-1]), _fields_at(detail["loc"][:-1]), 1)
-        return f"{key}: unknown key" + (f"; did you mean {near[0]!r}?" if near else "")
-    if kind == "missing":
-        return f"{key}: required, but not there"
-    message = detail["msg"].removeprefix("Value error, ")
-    found = detail.get("input")
-    shown = "" if kind == "value_error" or isinstance(found, dict | list) else f", found {found!r}"
-    return f"{key}: {message}{shown}" if key else f"{message}{shown}"
-
-
-def _fields_at(location: tuple[int | str, ...]) -> list[str]:
-    """Names of the keys allowed in the table at ``location``."""
-    model: type[BaseModel] = TaskFile
-    for part in location:
-        if isinstance(part, int):
-            continue
-        annotation = model.model_fields[part].annotation if part in model.model_fields else None
-        inner = [a for a in (annotation, *getattr(annotation, "__args__", ())) if isinstance(a, type) and issubclass(a, BaseModel)]
-        if not inner:
-            return []
-        model = inner[0]
-    return list(model.model_fields)
+        details = error.errors()
+        problems = [explain(detail, TaskFile) for detail in details]
+        key = key_of(details[0]["loc"])
+        # The error puts its key before the message, which starts with it.
+        raise TaskError("; ".join(problems).removeprefix(f"{key}: "), path=path, key=key or None) from None

@@ -16,8 +16,11 @@ from openfingym.errors import OpenFinGymError
 COMMANDS = {
     "tasks": ("openfingym.cli.task:list_tasks", "List the known tasks."),
     "task": ("openfingym.cli.task:task", "Show, build, check or scaffold a task package."),
-    "data": ("openfingym.cli.data:data", "List and verify datasets."),
+    "data": ("openfingym.cli.data:data", "List, pull and verify datasets."),
+    "agents": ("openfingym.cli.agents:agents", "List the built-in agents."),
     "run": ("openfingym.cli.run:run", "Run one agent on one or more tasks and print verified scores."),
+    "score": ("openfingym.cli.score:score", "Score an answer of your own against a truth of your own."),
+    "report": ("openfingym.cli.report:report", "Tables of results: what the baselines get on every task."),
     "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, or ask one how it is."),
     "image": ("openfingym.cli.image:image", "Build the agent image for the docker backend."),
     "doctor": ("openfingym.cli.doctor:doctor", "Say what works on this machine, and what to do about the rest."),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openfingym.cli.render import number, print_json, print_table
-from openfingym.cli.task import json_option
+from openfingym.cli.render import Progress, number, print_json, print_table
+from openfingym.cli.task import json_option, real_option
 
 if TYPE_CHECKING:
     from openfingym.results import RolloutResult
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
-@click.option("--agent", default="ridge", show_default=True, help="Built-in agent: naive, ridge, gbm, script, nop, oracle.")
+@click.option("--agent", default="naive", show_default=True, help="Built-in agent; `openfingym agents` lists them.")
 @click.option("--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script.")
 @click.option(
     "--backend",
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"), show_default=True, help="Folder for results."
 )
 @click.option("--verifier", "address", help="URL or unix socket of a running verifier; default: one is started for this command.")
+@real_option
 @json_option
 @click.pass_context
 def run(
@@ -42,6 +43,7 @@ def run(
     seed: int,
     out: Path,
     address: str | None,
+    real: bool,
     as_json: bool,
 ) -> None:
     """Run one agent on one or more tasks and print verified scores.
@@ -49,19 +51,23 @@ def run(
     The agent's program runs where it can see neither a label nor a network; the score comes from the
     verifier, on windows no feedback was given on. Results are kept in the folder given by --out.
     """
-    from openfingym.agents import resolve
+    from openfingym import catalog
+    from openfingym.agents import require_fit, resolve
     from openfingym.rollout import Launcher, VerifierAddress
 
     resolved = resolve(agent, program)
+    tasks = [catalog.load_task(name, real=real) for name in names]
+    for task in tasks:
+        require_fit(resolved, task)
     # Being terminated cleans up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if backend == "docker":
         from openfingym_runtime.images import ensure_agent_image
 
         ensure_agent_image(log=lambda line: click.echo(line, err=True))
-    with _progress(enabled=not as_json) as show:
+    with Progress(enabled=not as_json) as show:
         show(f"building {', '.join(names)}")
-        with Launcher.for_tasks(names, backend=backend, verifier=VerifierAddress.find(address)) as launcher:
+        with Launcher.for_tasks(tasks, backend=backend, verifier=VerifierAddress.find(address)) as launcher:
             results = []
             for package in launcher.packages:
                 show(f"{package.manifest.name}: running {resolved.name}")
@@ -83,7 +89,7 @@ def print_results(results: list[RolloutResult]) -> None:
     """Print a table of results, and why each rejected or failed one was."""
     print_table(
         "",
-        ["task", "data", "agent", "state", "loss", "naive", "skill", "tries", "seconds", "where"],
+        ["task", "data", "agent", "state", "loss", "baseline", "relative", "tries", "seconds", "where"],
         [
             (
                 r.task,
@@ -91,46 +97,21 @@ def print_results(results: list[RolloutResult]) -> None:
                 r.agent,
                 r.state,
                 number(r.total),
-                number(r.naive_total),
-                "-" if r.skill is None else f"{r.skill:+.1%}",
+                "-" if r.baseline is None else f"{r.baseline} {number(r.baseline_total)}",
+                number(r.relative_total),
                 f"{r.submissions_accepted}/{r.budget}",
                 f"{r.wall_s:.1f}",
                 r.backend,
             )
             for r in results
         ],
-        right=["loss", "naive", "skill", "tries", "seconds"],
+        right=["loss", "baseline", "relative", "tries", "seconds"],
     )
     for result in results:
         if result.reason:
             click.echo(f"{result.task}: {result.state}: {result.reason}")
         for flag in result.flags:
             click.echo(f"{result.task}: flagged by the verifier: {flag}")
-    click.echo("loss: verified on the private fold, lower is better; skill: 1 - loss / loss of the naive forecast")
+    click.echo("loss: the source paper's total, verified on the private fold, lower is better")
+    click.echo("relative: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; this one ranks")
     click.echo(f"details: {results[0].path}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else ""))
-
-
-class _progress:  # noqa: N801  # used like a function
-    """A spinner on a terminal's stderr; nothing elsewhere."""
-
-    def __init__(self, *, enabled: bool) -> None:
-        import sys
-
-        self._enabled = enabled and sys.stderr.isatty()
-
-    def __enter__(self) -> _progress:
-        if self._enabled:
-            from rich.console import Console
-            from rich.status import Status
-
-            self._status = Status("", console=Console(stderr=True))
-            self._status.start()
-        return self
-
-    def __call__(self, text: str) -> None:
-        if self._enabled:
-            self._status.update(text)
-
-    def __exit__(self, *_: object) -> None:
-        if self._enabled:
-            self._status.stop()

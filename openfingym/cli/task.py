@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from openfingym.cli.render import print_json, print_table
+from openfingym.cli.render import Counter, print_json, print_table
+
+if TYPE_CHECKING:
+    from openfingym.workers import Outcome
 
 FAMILIES = ("forecasting", "generation", "trading", "fraud")
+KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+real_option = click.option("--real", is_flag=True, help="Use pulled real data where the task's own is simulated (`openfingym data pull`).")
 
 
 @click.command("tasks")
@@ -28,10 +34,10 @@ def list_tasks(family: str | None, as_json: bool) -> None:
         return
     print_table(
         "",
-        ["task", "family", "asset class", "frequency", "data", "lookback", "horizon", "channels", "description"],
-        [(r.name, r.family, r.asset_class, r.frequency, r.data_kind, r.lookback, r.horizon, r.channels, r.description) for r in rows],
-        right=["lookback", "horizon", "channels"],
+        ["task", "family", "data", "asset class", "frequency", "panel"],
+        [(r.name, r.family, r.data_kind, r.asset_class, r.frequency, r.panel) for r in rows],
     )
+    click.echo(f"{len(rows)} tasks; shapes, metrics and sources: --json, or openfingym task show NAME")
 
 
 @click.group()
@@ -47,13 +53,14 @@ task.add_command(list_tasks, "list")
 
 @task.command()
 @click.argument("name", metavar="TASK")
+@real_option
 @json_option
-def show(name: str, as_json: bool) -> None:
+def show(name: str, real: bool, as_json: bool) -> None:
     """Show what a task asks, how it is scored and where its data comes from."""
     from openfingym import catalog
     from openfingym.build import build
 
-    loaded = catalog.load_task(name)
+    loaded = catalog.load_task(name, real=real)
     built = build(loaded)
     manifest = built.manifest
     if as_json:
@@ -65,23 +72,21 @@ def show(name: str, as_json: bool) -> None:
                 "n_public": manifest.n_public,
                 "n_private": manifest.n_private,
                 "submission_shape": list(manifest.submission_shape),
+                "recipe": built.contract["recipe"],
                 "package": str(built.public),
                 "spec": loaded.spec.model_dump(mode="json"),
             }
         )
         return
     click.echo(built.instruction.read_text(encoding="utf-8").rstrip())
-    split, provenance = loaded.spec.split, loaded.spec.provenance
+    provenance = loaded.spec.provenance
     click.echo("\n## For the person who runs it\n")
     rows = [
         ("digest", manifest.digest),
         ("package", str(built.public)),
         ("dataset", f"{manifest.dataset} ({manifest.data_kind}), sha256 {manifest.dataset_digest[:16]}"),
-        (
-            "split",
-            f"train {split.train:.0%}, public fold {split.public:.0%}, private fold {split.private:.0%}, embargo {split.embargo} rows",
-        ),
-        ("windows", f"{manifest.n_train} train, {manifest.n_public} public, {manifest.n_private} private"),
+        *((f"step {n}", step) for n, step in enumerate(built.contract["recipe"], 1)),
+        ("items", f"{manifest.n_train} train, {manifest.n_public} public, {manifest.n_private} private"),
         ("paper", provenance.paper),
         ("catalogue row", provenance.catalogue_id or "-"),
         ("note", provenance.note or "-"),
@@ -90,56 +95,122 @@ def show(name: str, as_json: bool) -> None:
         click.echo(f"{key:>14}  {value}")
 
 
-@task.command("build")
-@click.argument("names", metavar="TASK...", nargs=-1, required=True)
-@click.option("--force", is_flag=True, help="Build again even where the store has it.")
-@json_option
-def build_command(names: tuple[str, ...], force: bool, as_json: bool) -> None:
-    """Materialise task packages into the store."""
-    from openfingym import catalog
-    from openfingym.build import build
+jobs_option = click.option("--jobs", type=click.IntRange(min=1), help="Processes at once. Default: one a core, at most 4.")
 
-    built = [build(catalog.load_task(name), force=force) for name in names]
-    rows = [{"task": b.manifest.name, "digest": b.manifest.digest, "package": str(b.public)} for b in built]
-    if as_json:
-        print_json(rows)
-        return
-    for row in rows:
-        click.echo(f"{row['task']}  {row['digest'][:16]}  {row['package']}")
+
+@task.command("build")
+@click.argument("names", metavar="[TASK]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Build every known task.")
+@click.option("--force", is_flag=True, help="Build again even where the store has it.")
+@jobs_option
+@real_option
+@json_option
+@click.pass_context
+def build_command(
+    ctx: click.Context, names: tuple[str, ...], everything: bool, force: bool, jobs: int | None, real: bool, as_json: bool
+) -> None:
+    """Materialise task packages into the store, several at once."""
+    from dataclasses import asdict
+
+    from openfingym.workers import build_tasks, default_jobs
+
+    folders = _folders(names, everything, "build")
+    rows, failed = {}, []
+    with Counter(len(folders), quiet=not as_json) as count:
+        for outcome in build_tasks(folders, jobs=jobs or default_jobs(), force=force, real=real):
+            count(outcome.name)
+            if outcome.value is None:
+                failed.append(outcome)
+                continue
+            rows[outcome.name] = asdict(outcome.value)
+            if not as_json:
+                click.echo(f"{outcome.value.task}  {outcome.value.digest[:16]}  {outcome.value.package}")
+    if as_json and (rows or len(folders) > 1):
+        print_json([rows[folder.name] for folder in folders if folder.name in rows])
+    _fail(ctx, failed, alone=len(folders) == 1)
 
 
 @task.command()
 @click.argument("names", metavar="[TASK]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Check every known task.")
+@click.option(
+    "--smoke",
+    type=click.Choice(["auto", "docker", "sandbox", "inline"]),
+    help="Also run the naive program and one that does nothing through this backend.",
+)
+@jobs_option
 @json_option
 @click.pass_context
-def check(ctx: click.Context, names: tuple[str, ...], everything: bool, as_json: bool) -> None:
+def check(ctx: click.Context, names: tuple[str, ...], everything: bool, smoke: str | None, jobs: int | None, as_json: bool) -> None:
     """Prove that a task is sound: structure, contract, determinism, no leak, best and worst agents in order."""
+    from openfingym.workers import check_tasks, default_jobs
+
+    folders = _folders(names, everything, "check")
+    reports, failed = {}, []
+    with Counter(len(folders), quiet=not as_json) as count:
+        for outcome in check_tasks(folders, jobs=jobs or default_jobs(), backend=smoke):
+            count(outcome.name)
+            if outcome.value is None:
+                failed.append(outcome)
+                continue
+            reports[outcome.name] = outcome.value
+            if not as_json:
+                _print_report(outcome.value)
+    if as_json and (reports or len(folders) > 1):
+        print_json([reports[folder.name] for folder in folders if folder.name in reports])
+    unsound = [name for name, found in reports.items() if not found["passed"]]
+    if not as_json and len(folders) > 1:
+        click.echo(
+            f"{len(reports) - len(unsound)} of {len(folders)} tasks passed" + (f"; not {', '.join(sorted(unsound))}" if unsound else "")
+        )
+    _fail(ctx, failed, alone=len(folders) == 1)
+    if unsound:
+        ctx.exit(5)
+
+
+def _folders(names: tuple[str, ...], everything: bool, verb: str) -> list[Path]:
+    """Folders of the tasks that are meant.
+
+    Raises:
+        UsageError: neither names nor --all are given, or both.
+        TaskNotFoundError: there is no such task.
+    """
     from openfingym import catalog
-    from openfingym.check import check_task
 
     if bool(names) == everything:
-        raise click.UsageError("name the tasks to check, or give --all")
-    reports = []
-    for name in names or tuple(catalog.task_folders()):
-        report = check_task(catalog.load_task(name))
-        reports.append(report)
-        if not as_json:
-            click.echo(f"{report.task}")
-            for finding in report.findings:
-                click.echo(f"  {'ok  ' if finding.passed else 'FAIL'}  {finding.name:<14} {finding.detail}")
-    if as_json:
-        print_json([report.to_dict() for report in reports])
-    if not all(report.passed for report in reports):
-        ctx.exit(5)
+        raise click.UsageError(f"name the tasks to {verb}, or give --all")
+    if everything:
+        return list(catalog.task_folders().values())
+    return [catalog.load_task(name).folder for name in dict.fromkeys(names)]
+
+
+def _print_report(found: Mapping[str, object]) -> None:
+    click.echo(str(found["task"]))
+    for finding in found["findings"]:  # type: ignore[attr-defined]  # a list of findings, as plain values
+        click.echo(f"  {'ok  ' if finding['passed'] else 'FAIL'}  {finding['name']:<14} {finding['detail']}")
+
+
+def _fail(ctx: click.Context, failed: Sequence[Outcome[Any]], *, alone: bool) -> None:
+    """Say what could not be done, and end with the status of the first of it."""
+    errors = [(outcome.name, outcome.error) for outcome in failed if outcome.error is not None]
+    if alone and errors:
+        raise errors[0][1]
+    for name, error in errors:
+        click.echo(f"error: {name}: {error}", err=True)
+    if errors:
+        ctx.exit(errors[0][1].exit_code)
 
 
 @task.command()
 @click.argument("name", metavar="NAME")
+@click.option("--kind", type=click.Choice(KINDS), default="forecast", show_default=True, help="What the task asks for.")
 @click.option("--to", "parent", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder to create it in.")
-def new(name: str, parent: Path) -> None:
-    """Scaffold a task package that passes `task check` as it is."""
-    from openfingym.scaffold import new_task
+def new(name: str, kind: str, parent: Path) -> None:
+    """Scaffold a task package that passes `task check` as it is.
 
-    folder = new_task(name, parent)
-    click.echo(f"wrote {folder}\nnext: openfingym task check {folder}")
+    A forecast and a generation task start from your own CSV; curves, rows, nodes and graphs from bundled data.
+    """
+    from openfingym.scaffold import STARTS, new_task
+
+    folder = new_task(name, parent, kind)
+    click.echo(f"wrote {folder}, which starts from {STARTS[kind].data}\nnext: openfingym task check {folder}")

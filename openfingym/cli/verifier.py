@@ -63,4 +63,5 @@ def status(location: str | None, as_json: bool) -> None:
         print_json([{**asdict(task), "submission_shape": list(task.submission_shape)} for task in tasks])
         return
     for task in tasks:
-        click.echo(f"{task.name}  {task.digest[:16]}  {task.data_kind}  naive loss {task.naive_total:.4g}")
+        loss = "not computed yet" if task.baseline_total is None else f"{task.baseline_total:.4g}"
+        click.echo(f"{task.name}  {task.digest[:16]}  {task.data_kind}  {task.baseline} loss {loss}")

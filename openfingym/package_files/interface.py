@@ -2,13 +2,12 @@
 
     import interface
 
-    inputs, targets = interface.load_train()      # float64[n, lookback, channels], float64[n, horizon, channels]
-    test = interface.load_test_inputs()           # float64[n_test, lookback, channels]
-    feedback = interface.submit(predictions)      # predictions: float64[n_test, horizon, channels]
+    inputs, targets = interface.load_train()      # what is known, with its answers
+    test = interface.load_test_inputs()           # what an answer is wanted for
+    feedback = interface.submit(predictions)      # float64 of shape interface.SUBMISSION_SHAPE
 
-``interface.contract`` holds every shape, unit, channel name and limit; ``interface.SUBMISSION_SHAPE``
-is the shape a submission must have. Editing this file changes nothing: what counts is what the
-verifier receives.
+What the arrays are depends on the kind of task; ``interface.contract`` holds every shape, axis, unit,
+name and limit. Editing this file changes nothing: what counts is what the verifier receives.
 """
 
 import os
@@ -19,6 +18,7 @@ from openfingym_agent import Interface
 _task = Interface(Path(__file__).resolve().parent)
 
 contract = _task.contract
+KIND = contract["kind"]
 LOOKBACK = contract["lookback"]
 HORIZON = contract["horizon"]
 CHANNELS = tuple(contract["channels"])
@@ -27,7 +27,9 @@ SUBMISSION_SHAPE = tuple(contract["submission_shape"])
 
 load_train = _task.load_train
 load_test_inputs = _task.load_test_inputs
+load_graph = _task.load_graph
 load_times = _task.load_times
+load = _task.load
 submit = _task.submit
 budget = _task.budget
 seed = int(os.environ.get("OPENFINGYM_SEED", "0"))

@@ -20,7 +20,8 @@ from openfingym.errors import UsageError, VerifierError
 
 IDLE_CONNECTIONS = 32
 CONNECT_TIMEOUT_S = 5.0
-RESPONSE_TIMEOUT_S = 120.0
+RESPONSE_TIMEOUT_S = 360.0
+"""Longer than the verifier gives a heavy score."""
 
 
 @dataclass(frozen=True)

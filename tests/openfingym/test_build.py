@@ -24,7 +24,7 @@ from openfingym.package import BuiltPackage
 
 def test_the_package_holds_what_it_says(treasury: BuiltPackage) -> None:
     manifest = treasury.manifest
-    truth = treasury.read_truth()
+    truth = treasury.read_truth()["targets"]
     assert truth.shape == manifest.submission_shape == (manifest.n_public + manifest.n_private, 5, 6)
     assert treasury.array("train_inputs").shape == (manifest.n_train, 20, 6)
     contract = json.loads((treasury.data / "contract.json").read_text())
@@ -36,9 +36,9 @@ def test_hidden_targets_continue_their_inputs(treasury: BuiltPackage) -> None:
     """Against the dataset itself: the row after each hidden window's inputs is its first target."""
     from openfingym.data import load_panel
 
-    panel = load_panel("ust-par-yields", treasury.manifest.channels)
+    panel = load_panel("ust-par-yields", treasury.manifest.labels)
     times = treasury.array("test_times")
-    truth = treasury.read_truth()
+    truth = treasury.read_truth()["targets"]
     for window in range(len(truth)):
         rows = np.searchsorted(panel.times, times[window])
         assert np.array_equal(panel.values[rows[:20]], treasury.array("test_inputs")[window])

@@ -11,6 +11,7 @@ import openfingym
 from openfingym import catalog
 from openfingym.errors import TaskError, TaskNotFoundError, UsageError
 from openfingym.scaffold import new_task
+from openfingym.task import EXPECTED
 
 FIVE = ["commodity-forecast", "crypto-forecast", "equity-forecast", "fx-forecast", "treasury-forecast"]
 
@@ -102,3 +103,45 @@ def test_a_scaffold_name_must_be_kebab_case(tmp_path: Path) -> None:
 def test_a_scaffold_never_overwrites(own_task: Path) -> None:
     with pytest.raises(UsageError, match="exists already"):
         new_task("my-task", own_task.parent)
+
+
+@pytest.mark.parametrize(
+    "name", ["treasury-forecast", "yield-curve-forecast", "equity-excess-return-forecast", "ou-generation", "ba2motifs-fraud"]
+)
+def test_real_data_that_nobody_knows_of_is_never_replaced_in_silence(name: str) -> None:
+    from openfingym.build import build
+
+    with pytest.raises(TaskError, match=r"dataset\.pulled: no real data is known for .* without --real"):
+        build(openfingym.load_task(name, real=True))
+
+
+def test_real_data_that_has_not_been_pulled_says_how() -> None:
+    from openfingym.build import build
+    from openfingym.errors import DataError
+
+    with pytest.raises(DataError, match="openfingym data pull amazon-fraud-graph"):
+        build(openfingym.load_task("amazon-fraud", real=True))
+
+
+DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", sorted(EXPECTED))
+def test_every_kind_and_every_key_of_its_contract_is_documented(kind: str) -> None:
+    from typing import get_args
+
+    from openfingym.contracts import Contract
+
+    (model,) = [model for model in get_args(get_args(Contract)[0]) if model.model_fields["kind"].annotation.__args__ == (kind,)]
+    assert f"`{kind}`" in DOCUMENTED
+    fixed = {"kind", "dtype", "low", "high", "unit"}
+    for key, field in model.model_fields.items():
+        if key not in fixed and getattr(field.annotation, "__args__", [None])[0] != field.default:
+            assert f"`{key}`" in DOCUMENTED, key
+
+
+def test_the_documented_number_of_tasks_is_the_real_one() -> None:
+    counts = {family: len(openfingym.tasks(family=family)) for family in ("forecasting", "generation", "fraud")}  # type: ignore[arg-type]
+    assert f"{sum(counts.values())} batch tasks" in DOCUMENTED
+    assert "48 forecasts, 13 generation tasks and 7 on fraud" in DOCUMENTED
+    assert counts == {"forecasting": 48, "generation": 13, "fraud": 7}

@@ -7,9 +7,12 @@ import re
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from openfingym.build import build
+from openfingym.catalog import load_task
 from openfingym.cli import COMMANDS, cli, main
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -61,23 +64,42 @@ def test_tasks_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     status, out, err = invoke(monkeypatch, capsys, "tasks", "--json", "--family", "forecasting")
     rows = json.loads(out)
     assert (status, err) == (0, "")
-    assert len(rows) >= 5
+    assert len(rows) == 48
     for row in rows:
-        assert {"name", "family", "asset_class", "frequency", "data_kind"} <= row.keys()
+        assert {"name", "family", "kind", "asset_class", "frequency", "data_kind", "panel", "metrics"} <= row.keys()
+    status, out, _ = invoke(monkeypatch, capsys, "tasks", "--json")
+    every = json.loads(out)
+    assert {family: sum(row["family"] == family for row in every) for family in ("forecasting", "generation", "fraud")} == {
+        "forecasting": 48,
+        "generation": 13,
+        "fraud": 7,
+    }
+    channels = {row["name"]: row["channels"] for row in every}
+    assert (channels["treasury-forecast"], channels["ou-generation"], channels["timegan-stock-generation"]) == (6, 1, 6)
+    assert channels["amazon-fraud"] is None
 
 
 def test_tasks_table_says_simulated(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = invoke(monkeypatch, capsys, "tasks")
     assert status == 0
-    line = next(line for line in out.splitlines() if "crypto-forecast" in line)
+    assert [name.strip() for name in out.splitlines()[1].split("  ") if name.strip()] == [
+        "task",
+        "family",
+        "data",
+        "asset class",
+        "frequency",
+        "panel",
+    ]
+    line = next(line for line in out.splitlines() if "crypto-forecast " in line)
     assert "simulated" in line
+    assert "12 large crypto-assets" in line
 
 
 def test_a_users_mistake_is_one_message(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = invoke(monkeypatch, capsys, "task", "show", "tresury-forecast")
     assert status == 2
     assert out == ""
-    assert err.startswith("error: no task is named 'tresury-forecast'; did you mean 'treasury-forecast'?")
+    assert err.startswith("error: no task is named 'tresury-forecast'; did you mean 'treasury-forecast' or ")
     assert "Traceback" not in err
 
 
@@ -97,7 +119,7 @@ def test_task_show(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     status, out, _ = invoke(monkeypatch, capsys, "task", "show", "crypto-forecast")
     assert status == 0
     assert "SIMULATED data" in out
-    assert "embargo 12 rows" in out
+    assert "12 rows dropped between" in out
     status, out, _ = invoke(monkeypatch, capsys, "task", "show", "treasury-forecast", "--json")
     shown = json.loads(out)
     assert shown["submission_shape"] == [shown["n_public"] + shown["n_private"], 5, 6]
@@ -110,13 +132,81 @@ def test_task_build(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     assert Path(json.loads(out)[0]["package"], "package.json").is_file()
 
 
-def test_task_new_then_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = invoke(monkeypatch, capsys, "task", "new", "oil-forecast", "--to", str(tmp_path))
+@pytest.mark.parametrize("kind", ["forecast", "generation", "rows", "nodes", "graphs", "curves"])
+def test_task_new_then_check(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = invoke(monkeypatch, capsys, "task", "new", "oil-forecast", "--kind", kind, "--to", str(tmp_path))
     assert status == 0
     assert "task check" in out
+    assert ("your own CSV" if kind in {"forecast", "generation"} else "the bundled") in out
     status, out, _ = invoke(monkeypatch, capsys, "task", "check", str(tmp_path / "oil-forecast"))
-    assert status == 0
+    assert status == 0, out
     assert "FAIL" not in out
+
+
+def test_task_new_of_an_unknown_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = invoke(monkeypatch, capsys, "task", "new", "oil-forecast", "--kind", "guess", "--to", str(tmp_path))
+    assert status == 2
+    assert "'forecast', 'curves', 'rows'" in err
+
+
+def test_several_tasks_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Processes of their own, a broken task among sound ones: it is named, the others are done, the status is its own."""
+    from openfingym.scaffold import new_task
+
+    folders = [str(new_task(f"task-{letter}", tmp_path)) for letter in "abc"]
+    (tmp_path / "task-b" / "data.csv").write_text("date,alpha,beta\n2020-01-01,1,2\n")
+    status, out, err = invoke(monkeypatch, capsys, "task", "build", *folders, "--jobs", "2", "--json")
+    assert status == 6
+    assert [row["task"] for row in json.loads(out)] == ["task-a", "task-c"]
+    assert "3/3 task-" in err
+    assert "error: task-b: " in err
+    status, out, err = invoke(monkeypatch, capsys, "task", "check", *folders, "--jobs", "2")
+    assert status == 5
+    assert "2 of 3 tasks passed; not task-b" in out
+    assert err == ""
+
+
+def test_all_tasks_means_every_known_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from openfingym import catalog
+    from openfingym.scaffold import new_task
+
+    monkeypatch.setattr(catalog, "builtin_root", lambda: tmp_path)
+    new_task("task-a", tmp_path)
+    (tmp_path / "task-b").mkdir()
+    (tmp_path / "task-b" / "task.toml").write_text("nonsense")
+    status, out, err = invoke(monkeypatch, capsys, "task", "build", "--all", "--jobs", "1")
+    assert status == 5
+    assert out.startswith("task-a  ")
+    assert "error: task-b: " in err
+    assert "not valid TOML" in err
+    status, _, err = invoke(monkeypatch, capsys, "task", "build", "--all", "task-a")
+    assert status == 2
+    assert "name the tasks to build, or give --all" in err
+
+
+def test_check_with_a_smoke_run(own_task: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = invoke(monkeypatch, capsys, "task", "check", str(own_task), "--smoke", "inline")
+    assert status == 0, out
+    assert re.search(r"ok    smoke +naive scored [\d.]+ in [\d.]+ s \(inline\), nop rejected", out)
+
+
+def test_score(own_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    package = build(load_task(own_task))
+    np.save(tmp_path / "answer.npy", np.full(package.manifest.submission_shape, 0.01))
+    files = ["score", "--task", str(own_task), "--submission", str(tmp_path / "answer.npy"), "--truth", str(package.truth)]
+    status, out, err = invoke(monkeypatch, capsys, *files)
+    assert status == 0
+    assert "relative" in out
+    assert err == "warning: constant: all 160 predictions are 0.01\n"
+    status, out, _ = invoke(monkeypatch, capsys, *files, "--json")
+    card = json.loads(out)
+    assert card["private"]["relative_total"] > 1.0
+    assert card["warnings"] == ["constant: all 160 predictions are 0.01"]
+    np.save(tmp_path / "answer.npy", np.zeros((3, 3)))
+    status, _, err = invoke(monkeypatch, capsys, *files)
+    assert status == 3
+    assert "Found shape [3, 3]; expected [16, 5, 2]: window, step, channel." in err
+    assert "Traceback" not in err
 
 
 def test_task_check_fails_with_status_5(own_task: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

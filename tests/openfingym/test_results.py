@@ -13,7 +13,8 @@ from openfingym.results import RolloutResult, RunFiles, read_run, write_run
 
 RESULT = RolloutResult(
     rollout_id="r1", task="t", task_digest="d", data_kind="real", agent="ridge", backend="sandbox", seed=3, state="scored",
-    total=0.5, metrics={"mae": 0.5}, naive_total=1.0, submissions_accepted=1, budget=5, flags=("probing",),
+    total=0.5, relative_total=0.5, metrics={"mae": 0.5}, baseline="naive",
+    baseline_total=1.0, baseline_metrics={"mae": 1.0}, submissions_accepted=1, budget=5, flags=("probing",),
 )  # fmt: skip
 FILES = RunFiles({"task": "t"}, "print()", b"\xff\x00out", [{"event": "accepted"}, {"event": "finalized"}], {1: b"npy"})
 
@@ -61,10 +62,15 @@ def test_a_folder_without_a_result_is_an_error(tmp_path: Path) -> None:
         (0.02, "grpo", -0.02),
         (7.0, "grpo", -5.0),
         (None, "grpo", -6.0),
+        (0.02, "relative", -0.04),
+        (7.0, "relative", -14.0),
+        (1e9, "relative", -99.0),
+        (None, "relative", -100.0),
     ],
 )
 def test_rewards(total: float | None, name: str, reward: float) -> None:
-    result = replace(RESULT, total=total, state="scored" if total is not None else "rejected")
+    relative = None if total is None else 2.0 * total
+    result = replace(RESULT, total=total, relative_total=relative, state="scored" if total is not None else "rejected")
     assert result.reward(name) == reward  # type: ignore[arg-type]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from openfingym.errors import TaskError
 from openfingym.task import Task, parse_task_file
 
 PATH = Path("task.toml")
+SPLIT = "[metadata.openfingym.split]\ntrain = 0.5\npublic = 0.25\nprivate = 0.25\nembargo = 1\n\n"
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +34,13 @@ MISTAKES = {
     "wrong type": ("lookback = 20", 'lookback = "20"', ["contract.lookback", "valid integer", "found '20'"]),
     "negative": ("horizon = 5", "horizon = -5", ["contract.horizon", "greater than 0"]),
     "missing": ("horizon = 5\n", "", ["contract.horizon", "required"]),
-    "weights": ("weight = 0.333333334", "weight = 0.5", ["scoring", "weights must add up to 1", "1.16667"]),
-    "unknown metric": ('name = "rmse"', 'name = "rmsee"', ["scoring", "'rmsee'", "did you mean 'rmse'"]),
+    "weights of a family": ("weight = 0.333333334", "weight = 0.5", ["scoring: the weights of F2 are mse 0.3333, rmse 0.3333, mae 0.3333"]),
+    "unknown metric": ('name = "rmse"', 'name = "rmsee"', ["scoring", "'rmsee'", "did you mean rmse"]),
     "metric twice": ('name = "rmse"', 'name = "mae"', ["scoring", "listed twice"]),
     "split": ("train = 0.70", "train = 0.90", ["split", "must be 1", "1.2"]),
     "embargo below horizon": ("embargo = 5", "embargo = 4", ["split.embargo", "at least contract.horizon (5)"]),
     "range": ("low = -5.0", "low = 40.0", ["contract", "low < high"]),
     "channel twice": ('"3m", "6m"', '"3m", "3m"', ["dataset.channels", "more than once: 3m"]),
-    "no channels": ('channels = ["3m", "6m", "1y", "2y", "3y", "5y"]', "channels = []", ["dataset.channels", "at least 1"]),
     "network": ('network_mode = "no-network"', 'network_mode = "public"', ["environment.network_mode", "no-network"]),
     "task name": ('name = "openfingym/treasury-forecast"', 'name = "Treasury Forecast"', ["task.name", "kebab-case"]),
     "schema": ('schema_version = "1.4"', 'schema_version = "9.9"', ["schema_version", "1.4"]),
@@ -62,6 +63,100 @@ def test_a_mistake_is_answered_with_file_and_key(mistake: str, text: str) -> Non
     assert message.startswith("task.toml: ")
     for part in expected:
         assert part in message
+
+
+def _file(name: str) -> str:
+    return (task_folders()[name] / "task.toml").read_text()
+
+
+OF_A_KIND = {
+    "unknown kind": (
+        "treasury-forecast",
+        'kind = "forecast"',
+        'kind = "forcast"',
+        ["contract.kind: unknown kind 'forcast'; known: curves, forecast"],
+    ),
+    "no kind": ("treasury-forecast", 'kind = "forecast"\n', "", ["contract.kind: required, but not there; known: curves, forecast"]),
+    "key of another kind": ("ou-generation", "horizon = 64", "horizon = 64\ngraph_window = 3", ["contract.graph_window: unknown key"]),
+    "near miss of its kind": ("ou-generation", "horizon = 64", "horizn = 64", ["contract.horizon: required", "did you mean 'horizon'"]),
+    "missing of its kind": ("ou-generation", "horizon = 64\n", "", ["contract.horizon: required, but not there"]),
+    "futures without context": (
+        "ou-generation",
+        "horizon = 64",
+        "horizon = 64\nfutures = 3",
+        ["contract", "futures needs a context: set lookback"],
+    ),
+    "copies": ("ou-generation", "horizon = 64", "horizon = 64\nmax_memorised = 1.5", ["contract.max_memorised", "less than 1"]),
+    "horizons": ("treasury-forecast", "horizon = 5", "horizon = 5\nhorizons = [5, 1]", ["horizons must increase and end with horizon = 5"]),
+    "pooled": ("treasury-forecast", "horizon = 5", "horizon = 5\npooled = true", ["pooled needs horizon = 1"]),
+    "graphs of levels": (
+        "treasury-forecast",
+        "horizon = 5",
+        "horizon = 5\ngraph_window = 9",
+        ["graph_window goes with value_semantics = 'realised_vol'"],
+    ),
+    "no split": ("treasury-forecast", "[metadata.openfingym.split]", "[metadata.openfingym.splt]", ["unknown key; did you mean 'split'"]),
+    "split of a graph": (
+        "cert-fraud",
+        "[metadata.openfingym.contract]",
+        SPLIT + "[metadata.openfingym.contract]",
+        ["split: labels of a graph"],
+    ),
+    "dates of a graph": ("cert-fraud", 'name = "cert"', 'name = "cert"\nfirst = 2020-01-01', ["first and last choose rows of a panel"]),
+    "period": (
+        "treasury-forecast",
+        'name = "ust-par-yields"',
+        'name = "ust-par-yields"\nfirst = 2012-01-01\nlast = 2010-01-01',
+        ["must not be after last"],
+    ),
+    "baseline of another kind": (
+        "treasury-forecast",
+        '"naive"',
+        '"gaussian"',
+        ["scoring.baseline is 'gaussian', but that of a forecast task is 'naive'"],
+    ),
+    "no baseline": ("treasury-forecast", 'baseline = "naive"\n', "", ["scoring.baseline: required, but not there"]),
+    "family of another kind": ("cert-fraud", 'family = "fraud"', 'family = "forecasting"', ["a nodes task is of the family 'fraud'"]),
+    "no panel": ("cert-fraud", "panel = ", "panl = ", ["panel: required", "did you mean 'panel'"]),
+    "unknown family of scores": ("treasury-forecast", 'family = "F2"', 'family = "F22"', ["unknown family 'F22'; known: F1, F2"]),
+    "metrics of another family": ("treasury-forecast", 'family = "F2"', 'family = "F1"', ["the weights of F1 are mae 0.35, rmse 0.25"]),
+    "negative relative weight": (
+        "cert-fraud",
+        "weight = 0.5",
+        "weight = 0.5\nrelative_weight = -1.0",
+        ["relative_weight", "greater than or equal to 0"],
+    ),
+    "nothing ranks": ("cert-fraud", "weight = 0.5", "weight = 0.5\nrelative_weight = 0.0", ["nothing would be scored or ranked"]),
+}
+
+
+@pytest.mark.parametrize("mistake", OF_A_KIND)
+def test_a_mistake_in_what_a_kind_has_of_its_own(mistake: str) -> None:
+    name, old, new, expected = OF_A_KIND[mistake]
+    text = _file(name)
+    assert old in text
+    with pytest.raises(TaskError) as caught:
+        parse_task_file(text.replace(old, new), PATH)
+    for part in expected:
+        assert part in str(caught.value)
+
+
+def test_without_a_family_weights_add_up_to_one(text: str) -> None:
+    with pytest.raises(TaskError, match=r"scoring: weights must add up to 1, found 1\.16667"):
+        parse_task_file(text.replace('family = "F2"\n', "").replace("weight = 0.333333334", "weight = 0.5"), PATH)
+
+
+def test_a_family_without_a_weight_is_one_message() -> None:
+    text = re.sub(r"\nweight = [0-9.]+", "\nweight = 0.0", _file("ou-generation"))
+    with pytest.raises(TaskError, match="nothing would be scored or ranked"):
+        parse_task_file(text, PATH)
+
+
+def test_the_key_is_said_once(text: str) -> None:
+    with pytest.raises(TaskError) as caught:
+        parse_task_file(text.replace("lookback = 20", "lookback = 0"), PATH)
+    assert str(caught.value).count("contract.lookback") == 1
+    assert caught.value.key == "metadata.openfingym.contract.lookback"
 
 
 def test_several_mistakes_are_reported_together(text: str) -> None:

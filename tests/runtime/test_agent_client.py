@@ -17,7 +17,20 @@ import pytest
 from openfingym_agent import Budget, Feedback, Interface, SubmissionRefused, VerifierUnavailable
 
 AGENT = Path(__file__).parents[2] / "runtime" / "agent"
-CONTRACT = {"submission_shape": [4, 2, 3], "low": -1.0, "high": 1.0, "unit": "log return", "lookback": 5, "horizon": 2}
+SHAPES = {"train_inputs": (9, 5, 3), "train_targets": (9, 2, 3), "test_inputs": (4, 5, 3), "train_times": (9, 7), "test_times": (4, 7)}
+CONTRACT = {
+    "kind": "forecast",
+    "submission_shape": [4, 2, 3],
+    "submission_axes": ["window", "step", "channel"],
+    "low": -1.0,
+    "high": 1.0,
+    "unit": "log return",
+    "lookback": 5,
+    "horizon": 2,
+    "load_train": ["train_inputs", "train_targets"],
+    "load_test_inputs": ["test_inputs"],
+    "arrays": {name: {"shape": list(shape)} for name, shape in SHAPES.items()},
+}
 ANSWER = {
     "submission": 1,
     "state": "scored",
@@ -33,10 +46,9 @@ def task(tmp_path):
     data.mkdir(parents=True)
     (data / "contract.json").write_text(json.dumps(CONTRACT))
     random = np.random.default_rng(0)
-    for name, shape in {"train_inputs": (9, 5, 3), "train_targets": (9, 2, 3), "test_inputs": (4, 5, 3)}.items():
-        np.save(data / f"{name}.npy", random.standard_normal(shape))
-    for name, rows in {"train_times": 9, "test_times": 4}.items():
-        np.save(data / f"{name}.npy", np.arange(rows * 7).reshape(rows, 7).astype("datetime64[ns]"))
+    for name, shape in SHAPES.items():
+        values = np.arange(np.prod(shape)).reshape(shape).astype("datetime64[ns]") if "times" in name else random.standard_normal(shape)
+        np.save(data / f"{name}.npy", values)
     return data.parent
 
 

@@ -8,7 +8,8 @@ A task's ``interface.py`` is made of this; a program normally imports that modul
     feedback = interface.submit(predictions)
 """
 
+from openfingym_agent.graph import Graph, SparseRows
 from openfingym_agent.interface import Budget, Feedback, Interface
 from openfingym_agent.transport import SubmissionRefused, VerifierUnavailable
 
-__all__ = ["Budget", "Feedback", "Interface", "SubmissionRefused", "VerifierUnavailable"]
+__all__ = ["Budget", "Feedback", "Graph", "Interface", "SparseRows", "SubmissionRefused", "VerifierUnavailable"]

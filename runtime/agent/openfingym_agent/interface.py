@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openfingym_agent.graph import Graph, read_graph, split_graphs
 from openfingym_agent.transport import Gate, SubmissionRefused
 
 if TYPE_CHECKING:
@@ -19,20 +20,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Feedback:
-    """What the verifier tells about an accepted submission: the losses on the public fold, clipped and rounded."""
+    """What the verifier tells about an accepted submission: its result on the public fold, clipped and rounded."""
 
     submission: int
     """Number of the submission, from 1."""
     total: float
     """Weighted loss; lower is better."""
     metrics: dict[str, float]
-    """Each loss by its name; lower is better."""
+    """Each metric by its name, in its own direction (see ``contract["metrics"]``)."""
     remaining: int
     """Submissions left."""
 
     def __str__(self) -> str:
-        losses = ", ".join(f"{name} {value:g}" for name, value in self.metrics.items())
-        return f"submission {self.submission}: public loss {self.total:g} ({losses}); {self.remaining} left"
+        shown = ", ".join(f"{name} {value:g}" for name, value in self.metrics.items())
+        return f"submission {self.submission}: public loss {self.total:g} ({shown}); {self.remaining} left"
 
 
 @dataclass(frozen=True)
@@ -64,26 +65,52 @@ class Interface:
         stated = os.environ.get("OPENFINGYM_DEADLINE")
         return float(stated) if stated else None
 
-    def load_train(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Training windows: inputs float64[n, lookback, channels], targets float64[n, horizon, channels]."""
-        return self._load("train_inputs"), self._load("train_targets")
+    def load_train(self) -> tuple[Any, NDArray[Any]]:
+        """What is known, with its answers.
 
-    def load_test_inputs(self) -> NDArray[np.float64]:
-        """Inputs of the hidden windows, float64[n_test, lookback, channels], in the order a submission must have."""
-        return self._load("test_inputs")
+        A forecast has inputs float64[n, lookback, channels] and targets float64[n, steps, channels]; generation has
+        contexts (of no rows where none is given) and windows; fraud has node numbers or graphs, and their labels.
+        """
+        known, answers = (self.load(name) for name in self.contract["load_train"])
+        return (self._graphs(known) if self.contract["kind"] == "graphs" else known), answers
+
+    def load_test_inputs(self) -> Any:
+        """What an answer is wanted for, in the order a submission must have."""
+        (name,) = self.contract["load_test_inputs"]
+        asked = self.load(name)
+        return self._graphs(asked) if self.contract["kind"] == "graphs" else asked
+
+    def load_graph(self) -> Graph:
+        """The whole graph of a fraud task; where the task is about many graphs, all of them as one."""
+        if "graph_edges" not in self.contract["arrays"]:
+            raise ValueError(f"this is a {self.contract['kind']} task, which has no graph")
+        return read_graph(self.load, self.contract["arrays"])
 
     def load_times(self) -> tuple[NDArray[np.datetime64], NDArray[np.datetime64]]:
         """UTC times of every row, inputs then targets: datetime64[ns][n, lookback + horizon], of training and test windows."""
-        return self._load("train_times"), self._load("test_times")
+        return self.load("train_times"), self.load("test_times")
+
+    def load(self, name: str) -> NDArray[Any]:
+        """An array by its name in ``contract["arrays"]``.
+
+        Raises:
+            ValueError: the task has no such array.
+        """
+        import numpy as np
+
+        if name not in self.contract["arrays"]:
+            raise ValueError(f"this task has no array {name!r}; it has {', '.join(self.contract['arrays'])}")
+        array: NDArray[Any] = np.load(self._data / f"{name}.npy", allow_pickle=False)
+        return array
 
     def submit(self, predictions: ArrayLike) -> Feedback:
-        """Submit a forecast; the last accepted submission counts.
+        """Submit an answer; the last accepted submission counts.
 
         Args:
             predictions: real numbers of shape ``contract["submission_shape"]``, in the unit of ``contract["unit"]``.
 
         Returns:
-            The losses on the public fold.
+            The result on the public fold.
 
         Raises:
             SubmissionRefused: the values do not fit the contract (which costs nothing), or the budget is spent.
@@ -117,11 +144,8 @@ class Interface:
         """Close the connection to the gate, if one is open."""
         self._gate.close()
 
-    def _load(self, name: str) -> NDArray[Any]:
-        import numpy as np
-
-        array: NDArray[Any] = np.load(self._data / f"{name}.npy", allow_pickle=False)
-        return array
+    def _graphs(self, numbers: NDArray[Any]) -> list[Graph]:
+        return split_graphs(self.load_graph(), self.load("graph_offsets"), numbers)
 
     def _checked(self, predictions: ArrayLike) -> NDArray[np.float64]:
         """The values as the verifier wants them, checked here first: a refusal is quicker and clearer."""
@@ -135,7 +159,8 @@ class Interface:
             raise SubmissionRefused(f"expected real numbers (float64), found dtype {given.dtype}", problem="wrong-dtype")
         expected = tuple(self.contract["submission_shape"])
         if given.shape != expected:
-            raise SubmissionRefused(f"expected shape {expected} (windows, horizon, channels), found {given.shape}", problem="wrong-shape")
+            axes = ", ".join(self.contract["submission_axes"])
+            raise SubmissionRefused(f"expected shape {expected} ({axes}), found {given.shape}", problem="wrong-shape")
         values = np.ascontiguousarray(given, dtype=np.float64)
         finite = np.isfinite(values)
         if not finite.all():

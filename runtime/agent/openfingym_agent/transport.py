@@ -10,7 +10,8 @@ import time
 from typing import Any
 
 GATE = "/run/openfingym/gate.sock"
-RESPONSE_TIMEOUT_S = 150.0
+RESPONSE_TIMEOUT_S = 390.0
+"""Longer than the gate waits for the verifier."""
 RECONNECTS = 3
 UNAVAILABLE_PATIENCE_S = 20.0
 """How long a verifier that does not answer is waited for."""

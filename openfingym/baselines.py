@@ -1,0 +1,164 @@
+"""The table of baselines: what fair, simple agents get on every task.
+
+Results of a whole run are recorded in ``baselines.json`` beside this module, with the key of the
+build and the program they belong to; a row whose task or agent has changed since is *stale*, and says so wherever
+it is shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym import catalog
+from openfingym.build import build, build_key
+from openfingym.errors import StoreError
+
+if TYPE_CHECKING:
+    from openfingym.package import BuiltPackage
+    from openfingym.rollout import Launcher
+    from openfingym.task import Task
+
+RECORD = Path(__file__).with_name("baselines.json")
+CHECKS = ("oracle", "nop")
+"""Run on every task beside the baselines: the best there is, and an agent that does nothing."""
+
+
+@dataclass(frozen=True)
+class BaselineResult:
+    """How one baseline did on one task."""
+
+    task: str
+    family: str
+    data_kind: str
+    key: str
+    """Of the build and the program it was measured with; see :func:`key_of`."""
+    agent: str
+    state: str
+    """``scored``, ``rejected`` or ``error``."""
+    reason: str | None
+    total: float | None
+    """The source paper's loss on the private fold; lower is better."""
+    relative_total: float | None
+    """Relative to the task's baseline; lower is better, 1 is the baseline."""
+    metrics: dict[str, float]
+    wall_s: float
+    """Seconds of the rollout, scoring included, on the machine that recorded it."""
+    seed: int
+
+    @property
+    def success(self) -> bool:
+        """Whether it ended with a score."""
+        return self.state == "scored"
+
+
+def recorded(path: Path = RECORD) -> list[BaselineResult]:
+    """The recorded results, by family, task and agent.
+
+    Raises:
+        StoreError: the record is missing or damaged.
+    """
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return [BaselineResult(**row) for row in rows]
+    except (OSError, ValueError, TypeError) as error:
+        raise StoreError(f"{path}: no readable record of baselines ({error}); make one with `openfingym report baselines --run`") from error
+
+
+def record(results: Iterable[BaselineResult], path: Path = RECORD) -> None:
+    """Write results over a record, whole or not at all."""
+    ordered = sorted(results, key=lambda row: (row.family, row.task, row.agent))
+    lines = ",\n".join(json.dumps(asdict(row)) for row in ordered)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def key_of(task: Task, agent: str) -> str:
+    """A value that changes with the task's build and with the agent's program."""
+    return _key(build_key(task), agent)
+
+
+def _key(build: str, agent: str) -> str:
+    from openfingym.agents import resolve
+
+    return hashlib.sha256(f"{build} {resolve(agent).program}".encode()).hexdigest()[:16]
+
+
+def stale(results: Sequence[BaselineResult]) -> set[tuple[str, str]]:
+    """(task, agent) of the results whose task or program is not what it was when they were measured, or is gone."""
+    from openfingym.agents import BUILTIN
+
+    folders = catalog.task_folders()
+    builds = {name: build_key(catalog.load_task(name)) for name in {row.task for row in results} if name in folders}
+    return {
+        (row.task, row.agent)
+        for row in results
+        if row.task not in builds or row.agent not in BUILTIN or _key(builds[row.task], row.agent) != row.key
+    }
+
+
+def run_baselines(
+    tasks: Sequence[Task],
+    agents_of: Callable[[Task], Sequence[str]],
+    *,
+    backend: str = "auto",
+    seed: int = 0,
+    done: Iterable[BaselineResult] = (),
+    progress: Callable[[str], None] | None = None,
+) -> Iterator[BaselineResult]:
+    """Run every fitting agent on every task, one verifier a task.
+
+    Args:
+        tasks: which ones.
+        agents_of: names of the agents to run on a task.
+        backend: how programs are isolated.
+        seed: given to each program.
+        done: results that need not be measured again, if their task and program are still the same.
+        progress: told what is being run.
+
+    Yields:
+        A result as soon as it is there; a failure of ours is a row too, in state ``error``.
+    """
+    from openfingym.rollout import launcher_for
+
+    show = progress or (lambda _: None)
+    kept = {(row.task, row.key): row for row in done if row.state != "error"}
+    for task in tasks:
+        keys = {agent: key_of(task, agent) for agent in (*agents_of(task), *CHECKS)}
+        yield from (kept[task.name, key] for key in keys.values() if (task.name, key) in kept)
+        missing = {agent: key for agent, key in keys.items() if (task.name, key) not in kept}
+        if not missing:
+            continue
+        show(f"{task.name}: building")
+        package = build(task)
+        with launcher_for(task, backend=backend) as launcher:
+            for agent, key in missing.items():
+                show(f"{task.name}: {agent}")
+                yield _one(launcher, package, task, agent, key, seed)
+
+
+def _one(launcher: Launcher, package: BuiltPackage, task: Task, agent: str, key: str, seed: int) -> BaselineResult:
+    from openfingym.agents import resolve
+
+    start = time.monotonic()
+    result = launcher.run(package, resolve(agent), seed=seed)
+    return BaselineResult(
+        task=task.name,
+        family=task.spec.family,
+        data_kind=package.manifest.data_kind,
+        key=key,
+        agent=agent,
+        state=result.state,
+        reason=result.reason,
+        total=result.total,
+        relative_total=result.relative_total,
+        metrics=dict(result.metrics),
+        wall_s=round(time.monotonic() - start, 2),
+        seed=seed,
+    )

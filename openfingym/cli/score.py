@@ -1,0 +1,45 @@
+"""``openfingym score``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from openfingym.cli.render import number, print_json, print_table
+from openfingym.cli.task import json_option, real_option
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.option("--task", "name", required=True, help="Name or folder of the task.")
+@click.option("--submission", required=True, type=FILE, help="The answer: .npy, .npz, .json, .csv, .arrow or .parquet.")
+@click.option("--truth", required=True, type=FILE, help="The hidden arrays: a folder of .npy files, an .npz, or one .npy.")
+@real_option
+@json_option
+def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -> None:
+    """Score an answer of your own against a truth of your own.
+
+    For whoever owns both files: what the verifier would say of them, on either fold, without a rollout.
+    """
+    from openfingym import catalog
+    from openfingym.build import build
+    from openfingym.scorecard import score_files
+
+    card = score_files(build(catalog.load_task(name, real=real)), submission, truth)
+    if as_json:
+        print_json(card.to_dict())
+        return
+    names = list(card.private.metrics)
+    rows = [
+        (key, *(number(fold.metrics[key]) for fold in (card.public, card.private)), number(card.private.baseline_metrics[key]))
+        for key in names
+    ]
+    rows.append(("loss", number(card.public.total), number(card.private.total), ""))
+    rows.append(("relative", number(card.public.relative_total), number(card.private.relative_total), "1"))
+    right = ["public fold", "private fold", f"{card.baseline} (private)"]
+    for remark in card.warnings:
+        click.echo(f"warning: {remark}", err=True)
+    print_table(f"{card.task}: {card.data_kind} data", ["metric", *right], rows, right=right)
+    click.echo("loss: the source paper's total, lower is better; relative: loss over the baseline's, geometric mean, 1 is the baseline")

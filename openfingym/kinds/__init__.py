@@ -1,0 +1,55 @@
+"""What differs from one kind of task to the next; one module a kind.
+
+Whatever the kind, a task has public arrays, hidden arrays, and one float64 array as the submission.
+A kind's module says how they are made from the data (:meth:`Kind.load`, :meth:`Kind.shape`), how the
+rows of a submission fall into a public and a private fold (:meth:`Kind.folds`), and which arrays the
+metrics are given (:meth:`Kind.answer`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, cast
+
+from openfingym.kinds.material import Array, Blocks, Brief, Fold, Kind, Material
+from openfingym.kinds.plausibility import warnings_for
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym.contracts import Contract
+    from openfingym.metrics import Score
+    from openfingym.scoring_table import Scoring
+    from openfingym.task import Task
+
+__all__ = ["Array", "Blocks", "Brief", "Fold", "Kind", "Material", "kind_named", "kind_of", "score_fold", "warnings_for"]
+
+
+def kind_of(task: Task) -> Kind:
+    """The module of a task's kind."""
+    return kind_named(task.spec.contract)
+
+
+def kind_named(contract: Contract) -> Kind:
+    """The module of a contract's kind."""
+    return cast("Kind", importlib.import_module(f"openfingym.kinds.{contract.kind}"))
+
+
+def score_fold(contract: Contract, scoring: Scoring, fold: Fold, submission: NDArray[np.float64]) -> Score:
+    """Score the rows of a whole submission that belong to ``fold``.
+
+    Args:
+        contract: the task's.
+        scoring: the task's scoring table.
+        fold: one of the task's two.
+        submission: float64, of the task's submission shape.
+
+    Raises:
+        SubmissionError: the answer cannot be scored.
+        DataError: the truth is at fault.
+    """
+    from openfingym.metrics import score
+
+    answer = kind_named(contract).answer(contract, fold, submission[fold.rows])
+    return score(scoring, fold.truth, answer)

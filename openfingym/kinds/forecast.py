@@ -1,0 +1,359 @@
+"""Forecasts of a panel: from the last rows of every channel, the next ones.
+
+Hidden windows tile their blocks (:mod:`openfingym.data.recipe`), so that no target is among the
+inputs of any window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.contracts import ForecastContract
+from openfingym.errors import TaskError
+from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
+from openfingym.kinds.panels import panel_key as source_key
+from openfingym.kinds.panels import panel_kind as data_kind
+from openfingym.kinds.panels import panel_of as load
+from openfingym.kinds.panels import panel_recipe, split_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.contracts import Contract
+    from openfingym.data import Panel
+    from openfingym.data.recipe import Windows
+    from openfingym.task import Spec, Task
+
+__all__ = [
+    "LOAD_TEST",
+    "LOAD_TRAIN",
+    "answer",
+    "brief",
+    "check",
+    "data_kind",
+    "folds",
+    "load",
+    "naive",
+    "oracle",
+    "scramble",
+    "shape",
+    "source_key",
+]
+
+LOAD_TRAIN = ("train_inputs", "train_targets")
+LOAD_TEST = ("test_inputs",)
+
+
+def shape(task: Task, source: Panel) -> Material:
+    """Windows of the panel; see :class:`openfingym.kinds.material.Kind`."""
+    from openfingym.data.dataset import suggestion
+
+    contract, split = _contract(task.spec.contract), task.spec.rows
+    for key, names in (("split.log1p", split.log1p), ("split.scaled", split.scaled), ("contract.targets", contract.targets)):
+        for name in names:
+            if name not in source.channels:
+                raise TaskError(f"no channel {name!r}{suggestion(name, source.channels)}", path=task.config_path, key=key)
+    windows = _cut(task, source)
+    targets = [source.channels.index(name) for name in contract.targets] or list(range(len(source.channels)))
+    labels = tuple(source.channels[i] for i in targets)
+    if contract.value_semantics == "price_level" and (source.info.measure == "mixed" or _has_returns(task)):
+        _positive(task, windows, dict(zip(labels, targets, strict=True)))
+    steps = [step - 1 for step in contract.steps]
+    public: dict[str, Array] = {
+        "train_inputs": windows.train_inputs,
+        "train_targets": _select(windows.train_targets, steps, targets),
+        "test_inputs": windows.test_inputs,
+        "train_times": windows.train_times,
+        "test_times": windows.test_times,
+    }
+    hidden = {"targets": _select(windows.test_targets, steps, targets)}
+    axes = {
+        "train_inputs": ("window", "row", "channel"),
+        "train_targets": ("window", "step", "channel"),
+        "test_inputs": ("window", "row", "channel"),
+        "train_times": ("window", "row"),
+        "test_times": ("window", "row"),
+    }
+    if contract.targets:
+        public["target_columns"], axes["target_columns"] = np.array(targets, dtype=np.int64), ("target",)
+    if contract.graph_window is not None:
+        public |= _graphs(source, windows, contract)
+        axes |= dict.fromkeys((f"{part}_{name}" for part in ("train", "test") for name in GRAPHS), ("window", "from", "to"))
+    n_train, counts = len(windows.train_inputs), (windows.n_public, windows.n_private)
+    if contract.pooled:
+        width = len(source.channels)
+        public, hidden = _pooled(public), {"targets": _unpivot(hidden["targets"])}
+        axes |= {"train_series": ("window",), "test_series": ("window",)}
+        labels, n_train, counts = ("value",), n_train * width, (counts[0] * width, counts[1] * width)
+    return Material(
+        info=source.info,
+        dataset_digest=source.digest,
+        public=public,
+        axes=axes,
+        hidden=hidden,
+        n_train=n_train,
+        n_public=counts[0],
+        n_private=counts[1],
+        shape=(sum(counts), len(steps), len(labels)),
+        submission_axes=("window", "step", "channel"),
+        labels=labels,
+        recipe=_recipe(task, source, windows),
+        facts={
+            "lookback": contract.lookback,
+            "horizon": contract.horizon,
+            "steps": list(contract.steps),
+            "channels": ["value"] if contract.pooled else list(source.channels),
+            "targets": list(labels),
+            **({"series": list(source.channels)} if contract.pooled else {}),
+            "scaling": {
+                "method": split.scaling,
+                "mean": windows.mean.tolist(),
+                "scale": windows.scale.tolist(),
+                "log1p": list(split.log1p),
+            },
+        },
+    )
+
+
+def scramble(task: Task, source: Panel, generator: np.random.Generator) -> Panel:
+    """The panel with the rows of every hidden target replaced by noise of the panel's own range."""
+    contract = _contract(task.spec.contract)
+    times = _cut(task, source).test_times[:, contract.lookback :]
+    hidden = np.isin(source.times.astype("datetime64[ns]"), times)
+    if contract.value_semantics in {"log_return", "realised_vol"}:
+        return replace(source, values=_noisy_returns(source.values, hidden, generator))
+    values = source.values.copy()
+    low, high = values.min(axis=0), values.max(axis=0)
+    values[hidden] = generator.uniform(low, high, (int(hidden.sum()), values.shape[1]))
+    return replace(source, values=values)
+
+
+def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Zero returns, or the last level repeated."""
+    from openfingym.metrics import naive_forecast
+
+    own = _contract(contract)
+    return naive_forecast(_last(own, read), shape[1], own.value_semantics)
+
+
+def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """The hidden targets."""
+    return np.asarray(hidden["targets"], dtype=np.float64).reshape(shape)
+
+
+def folds(spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    """The first and the remaining windows."""
+    from openfingym.metrics import Truth
+
+    contract = _contract(spec.contract)
+    last = _last(contract, read)[:, -1, :]
+    benchmark = float(np.mean(read("train_targets")))
+    # Numbered in order of time, since a panel metric forms one portfolio a period.
+    periods = np.unique(np.asarray(read("test_times"))[:, -1], return_inverse=True)[1]
+    options = {
+        "semantics": contract.value_semantics,
+        "periods_per_year": spec.scoring.periods_per_year,
+        "tail_level": spec.scoring.tail_level,
+    }
+
+    def fold(rows: slice) -> Fold:
+        y_true = np.ascontiguousarray(hidden["targets"][rows], dtype=np.float64)
+        arrays = {
+            "y_true": y_true.reshape(-1) if contract.pooled else y_true,
+            "last_value": np.ascontiguousarray(last[rows], dtype=np.float64),
+            "benchmark": np.full(y_true.size if contract.pooled else y_true.shape, benchmark),
+            "period": periods[rows].astype(np.int64),
+        }
+        return Fold(rows, Truth(arrays, options, seed))
+
+    return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
+
+
+def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
+    """Nothing beyond shape and range."""
+
+
+def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
+    """The predictions, one number a row where windows are pooled."""
+    return {"y_pred": values.reshape(-1) if _contract(contract).pooled else values}
+
+
+def brief(task: Task, material: Material) -> Brief:
+    """What is asked, in numbers."""
+    contract = _contract(task.spec.contract)
+    inputs, targets = material.public["train_inputs"].shape, material.public["train_targets"].shape
+    channels = [str(name) for name in _listed(material.facts["series" if contract.pooled else "channels"])]
+    value = "unlike things, see the text above" if contract.value_semantics == "mixed" else contract.value_semantics.replace("_", " ")
+    ahead = "the next row" if contract.horizon == 1 else f"the next {contract.horizon} rows"
+    if contract.horizons:
+        ahead = f"the rows {', '.join(map(str, contract.horizons))} steps ahead"
+    facts = [
+        ("value", f"{value}, {contract.unit}, {task.spec.frequency}"),
+        ("series, each a window of its own" if contract.pooled else "channels", ", ".join(channels)),
+        ("training windows", str(material.n_train)),
+        ("windows to predict", str(material.shape[0])),
+        ("inputs of a window", f"{inputs[1]} rows x {inputs[2]} channels"),
+        ("targets of a window", f"{ahead}: {', '.join(material.labels)}" if contract.targets else f"{ahead} x {targets[2]} channels"),
+        ("scaling", _scaling(task)),
+    ]
+    extra = ""
+    if contract.graph_window is not None:
+        facts.append(
+            ("graphs of a window", f"correlation and Diebold-Yilmaz spillover of the last {contract.graph_window} daily volatilities")
+        )
+        extra = (
+            '\ngraphs = interface.load("train_correlation"), interface.load("train_spillover")  # float64 (windows, from, to); also test_'
+        )
+    if contract.pooled:
+        extra = '\nseries = interface.load("test_series")  # int64, which series a window is of; times: interface.load_times()'
+    test = material.public["test_inputs"].shape
+    usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
+test = interface.load_test_inputs()  # float64 {test}{extra}
+feedback = interface.submit(predictions)  # predictions: float64 {material.shape}"""
+    note = (
+        "Windows are in time order; those to predict are later than all of training, and none of their targets\n"
+        "appears anywhere in the data you have."
+    )
+    return Brief(tuple(facts), note, usage)
+
+
+GRAPHS = ("correlation", "spillover")
+
+
+def _contract(contract: Contract) -> ForecastContract:
+    assert isinstance(contract, ForecastContract)
+    return contract
+
+
+def _listed(value: object) -> list[object]:
+    assert isinstance(value, list)
+    return value
+
+
+def _cut(task: Task, panel: Panel) -> Windows:
+    from openfingym.data import recipe
+    from openfingym.data.volatility import rows_apart
+
+    contract, split = _contract(task.spec.contract), task.spec.rows
+    times, values = recipe.to_values(panel, contract.value_semantics)
+    if split.log1p:
+        columns = [panel.channels.index(name) for name in split.log1p]
+        if (values[:, columns] <= -1.0).any():
+            raise TaskError("log1p needs values above -1", path=task.config_path, key="split.log1p")
+        values = values.copy()
+        values[:, columns] = np.log1p(values[:, columns]).round(recipe.RETURN_DECIMALS)
+    scaled = np.array([not split.scaled or name in split.scaled for name in panel.channels])
+    lead = 0
+    if contract.value_semantics == "realised_vol":
+        # Between a hidden target and the next window, so that volatilities of the two share no return.
+        lead = rows_apart(contract.lookback, contract.graph_window or 1, recipe.VOLATILITY_WINDOW)
+    return recipe.cut(values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=lead, scaled=scaled)
+
+
+def _noisy_returns(prices: NDArray[np.float64], hidden: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.float64]:
+    """Prices whose returns are noise in the hidden rows, and to the last bit the same in all others."""
+    # A return belongs to the step between two prices, so the last price of a hidden run also makes the first return after it.
+    # Scaling a stretch of prices by a power of two leaves every bit of their ratios as it was.
+    begins = hidden & ~np.concatenate([[False], hidden[:-1]])
+    stretch = np.cumsum(begins)
+    steps = generator.integers(1, 16, (int(stretch[-1]) + 1, prices.shape[1]))
+    out: NDArray[np.float64] = prices * np.exp2(np.cumsum(steps, axis=0) % 16)[stretch]
+    within = hidden & np.concatenate([hidden[1:], [False]])
+    low, high = np.log(prices.min(axis=0)), np.log(prices.max(axis=0))
+    out[within] = np.exp(generator.uniform(low, high, (int(within.sum()), prices.shape[1])))
+    return out
+
+
+def _has_returns(task: Task) -> bool:
+    """Whether a metric of the task forms returns along the paths."""
+    from openfingym.metrics import find_metric
+
+    return any("semantics" in find_metric(metric.name).options for metric in task.spec.scoring.metrics)
+
+
+def _positive(task: Task, windows: Windows, targets: Mapping[str, int]) -> None:
+    """Refuse targets that are no prices, of which no returns can be formed."""
+    arrays = windows.train_inputs, windows.train_targets, windows.test_inputs, windows.test_targets
+    wrong = [name for name, column in targets.items() if any((array[:, :, column] <= 0.0).any() for array in arrays)]
+    if wrong:
+        raise TaskError(
+            f"price_level needs targets above 0 everywhere, as scaled; {', '.join(wrong)} is not. "
+            "Leave it out of contract.targets, or do not standardise it",
+            path=task.config_path,
+            key="contract.value_semantics",
+        )
+
+
+def _select(windows: NDArray[np.float64], steps: list[int], targets: list[int]) -> NDArray[np.float64]:
+    return np.ascontiguousarray(windows[:, steps][:, :, targets])
+
+
+def _last(contract: ForecastContract, read: Reader) -> NDArray[np.float64]:
+    """The last input row of the predicted channels, float64[n, 1, targets]."""
+    last = np.asarray(read("test_inputs")[:, -1:, :], dtype=np.float64)
+    return np.ascontiguousarray(last[:, :, read("target_columns")]) if contract.targets else last
+
+
+def _graphs(panel: Panel, windows: Windows, contract: ForecastContract) -> dict[str, Array]:
+    """Correlation and spillover graphs of the volatilities up to each window's last input row."""
+    from openfingym.data.recipe import to_values
+    from openfingym.data.volatility import rolling_graphs
+
+    assert contract.graph_window is not None
+    _, volatility = to_values(panel, contract.value_semantics)
+    out: dict[str, Array] = {}
+    for part, starts in (("train", windows.train_starts), ("test", windows.test_starts)):
+        ends = starts + contract.lookback - 1
+        for name, graphs in zip(GRAPHS, rolling_graphs(volatility, ends, contract.graph_window), strict=True):
+            out[f"{part}_{name}"] = graphs
+    return out
+
+
+def _unpivot(windows: Array) -> Array:
+    """[n, rows, d] -> [n * d, rows, 1], window by window."""
+    return np.ascontiguousarray(windows.transpose(0, 2, 1).reshape(-1, windows.shape[1], 1))
+
+
+def _pooled(public: dict[str, Array]) -> dict[str, Array]:
+    width = public["test_inputs"].shape[2]
+    out: dict[str, Array] = {}
+    for part in ("train", "test"):
+        times = public[f"{part}_times"]
+        out[f"{part}_times"] = np.repeat(times, width, axis=0)
+        out[f"{part}_series"] = np.tile(np.arange(width, dtype=np.int64), len(times))
+    return {name: _unpivot(public[name]) for name in ("train_inputs", "train_targets", "test_inputs")} | out
+
+
+def _scaling(task: Task) -> str:
+    split = task.spec.rows
+    which = f" ({', '.join(split.scaled)})" if split.scaled else ""
+    return {
+        "none": "none",
+        "standard": f"minus the mean, over the standard deviation, of the training block{which}",
+        "mean": f"divided by the mean of the training block{which}",
+    }[split.scaling] + (f"; {', '.join(split.log1p)} as ln(1 + x)" if split.log1p else "")
+
+
+def _recipe(task: Task, panel: Panel, windows: Windows) -> tuple[str, ...]:
+    contract, split = _contract(task.spec.contract), task.spec.rows
+    value = {
+        "log_return": "log returns ln(p_t / p_(t-1)), stamped with the later time, 10 decimals",
+        "realised_vol": "root of the mean squared log return over the last 21 rows, 10 decimals",
+    }.get(contract.value_semantics, "values as they are")
+    graphs = ", after the rows that their first volatility and graph are made of" if contract.value_semantics == "realised_vol" else ""
+    steps = [
+        *panel_recipe(panel),
+        f"channels: {', '.join(panel.channels)}",
+        f"values: {value}",
+        f"scaling: {_scaling(task)}",
+        f"{split_text(split)} rows dropped between",
+        f"training windows of {contract.lookback} + {contract.horizon} rows{graphs}, one every {split.train_stride} rows",
+        f"hidden windows of the same length{graphs}, tiling their block: {windows.n_public} public, {windows.n_private} private",
+    ]
+    if contract.pooled:
+        steps.append(f"every channel a window of its own: {len(panel.channels)} times as many windows")
+    return tuple(steps)

@@ -1,0 +1,335 @@
+"""Generation: windows drawn from the law of the training windows, with or without a context.
+
+Real windows come from a process set, whose splits share no random number, or from a panel, whose
+blocks are cut into windows that do not overlap across the split.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.contracts import GenerationContract
+from openfingym.errors import SubmissionError, TaskError
+from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader
+from openfingym.kinds.panels import no_real_data, panel_key, panel_kind, panel_of, panel_recipe, split_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from openfingym.contracts import Contract
+    from openfingym.data import DatasetInfo, Panel
+    from openfingym.data.processes.sets import ProcessSet
+    from openfingym.task import DataKind, Spec, Task
+
+LOAD_TRAIN = ("train_inputs", "train_targets")
+LOAD_TEST = ("test_inputs",)
+AXES = ("window", "row", "channel")
+TRAIN_SAMPLE = 10_000
+"""Training windows that metrics about copies are given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Where windows come from, and what they are."""
+
+    info: DatasetInfo
+    digest: str
+    channels: tuple[str, ...]
+    train: Blocks | NDArray[np.float64]
+    """[n, steps, channels]"""
+    public: NDArray[np.float64]
+    private: NDArray[np.float64]
+    recipe: tuple[str, ...]
+
+
+def data_kind(task: Task) -> DataKind:
+    """What the process set or the panel says of itself."""
+    known = _process(task)
+    return panel_kind(task) if known is None else known.kind
+
+
+def source_key(task: Task) -> str:
+    """A value that changes with the paths."""
+    from openfingym.data.processes.info import process_info
+
+    known = _process(task)
+    return panel_key(task) if known is None else process_info(known).sha256
+
+
+def load(task: Task) -> Paths:
+    """The windows of all three splits."""
+    known = _process(task)
+    if known is not None and task.real:
+        raise no_real_data(task)
+    return _from_panel(task, panel_of(task)) if known is None else _from_process(task, known)
+
+
+def shape(task: Task, source: Paths) -> Material:
+    """Contexts and futures."""
+    contract = _contract(task.spec.contract)
+    lookback, length, width = contract.lookback, contract.lookback + contract.horizon, len(source.channels)
+    if source.public.shape[1:] != (length, width):
+        raise TaskError(
+            f"the data has windows of {source.public.shape[1]} rows, but lookback + horizon is {length}",
+            path=task.config_path,
+            key="contract.horizon",
+        )
+    hidden = np.concatenate([source.public, source.private])
+    counts = len(source.public), len(source.private)
+    conditional = lookback > 0
+    samples = sum(counts) if conditional else counts[1]
+    train = source.train
+    public: dict[str, Array | Blocks] = {
+        "train_inputs": _part(train, slice(lookback)),
+        "train_targets": _part(train, slice(lookback, None)),
+        "test_inputs": np.ascontiguousarray(hidden[:, :lookback]) if conditional else np.empty((samples, 0, width)),
+    }
+    return Material(
+        info=source.info,
+        dataset_digest=source.digest,
+        public=public,
+        axes=dict.fromkeys(public, AXES),
+        hidden={"real": np.ascontiguousarray(hidden[:, lookback:])},
+        n_train=train.shape[0],
+        n_public=counts[0],
+        n_private=counts[1],
+        shape=(samples, contract.futures, contract.horizon, width) if conditional else (samples, contract.horizon, width),
+        submission_axes=("context", "future", "row", "channel") if conditional else AXES,
+        labels=source.channels,
+        recipe=source.recipe,
+        facts={
+            "lookback": lookback,
+            "horizon": contract.horizon,
+            "futures": contract.futures,
+            "channels": list(source.channels),
+            "max_memorised": contract.max_memorised,
+        },
+    )
+
+
+def scramble(task: Task, source: Paths, generator: np.random.Generator) -> Paths:
+    """The same training windows and contexts; everything hidden replaced by noise."""
+    lookback = _contract(task.spec.contract).lookback
+
+    def noise(windows: NDArray[np.float64]) -> NDArray[np.float64]:
+        out = windows.copy()
+        out[:, lookback:] = generator.uniform(windows.min(), windows.max(), out[:, lookback:].shape)
+        return out
+
+    return replace(source, public=noise(source.public), private=noise(source.private))
+
+
+def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Independent Gaussian draws with the mean and deviation of each row and channel in training."""
+    targets = read("train_targets")
+    mean, deviation = _moments(targets)
+    bits = np.random.default_rng(int.from_bytes(hashlib.sha256(repr(shape).encode()).digest()[:8]))
+    drawn = mean + deviation * bits.standard_normal(shape)
+    return np.clip(drawn, contract.low, contract.high)
+
+
+def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """The real futures of each context, K times over; without contexts, those of the private fold."""
+    real = np.asarray(hidden["real"], dtype=np.float64)
+    if len(shape) == 4:
+        return np.repeat(real[:, None], shape[1], axis=1)
+    return real[-shape[0] :]
+
+
+def folds(spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    """With contexts, the first and the remaining ones; without, all samples against either real set."""
+    from openfingym.metrics import Truth, find_metric
+    from openfingym.metrics.copying import copy_reference
+
+    contract = _contract(spec.contract)
+    real = np.asarray(hidden["real"], dtype=np.float64)
+    train = read("train_targets")
+    reference = copy_reference(train, real[: counts[0]], seed=seed)
+    copies = any(find_metric(entry.name).problem == "copying" for entry in spec.scoring.metrics)
+    sample = {"train": np.asarray(train[:TRAIN_SAMPLE], dtype=np.float64)} if copies else {}
+    options = {
+        "semantics": contract.value_semantics,
+        "periods_per_year": spec.scoring.periods_per_year,
+        "tail_level": spec.scoring.tail_level,
+    }
+
+    def fold(rows: slice) -> Fold:
+        futures = np.ascontiguousarray(real[rows])
+        known = {f"copy_{field.name}": getattr(reference, field.name) for field in fields(reference)}
+        arrays = {**sample, "held_out": futures} if copies else {}
+        if not contract.lookback:
+            return Fold(slice(None), Truth({**arrays, "real": futures}, options, seed), known)
+        contexts = np.ascontiguousarray(read("test_inputs")[rows], dtype=np.float64)
+        whole = np.concatenate([contexts, futures], axis=1)
+        return Fold(rows, Truth({**arrays, "real": whole, "future.real": futures}, options, seed), {**known, "contexts": contexts})
+
+    return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
+
+
+def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
+    """Refuse an answer that holds more of the training windows than chance explains.
+
+    Raises:
+        SubmissionError: with the share.
+    """
+    from openfingym.metrics.copying import CopyReference, examine
+
+    limit = _contract(contract).max_memorised
+    flat = values.reshape(-1, *values.shape[-2:])
+    reference = CopyReference(**{field.name: fold.known[f"copy_{field.name}"] for field in fields(CopyReference)})
+    report = examine(reference, flat, seed=fold.truth.seed)
+    excess = report.memorised_share - report.held_out_share
+    if report.flagged and excess > limit:
+        raise SubmissionError(
+            f"memorised: the share of windows that are copies of training windows, or nearly, is {excess:.0%} higher than among real "
+            f"windows; at most {limit:.0%} is accepted",
+            problem="memorised",
+        )
+
+
+def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
+    """Generated windows: whole paths (``fake``), futures alone, and futures by context."""
+    flat = values.reshape(-1, *values.shape[-2:])
+    own = _contract(contract)
+    if not own.lookback:
+        return {"fake": values}
+    contexts = np.repeat(fold.known["contexts"], own.futures, axis=0)
+    return {"fake": np.concatenate([contexts, flat], axis=1), "future.fake": flat, "futures": values}
+
+
+def brief(task: Task, material: Material) -> Brief:
+    """What is asked, in numbers."""
+    contract = _contract(task.spec.contract)
+    inputs, targets, test = (tuple(material.public[name].shape) for name in ("train_inputs", "train_targets", "test_inputs"))
+    given = f"{contract.lookback} rows of context and " if contract.lookback else ""
+    facts = (
+        ("value", f"{contract.value_semantics.replace('_', ' ')}, {contract.unit}, {task.spec.frequency}"),
+        ("channels", ", ".join(material.labels)),
+        ("training windows", f"{material.n_train}: {given}{contract.horizon} rows x {len(material.labels)} channels"),
+        ("wanted", f"{contract.futures} futures for each of {test[0]} contexts" if contract.lookback else f"{test[0]} windows"),
+    )
+    note = (
+        "What counts is the law of the windows, not any single one: they are compared with real windows that are in none of the\n"
+        "data you have. Returning training windows, or small changes of them, is detected: beyond a share of\n"
+        f"{contract.max_memorised:.0%} more than among real windows, a submission is refused."
+    )
+    context = "  # contexts" if contract.lookback else "  # no context: zero rows"
+    usage = f"""contexts, windows = interface.load_train()  # float64 {inputs}, {targets}
+test = interface.load_test_inputs(){context}, float64 {test}
+feedback = interface.submit(samples)  # samples: float64 {material.shape}"""
+    return Brief(facts, note, usage)
+
+
+def _contract(contract: Contract) -> GenerationContract:
+    assert isinstance(contract, GenerationContract)
+    return contract
+
+
+def _process(task: Task) -> ProcessSet | None:
+    from openfingym.data.processes import process_sets
+
+    named = {known.name: known for known in process_sets()}
+    return named.get(task.spec.dataset.name or "")
+
+
+def _from_process(task: Task, known: ProcessSet) -> Paths:
+    from openfingym.data.processes import draw_sets, stream_paths
+    from openfingym.data.processes.info import process_info
+    from openfingym.data.processes.sets import Counts
+
+    if task.spec.split is not None:
+        raise TaskError("a process set has splits of its own; remove the table", path=task.config_path, key="split")
+    if task.spec.dataset.first or task.spec.dataset.last:
+        raise TaskError("a process set has no dates; remove first and last", path=task.config_path, key="dataset")
+    drawn = draw_sets(known.name, counts=Counts(1, known.counts.public, known.counts.private))
+    train = Blocks((known.counts.train, *known.shape), partial(stream_paths, known, "train"))
+    info = process_info(known)
+    return Paths(
+        info=info,
+        digest=info.sha256,
+        channels=known.process.channels,
+        train=train,
+        public=drawn.public,
+        private=drawn.private,
+        recipe=(
+            f"dataset {info.name}: {info.kind}, {info.source}",
+            f"parameters: {known.calibration}",
+            "train, public and private paths come from random streams of their own",
+            f"paths: {known.counts.train} train, {known.counts.public} public, {known.counts.private} private",
+            f"rounded to {', '.join(map(str, sorted(set(known.decimals))))} decimals",
+        ),
+    )
+
+
+def _from_panel(task: Task, panel: Panel) -> Paths:
+    from openfingym.data import recipe
+
+    contract, split = _contract(task.spec.contract), task.spec.split
+    if split is None:
+        raise TaskError("windows of a panel need the table [metadata.openfingym.split]", path=task.config_path, key="split")
+    if split.log1p or split.scaled:
+        raise TaskError("log1p and scaled are for forecasts; a generated window is scaled as a whole", path=task.config_path, key="split")
+    times, values = recipe.to_values(panel, contract.value_semantics)
+    anchored = split.scaling == "start"
+    windows = recipe.cut(values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=int(anchored))
+    whole = {}
+    for part in ("train", "test"):
+        whole[part] = np.concatenate([getattr(windows, f"{part}_inputs"), getattr(windows, f"{part}_targets")], axis=1)
+        if anchored:
+            before = values[getattr(windows, f"{part}_starts") - 1]
+            if not (before > 0.0).all():
+                raise TaskError(
+                    "a window cannot be divided by the row before it where that is not positive", path=task.config_path, key="split.scaling"
+                )
+            whole[part] /= before[:, None]
+    length = contract.lookback + contract.horizon
+    scaled = "each window divided by the row before it" if anchored else f"scaling: {split.scaling}, by the training block alone"
+    return Paths(
+        info=panel.info,
+        digest=panel.digest,
+        channels=panel.channels,
+        train=whole["train"],
+        public=whole["test"][: windows.n_public],
+        private=whole["test"][windows.n_public :],
+        recipe=(
+            *panel_recipe(panel),
+            f"channels: {', '.join(panel.channels)}",
+            f"values: {contract.value_semantics.replace('_', ' ')}; {scaled}",
+            f"{split_text(split)} rows dropped between",
+            f"training windows of {length} rows, one every {split.train_stride} rows",
+            f"hidden windows tile their block without overlap: {windows.n_public} public, {windows.n_private} private",
+        ),
+    )
+
+
+def _part(train: Blocks | NDArray[np.float64], rows: slice) -> Blocks | NDArray[np.float64]:
+    if not isinstance(train, Blocks):
+        return np.ascontiguousarray(train[:, rows])
+    steps = len(range(*rows.indices(train.shape[1])))
+
+    def make() -> Iterator[NDArray[np.float64]]:
+        for block in train:
+            yield np.ascontiguousarray(block[:, rows])
+
+    return Blocks((train.shape[0], steps, train.shape[2]), make)
+
+
+def _moments(targets: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and deviation of each row and channel, [rows, channels] each."""
+    # In blocks: the largest training set is read from disk.
+    total = np.zeros(targets.shape[1:])
+    square = np.zeros(targets.shape[1:])
+    for start in range(0, len(targets), 2000):
+        block = np.asarray(targets[start : start + 2000], dtype=np.float64)
+        total += block.sum(axis=0)
+        square += (block**2).sum(axis=0)
+    mean = total / len(targets)
+    return mean, np.sqrt(np.maximum(square / len(targets) - mean**2, 0.0))

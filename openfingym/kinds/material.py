@@ -1,0 +1,139 @@
+"""What a kind makes of a task's data, and what it must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from openfingym.contracts import Contract
+    from openfingym.data import DatasetInfo
+    from openfingym.metrics import Truth
+    from openfingym.task import DataKind, Spec, Task
+
+Array = NDArray[Any]
+Reader = Callable[[str], Array]
+"""A public array by its name, read-only."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """An array too large to hold twice, made block by block along its first axis. Equal each time it is made."""
+
+    shape: tuple[int, ...]
+    make: Callable[[], Iterable[NDArray[np.float64]]]
+
+    def __iter__(self) -> Iterator[NDArray[np.float64]]:
+        return iter(self.make())
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Everything a built package holds of its data."""
+
+    info: DatasetInfo
+    dataset_digest: str
+    """Hex SHA-256 of what the arrays were made from."""
+    public: Mapping[str, Array | Blocks]
+    """Arrays an agent sees, by name."""
+    axes: Mapping[str, tuple[str, ...]]
+    """Meaning of the axes of each public array."""
+    hidden: Mapping[str, Array]
+    """Arrays the verifier alone sees, by name."""
+    n_train: int
+    n_public: int
+    n_private: int
+    shape: tuple[int, ...]
+    """Shape of a submission."""
+    submission_axes: tuple[str, ...]
+    labels: tuple[str, ...]
+    """Names along the last axis of a submission, in order; one for a submission with a single axis."""
+    recipe: tuple[str, ...]
+    """Every step from the dataset to the arrays, in order, for people."""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """What else a program should know; goes into ``contract.json``."""
+
+
+@dataclass(frozen=True)
+class Brief:
+    """The parts of an instruction that depend on the kind."""
+
+    facts: tuple[tuple[str, str], ...]
+    """Rows of the table of facts."""
+    note: str
+    """What to know about the hidden part, in a sentence or two."""
+    usage: str
+    """Python lines that load the data and submit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One fold of the hidden set, ready to be compared with. Can be pickled."""
+
+    rows: slice
+    """Rows of a submission that it scores."""
+    truth: Truth
+    """What the metrics compare with."""
+    known: Mapping[str, Array] = field(default_factory=dict)
+    """Public arrays that complete an answer, such as the contexts of generated futures."""
+
+
+class Kind(Protocol):
+    """A module of this package. ``Source`` is whatever its ``load`` returns, and nobody else's business."""
+
+    LOAD_TRAIN: tuple[str, ...]
+    """Public arrays that ``interface.load_train()`` returns."""
+    LOAD_TEST: tuple[str, ...]
+    """Public arrays that ``interface.load_test_inputs()`` returns."""
+
+    def data_kind(self, task: Task) -> DataKind:
+        """What the task's data is, without loading it."""
+
+    def source_key(self, task: Task) -> str:
+        """A value that changes whenever :meth:`load` would give something else; cheap."""
+
+    def load(self, task: Task) -> Any:
+        """The task's data, before anything is hidden.
+
+        Raises:
+            DataError: it is missing or damaged.
+            TaskError: the task asks for what it does not hold.
+        """
+
+    def shape(self, task: Task, source: Any) -> Material:
+        """Cut, split and hide."""
+
+    def scramble(self, task: Task, source: Any, generator: np.random.Generator) -> Any | None:
+        """The same data with every hidden value replaced by noise, from which :meth:`shape` must make the same
+        public arrays; None where the hidden values are what the public data is made from, as in generated graphs.
+        """
+
+    def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The submission of the baseline that the relative total divides by."""
+
+    def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The best possible submission."""
+
+    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+        """The public and the private fold, of ``counts`` rows.
+
+        Raises:
+            DataError: the truth makes a metric undefined.
+        """
+
+    def check(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
+        """Refuse what shape and range cannot, before a submission is accepted; ``values`` is a whole submission, the fold the public one.
+
+        Raises:
+            SubmissionError: names the position or the reason.
+        """
+
+    def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
+        """The arrays of an answer by the names that metrics use, from the fold's rows of a submission."""
+
+    def brief(self, task: Task, material: Material) -> Brief:
+        """What an agent is told about this kind."""

@@ -1,0 +1,133 @@
+"""What the kinds that start from a panel share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import TaskError
+from openfingym.package import sha256_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from openfingym.data import Panel
+    from openfingym.task import DataKind, Split, Task
+
+
+def panel_of(task: Task) -> Panel:
+    """The task's panel, restricted to its channels and its period.
+
+    Raises:
+        TaskError: no row is in the period.
+    """
+    reference = task.spec.dataset
+    panel = _whole_panel(task)
+    if reference.first is None and reference.last is None:
+        return panel
+    days = panel.times.astype("datetime64[D]")
+    inside = np.ones(len(days), dtype=np.bool_)
+    if reference.first is not None:
+        inside &= days >= np.datetime64(reference.first, "D")
+    if reference.last is not None:
+        inside &= days <= np.datetime64(reference.last, "D")
+    if not inside.any():
+        wanted = f"{reference.first or 'the first row'} to {reference.last or 'the last'}"
+        raise TaskError(
+            f"no row of {panel.info.name!r} is in {wanted}; its rows are from {days[0]} to {days[-1]}",
+            path=task.config_path,
+            key="dataset.first" if reference.first is not None else "dataset.last",
+        )
+    times, values = panel.times[inside], panel.values[inside]
+    times.flags.writeable = values.flags.writeable = False
+    return replace(panel, times=times, values=values)
+
+
+def _whole_panel(task: Task) -> Panel:
+    from openfingym import data
+
+    reference = task.spec.dataset
+    if task.real:
+        from openfingym.data.pulled import pulled_panel
+
+        if reference.pulled is None:
+            raise no_real_data(task)
+        panel = pulled_panel(reference.pulled.source, reference.pulled.symbols, start=reference.first, end=reference.last)
+        # The source's symbols become the task's channels, so that the contract stays the same.
+        return replace(panel, channels=reference.channels) if reference.channels else panel
+    if reference.file is None:
+        assert reference.name is not None
+        return data.load_panel(reference.name, reference.channels or None)
+    assert reference.measure is not None
+    assert reference.kind is not None
+    assert reference.source is not None
+    assert reference.licence is not None
+    return data.read_csv_panel(
+        dataset_file(task),
+        measure=reference.measure,
+        kind=reference.kind,
+        source=reference.source,
+        licence=reference.licence,
+        channels=reference.channels or None,
+        name=task.name,
+    )
+
+
+def no_real_data(task: Task) -> TaskError:
+    """What is said where ``--real`` is asked for, and only the task's own data is known."""
+    return TaskError(
+        f"no real data is known for {task.name!r}; it runs on {task.spec.dataset.name!r} only, without --real",
+        path=task.config_path,
+        key="dataset.pulled",
+    )
+
+
+def panel_kind(task: Task) -> DataKind:
+    """What the task's panel is, without loading it."""
+    from openfingym import data
+
+    reference = task.spec.dataset
+    if task.real:
+        return "real"
+    return reference.kind or data.dataset_info(str(reference.name)).kind
+
+
+def panel_key(task: Task) -> str:
+    """A value that changes with the panel."""
+    from openfingym import data
+
+    reference = task.spec.dataset
+    if task.real:
+        return panel_of(task).digest
+    return sha256_file(dataset_file(task)) if reference.file is not None else data.dataset_info(str(reference.name)).sha256
+
+
+def panel_recipe(panel: Panel) -> tuple[str, ...]:
+    """The steps before windows are cut, for people."""
+    info, days = panel.info, panel.times.astype("datetime64[D]")
+    part = "" if len(days) == info.rows else f" of its {info.rows}"
+    return (
+        f"dataset {info.name}: {info.kind}, {len(days)}{part} rows, from {days[0]} to {days[-1]}, {info.source}",
+        f"calendar: {info.calendar}",
+        f"corporate actions: {info.corporate_actions}",
+        f"missing values: {info.missing or 'none'}; nothing is filled",
+    )
+
+
+def split_text(split: Split) -> str:
+    """How rows are divided, up to the number that is dropped between blocks."""
+    return f"split by time: {split.train:g} train, {split.public:g} public, {split.private:g} private; {split.embargo}"
+
+
+def dataset_file(task: Task) -> Path:
+    """The author's CSV, which must really lie inside the task's folder."""
+    assert task.spec.dataset.file is not None
+    path = task.folder / task.spec.dataset.file
+    key = "metadata.openfingym.dataset.file"
+    if not path.is_file():
+        raise TaskError(f"{task.spec.dataset.file!r} is not there", path=task.config_path, key=key)
+    if not path.resolve().is_relative_to(task.folder.resolve()):
+        raise TaskError(f"{task.spec.dataset.file!r} is a link that leaves the task's folder", path=task.config_path, key=key)
+    return path

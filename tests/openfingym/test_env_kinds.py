@@ -1,0 +1,58 @@
+"""The environment of a task of each kind that comes with the package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import openfingym
+from openfingym.kinds import kind_of
+
+ONE_OF_EACH = {
+    "forecast": "fx-forecast",
+    "curves": "yield-curve-forecast",
+    "rows": "equity-excess-return-forecast",
+    "generation": "stock-return-generation",
+    "nodes": "cert-fraud",
+    "graphs": "ba2motifs-fraud",
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*we recommend using a symmetric and normalized space")  # a score may be any number
+@pytest.mark.parametrize("kind", ONE_OF_EACH)
+def test_it_passes_gymnasiums_checker_and_rewards_the_relative_total(kind: str) -> None:
+    env = openfingym.make(ONE_OF_EACH[kind], reward="relative")
+    try:
+        if env.package.manifest.submission_shape[0] < 2_000:
+            check_env(env, skip_render_check=True)
+        _, info = env.reset(seed=0)
+        assert info["kind"] == kind
+        spec, shape = env.task.spec, env.package.manifest.submission_shape
+        module = kind_of(env.task)
+        rewards = {}
+        for name, answer in (
+            ("baseline", module.naive(spec.contract, env.package.array, shape)),
+            ("oracle", module.oracle(spec.contract, env.package.read_truth(), shape)),
+        ):
+            env.reset(seed=0)
+            _, rewards[name], terminated, _, info = env.step(answer)
+            assert terminated
+            assert info["state"] == "scored", info["reason"]
+            assert rewards[name] == -float(str(info["relative_total"]))
+        assert rewards["baseline"] == pytest.approx(-1.0)
+        assert rewards["oracle"] > rewards["baseline"]
+        env.reset(seed=0)
+        _, refused, _, _, info = env.step(np.zeros(3))
+        assert (refused, info["state"], info["relative_total"]) == (-100.0, "rejected", None)
+    finally:
+        env.close()
+
+
+def test_what_reset_says_belongs_to_the_caller() -> None:
+    env = openfingym.make("cert-fraud")
+    _, first = env.reset(seed=0)
+    first["arrays"].clear()  # type: ignore[attr-defined]  # a dict
+    _, second = env.reset(seed=0)
+    assert second["arrays"]
+    env.close()
