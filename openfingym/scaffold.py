@@ -166,14 +166,14 @@ high = 30.0
         metrics=(("relative_mae", 0.5), ("interval_score", 0.5)),
     ),
     "rows": Start(
-        data="the bundled rows 'sim-characteristics'",
+        data="the bundled rows 'sim-us-characteristics'",
         description="Forecast next month's excess returns of simulated stocks from their characteristics.",
         asks="Forecast the excess return of every stock in the next month.",
         family="forecasting",
         asset_class="equity",
         frequency="monthly",
         panel="60 simulated US stocks, 42 characteristics",
-        dataset="sim-characteristics",
+        dataset="sim-us-characteristics",
         split=(0.6, 0.2, 0.2, 1),
         contract="""unit = "log return per month"
 low = -1.0

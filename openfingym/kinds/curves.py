@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.contracts import CurvesContract
+from openfingym.data.curves import NAME, SHA256
 from openfingym.errors import DataError, SubmissionError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import no_real_data, split_text
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 LOAD_TRAIN = ("train_inputs", "train_targets")
 LOAD_TEST = ("test_inputs",)
-DATASET = "sim-eiopa-curves"
 BOUNDS = ("lower", "central", "upper")
 NAIVE_QUANTILE = 1.96
 """Half-width, in standard deviations of monthly changes in training, of the baseline's interval."""
@@ -36,9 +36,9 @@ def data_kind(task: Task) -> DataKind:
 
 
 def source_key(task: Task) -> str:
-    """The name: the simulator has no other parameter."""
+    """The digest of what the simulator makes."""
     _known(task)
-    return DATASET
+    return SHA256
 
 
 def load(task: Task) -> Curves:
@@ -202,8 +202,8 @@ def _contract(contract: Contract) -> CurvesContract:
 def _known(task: Task) -> None:
     if task.real:
         raise no_real_data(task)
-    if task.spec.dataset.name != DATASET:
-        raise DataError(f"no set of curves {task.spec.dataset.name!r}; known: {DATASET}")
+    if task.spec.dataset.name != NAME:
+        raise DataError(f"no set of curves {task.spec.dataset.name!r}; known: {NAME}")
 
 
 def _cut(task: Task, source: Curves) -> Windows:

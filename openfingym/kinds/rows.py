@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.data.characteristics import NAME, SHA256
 from openfingym.errors import DataError, TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import no_real_data, split_text
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 LOAD_TRAIN = ("train_inputs", "train_targets")
 LOAD_TEST = ("test_inputs",)
-DATASET = "sim-characteristics"
 
 
 def data_kind(task: Task) -> DataKind:
@@ -32,9 +32,9 @@ def data_kind(task: Task) -> DataKind:
 
 
 def source_key(task: Task) -> str:
-    """The name: the simulator has no other parameter."""
+    """The digest of what the simulator makes."""
     _known(task)
-    return DATASET
+    return SHA256
 
 
 def load(task: Task) -> Characteristics:
@@ -163,8 +163,8 @@ feedback = interface.submit(predictions)  # predictions: float64 {material.shape
 def _known(task: Task) -> None:
     if task.real:
         raise no_real_data(task)
-    if task.spec.dataset.name != DATASET:
-        raise DataError(f"no set of rows {task.spec.dataset.name!r}; known: {DATASET}")
+    if task.spec.dataset.name != NAME:
+        raise DataError(f"no set of rows {task.spec.dataset.name!r}; known: {NAME}")
 
 
 def _blocks(task: Task, months: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

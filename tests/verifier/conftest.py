@@ -148,7 +148,7 @@ def make_kind(folder: Path, kind: str) -> BuiltPackage:
         },
         "rows": {
             "family": "forecasting", "asset_class": "equity", "frequency": "monthly", "split": split,
-            "dataset": 'name = "sim-characteristics"', "contract": 'unit = "log return"\nlow = -2.0\nhigh = 2.0',
+            "dataset": 'name = "sim-us-characteristics"', "contract": 'unit = "log return"\nlow = -2.0\nhigh = 2.0',
         },
         "nodes": {
             "family": "fraud", "asset_class": "graph", "frequency": "none", "baseline": "random",

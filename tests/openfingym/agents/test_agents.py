@@ -94,3 +94,10 @@ def test_agents_are_listed() -> None:
 def test_a_misspelt_agent_is_suggested() -> None:
     with pytest.raises(UsageError, match="did you mean 'bootstrap'"):
         resolve("bootstrp")
+
+
+def test_the_page_on_baselines_names_them_all() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "baselines.md").read_text(encoding="utf-8")
+    for record in BUILTIN.values():
+        row = f"| `{record.name}` |" if record.role == "baseline" else f"`{record.name}`"
+        assert row in page, record.name
