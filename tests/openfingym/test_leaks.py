@@ -234,62 +234,6 @@ def test_rows_in_another_order_are_found(tmp_path: Path) -> None:
     assert "another order" in found
 
 
-def _pegged(generator: np.random.Generator, n: int) -> Floats:
-    """A rate that moves a tick now and then around its peg, beside one that never moves."""
-    ticks = generator.choice([0.0, 0.0, 0.0, 1.0, -1.0], size=(n, 10))
-    return np.stack([7.75 + 0.0001 * ticks, np.full((n, 10), 3.6725)], axis=2)
-
-
-def _yields(generator: np.random.Generator, n: int) -> Floats:
-    """Yields to two decimals that mostly stand still and move together."""
-    steps = generator.choice([0.0, 0.0, 0.0, 0.01, -0.01], size=(n, 10, 1)).cumsum(axis=1)
-    level = generator.integers(0, 30, size=(n, 1, 1)) * 0.01
-    return np.round(level + steps + np.array([0.0, 0.02, 0.05, 0.09]), 2)
-
-
-def _volumes(generator: np.random.Generator, n: int) -> Floats:
-    traded = generator.random((n, 10, 2)) < 0.1
-    return np.where(traded, 100.0 * generator.integers(1, 5, size=(n, 10, 2)), 0.0)
-
-
-def _curves(generator: np.random.Generator, n: int) -> Floats:
-    """Smooth curves of three factors, quoted to three decimals."""
-    maturity = np.arange(1.0, 61.0)
-    loadings = np.stack([np.ones(60), np.exp(-maturity / 8.0), maturity / 8.0 * np.exp(-maturity / 8.0)])
-    return np.round(np.array([3.0, 0.0, 0.0]) + generator.standard_normal((n, 3)) @ np.eye(3) * [0.2, 1.0, 1.0], 6) @ loadings
-
-
-HONEST: dict[str, Callable[[np.random.Generator, int], Floats]] = {
-    "pegged": _pegged,
-    "yields": _yields,
-    "volumes": _volumes,
-    "smooth curves, 3 decimals": lambda g, n: np.round(_curves(g, n), 3),
-    "smooth curves": _curves,
-    "standardised yields": lambda g, n: (_yields(g, n) - 0.17) / 0.0931,
-    "constant": lambda g, n: np.zeros((n, 5, 3)),
-    "coin flips": lambda g, n: g.choice([-1.0, 1.0], size=(n, 20, 2)),
-    "calendar": lambda g, n: np.tile(np.arange(12.0).reshape(1, 12, 1), (n, 1, 2)) % 7,
-    "prices in cents": lambda g, n: np.round(20.0 + np.cumsum(0.1 * g.standard_normal((n, 15, 2)), axis=1), 2),
-}
-
-
-@pytest.mark.parametrize("name", HONEST)
-@pytest.mark.parametrize("seed", range(3))
-def test_what_honest_data_repeat_is_not_a_leak(name: str, seed: int, tmp_path: Path) -> None:
-    generator = np.random.default_rng(seed)
-    make = HONEST[name]
-    np.save(tmp_path / "train.npy", make(generator, 3000))
-    assert find_leak(tmp_path, {"targets": make(generator, 150)}) is None
-
-
-def test_hidden_windows_of_prices_in_cents_are_found_none_the_less(tmp_path: Path) -> None:
-    generator = np.random.default_rng(0)
-    make = HONEST["prices in cents"]
-    truth = make(generator, 150)
-    np.save(tmp_path / "train.npy", np.concatenate([make(generator, 3000), truth[70:73]]))
-    assert find_leak(tmp_path, {"targets": truth}) is not None
-
-
 def test_a_container_that_cannot_be_opened_is_said_so(tmp_path: Path) -> None:
     content = json.dumps(list(range(100))).encode()
     for _ in range(8):
@@ -313,7 +257,7 @@ def test_damaged_files_are_searched_as_far_as_they_go(tmp_path: Path) -> None:
     assert find_leak(tmp_path, {"targets": truth}) is not None
 
 
-@settings(max_examples=15, **QUIET)
+@settings(max_examples=10, **QUIET)
 @given(
     seed=st.integers(0, 2**32 - 1),
     shape=st.tuples(st.integers(20, 80), st.integers(1, 12), st.integers(1, 6)).filter(lambda s: s[1] * s[2] >= 6),
@@ -333,7 +277,7 @@ def test_random_walks_planted_anywhere_are_found(
     assert find_leak(folder, {"targets": truth}) is not None
 
 
-@settings(max_examples=25, **QUIET)
+@settings(max_examples=12, **QUIET)
 @given(
     seed=st.integers(0, 2**32 - 1),
     row=st.integers(0, 1899),
@@ -349,27 +293,6 @@ def test_an_affine_copy_is_found_at_any_place(seed: int, row: int, channel: int,
     assert search_array(public, tables) is None
     public[row : row + 20, channel] = shift + scale * truth[seed % 50, :, seed % 4]
     assert search_array(public, tables) is not None
-
-
-@settings(max_examples=15, **QUIET)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    decimals=st.integers(0, 10),
-    volatility=st.floats(1e-4, 10.0),
-    shape=st.tuples(st.integers(5, 60), st.integers(1, 12), st.integers(1, 5)),
-    levels=st.booleans(),
-)
-def test_honest_walks_of_any_precision_are_never_reported(
-    seed: int, decimals: int, volatility: float, shape: tuple[int, int, int], levels: bool
-) -> None:
-    generator = np.random.default_rng(seed)
-    series = np.round(volatility * generator.standard_normal((3000, shape[2])), decimals)
-    series = series.cumsum(axis=0) if levels else series
-    hidden = shape[0] * shape[1]
-    truth, public = series[-hidden:].reshape(shape), series[: 3000 - hidden]
-    windows = np.lib.stride_tricks.sliding_window_view(public, 20, axis=0)[::5].swapaxes(1, 2)
-    tables = build_tables({"targets": truth}, windows.size)
-    assert search_array(windows, tables) is None
 
 
 def test_a_large_array_needs_little_memory_and_time(tmp_path: Path) -> None:
