@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from openfingym import catalog
 from openfingym.build import build, build_key
-from openfingym.errors import StoreError
+from openfingym.errors import OpenFinGymError, StoreError
+from openfingym.results import RolloutResult
 
 if TYPE_CHECKING:
     from openfingym.package import BuiltPackage
@@ -140,14 +141,19 @@ def run_baselines(
         with launcher_for(task, backend=backend) as launcher:
             for agent, key in missing.items():
                 show(f"{task.name}: {agent}")
-                yield _one(launcher, package, task, agent, key, seed)
+                yield _one(launcher, package, task, agent, key, backend, seed)
 
 
-def _one(launcher: Launcher, package: BuiltPackage, task: Task, agent: str, key: str, seed: int) -> BaselineResult:
+def _one(launcher: Launcher, package: BuiltPackage, task: Task, agent: str, key: str, backend: str, seed: int) -> BaselineResult:
     from openfingym.agents import resolve
 
     start = time.monotonic()
-    result = launcher.run(package, resolve(agent), seed=seed)
+    try:
+        result = launcher.run(package, resolve(agent), seed=seed)
+    except OpenFinGymError as error:
+        # One task that cannot be run must not take the rest of a long table with it.
+        manifest = package.manifest
+        result = RolloutResult("", manifest.name, manifest.digest, manifest.data_kind, agent, backend, seed, "error", reason=str(error))
     return BaselineResult(
         task=task.name,
         family=task.spec.family,

@@ -126,3 +126,15 @@ def test_the_command_measures_and_goes_on(
     every = json.loads(out)
     assert [r for r in every if r["task"] == "quick-forecast"] == first, "the seconds, too, are those of the first time"
     assert len(every) == len(recorded(path)) == 6
+
+
+def test_the_record_that_comes_with_the_library_covers_every_task() -> None:
+    rows = recorded()
+    names = set(catalog.task_folders())
+    assert {r.task for r in rows} == names
+    best = {r.task: r.relative_total for r in rows if r.agent == "oracle"}
+    for r in rows:
+        assert r.state == ("rejected" if r.agent == "nop" else "scored"), (r.task, r.agent, r.reason)
+        reference = best[r.task]
+        assert reference is not None
+        assert r.relative_total is None or r.relative_total >= reference, (r.task, r.agent)

@@ -109,7 +109,7 @@ def make_task(tmp_path_factory: pytest.TempPathFactory) -> MakeTask:
 Run = Callable[..., RolloutResult]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def run_on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Runs a built-in agent on a package through a real verifier; results are kept, so that files can be looked at."""
     out = tmp_path_factory.mktemp("runs")
