@@ -1,0 +1,324 @@
+"""Charts as inline SVG that need nothing but a browser, scale with the page, and stay crisp.
+
+Lines live in a box that is stretched to the width of the page, with strokes that are not; text and
+markers are placed by percent and keep their size in pixels. A series of any length is drawn with a
+bounded number of points that keep its extremes. ``trading/page/tearsheet.js`` adds the cursor; without it
+everything is still there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+Unit = Literal["%", "x", ""]
+"""``%`` shows a fraction as percent, ``x`` a multiple, the empty unit a plain number."""
+
+COLUMNS = 600
+"""Columns a series is drawn with at most: its lowest and highest value in each."""
+BOX = 10_000
+"""Side of the stretched box, in its own integer units."""
+TICKS = 5
+SEPARATORS = 60
+"""Episodes beyond this are too many to mark where each begins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One series of a chart."""
+
+    name: str
+    values: NDArray[np.float64]
+    """float64[points], finite."""
+    style: str
+    """CSS class that gives its colour."""
+    area: bool = False
+    """Whether to fill between it and zero."""
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A point of a chart, such as a fill."""
+
+    at: int
+    value: float
+    style: Literal["buy", "sell"]
+
+
+class TimeAxis:
+    """The horizontal axis that the charts of a group share: rows of episodes, one episode after the other."""
+
+    def __init__(self, times: NDArray[np.datetime64], starts: Sequence[int]) -> None:
+        """Lay out an axis.
+
+        Args:
+            times: datetime64[ns][points].
+            starts: first point of each episode, increasing, the first 0.
+        """
+        self.size = len(times)
+        self.starts = tuple(starts)
+        self.dense = self.size > 2 * COLUMNS
+        """Whether a column holds more than one point."""
+        self.columns = tuple(_columns(self.size, self.starts, dense=self.dense))
+        """Pieces of each episode, each a (first, end) of points."""
+        self.shown = np.array([end - 1 for episode in self.columns for _, end in episode])
+        """Points whose values the cursor reads."""
+        midnight = bool((times == times.astype("datetime64[D]")).all())
+        stamps = np.datetime_as_string(times[self.shown], unit="D" if midnight else "m")
+        self.labels = tuple(stamp.replace("T", " ") for stamp in stamps.tolist())
+        span = float((times.max() - times.min()) / np.timedelta64(1, "D"))
+        where = np.unique(np.linspace(0, self.size - 1, TICKS).astype(int)).tolist()
+        self.ticks = tuple((point, _moment(times[point], span)) for point in where)
+
+    def percent(self, point: float) -> float:
+        """Position of a point from the left, in percent."""
+        return 100.0 * point / max(self.size - 1, 1)
+
+    def script(self) -> str:
+        """What the cursor needs to know of the axis."""
+        return _data("axis", {"last": self.size - 1, "points": self.shown.tolist(), "labels": self.labels})
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A vertical axis from ``low`` to ``high``."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, values: Sequence[NDArray[np.float64]], *, zero: bool) -> Scale:
+        """One that holds all values, and zero if asked, with a little room."""
+        low = min((float(v.min()) for v in values if v.size), default=0.0)
+        high = max((float(v.max()) for v in values if v.size), default=0.0)
+        if zero:
+            low, high = min(low, 0.0), max(high, 0.0)
+        size = max(abs(low), abs(high))
+        # What varies by rounding alone is flat.
+        room = 0.05 * (high - low if high - low > 1e-6 * size else size) or 1.0
+        return cls(low - (0.0 if zero and low == 0.0 else room), high + (0.0 if zero and high == 0.0 and low < 0.0 else room))
+
+    def percent(self, value: float) -> float:
+        """Position from the top, in percent."""
+        return 100.0 * (self.high - value) / (self.high - self.low)
+
+    def ticks(self) -> tuple[list[float], float]:
+        """Three to six round values, and their distance."""
+        rough = (self.high - self.low) / 5.0
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(power * m for m in (1.0, 2.0, 2.5, 5.0, 10.0) if power * m >= rough * 0.999)
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        return [step * k for k in range(first, last + 1)], step
+
+
+def time_chart(
+    title: str,
+    axis: TimeAxis,
+    lines: Sequence[Line],
+    *,
+    unit: Unit = "",
+    zero: bool = False,
+    markers: Sequence[Marker] = (),
+    note: str = "",
+) -> str:
+    """A chart over time.
+
+    Args:
+        title: its heading, plain text.
+        axis: shared by all charts of the group.
+        lines: series with a value for each point of the axis.
+        unit: of the values.
+        zero: whether the vertical axis must hold zero.
+        markers: points drawn over the lines.
+        note: a remark below the title, plain text.
+
+    Returns:
+        HTML of one ``<figure>``.
+    """
+    levels = np.array([marker.value for marker in markers])
+    scale = Scale.around([*(line.values for line in lines), levels], zero=zero)
+    paths = "".join(_drawn(axis, scale, line) for line in lines)
+    uses = "".join(f'<use href="#{m.style}" x="{axis.percent(m.at):.2f}%" y="{scale.percent(m.value):.2f}%"/>' for m in markers)
+    breaks = axis.starts[1:] if len(axis.starts) <= SEPARATORS else ()
+    separators = "".join(_upright("break", axis.percent(point - 0.5)) for point in breaks)
+    ticks = [(axis.percent(point), text) for point, text in axis.ticks]
+    keys = "".join(f'<span class="key {line.style}">{escape(line.name)}<b></b></span>' for line in lines)
+    spoken = f"{title}. " + "; ".join(
+        f"{line.name}: from {shown(line.values[0], unit)} to {shown(line.values[-1], unit)}, "
+        f"lowest {shown(line.values.min(), unit)}, highest {shown(line.values.max(), unit)}"
+        for line in lines
+    )
+    data = _data("data", {"unit": unit, "values": [_compact(line.values[axis.shown]) for line in lines]})
+    drawing = f'{separators}<svg viewBox="0 0 {BOX} {BOX}" preserveAspectRatio="none" width="100%" height="100%">{paths}</svg>{uses}'
+    return (
+        f'<figure class="chart" tabindex="0"><figcaption><h3>{escape(title)}</h3><span class="moment"></span>'
+        f'<div class="keys">{keys}</div>{_note(note)}</figcaption>'
+        f"{frame(scale, unit, ticks, drawing + CURSOR, spoken)}{data}</figure>"
+    )
+
+
+def histogram(title: str, samples: Sequence[Line], *, bins: int = 41) -> str:
+    """How often values occur: the first sample as bars, others as outlines; shares of each sample, in percent.
+
+    Args:
+        title: its heading, plain text.
+        samples: fractions, shown as percent.
+        bins: number of equal bins over the range of all samples.
+
+    Returns:
+        HTML of one ``<figure>``.
+    """
+    low = min(float(sample.values.min()) for sample in samples)
+    high = max(float(sample.values.max()) for sample in samples)
+    if high - low < 1e-12:
+        low, high = low - 0.005, high + 0.005
+    edges = np.linspace(low, high, bins + 1)
+    shares = [np.histogram(sample.values, edges)[0] / sample.values.size for sample in samples]
+    scale = Scale(0.0, 1.08 * max(float(share.max()) for share in shares))
+    shapes = "".join(
+        _bars(scale, share, sample.style, outline=bool(n)) for n, (share, sample) in enumerate(zip(shares, samples, strict=True))
+    )
+    keys = "".join(f'<span class="key {sample.style}">{escape(sample.name)}</span>' for sample in samples)
+    values, step = Scale(low, high).ticks()
+    ticks = [(100.0 * (value - low) / (high - low), shown(value, "%", step)) for value in values]
+    spoken = f"{title}. " + "; ".join(
+        f"{s.name}: {s.values.size} values, mean {shown(s.values.mean(), '%')}, lowest {shown(s.values.min(), '%')}, "
+        f"highest {shown(s.values.max(), '%')}"
+        for s in samples
+    )
+    drawing = f'<svg viewBox="0 0 {BOX} {BOX}" preserveAspectRatio="none" width="100%" height="100%">{shapes}</svg>'
+    caption = f'<figcaption><h3>{escape(title)}</h3><div class="keys">{keys}</div></figcaption>'
+    return f'<figure class="histogram">{caption}{frame(scale, "%", ticks, drawing, spoken)}</figure>'
+
+
+def shown(value: float, unit: Unit, step: float | None = None) -> str:
+    """A value as text, with as many decimals as a distance of ``step`` between values needs; by default two for percent."""
+    factor = 100.0 if unit == "%" else 1.0
+    if step is None:
+        digits = 2 if unit in {"%", "x"} or abs(value) < 1000.0 else 0
+    else:
+        digits = max(0, -math.floor(math.log10(step * factor * 1.001)) + (0 if _round_step(step * factor) else 1))
+    text = f"{factor * value:,.{digits}f}"
+    # Rounding must not leave the minus of a negative zero.
+    text = text.lstrip("-") if not text.strip("-0.,") else text
+    return text.replace("-", "\u2212") + {"%": "%", "x": "×", "": ""}[unit]
+
+
+def frame(scale: Scale, unit: Unit, ticks: Sequence[tuple[float, str]], drawing: str, spoken: str) -> str:
+    """Axes around a drawing.
+
+    Args:
+        scale: the vertical axis.
+        unit: of its values.
+        ticks: (percent from the left, text) of the horizontal axis.
+        drawing: SVG placed by percent.
+        spoken: what a screen reader says instead.
+
+    Returns:
+        HTML of one plot, for inside a ``<figure>``.
+    """
+    values, step = scale.ticks()
+    parts = []
+    for value in values:
+        y = f"{scale.percent(value):.2f}%"
+        style = "grid zero" if abs(value) < 1e-9 * step else "grid"
+        parts.append(f'<line class="{style}" x2="100%" y1="{y}" y2="{y}"/>')
+        parts.append(f'<text class="y" x="-8" y="{y}" dy="0.32em">{shown(value, unit, step)}</text>')
+    for number, (percent, text) in enumerate(ticks):
+        style = "x minor" if number % 2 else "x"
+        anchor = "start" if percent < 2.0 else "end" if percent > 98.0 else "middle"
+        parts.append(f'<text class="{style}" x="{percent:.2f}%" y="100%" dy="18" text-anchor="{anchor}">{escape(text)}</text>')
+    return f'<div class="plot"><svg role="img" aria-label="{escape(spoken)}">{"".join(parts)}{drawing}</svg></div>'
+
+
+CURSOR = '<line class="cursor" y2="100%"/>'
+
+
+def _round_step(step: float) -> bool:
+    """Whether a step has a single digit that is not zero: 2.5 needs a decimal more than 2 and 5."""
+    mantissa = step / 10.0 ** math.floor(math.log10(step * 1.001))
+    return abs(mantissa - round(mantissa)) < 1e-6
+
+
+def _columns(size: int, starts: Sequence[int], *, dense: bool) -> Iterator[list[tuple[int, int]]]:
+    for first, end in zip(starts, (*starts[1:], size), strict=True):
+        length = end - first
+        pieces = min(length, max(2, round(COLUMNS * length / size))) if dense else length
+        edges = (first + np.arange(pieces + 1) * length // pieces).tolist()
+        yield list(itertools.pairwise(edges))
+
+
+def _drawn(axis: TimeAxis, scale: Scale, line: Line) -> str:
+    """A line, and below it its area."""
+    strokes = [" ".join(f"{x} {y}" for x, y in points) for points in _points(axis, scale, line)]
+    style = f"{line.style} dense" if axis.dense else line.style
+    path = f'<path class="{style}" d="M{"M".join(strokes)}"/>'
+    if not line.area:
+        return path
+    base = round(BOX / 100.0 * scale.percent(0.0))
+    closed = (f"M{text.partition(' ')[0]} {base} {text}V{base}Z" for text in strokes)
+    return f'<path class="area {line.style}" d="{"".join(closed)}"/>{path}'
+
+
+def _points(axis: TimeAxis, scale: Scale, line: Line) -> Iterator[list[tuple[int, int]]]:
+    """Points of each episode in units of the box: of every column its lowest and highest value, in order."""
+    for episode in axis.columns:
+        points: list[tuple[int, int]] = []
+        for first, end in episode:
+            piece = line.values[first:end]
+            for offset in sorted({int(piece.argmin()), int(piece.argmax())}):
+                x, y = axis.percent(first + offset), scale.percent(float(piece[offset]))
+                points.append((round(BOX / 100.0 * x), round(BOX / 100.0 * y)))
+        yield points
+
+
+def _bars(scale: Scale, shares: NDArray[np.float64], style: str, *, outline: bool) -> str:
+    width = BOX / len(shares)
+    tops = [round(BOX / 100.0 * scale.percent(float(share))) for share in shares]
+    if outline:
+        steps = "".join(f"V{top}H{round((n + 1) * width)}" for n, top in enumerate(tops))
+        return f'<path class="{style}" d="M0 {BOX}{steps}V{BOX}"/>'
+    gap = round(0.1 * width)
+    body = "".join(
+        f"M{round(n * width) + gap} {BOX}V{top}H{round((n + 1) * width) - gap}V{BOX}Z" for n, top in enumerate(tops) if top < BOX
+    )
+    return f'<path class="bar {style}" d="{body}"/>'
+
+
+def _upright(style: str, percent: float) -> str:
+    return f'<line class="{style}" x1="{percent:.2f}%" x2="{percent:.2f}%" y2="100%"/>'
+
+
+def _moment(time: np.datetime64, span: float) -> str:
+    """A time as a tick says it on an axis of ``span`` days."""
+    moment: datetime = time.astype("datetime64[s]").item()
+    if span > 120.0:
+        return f"{moment:%b %Y}"
+    return f"{moment.day} {moment:%b}" if span > 2.0 else f"{moment:%H:%M}"
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>' if text else ""
+
+
+def _compact(values: NDArray[np.float64]) -> list[float]:
+    """Six significant digits: what a cursor shows."""
+    return [float(f"{value:.6g}") for value in values.tolist()]
+
+
+def _data(name: str, value: object) -> str:
+    """JSON inside the page; what could end the element is written as an escape."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace("&", "\\u0026")
+    return f'<script type="application/json" class="{name}">{text}</script>'

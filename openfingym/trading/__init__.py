@@ -1,0 +1,66 @@
+"""Trading: orders, a simulated market, and what a policy achieved in it.
+
+    from openfingym.trading import MarketRules, Order, Side, Simulator
+
+docs/trading.md says how orders are filled. Importing this package does nothing but make the names
+below available; each is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openfingym.trading.bars import Bars
+    from openfingym.trading.executor import Account, Executor, OpenOrder
+    from openfingym.trading.market import BarPath, MarketRules
+    from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason, Side, TimeInForce
+    from openfingym.trading.simulator import Simulator
+
+__all__ = [
+    "Account",
+    "BarPath",
+    "Bars",
+    "Event",
+    "EventKind",
+    "Executor",
+    "MarketRules",
+    "OpenOrder",
+    "Order",
+    "OrderType",
+    "Reason",
+    "Side",
+    "Simulator",
+    "TimeInForce",
+]
+
+_HOMES = {
+    "Account": "executor",
+    "BarPath": "market",
+    "Bars": "bars",
+    "Event": "orders",
+    "EventKind": "orders",
+    "Executor": "executor",
+    "MarketRules": "market",
+    "OpenOrder": "executor",
+    "Order": "orders",
+    "OrderType": "orders",
+    "Reason": "orders",
+    "Side": "orders",
+    "Simulator": "simulator",
+    "TimeInForce": "orders",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'openfingym.trading' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f"openfingym.trading.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,206 @@
+"""What an agent decides in one step, and the JSON in which it says so.
+
+::
+
+    null                                         hold
+    {"weights": [0.5, 0.5, 0.0]}                 target shares of equity, traded at the next open
+    {"orders": [{"symbol": "aapl", "side": "buy", "quantity": 10, "type": "stop-limit", "limit_price": 51.0,
+                 "stop_price": 50.5, "time_in_force": "gtc", "client_id": "a1"}],
+     "cancels": [3], "replaces": [{"order": 4, "quantity": 5}]}
+
+Cancels come first, then replacements, then orders. ``symbol`` is a name or a position; ``type`` is
+``market`` and ``time_in_force`` ``gtc`` where left out. What has another form is refused; what a
+market would refuse, such as an unknown symbol or a quantity of zero, is a rejection in the next
+observation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, TypeVar
+
+from openfingym.errors import SubmissionError
+from openfingym.trading.executor import Executor
+from openfingym.trading.orders import Order, OrderType, Side, TimeInForce
+
+ORDER_KEYS = ("symbol", "side", "quantity", "type", "limit_price", "stop_price", "time_in_force", "client_id")
+MAX_CLIENT_ID = 64
+UNKNOWN = -1
+"""Position of a symbol that nobody knows."""
+
+E = TypeVar("E", Side, OrderType, TimeInForce)
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A change of an open order; what is None stays."""
+
+    order_id: int
+    quantity: float | None = None
+    limit_price: float | None = None
+    stop_price: float | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Everything decided in one step. Weights and orders may come together: weights are traded first."""
+
+    weights: tuple[float, ...] | None = None
+    orders: tuple[Order, ...] = ()
+    cancels: tuple[int, ...] = ()
+    replaces: tuple[Replacement, ...] = ()
+
+
+HOLD = Decision()
+"""Nothing new: open orders stay."""
+
+
+def carry_out(decision: Decision, executor: Executor) -> list[int]:
+    """Hand a decision's cancels, replacements and orders to an executor; returns the ids of the orders."""
+    for order_id in decision.cancels:
+        executor.cancel(order_id)
+    for change in decision.replaces:
+        executor.replace(change.order_id, quantity=change.quantity, limit_price=change.limit_price, stop_price=change.stop_price)
+    return executor.submit(decision.orders) if decision.orders else []
+
+
+def parse_decision(action: object, symbols: Sequence[str]) -> Decision:
+    """Read an action as JSON gives it.
+
+    Raises:
+        SubmissionError: ``malformed-action``, with the place in the action.
+    """
+    if action is None:
+        return HOLD
+    if not isinstance(action, Mapping):
+        _refuse("an action", "null or an object with 'weights', or with 'orders', 'cancels' and 'replaces'", action)
+    _only(action, ("weights", "orders", "cancels", "replaces"), "the action")
+    weights = None
+    if action.get("weights") is not None:
+        given = _list(action["weights"], "weights")
+        if len(given) != len(symbols):
+            _refuse("weights", f"{len(symbols)} numbers, one for each of {', '.join(symbols)}", f"{len(given)} values")
+        weights = tuple(_number(value, f"weights[{i}]") for i, value in enumerate(given))
+    orders = tuple(_order(item, symbols, f"orders[{i}]") for i, item in enumerate(_list(action.get("orders", ()), "orders")))
+    cancels = tuple(_integer(item, f"cancels[{i}]") for i, item in enumerate(_list(action.get("cancels", ()), "cancels")))
+    replaces = tuple(_replacement(item, f"replaces[{i}]") for i, item in enumerate(_list(action.get("replaces", ()), "replaces")))
+    return Decision(weights, orders, cancels, replaces)
+
+
+def decision_json(decision: Decision, symbols: Sequence[str]) -> dict[str, object]:
+    """A decision as an action; :func:`parse_decision` reads it back."""
+    action: dict[str, object] = {}
+    if decision.weights is not None:
+        action["weights"] = list(decision.weights)
+    if decision.orders:
+        action["orders"] = [order_json(order, symbols) for order in decision.orders]
+    if decision.cancels:
+        action["cancels"] = list(decision.cancels)
+    if decision.replaces:
+        names = ("quantity", "limit_price", "stop_price")
+        changes = [{name: getattr(change, name) for name in names if getattr(change, name) is not None} for change in decision.replaces]
+        action["replaces"] = [{"order": change.order_id, **values} for change, values in zip(decision.replaces, changes, strict=True)]
+    return action
+
+
+def order_json(order: Order, symbols: Sequence[str]) -> dict[str, object]:
+    """An order as an action holds it."""
+    document: dict[str, object] = {
+        "symbol": symbols[order.symbol] if 0 <= order.symbol < len(symbols) else order.symbol,
+        "side": _word(order.side),
+        "quantity": order.quantity,
+        "type": _word(order.type),
+        "time_in_force": _word(order.time_in_force),
+    }
+    for name in ("limit_price", "stop_price"):
+        if not math.isnan(getattr(order, name)):
+            document[name] = getattr(order, name)
+    if order.client_id is not None:
+        document["client_id"] = order.client_id
+    return document
+
+
+def _order(item: object, symbols: Sequence[str], where: str) -> Order:
+    if not isinstance(item, Mapping):
+        _refuse(where, f"an object with {', '.join(ORDER_KEYS)}", item)
+    _only(item, ORDER_KEYS, where)
+    if missing := [key for key in ("symbol", "side", "quantity") if key not in item]:
+        _refuse(where, f"the keys symbol, side and quantity; missing: {', '.join(missing)}", sorted(map(str, item)))
+    client = item.get("client_id")
+    if client is not None and not (isinstance(client, str) and 0 < len(client) <= MAX_CLIENT_ID):
+        _refuse(f"{where}.client_id", f"a text of 1 to {MAX_CLIENT_ID} characters", client)
+    return Order(
+        symbol=_symbol(item["symbol"], symbols, f"{where}.symbol"),
+        side=_member(Side, item["side"], f"{where}.side"),
+        quantity=_number(item["quantity"], f"{where}.quantity"),
+        type=_member(OrderType, item.get("type", "market"), f"{where}.type"),
+        limit_price=_number(item.get("limit_price"), f"{where}.limit_price"),
+        stop_price=_number(item.get("stop_price"), f"{where}.stop_price"),
+        time_in_force=_member(TimeInForce, item.get("time_in_force", "gtc"), f"{where}.time_in_force"),
+        client_id=client,
+    )
+
+
+def _replacement(item: object, where: str) -> Replacement:
+    if not isinstance(item, Mapping):
+        _refuse(where, "an object with order, and quantity, limit_price or stop_price", item)
+    _only(item, ("order", "quantity", "limit_price", "stop_price"), where)
+    if "order" not in item:
+        _refuse(where, "the key order, the id of an open order", sorted(map(str, item)))
+    changed = {
+        name: _number(item[name], f"{where}.{name}") for name in ("quantity", "limit_price", "stop_price") if item.get(name) is not None
+    }
+    return Replacement(_integer(item["order"], f"{where}.order"), **changed)
+
+
+def _symbol(value: object, symbols: Sequence[str], where: str) -> int:
+    if isinstance(value, str):
+        return symbols.index(value) if value in symbols else UNKNOWN
+    return _integer(value, where)
+
+
+def _member(kind: type[E], value: object, where: str) -> E:
+    known = [_word(member) for member in kind]
+    if not isinstance(value, str) or value not in known:
+        _refuse(where, f"one of {', '.join(known)}", value)
+    return kind[value.upper().replace("-", "_")]
+
+
+def _word(member: Side | OrderType | TimeInForce) -> str:
+    return member.name.lower().replace("_", "-")
+
+
+def _number(value: object, where: str) -> float:
+    """A number; null is NaN, which no market takes."""
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        _refuse(where, "a number", value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _integer(value: object, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        _refuse(where, "a whole number", value)
+    return value
+
+
+def _list(value: object, where: str) -> Sequence[object]:
+    if not isinstance(value, list | tuple):
+        _refuse(where, "a list", value)
+    return value
+
+
+def _only(item: Mapping[object, object], known: Sequence[str], where: str) -> None:
+    unknown = [str(key)[:40] for key in item if key not in known]
+    if unknown:
+        _refuse(where, f"no keys but {', '.join(known)}", ", ".join(unknown[:5]))
+
+
+def _refuse(where: str, expected: str, found: object) -> NoReturn:
+    raise SubmissionError(f"{where}: expected {expected}, found {str(found)[:80]}", problem="malformed-action")

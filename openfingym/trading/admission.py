@@ -1,0 +1,95 @@
+"""Whether an order is accepted, and what it reserves until it is filled."""
+
+from __future__ import annotations
+
+import math
+
+from openfingym.trading.orders import Reason
+from openfingym.trading.portfolio import STOPPED, Portfolio, WorkingOrder
+from openfingym.trading.rules import fee, nearest_multiple, settled, slip, worst_price
+
+_NONE = Reason.NONE
+
+
+def refusal(portfolio: Portfolio, order: WorkingOrder) -> Reason:
+    """Why an order cannot be accepted, or NONE; makes its quantity an exact multiple of the lot and sets what it reserves."""
+    market = portfolio.market
+    if portfolio.bankrupt:
+        return Reason.BANKRUPT
+    if not 0.0 < order.remaining < math.inf:
+        return Reason.BAD_QUANTITY
+    if market.lot > 0.0:
+        order.remaining = nearest_multiple(order.remaining, market.lot)
+        if order.remaining <= 0.0:
+            return Reason.ODD_LOT
+    reason = _misprice(order, market.tick)
+    if reason:
+        return reason
+    if len(portfolio.orders) >= market.max_open_orders:
+        return Reason.TOO_MANY_ORDERS
+    return _reserve(portfolio, order) if market.check_on_submit else _NONE
+
+
+def _misprice(order: WorkingOrder, tick: float) -> Reason:
+    """What is wrong with an order's prices; NaN stands for none, and one that its type does not use must not be there."""
+    limit, stop = order.limit, order.stop
+    if order.limited:
+        if not 0.0 < limit < math.inf:
+            return Reason.BAD_PRICE
+        if tick > 0.0 and nearest_multiple(limit, tick) <= 0.0:
+            return Reason.OFF_TICK
+    elif not math.isnan(limit):
+        return Reason.BAD_PRICE
+    if order.kind in STOPPED:
+        if not 0.0 < stop < math.inf:
+            return Reason.BAD_PRICE
+        if tick > 0.0 and nearest_multiple(stop, tick) <= 0.0:
+            return Reason.OFF_TICK
+    elif not math.isnan(stop):
+        return Reason.BAD_PRICE
+    return _NONE
+
+
+def _reserve(portfolio: Portfolio, order: WorkingOrder) -> Reason:
+    """Reserve the worst case of the part of an order that opens a position, or say why it does not fit.
+
+    An order that also closes a position is always accepted: what opens is judged when it is to be filled.
+    """
+    symbol, d, market = order.symbol, order.d, portfolio.market
+    opening, closing = order.remaining, -d * portfolio.position[symbol]
+    if closing > 0.0:
+        for other in portfolio.orders:
+            if other.symbol == symbol and other.d == d:
+                closing -= other.remaining  # earlier orders close that much of the position already
+        if closing >= opening:
+            return _NONE
+        if closing > 0.0:
+            opening = settled(opening, -closing, market.lot)
+            if opening <= 0.0:
+                return _NONE
+    base = worst_price(order.kind, d, order.limit, order.stop, portfolio.mark[symbol])
+    price = base
+    if not order.limited:
+        # At the volume of the last bar, and what of the order it lets fill at once.
+        volume, quantity = portfolio.volume[symbol], order.remaining
+        if market.max_participation > 0.0 and volume > 0.0:
+            quantity = min(quantity, market.max_participation * volume)
+        price = slip(base, d, quantity, volume, portfolio.slip_rate, market.impact)
+    paid = fee(opening * price, portfolio.fee_rate, market.fee_per_trade)
+    if d > 0.0:
+        hold = opening * price + paid
+        free = portfolio.cash if market.short_proceeds_fund_longs else portfolio.cash - portfolio.short_value()
+        for other in portfolio.orders:
+            free -= other.hold_cash
+        if free >= hold:
+            order.opening, order.hold_cash = opening, hold
+            return _NONE
+        return _NONE if closing > 0.0 else Reason.INSUFFICIENT_CASH
+    hold = opening * base + market.max_short * (opening * (base - price) + paid)
+    shorts = portfolio.short_value() + hold
+    for other in portfolio.orders:
+        shorts += other.hold_short
+    if shorts <= market.max_short * (portfolio.cash + portfolio.value()):
+        order.opening, order.hold_short = opening, hold
+        return _NONE
+    return _NONE if closing > 0.0 else Reason.SHORT_CAP

@@ -1,0 +1,282 @@
+"""Bars of several symbols on one clock, checked once and never changed.
+
+A symbol is *halted* in a row in which it has no prices or no volume: it cannot be traded there, and its
+last close, divided by a split of that row, stands in all four prices, so that a position keeps its value.
+Everything else that is wrong with a bar is refused, with row, time and column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.data.dataset import suggestion
+from openfingym.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.data.panel import Panel
+
+    Floats = NDArray[np.float64]
+    Faults = NDArray[np.bool_]
+
+FIELDS = ("open", "high", "low", "close", "volume")
+"""Of a bar, in the order of the last axis of every array."""
+FEATURES = ("close_return", "open_gap", "high_over_close", "low_over_close", "relative_volume")
+"""Of :meth:`Bars.features`, in the order of the last axis."""
+VOLUME_WINDOW = 20
+"""Past bars that a volume is compared with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """What was traded at, and how much. All arrays are read-only.
+
+    Build one with :meth:`from_arrays`, :meth:`from_array` or :meth:`from_panel`, which check it; the
+    constructor and :meth:`restored` do not.
+    """
+
+    times: NDArray[np.datetime64]
+    """datetime64[ns][T], UTC, strictly increasing."""
+    symbols: tuple[str, ...]
+    """Names of the S columns."""
+    open: Floats
+    """float64[T, S], as the next four; prices above 0, C-contiguous unless cut by :meth:`between`."""
+    high: Floats
+    low: Floats
+    close: Floats
+    volume: Floats
+    """Shares or coins; 0 in a halt."""
+    split: Floats
+    """New shares per old share, from before the open of the row on; 1 for none."""
+    dividend: Floats
+    """Cash per share, for whoever held it before the open of the row; 0 for none."""
+    tradable: Faults
+    """bool[T, S]: False in a halt."""
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        times: NDArray[np.datetime64],
+        symbols: Sequence[str],
+        *,
+        open: Floats,  # noqa: A002  # the field's own name
+        high: Floats,
+        low: Floats,
+        close: Floats,
+        volume: Floats,
+        split: Floats | None = None,
+        dividend: Floats | None = None,
+        name: str = "bars",
+    ) -> Bars:
+        """Check arrays and hold copies of them.
+
+        Args:
+            times: datetime64[T], strictly increasing, UTC.
+            symbols: S different names.
+            open: float64[T, S], as the following; a bar without prices is NaN in all four of them.
+            high: the highest price of each bar.
+            low: the lowest.
+            close: the last.
+            volume: not negative; 0, or NaN beside NaN prices, where nothing was traded.
+            split: new shares per old share; none if None.
+            dividend: cash per share; none if None.
+            name: what messages call the data.
+
+        Raises:
+            DataError: times are not in order, a bar contradicts itself, is half missing or has a price that is not
+                positive, or a symbol's first row is a halt. Row, time and column are named.
+        """
+        stamps = _times(times, name)
+        names = tuple(symbols)
+        if not names or len(set(names)) < len(names):
+            raise DataError(f"{name}: symbols must be different names, at least one, found {list(names)}")
+        shape = (len(stamps), len(names))
+        ones = np.ones(shape) if split is None else split
+        none = np.zeros(shape) if dividend is None else dividend
+        given = dict(zip((*FIELDS, "split", "dividend"), (open, high, low, close, volume, ones, none), strict=True))
+        columns = {key: _copied(key, values, shape, name) for key, values in given.items()}
+        halted = _checked(columns, stamps, names, name)
+        _carry_forward(columns, halted)
+        tradable = ~halted
+        for array in (stamps, tradable, *columns.values()):
+            array.flags.writeable = False
+        return cls(stamps, names, tradable=tradable, **columns)
+
+    @classmethod
+    def from_array(
+        cls,
+        times: NDArray[np.datetime64],
+        symbols: Sequence[str],
+        values: Floats,
+        *,
+        split: Floats | None = None,
+        dividend: Floats | None = None,
+        name: str = "bars",
+    ) -> Bars:
+        """As :meth:`from_arrays`, from one float64[T, S, 5] with the fields along the last axis, as :meth:`to_array` gives it.
+
+        Raises:
+            DataError: as there, or the array has another shape.
+        """
+        if values.ndim != 3 or values.shape[2] != len(FIELDS):
+            raise DataError(f"{name}: values must be [rows, symbols, {len(FIELDS)}] ({', '.join(FIELDS)}), found {list(values.shape)}")
+        fields = {field: values[:, :, i] for i, field in enumerate(FIELDS)}
+        return cls.from_arrays(times, symbols, **fields, split=split, dividend=dividend, name=name)
+
+    @classmethod
+    def from_panel(cls, panel: Panel, symbols: Sequence[str] = ()) -> Bars:
+        """Bars from the channels ``<symbol>_open`` ... ``<symbol>_volume`` of a panel; other channels are left out.
+
+        Args:
+            panel: with five channels a symbol, or ``open`` ... ``volume`` where it has a single one.
+            symbols: those wanted, in this order; all if none. A single-symbol panel takes any one name.
+
+        Raises:
+            DataError: a channel is missing (near misses are suggested), or the bars are at fault.
+        """
+        where, plain = panel.info.name, set(FIELDS) <= set(panel.channels)
+        known = [channel.removesuffix("_open") for channel in panel.channels if channel.endswith("_open")]
+        names = tuple(symbols) or ((where,) if plain else tuple(known))
+        if not names:
+            raise DataError(f"{where} holds no bars: it has no channel 'open' or '<symbol>_open'; it has {', '.join(panel.channels[:12])}")
+        alone = plain and len(names) == 1 and names[0] not in known
+        values = np.empty((len(panel.times), len(names), len(FIELDS)))
+        for s, symbol in enumerate(names):
+            for i, field in enumerate(FIELDS):
+                channel = field if alone else f"{symbol}_{field}"
+                if channel not in panel.channels:
+                    raise DataError(f"{where}: no bars of {symbol!r}, channel {channel!r} is not there{suggestion(symbol, known)}")
+                values[:, s, i] = panel.values[:, panel.channels.index(channel)]
+        return cls.from_array(panel.times, names, values, name=where)
+
+    @classmethod
+    def restored(cls, times: NDArray[np.datetime64], symbols: tuple[str, ...], values: Floats, actions: Floats) -> Bars:
+        """What :meth:`to_array` gave of checked bars, as views and without checking it again; may begin with a halt.
+
+        Args:
+            times: datetime64[ns][T].
+            symbols: names of the columns.
+            values: float64[T, S, 5]; a volume of 0 is a halt.
+            actions: float64[T, S, 2], split and dividend.
+        """
+        columns = {field: values[:, :, i] for i, field in enumerate(FIELDS)}
+        return cls(times, symbols, split=actions[:, :, 0], dividend=actions[:, :, 1], tradable=values[:, :, 4] > 0.0, **columns)
+
+    def between(self, rows: slice) -> Bars:
+        """These rows, as views without copying anything.
+
+        Args:
+            rows: with a step of 1, or none.
+
+        Raises:
+            DataError: no row is left.
+        """
+        start, stop, step = rows.indices(len(self))
+        if step != 1 or stop <= start:
+            raise DataError(f"rows {start} to {stop} in steps of {step} are no stretch of these {len(self)} bars")
+        cut = slice(start, stop)
+        arrays = {key: getattr(self, key)[cut] for key in (*FIELDS, "split", "dividend", "tradable")}
+        return Bars(self.times[cut], self.symbols, **arrays)
+
+    def to_array(self) -> Floats:
+        """float64[T, S, 5] in the order of :data:`FIELDS`, a fresh array."""
+        return np.stack([getattr(self, field) for field in FIELDS], axis=2)
+
+    def features(self) -> NDArray[np.float32]:
+        """What a policy may look at, without unit and of the size of returns: float32[T, S, 5] in the order of :data:`FEATURES`.
+
+        ln(close x split / last close), ln(open x split / last close), ln(high / close), ln(low / close), and ln(volume /
+        mean volume of the :data:`VOLUME_WINDOW` bars before, or as many as there are). A row reads no later one; the
+        first row and halts are 0.
+        """
+        out = np.zeros((*self.close.shape, len(FEATURES)))
+        if len(self) > 1:
+            before, split = self.close[:-1], self.split[1:]
+            out[1:, :, 0] = np.log(self.close[1:] * split / before)
+            out[1:, :, 1] = np.log(self.open[1:] * split / before)
+            out[1:, :, 2] = np.log(self.high[1:] / self.close[1:])
+            out[1:, :, 3] = np.log(self.low[1:] / self.close[1:])
+            mean = _trailing_mean(self.volume)
+            known = self.tradable & (mean > 0.0)
+            out[:, :, 4] = np.log(np.where(known, self.volume, 1.0) / np.where(known, mean, 1.0))
+        out[~self.tradable] = 0.0
+        out[0] = 0.0
+        return out.astype(np.float32)
+
+
+def _times(times: NDArray[np.datetime64], name: str) -> NDArray[np.datetime64]:
+    if times.ndim != 1 or times.dtype.kind != "M" or not len(times):
+        raise DataError(f"{name}: times must be a list of datetime64, at least one, found {times.dtype} of shape {list(times.shape)}")
+    stamps = times.astype("datetime64[ns]")
+    late = ~(stamps[1:] > stamps[:-1])
+    if late.any():
+        row = int(late.argmax()) + 1
+        fault = "occurs twice" if stamps[row] == stamps[row - 1] else f"is before the row above ({stamps[row - 1]})"
+        raise DataError(f"{name}, row {row}, column 'time': {stamps[row]} {fault}; rows must be in strictly increasing order")
+    return stamps
+
+
+def _copied(key: str, values: Floats, shape: tuple[int, int], name: str) -> Floats:
+    if values.shape != shape or values.dtype.kind not in "fiu":
+        raise DataError(f"{name}: {key} must be numbers of shape {list(shape)} (rows, symbols), found {values.dtype}{list(values.shape)}")
+    return np.array(values, dtype=np.float64, order="C")
+
+
+def _checked(columns: dict[str, Floats], times: NDArray[np.datetime64], symbols: tuple[str, ...], name: str) -> Faults:
+    """Refuse what contradicts itself; returns where a symbol is halted."""
+
+    def refuse(key: str, wrong: Faults, fault: str) -> None:
+        if wrong.any():
+            row, s = (int(i) for i in np.argwhere(wrong)[0])
+            found = columns[key][row, s]
+            raise DataError(f"{name}, row {row} ({times[row]}), column '{symbols[s]}_{key}': {found:g} {fault.format(row=row)}")
+
+    prices = {key: columns[key] for key in ("open", "high", "low", "close")}
+    volume = columns["volume"]
+    absent = np.isnan(prices["open"])
+    for key, values in (*prices.items(), ("volume", volume)):
+        refuse(key, np.isinf(values), "is not finite")
+    for key, values in prices.items():
+        refuse(key, np.isnan(values) != absent, "beside an open that is missing or not: a bar has all four prices, or none in a halt")
+        refuse(key, values <= 0.0, "is not a positive price")
+    refuse("volume", np.isnan(volume) & ~absent, "is missing beside prices; a halt has neither")
+    refuse("volume", volume < 0.0, "is negative")
+    refuse("volume", absent & (volume > 0.0), "was traded at no price; a halt has neither")
+    refuse("high", prices["high"] < prices["low"], "is below the low")
+    for key in ("open", "close"):
+        refuse(key, (prices[key] > prices["high"]) | (prices[key] < prices["low"]), "is outside the bar's low and high")
+    refuse("split", ~(np.isfinite(columns["split"]) & (columns["split"] > 0.0)), "is no ratio of shares; 1 is none")
+    refuse("dividend", ~(np.isfinite(columns["dividend"]) & (columns["dividend"] >= 0.0)), "is no amount of cash; 0 is none")
+    halted: Faults = absent | (volume == 0.0)
+    first = np.zeros_like(halted)
+    first[0] = halted[0]
+    refuse("close", first, "in a halt: a symbol must trade in the first row, or it has no value; begin later or leave it out")
+    return halted
+
+
+def _carry_forward(columns: dict[str, Floats], halted: Faults) -> None:
+    """Give halted cells their last close, in place; rows come in order, so that long halts carry on."""
+    close, split = columns["close"], columns["split"]
+    for row, s in np.argwhere(halted).tolist():
+        last = close[row - 1, s] / split[row, s]
+        for key in ("open", "high", "low", "close"):
+            columns[key][row, s] = last
+        columns["volume"][row, s] = 0.0
+
+
+def _trailing_mean(volume: Floats) -> Floats:
+    """Mean of up to :data:`VOLUME_WINDOW` rows before each row, float64[T, S]; 0 for the first."""
+    total = np.zeros((len(volume) + 1, volume.shape[1]))
+    np.cumsum(volume, axis=0, out=total[1:])
+    rows = np.arange(len(volume))
+    start = np.maximum(rows - VOLUME_WINDOW, 0)
+    mean: Floats = (total[rows] - total[start]) / np.maximum(rows - start, 1)[:, None]
+    return mean

@@ -1,0 +1,1 @@
+"""The simulator for many accounts at once, compiled; it agrees with the readable one bit for bit."""

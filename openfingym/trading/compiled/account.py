@@ -1,0 +1,195 @@
+"""One account in the compiled core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import UsageError
+from openfingym.trading.compiled.kernels import KERNELS
+from openfingym.trading.compiled.layout import (
+    BANKRUPT,
+    CASH,
+    EQUITY,
+    EVENT,
+    EVENTS,
+    HOLD_CASH,
+    ID,
+    IOC,
+    KIND,
+    LIMIT,
+    MARK,
+    ORDERS,
+    POSITION,
+    REMAINING,
+    ROW,
+    SIDE,
+    STOP,
+    SYMBOL,
+    TRIGGERED,
+    Floats,
+    State,
+    event,
+    events_of_a_step,
+    market_numbers,
+    tape,
+)
+from openfingym.trading.compiled.requests import table
+from openfingym.trading.executor import Account, OpenOrder
+from openfingym.trading.orders import OrderType, Side, TimeInForce
+
+if TYPE_CHECKING:
+    from openfingym.trading.actions import Decision
+    from openfingym.trading.bars import Bars
+    from openfingym.trading.market import MarketRules
+    from openfingym.trading.orders import Event
+
+RECORD = 7
+"""Columns of an account's record, see :data:`openfingym.trading.performance.RECORD`."""
+_EPISODE = (0.0, 1.0, 0.0, 0.0)
+
+
+class CompiledAccount:
+    """An account that walks over bars, many of them in a call.
+
+    It does what :class:`~openfingym.trading.session.Session` does with a readable simulator, to the last bit, and is for
+    decisions that are known beforehand: a recorded episode at other costs, or a strategy that was worked out in arrays.
+    Orders have no client ids here.
+    """
+
+    def __init__(self, bars: Bars, market: MarketRules, *, cash: float, first: int = 0) -> None:
+        """Open an account at the close of row ``first``.
+
+        Args:
+            bars: what is traded.
+            market: costs and limits.
+            cash: to begin with.
+            first: a row of the bars.
+        """
+        self.market = market
+        self._tape, self._numbers = tape(bars), np.append(market_numbers(market, forgiving=False), _EPISODE)
+        self._numbers[-len(_EPISODE)] = cash
+        self._state = State.empty(1, len(bars.symbols), market.max_open_orders, market.max_orders_per_batch)
+        row, nothing = np.array([first]), np.zeros((1, 0), np.float32)
+        KERNELS.begin(*self._state, self._tape, np.zeros(0, np.float32), self._numbers, np.array([0]), row, row, nothing)
+
+    @property
+    def row(self) -> int:
+        """Row whose close has been seen."""
+        return int(self._state.cells[0, ROW])
+
+    @property
+    def bankrupt(self) -> bool:
+        """Whether equity has reached zero."""
+        return bool(self._state.cells[0, BANKRUPT])
+
+    def run(self, decisions: Sequence[Decision | None]) -> Floats:
+        """Carry out a decision a row, and walk as many rows.
+
+        Args:
+            decisions: at this row and those after it; None decides nothing.
+
+        Returns:
+            The account's record, float64[rows, 7].
+        """
+        tables = [np.zeros((0, 8)) if decision is None else table(decision) for decision in decisions]
+        starts = np.concatenate([[0], np.cumsum([len(rows) for rows in tables])]).astype(np.int64)
+        weights = np.full((len(tables), self._state.book.shape[1]), np.nan)
+        weighted = np.zeros(len(tables), np.bool_)
+        for row, decision in enumerate(decisions):
+            if decision is not None and decision.weights is not None:
+                weights[row], weighted[row] = decision.weights, True
+        return self.run_arrays(np.concatenate([np.zeros((0, 8)), *tables]), starts, weights, weighted)
+
+    def run_arrays(self, requests: Floats, starts: np.ndarray, weights: Floats, weighted: np.ndarray) -> Floats:
+        """As :meth:`run`, from arrays.
+
+        Args:
+            requests: float64[K, 8], see :mod:`openfingym.trading.compiled.requests`.
+            starts: int64[rows + 1]: the requests of row n are those from ``starts[n]`` to ``starts[n + 1]``.
+            weights: float64[rows, S], target weights.
+            weighted: bool[rows]: where there are any.
+
+        Raises:
+            UsageError: there are not as many bars.
+        """
+        first, rows = self.row, len(starts) - 1
+        if first + rows >= len(self._tape):
+            raise UsageError(f"{rows} rows after row {first} are more than the {len(self._tape)} bars hold")
+        record, done = np.zeros((rows, RECORD)), 0
+        most = int(np.diff(starts).max(initial=0))
+        self._make_room(most + 2 * len(requests))
+        while done < rows:
+            self._make_room(most)
+            reached = KERNELS.run(
+                *self._state,
+                self._tape,
+                self._numbers,
+                requests,
+                starts[done:],
+                weights[done:],
+                weighted[done:],
+                record[done:],
+                first + rows,
+            )
+            done = reached - first
+        return record
+
+    def account(self) -> Account:
+        """The account at the last marks."""
+        cells, book = self._state.cells[0], self._state.book[0]
+        long = short = held = 0.0
+        for position, mark in book[:, [POSITION, MARK]].tolist():
+            if position > 0.0:
+                long += position * mark
+            else:
+                short -= position * mark
+        for hold in self._open()[:, HOLD_CASH].tolist():
+            held += hold
+        cash = float(cells[CASH])
+        collateral = 0.0 if self.market.short_proceeds_fund_longs else short
+        return Account(cash, float(cells[EQUITY]), cash - collateral - held, long, short)
+
+    def positions(self) -> tuple[float, ...]:
+        """Units held of each symbol."""
+        return tuple(self._state.book[0, :, POSITION].tolist())
+
+    def open_orders(self) -> tuple[OpenOrder, ...]:
+        """Open orders, in the order in which they trade."""
+        return tuple(open_order(row) for row in self._open().tolist())
+
+    def events(self) -> list[Event]:
+        """What has happened since this was last asked."""
+        count = int(self._state.cells[0, EVENTS])
+        self._state.cells[0, EVENTS] = 0.0
+        return [event(row) for row in self._state.events[0, :count].tolist()]
+
+    def _open(self) -> Floats:
+        return self._state.orders[0, : int(self._state.cells[0, ORDERS])]
+
+    def _make_room(self, requests: int) -> None:
+        """Have room for the events of at least one more row."""
+        state, used = self._state, int(self._state.cells[0, EVENTS])
+        needed = used + events_of_a_step(state.book.shape[1], state.orders.shape[1] - 1, requests)
+        if needed > state.events.shape[1]:
+            events = np.zeros((1, 2 * needed, EVENT))
+            events[:, :used] = state.events[:, :used]
+            self._state = state._replace(events=events)
+
+
+def open_order(row: list[float]) -> OpenOrder:
+    """The order in a row of ``State.orders``."""
+    return OpenOrder(
+        int(row[ID]),
+        int(row[SYMBOL]),
+        Side(int(row[SIDE])),
+        OrderType(int(row[KIND])),
+        TimeInForce(int(row[IOC])),
+        row[REMAINING],
+        row[LIMIT],
+        row[STOP],
+        bool(row[TRIGGERED]),
+        None,
+    )

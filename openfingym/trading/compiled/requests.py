@@ -1,0 +1,105 @@
+"""Requests as a table of numbers, one a row, for policies that give arrays and for the compiled core.
+
+======  =============  =========================================================================================
+column  name           meaning
+======  =============  =========================================================================================
+0       symbol         position of the instrument
+1       side           above 0 to buy, below 0 to sell
+2       quantity       shares, coins or contracts
+3       type           :class:`~openfingym.trading.orders.OrderType` of a new order: 0 market, 1 limit, 2 stop,
+                       3 stop-limit; 4 to cancel an open order, 5 to replace it; NaN in an empty row
+4       limit_price    NaN for none
+5       stop_price     NaN for none
+6       time_in_force  :class:`~openfingym.trading.orders.TimeInForce`: 0 good till cancelled, 1 immediate or cancel
+7       order_id       of the open order to cancel or to replace. Without one, all orders of the symbol are cancelled, or
+                       all there are if that is NaN too
+======  =============  =========================================================================================
+
+Codes are rounded to the nearest whole number. Of a replacement, NaN keeps what it was. Cancels and replacements come first,
+in the order of the rows, then new orders. In a table of an agent a price that the type of an order does not use is ignored;
+an :class:`~openfingym.trading.orders.Order` must not have one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from openfingym.errors import UsageError
+from openfingym.trading.actions import Decision
+from openfingym.trading.compiled.layout import REQUEST, Floats
+from openfingym.trading.executor import Executor
+from openfingym.trading.orders import Order, OrderType, Side, TimeInForce, well_formed
+
+COLUMNS = ("symbol", "side", "quantity", "type", "limit_price", "stop_price", "time_in_force", "order_id")
+CANCEL, REPLACE = 4, 5
+_NAN = math.nan
+_MOST = 2.0**31
+
+
+def table(decision: Decision) -> Floats:
+    """float64[K, 8] of a decision's cancels, replacements and orders; its weights are left out.
+
+    Raises:
+        UsageError: an order has a client id, for which a table has no place.
+    """
+    if any(order.client_id is not None for order in decision.orders):
+        raise UsageError("the compiled engine knows no client ids; leave them out, or take the readable one (engine='python')")
+    rows: list[tuple[float, ...]] = [(_NAN, _NAN, _NAN, CANCEL, _NAN, _NAN, _NAN, _reference(order_id)) for order_id in decision.cancels]
+    for change in decision.replaces:
+        quantity, limit, stop = (_NAN if value is None else value for value in (change.quantity, change.limit_price, change.stop_price))
+        rows.append((_NAN, _NAN, quantity, REPLACE, limit, stop, _NAN, _reference(change.order_id)))
+    rows += (_row(order) for order in decision.orders)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), REQUEST)
+
+
+def ask(executor: Executor, rows: Floats) -> None:
+    """Ask an executor for what a table of an agent, float64[K, 8], asks for."""
+    new = []
+    for symbol, side, quantity, kind, limit, stop, time_in_force, order_id in rows.tolist():
+        code = _nearest(kind)
+        if code == CANCEL and order_id > 0.0:
+            executor.cancel(int(_nearest(order_id)))
+        elif code == CANCEL:
+            for order in executor.open_orders():
+                if math.isnan(symbol) or order.symbol == _nearest(symbol):
+                    executor.cancel(order.id)
+        elif code == REPLACE:
+            reference = int(_nearest(order_id)) if order_id > 0.0 else 0
+            executor.replace(reference, quantity=_given(quantity), limit_price=_given(limit), stop_price=_given(stop))
+        elif not math.isnan(code):
+            new.append(_order(symbol, side, quantity, code, limit, stop, _nearest(time_in_force)))
+    if new:
+        executor.submit(new)
+
+
+def _row(order: Order) -> tuple[float, ...]:
+    plain = well_formed(order)
+    if plain is None:
+        return _NAN, _NAN, _NAN, -1.0, _NAN, _NAN, _NAN, _NAN
+    return (*(float(value) for value in plain[:7]), _NAN)
+
+
+def _order(symbol: float, side: float, quantity: float, kind: float, limit: float, stop: float, time_in_force: float) -> Order:
+    """The order of a row; of no type where a code is none, which is refused as malformed."""
+    if not (side != 0.0 and not math.isnan(side) and kind in {0.0, 1.0, 2.0, 3.0} and time_in_force in {0.0, 1.0}):
+        return Order(-1, Side.BUY, _NAN, None)  # type: ignore[arg-type]  # as it is meant
+    type_ = OrderType(int(kind))
+    place = int(_nearest(symbol)) if abs(symbol) < _MOST else -1
+    limit = limit if type_ in {OrderType.LIMIT, OrderType.STOP_LIMIT} else _NAN
+    stop = stop if type_ in {OrderType.STOP, OrderType.STOP_LIMIT} else _NAN
+    return Order(place, Side.BUY if side > 0.0 else Side.SELL, quantity, type_, limit, stop, TimeInForce(int(time_in_force)))
+
+
+def _nearest(code: float) -> float:
+    return float(math.floor(code + 0.5)) if abs(code) < _MOST else code
+
+
+def _given(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _reference(order_id: int) -> float:
+    """An id above 0: one that cannot be, where it is none."""
+    return float(order_id) if order_id > 0 else _MOST

@@ -1,0 +1,266 @@
+"""Compiled twin of :mod:`openfingym.trading.simulator`: what an account may ask for, and a bar."""
+
+from __future__ import annotations
+
+import math
+
+from openfingym.trading import rules
+from openfingym.trading.compiled.admission import objection
+from openfingym.trading.compiled.compiling import part, rare
+from openfingym.trading.compiled.corporate_actions import act, remove
+from openfingym.trading.compiled.layout import (
+    BANKRUPT,
+    BEFORE,
+    CASH,
+    CLOSE,
+    CLOSED,
+    COST,
+    EQUITY,
+    FIRST,
+    HOLD_CASH,
+    HOLD_SHORT,
+    ID,
+    IOC,
+    KIND,
+    LAST,
+    LIMIT,
+    MARK,
+    NEXT_ID,
+    OPEN,
+    OPENING,
+    ORDERS,
+    POSITION,
+    REMAINING,
+    ROOM,
+    ROW,
+    SIDE,
+    STOP,
+    SYMBOL,
+    TARGET,
+    TARGETED,
+    TRADABLE,
+    TRADED,
+    TRIGGERED,
+    UNITS,
+    VOLUME,
+    WON,
+    Floats,
+    Market,
+    State,
+)
+from openfingym.trading.compiled.matching import match
+from openfingym.trading.compiled.portfolio import NONE, say, tell
+from openfingym.trading.compiled.rebalancing import rebalance
+from openfingym.trading.compiled.requests import CANCEL, REPLACE
+from openfingym.trading.orders import EventKind, Reason
+from openfingym.trading.rules import WEIGHT_TOLERANCE
+
+_REJECTED, _CANCELLED, _REPLACED = int(EventKind.REJECTED), int(EventKind.CANCELLED), int(EventKind.REPLACED)
+_BANKRUPT, _BAD_WEIGHTS, _BAD_PRICE = int(Reason.BANKRUPT), int(Reason.BAD_WEIGHTS), int(Reason.BAD_PRICE)
+_MALFORMED, _UNKNOWN_SYMBOL, _TOO_MANY_ORDERS = int(Reason.MALFORMED), int(Reason.UNKNOWN_SYMBOL), int(Reason.TOO_MANY_ORDERS)
+_NOT_OPEN, _UNKNOWN_ORDER = int(Reason.NOT_OPEN), int(Reason.UNKNOWN_ORDER)
+_MOST_SYMBOLS = 2.0**31
+
+
+@rare
+def open_account(a: State, i: int, bars: Floats, row: int, last: int, cash: float) -> None:
+    """Open account ``i`` anew at the close of ``row``, for an episode that ends at the close of row ``last``."""
+    cells, book = a.cells, a.book
+    for k in range(cells.shape[1]):
+        cells[i, k] = 0.0
+    cells[i, CASH] = cells[i, EQUITY] = cells[i, BEFORE] = cash
+    cells[i, ROW] = cells[i, FIRST] = row
+    cells[i, LAST] = last
+    cells[i, NEXT_ID] = 1.0
+    for s in range(book.shape[1]):
+        for k in range(book.shape[2]):
+            book[i, s, k] = 0.0
+        book[i, s, MARK] = bars[row, s, CLOSE]
+        book[i, s, VOLUME] = bars[row, s, UNITS]
+
+
+@part
+def ask(a: State, i: int, m: Market, requests: Floats) -> None:
+    """Carry out requests, those about open orders first; see :mod:`openfingym.trading.compiled.requests`."""
+    orders = 0
+    for j in range(requests.shape[1]):
+        code, order_id = nearest(requests[i, j, 3]), requests[i, j, 7]
+        if code == CANCEL:
+            _cancel(a, i, requests[i, j, 0], order_id)
+        elif code == REPLACE:
+            _replace(a, i, m, requests, j)
+        elif not math.isnan(code):
+            orders += 1
+    if orders > m.max_orders_per_batch:
+        say(a, i, _REJECTED, 0.0, -1.0, 0.0, orders, math.nan, 0.0, 0.0, _TOO_MANY_ORDERS)
+    elif orders > 0:
+        for j in range(requests.shape[1]):
+            code = nearest(requests[i, j, 3])
+            if not (math.isnan(code) or code in (CANCEL, REPLACE)):
+                _submit(a, i, m, requests, j)
+
+
+@part
+def _submit(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
+    orders, k = a.orders, int(a.cells[i, ORDERS])
+    symbol, side, quantity = nearest(requests[i, j, 0]), requests[i, j, 1], requests[i, j, 2]
+    kind, time_in_force = nearest(requests[i, j, 3]), nearest(requests[i, j, 6])
+    if not (side != 0.0 and abs(side) >= 0.0 and 0.0 <= kind <= 3.0 and 0.0 <= time_in_force <= 1.0):
+        say(a, i, _REJECTED, 0.0, -1.0, 0.0, math.nan, math.nan, 0.0, 0.0, _MALFORMED)
+        return
+    d = 1.0 if side > 0.0 else -1.0
+    reason = _UNKNOWN_SYMBOL
+    if 0.0 <= symbol < a.book.shape[1]:
+        orders[i, k, ID] = a.cells[i, NEXT_ID]
+        orders[i, k, SYMBOL] = symbol
+        orders[i, k, SIDE] = d
+        orders[i, k, KIND] = kind
+        orders[i, k, IOC] = time_in_force
+        orders[i, k, REMAINING] = quantity
+        orders[i, k, LIMIT] = math.nan if m.forgiving and kind in (rules.MARKET, rules.STOP) else requests[i, j, 4]
+        orders[i, k, STOP] = math.nan if m.forgiving and kind < rules.STOP else requests[i, j, 5]
+        orders[i, k, TRIGGERED] = 0.0
+        orders[i, k, OPENING] = orders[i, k, HOLD_CASH] = orders[i, k, HOLD_SHORT] = 0.0
+        reason = objection(a, i, m, k, -1)
+    elif not abs(symbol) < _MOST_SYMBOLS:
+        symbol = -1.0
+    if reason != NONE:
+        say(a, i, _REJECTED, 0.0, symbol, d, quantity, math.nan, 0.0, 0.0, reason)
+        return
+    a.cells[i, NEXT_ID] += 1.0
+    a.cells[i, ORDERS] += 1.0
+
+
+@rare
+def _find(a: State, i: int, order_id: float) -> int:
+    """Place of an open order, or -1 and an event that says why not."""
+    reference = nearest(order_id)
+    for place in range(int(a.cells[i, ORDERS])):
+        if a.orders[i, place, ID] == reference:
+            return place
+    known = 0.0 < reference < a.cells[i, NEXT_ID]
+    reason = _NOT_OPEN if known else _UNKNOWN_ORDER
+    say(a, i, _REJECTED, reference if known else 0.0, -1.0, 0.0, math.nan, math.nan, 0.0, 0.0, reason)
+    return -1
+
+
+@rare
+def _replace(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
+    """Change an open order, all or nothing."""
+    orders, count, place = a.orders, int(a.cells[i, ORDERS]), _find(a, i, requests[i, j, 7])
+    if place < 0:
+        return
+    quantity, limit, stop = requests[i, j, 2], requests[i, j, 4], requests[i, j, 5]
+    before, limit_before, stop_before = orders[i, place, REMAINING], orders[i, place, LIMIT], orders[i, place, STOP]
+    for field in range(orders.shape[2]):
+        orders[i, count, field] = orders[i, place, field]
+    if not math.isnan(quantity):
+        orders[i, count, REMAINING] = quantity
+    if not math.isnan(limit):
+        orders[i, count, LIMIT] = limit
+    if not math.isnan(stop):
+        orders[i, count, STOP] = stop
+    orders[i, count, OPENING] = orders[i, count, HOLD_CASH] = orders[i, count, HOLD_SHORT] = 0.0
+    restopped = orders[i, place, TRIGGERED] != 0.0 and not math.isnan(stop)
+    reason = _BAD_PRICE if restopped else objection(a, i, m, count, place)
+    if reason != NONE:
+        orders[i, count, REMAINING] = before if math.isnan(quantity) else quantity
+        tell(a, i, _REJECTED, count, reason)
+        return
+    tell(a, i, _REPLACED, count, NONE)
+    kept = orders[i, count, REMAINING] <= before and (math.isnan(limit) or limit == limit_before)
+    kept = kept and (math.isnan(stop) or stop == stop_before)
+    if not kept:
+        # Behind all others: the place behind them becomes the last one when the old order is taken out.
+        a.cells[i, ORDERS] += 1.0
+        remove(a, i, place)
+        return
+    for field in range(orders.shape[2]):
+        orders[i, place, field] = orders[i, count, field]
+
+
+@rare
+def _cancel(a: State, i: int, symbol: float, order_id: float) -> None:
+    """Cancel an open order, or without an id all orders of a symbol, or all."""
+    if order_id > 0.0:
+        place = _find(a, i, order_id)
+        if place >= 0:
+            tell(a, i, _CANCELLED, place, NONE)
+            remove(a, i, place)
+        return
+    place = 0
+    while place < int(a.cells[i, ORDERS]):
+        if math.isnan(symbol) or a.orders[i, place, SYMBOL] == nearest(symbol):
+            tell(a, i, _CANCELLED, place, NONE)
+            remove(a, i, place)
+        else:
+            place += 1
+
+
+@part
+def nearest(code: float) -> float:
+    """The whole number nearest to a code."""
+    return math.floor(code + 0.5) if abs(code) < _MOST_SYMBOLS else code
+
+
+@part
+def target(a: State, i: int, m: Market, weights: Floats) -> None:
+    """Trade at the next open to the weights in row ``i``."""
+    longs = shorts = 0.0
+    symbols = a.book.shape[1]
+    for s in range(symbols):
+        weight = weights[i, s]
+        if weight > 0.0:
+            longs += weight
+        else:
+            shorts -= weight
+    broke = a.cells[i, BANKRUPT] != 0.0
+    # A NaN fails every comparison.
+    if broke or not (longs <= 1.0 + WEIGHT_TOLERANCE and shorts <= m.max_short + WEIGHT_TOLERANCE):
+        reason = _BANKRUPT if broke else _BAD_WEIGHTS
+        say(a, i, _REJECTED, 0.0, -1.0, 0.0, math.nan, math.nan, 0.0, 0.0, reason)
+        return
+    for s in range(symbols):
+        a.book[i, s, TARGET] = weights[i, s]
+    a.cells[i, TARGETED] = 1.0
+
+
+@part
+def on_bar(a: State, i: int, m: Market, bars: Floats) -> None:
+    """Let the next bar pass."""
+    cells, book = a.cells, a.book
+    t = int(cells[i, ROW]) + 1
+    cells[i, ROW] = t
+    cells[i, TRADED] = cells[i, COST] = cells[i, CLOSED] = cells[i, WON] = 0.0
+    if cells[i, BANKRUPT] != 0.0:
+        return
+    act(a, i, m, bars, t)
+    for s in range(book.shape[1]):
+        if m.borrow_rate > 0.0 and book[i, s, POSITION] < 0.0:
+            paid = -book[i, s, POSITION] * book[i, s, MARK] * m.borrow_rate
+            cells[i, CASH] -= paid
+            cells[i, COST] += paid
+        if bars[t, s, TRADABLE] != 0.0:
+            book[i, s, MARK] = bars[t, s, OPEN]
+            book[i, s, VOLUME] = bars[t, s, UNITS]
+            book[i, s, ROOM] = m.max_participation * bars[t, s, UNITS] if m.max_participation > 0.0 else math.inf
+        else:
+            book[i, s, ROOM] = 0.0
+    if cells[i, TARGETED] != 0.0:
+        cells[i, TARGETED] = 0.0
+        rebalance(a, i, m, bars, t)
+    if cells[i, ORDERS] > 0.0:
+        match(a, i, m, bars, t)
+    value = 0.0
+    for s in range(book.shape[1]):
+        if bars[t, s, TRADABLE] != 0.0:
+            book[i, s, MARK] = bars[t, s, CLOSE]
+        if book[i, s, POSITION] != 0.0:
+            value += book[i, s, POSITION] * book[i, s, MARK]
+    cells[i, EQUITY] = cells[i, CASH] + value
+    if cells[i, EQUITY] <= 0.0:
+        cells[i, EQUITY] = 0.0
+        cells[i, BANKRUPT] = 1.0
+        for k in range(int(cells[i, ORDERS])):
+            tell(a, i, _CANCELLED, k, _BANKRUPT)
+        cells[i, ORDERS] = 0.0

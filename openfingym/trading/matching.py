@@ -1,0 +1,108 @@
+"""One bar's fills of the open orders of an account."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+from openfingym.trading.orders import EventKind, Reason, TimeInForce
+from openfingym.trading.portfolio import Portfolio, WorkingOrder
+from openfingym.trading.rules import CERTAIN, ROUNDING, STOP, fee, inside_price, open_price, settled, slip, whole_lots
+
+GTC = TimeInForce.GTC
+_NONE = Reason.NONE
+
+
+def match(
+    portfolio: Portfolio,
+    opens: Sequence[float],
+    highs: Sequence[float],
+    lows: Sequence[float],
+    closes: Sequence[float],
+    tradable: Sequence[bool] | None,
+) -> None:
+    """Fill what the bar fills: first at the open in order of submission, then inside the bar as the path reaches it."""
+    waiting: list[WorkingOrder] = []
+    kept: list[WorkingOrder] = []
+    for order in portfolio.orders:
+        symbol = order.symbol
+        if tradable is None or tradable[symbol]:
+            price, triggered = open_price(order.kind, order.d, order.limit, order.stop, order.triggered, opens[symbol])
+            if triggered and not order.triggered and order.kind >= STOP:
+                _trigger(portfolio, order)
+            if price >= 0.0:
+                if _fill(portfolio, order, price):
+                    continue
+            elif order.time_in_force is GTC:
+                waiting.append(order)
+        if order.time_in_force is GTC:
+            kept.append(order)
+        else:
+            portfolio.tell(EventKind.CANCELLED, order, Reason.UNFILLED)
+    portfolio.orders = kept
+    path = portfolio.path
+    reached: list[tuple[float, float, WorkingOrder]] = []
+    for order in waiting:
+        s = order.symbol
+        price, time, triggered = inside_price(
+            order.kind, order.d, order.limit, order.stop, order.triggered, opens[s], highs[s], lows[s], closes[s], path
+        )
+        if triggered and not order.triggered:
+            _trigger(portfolio, order)
+        if price >= 0.0:
+            reached.append((time, price, order))
+    if reached:
+        if path != CERTAIN:
+            reached.sort(key=itemgetter(0))  # stable: at one time, in order of submission
+        done = {order.id for _, price, order in reached if _fill(portfolio, order, price)}
+        portfolio.orders = [order for order in kept if order.id not in done]
+
+
+def _trigger(portfolio: Portfolio, order: WorkingOrder) -> None:
+    order.triggered = True
+    portfolio.tell(EventKind.TRIGGERED, order)
+
+
+def _fill(portfolio: Portfolio, order: WorkingOrder, base: float) -> bool:
+    """Fill an order at ``base`` as far as volume and account allow; returns whether it has ended.
+
+    The part that closes a position fills; of the part that opens one, all that volume leaves or nothing.
+    """
+    symbol, d, lot = order.symbol, order.d, portfolio.market.lot
+    quantity = order.remaining
+    if portfolio.room[symbol] < quantity:
+        quantity = whole_lots(portfolio.room[symbol], lot)
+        if quantity <= 0.0:
+            return False
+    against = -d * portfolio.position[symbol]
+    price, paid = _cost(portfolio, order, base, quantity)
+    reason = _NONE
+    if quantity - against > ROUNDING * quantity:
+        reason = portfolio.refusal(symbol, d, quantity, base, price, paid)
+        if reason:
+            quantity = max(0.0, against)
+            price, paid = _cost(portfolio, order, base, quantity)
+    if quantity > 0.0:
+        if portfolio.book(symbol, d, quantity, base, price, paid, order.id, order.client_id):
+            if quantity == order.remaining:
+                return True
+            order.remaining = settled(order.remaining, -quantity, lot)
+            if order.remaining < order.opening:
+                share = order.remaining / order.opening
+                order.opening = order.remaining
+                order.hold_cash *= share
+                order.hold_short *= share
+        else:
+            reason = Reason.INSUFFICIENT_CASH
+    if reason:
+        portfolio.tell(EventKind.REJECTED, order, reason)
+        return True
+    return order.remaining <= 0.0
+
+
+def _cost(portfolio: Portfolio, order: WorkingOrder, base: float, quantity: float) -> tuple[float, float]:
+    """Price and fee of a fill; orders with a limit have no slippage."""
+    market, price = portfolio.market, base
+    if not order.limited:
+        price = slip(base, order.d, quantity, portfolio.volume[order.symbol], portfolio.slip_rate, market.impact)
+    return price, fee(quantity * price, portfolio.fee_rate, market.fee_per_trade)

@@ -1,0 +1,206 @@
+"""What an account holds and owes in a simulated market: cash, positions, open orders and what they reserve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from openfingym.trading.executor import Account, OpenOrder
+from openfingym.trading.market import MarketRules
+from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason, Side
+from openfingym.trading.rules import BPS, settled
+
+LIMITED = frozenset((OrderType.LIMIT, OrderType.STOP_LIMIT))
+"""Types with a limit price."""
+STOPPED = frozenset((OrderType.STOP, OrderType.STOP_LIMIT))
+"""Types with a stop price."""
+_NAN = math.nan
+_BUY, _FILLED, _NONE = Side.BUY, EventKind.FILLED, Reason.NONE
+_event = tuple.__new__  # half the time of Event(...)
+
+
+class WorkingOrder:
+    """An open order, and what it reserves."""
+
+    # fmt: off
+    __slots__ = (
+        "client_id", "d", "hold_cash", "hold_short", "id", "kind", "limit",
+        "limited", "opening", "remaining", "side", "stop", "symbol", "time_in_force", "triggered",
+    )
+    # fmt: on
+
+    def __init__(self, id: int, order: Order) -> None:  # noqa: A002  # the field's own name
+        self.id = id
+        self.symbol, self.side, self.remaining, self.kind, self.limit, self.stop, self.time_in_force, self.client_id = order
+        self.d = 1.0 if self.side is _BUY else -1.0
+        self.limited = self.kind in LIMITED
+        """Whether it has a limit price, and so no slippage."""
+        self.triggered = False
+        self.opening = 0.0
+        """Units that open a position, for which it reserves."""
+        self.hold_cash = 0.0
+        self.hold_short = 0.0
+
+
+class Portfolio:
+    """One account. All money and quantities are float64; attributes are for reading."""
+
+    def __init__(
+        self, market: MarketRules, *, cash: float, closes: Sequence[float], volumes: Sequence[float] | None = None, row: int = 0
+    ) -> None:
+        """Open an account.
+
+        Args:
+            market: costs and limits.
+            cash: to begin with.
+            closes: last close of each symbol before the first bar.
+            volumes: volume of the same bar, for the worst case of market impact; unknown if None.
+            row: number of that bar, as events will state it.
+        """
+        self.market = market
+        self.cash = float(cash)
+        self.position = [0.0] * len(closes)
+        self.average = [0.0] * len(closes)
+        """Average price paid for each position."""
+        self.mark = [float(close) for close in closes]
+        self.volume = [0.0] * len(closes) if volumes is None else [float(volume) for volume in volumes]
+        self.equity = self.cash
+        self.bankrupt = False
+        self.row = row
+        self.traded = self.cost = 0.0
+        """Of the last bar: notional traded, and fees, slippage and borrowing paid."""
+        self.closed = self.won = 0
+        """Of the last bar: fills that reduced a position, and those of them that made money."""
+        self.orders: list[WorkingOrder] = []
+        self.room = [0.0] * len(closes)
+        """Units of each symbol that may still be traded in this bar."""
+        self.slip_rate = market.slippage_bps * BPS + market.half_spread_bps * BPS
+        self.fee_rate = market.fee_bps * BPS
+        self.borrow_rate = market.borrow_rate
+        self.path = int(market.path)
+        self._events: list[Event] = []
+
+    def account(self) -> Account:
+        """The account at the last marks."""
+        long = short = 0.0
+        for position, mark in zip(self.position, self.mark, strict=True):
+            if position > 0.0:
+                long += position * mark
+            else:
+                short -= position * mark
+        held = 0.0
+        for order in self.orders:
+            held += order.hold_cash
+        collateral = 0.0 if self.market.short_proceeds_fund_longs else short
+        return Account(self.cash, self.equity, self.cash - collateral - held, long, short)
+
+    def positions(self) -> tuple[float, ...]:
+        """Units held of each symbol."""
+        return tuple(self.position)
+
+    def open_orders(self) -> tuple[OpenOrder, ...]:
+        """Open orders, in the order in which they trade."""
+        return tuple(
+            OpenOrder(o.id, o.symbol, o.side, o.kind, o.time_in_force, o.remaining, o.limit, o.stop, o.triggered, o.client_id)
+            for o in self.orders
+        )
+
+    def events(self) -> list[Event]:
+        """What has happened since this was last asked."""
+        found, self._events = self._events, []
+        return found
+
+    def tell(self, kind: EventKind, order: WorkingOrder, reason: Reason = _NONE) -> None:
+        """Record what happened to what is left of an order, a fill aside."""
+        self._events.append(
+            _event(Event, (kind, self.row, order.id, order.symbol, order.side, order.remaining, _NAN, 0.0, 0.0, reason, order.client_id))
+        )
+
+    def record(
+        self, kind: EventKind, order_id: int, symbol: int, side: int, quantity: float, reason: Reason, client_id: str | None = None
+    ) -> None:
+        """Record something that is not a fill."""
+        self._events.append(_event(Event, (kind, self.row, order_id, symbol, side, quantity, _NAN, 0.0, 0.0, reason, client_id)))
+
+    def short_value(self) -> float:
+        """Market value of short positions at the last marks, positive."""
+        if min(self.position) >= 0.0:
+            return 0.0
+        total = 0.0
+        for symbol, position in enumerate(self.position):
+            if position < 0.0:
+                total -= position * self.mark[symbol]
+        return total
+
+    def value(self) -> float:
+        """Market value of all positions at the last marks, shorts counting against it."""
+        total = 0.0
+        for symbol, position in enumerate(self.position):
+            if position != 0.0:
+                total += position * self.mark[symbol]
+        return total
+
+    def besides(self, symbol: int) -> tuple[float, float]:
+        """Market value of short positions and of all positions in other symbols, at the last marks."""
+        shorts = others = 0.0
+        for other, position in enumerate(self.position):
+            if position != 0.0 and other != symbol:
+                value = position * self.mark[other]
+                others += value
+                if position < 0.0:
+                    shorts -= value
+        return shorts, others
+
+    def refusal(self, symbol: int, d: float, quantity: float, base: float, price: float, paid: float) -> Reason:
+        """Why the account cannot carry a fill that opens a position, or NONE.
+
+        Args:
+            symbol: what is traded.
+            d: 1 for a buy, -1 for a sell.
+            quantity: units.
+            base: price before slippage, at which the short cap values positions.
+            price: price after slippage.
+            paid: fee.
+        """
+        market = self.market
+        cash = self.cash - d * quantity * price - paid
+        shorts, others = self.besides(symbol) if len(self.position) > 1 else (0.0, 0.0)
+        if d > 0.0:
+            collateral = 0.0 if market.short_proceeds_fund_longs else shorts
+            return _NONE if cash - collateral >= 0.0 else Reason.INSUFFICIENT_CASH
+        after = self.position[symbol] - quantity
+        equity = cash + after * base + others
+        return _NONE if shorts - after * base <= market.max_short * equity else Reason.SHORT_CAP
+
+    def book(
+        self, symbol: int, d: float, quantity: float, base: float, price: float, paid: float, order_id: int, client_id: str | None
+    ) -> bool:
+        """Change cash and position by a fill, unless it would leave a debt larger than before; returns whether it did."""
+        cash = self.cash - d * quantity * price - paid
+        if cash < 0.0 and cash < self.cash:
+            return False
+        position = self.position[symbol]
+        after = settled(position, d * quantity, self.market.lot)
+        against = -d * position
+        if against > 0.0:
+            closing = quantity if quantity < against else against
+            profit = closing * (self.average[symbol] - price) * d - paid * (closing / quantity)
+            self.closed += 1
+            if profit > 0.0:
+                self.won += 1
+            if after == 0.0:
+                self.average[symbol] = 0.0
+            elif d * after > 0.0:
+                self.average[symbol] = price
+        else:
+            self.average[symbol] = (self.average[symbol] * -against + price * quantity) / (quantity - against)
+        self.position[symbol] = after
+        self.cash = cash
+        slippage = quantity * abs(price - base)
+        self.traded += quantity * price
+        self.cost += paid + slippage
+        self.room[symbol] -= quantity
+        self._events.append(
+            _event(Event, (_FILLED, self.row, order_id, symbol, 1 if d > 0.0 else -1, quantity, price, paid, slippage, _NONE, client_id))
+        )
+        return True

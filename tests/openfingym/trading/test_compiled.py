@@ -1,0 +1,293 @@
+"""The compiled core against the readable simulator: everything an account is, with ==."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import openfingym
+from openfingym.errors import UsageError
+from openfingym.trading.actions import Decision, Replacement
+from openfingym.trading.bars import Bars
+from openfingym.trading.compiled.account import CompiledAccount
+from openfingym.trading.compiled.layout import AVERAGE
+from openfingym.trading.market import BarPath, MarketRules
+from openfingym.trading.orders import EventKind, Order, OrderType, Reason, Side, TimeInForce
+from openfingym.trading.session import Session
+
+NAN = math.nan
+
+
+def bars_of(rng: np.random.Generator, rows: int, symbols: int, *, volatility: float = 0.02, tick: float = 0.0, events: bool = True) -> Bars:
+    """Bars with gaps, halts, splits and dividends."""
+    shape = (rows, symbols)
+    close = 50.0 * np.exp(np.cumsum(volatility * rng.standard_normal(shape), axis=0))
+    opening = np.vstack([close[:1], close[:-1] * np.exp(volatility * rng.standard_normal((rows - 1, symbols)))])
+    split, dividend = np.ones(shape), np.zeros(shape)
+    volume = np.floor(rng.lognormal(7.0, 1.0, shape))
+    if events:
+        ratio = rng.choice([2.0, 1.5, 3.0, 0.5, 0.1], shape)
+        split[1:] = np.where(rng.random(shape) < 0.02, ratio, 1.0)[1:]
+        dividend[1:] = np.where(rng.random(shape) < 0.04, rng.choice([0.25, 0.3, 1.0 / 3.0], shape), 0.0)[1:]
+        volume[1:][rng.random((rows - 1, symbols)) < 0.05] = 0.0
+    level = np.cumprod(split, axis=0)
+    opening, close = opening / level, close / level
+    high = np.maximum(opening, close) * np.exp(np.abs(volatility / 2 * rng.standard_normal(shape)))
+    low = np.minimum(opening, close) * np.exp(-np.abs(volatility / 2 * rng.standard_normal(shape)))
+    if tick:
+        low, opening, close, high = (np.maximum(tick, np.round(price / tick) * tick) for price in (low, opening, close, high))
+    times = np.datetime64("2020-01-01", "ns") + np.arange(rows) * np.timedelta64(1, "D")
+    names = [f"s{i}" for i in range(symbols)]
+    return Bars.from_arrays(times, names, open=opening, high=high, low=low, close=close, volume=volume, split=split, dividend=dividend)
+
+
+def random_market(rng: np.random.Generator) -> MarketRules:
+    pick = rng.choice
+    return MarketRules(
+        fee_bps=float(pick([0.0, 1.0, 7.3])),
+        fee_per_trade=float(pick([0.0, 0.0, 1.1])),
+        slippage_bps=float(pick([0.0, 2.0, 31.7])),
+        half_spread_bps=float(pick([0.0, 1.3])),
+        impact=float(pick([0.0, 0.1, 3.0])),
+        max_participation=float(pick([0.0, 0.0, 0.1, 0.01])),
+        lot=float(pick([1.0, 0.0, 0.001, 0.1, 100.0])),
+        tick=float(pick([0.0, 0.01, 0.05])),
+        max_short=float(pick([1.0, 0.0, 0.5, 2.0])),
+        borrow_bps_per_year=float(pick([0.0, 300.0])),
+        path=BarPath(int(rng.integers(4))),
+        short_proceeds_fund_longs=bool(rng.random() < 0.3),
+        check_on_submit=bool(rng.random() < 0.8),
+        max_open_orders=int(pick([1, 4, 16, 64])),
+        max_orders_per_batch=int(pick([3, 64])),
+    )
+
+
+def random_order(rng: np.random.Generator, symbols: int, price: float, market: MarketRules) -> Order:
+    kind = OrderType(int(rng.integers(4)))
+    quantity = float(rng.choice([1.0, 10.0, 37.0, 100.0, 400.0, 3000.0])) * (market.lot if market.lot > 0.0 and rng.random() < 0.9 else 1.0)
+    if market.lot == 0.0 or market.lot < 1.0:
+        quantity = max(market.lot, quantity * float(rng.choice([0.3, 1.7, 10.0])))
+        quantity = round(quantity / market.lot) * market.lot if market.lot > 0.0 else quantity
+    level = [price * math.exp(0.02 * rng.standard_normal()) for _ in range(2)]
+    if market.tick and rng.random() < 0.9:
+        level = [max(1, round(value / market.tick)) * market.tick for value in level]
+    limit = level[0] if kind in {OrderType.LIMIT, OrderType.STOP_LIMIT} else NAN
+    stop = level[1] if kind in {OrderType.STOP, OrderType.STOP_LIMIT} else NAN
+    order = Order(
+        int(rng.integers(symbols)), Side(int(rng.choice([-1, 1]))), quantity, kind, limit, stop, TimeInForce(int(rng.random() < 0.2))
+    )
+    wrong = rng.random()
+    if wrong < 0.06:
+        bad = rng.choice(8)
+        order = [
+            order._replace(quantity=NAN),
+            order._replace(quantity=-1.0),
+            order._replace(quantity=0.0),
+            order._replace(quantity=math.inf),
+            order._replace(quantity=1e300),
+            order._replace(symbol=symbols),
+            order._replace(limit_price=-1.0, stop_price=1e308),
+            order._replace(side=0),  # type: ignore[arg-type]
+        ][bad]
+    return order
+
+
+def random_decision(rng: np.random.Generator, session: Session) -> Decision | None:
+    if rng.random() < 0.15:
+        return None
+    market, account = session.simulator.market, session.simulator
+    symbols = len(account.position)
+    weights = None
+    if rng.random() < 0.2:
+        raw = rng.uniform(-1.0, 1.0, symbols) * rng.choice([1.0, 0.5, 1.5]) / symbols
+        weights = tuple(float(value) for value in raw)
+    count = int(rng.choice([0, 1, 1, 2, 3, 5]))
+    orders = []
+    for _ in range(count):
+        symbol = int(rng.integers(symbols))
+        orders.append(
+            random_order(rng, symbols, account.mark[symbol], market)._replace(symbol=symbol)
+            if rng.random() < 0.97
+            else random_order(rng, symbols, 1.0, market)
+        )
+    known = [order.id for order in account.open_orders()] + [1, 7, 10**6, 0, -3]
+    cancels = tuple(int(rng.choice(known)) for _ in range(int(rng.random() < 0.2)))
+    replaces = []
+    for order in account.open_orders():
+        if rng.random() < 0.1:
+            new = random_order(rng, symbols, account.mark[order.symbol], market)
+            price = [value if rng.random() < 0.5 else None for value in (new.limit_price, new.stop_price)]
+            price = [None if value is not None and math.isnan(value) else value for value in price]
+            quantity = new.quantity if rng.random() < 0.4 else order.remaining / 2 if rng.random() < 0.4 else None
+            replaces.append(Replacement(order.id, None if quantity is not None and math.isnan(quantity) else quantity, price[0], price[1]))
+    return Decision(weights, tuple(orders), cancels, tuple(replaces))
+
+
+def same(ours: Sequence[tuple[object, ...]], theirs: Sequence[tuple[object, ...]]) -> bool:
+    """Equal in every bit, but that a zero has no sign and NaN equals NaN."""
+    return len(ours) == len(theirs) and all(
+        repr(a + 0.0) == repr(b + 0.0) for x, y in zip(ours, theirs, strict=True) for a, b in pairs(x, y)
+    )
+
+
+def pairs(ours: tuple[object, ...], theirs: tuple[object, ...]) -> list[tuple[float, float]]:
+    """Numbers side by side; a client's id, which is no number, must be equal."""
+    assert len(ours) == len(theirs)
+    assert ours[-1] == theirs[-1]
+    return list(zip(ours[:-1], theirs[:-1], strict=True))  # type: ignore[arg-type]
+
+
+def agree(bars: Bars, market: MarketRules, rng: np.random.Generator, cash: float) -> tuple[int, int]:
+    """Drive both with the same random decisions; returns how many orders and events there were."""
+    session = Session(bars, market, cash=cash, first=0, steps=len(bars) - 1)
+    compiled = CompiledAccount(bars, market, cash=cash)
+    orders = events = 0
+    while not session.done:
+        decision = random_decision(rng, session)
+        if decision is not None:
+            session.decide(decision)
+            orders += len(decision.orders)
+        theirs = session.advance()
+        record = compiled.run([decision])
+        where = f"row {session.row}: {decision}"
+        ours = compiled.events()
+        assert same(ours, theirs), f"{where}\n{ours}\n{theirs}"
+        assert same([(*record[0].tolist(), None)], [(*session.record[session.rows].tolist(), None)]), where
+        assert same([(*compiled.positions(), None)], [(*session.simulator.positions(), None)]), where
+        assert same([(*compiled.account(), None)], [(*session.simulator.account(), None)]), where
+        assert same(compiled.open_orders(), session.simulator.open_orders()), where
+        assert same([(*compiled._state.book[0, :, AVERAGE].tolist(), None)], [(*session.simulator.average, None)]), where
+        events += len(theirs)
+    assert compiled.bankrupt == session.simulator.bankrupt
+    return orders, events
+
+
+STREAMS = 40
+
+
+@pytest.mark.parametrize("seed", range(STREAMS))
+def test_random_streams_agree(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    market = random_market(rng)
+    symbols = int(rng.choice([1, 2, 5]))
+    bars = bars_of(rng, 150, symbols, volatility=float(rng.choice([0.01, 0.03, 0.1])), tick=market.tick)
+    agree(bars, market, rng, float(rng.choice([1_000.0, 100_000.0, 3_333_333.33])))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1), path=st.sampled_from(BarPath), lot=st.sampled_from([0.0, 0.001, 0.1, 1.0, 3.0]), rows=st.integers(2, 40)
+)
+def test_any_stream_agrees(seed: int, path: BarPath, lot: float, rows: int) -> None:
+    rng = np.random.default_rng(seed)
+    market = replace(random_market(rng), path=path, lot=lot)
+    agree(bars_of(rng, rows, int(rng.integers(1, 4)), volatility=0.05, tick=market.tick), market, rng, 50_000.0)
+
+
+def test_the_streams_cover_everything_that_can_happen() -> None:
+    """That the tests above compare something: every kind of event, and every reason that an account can meet."""
+    kinds, reasons = set(), set()
+    for seed in range(STREAMS):
+        rng = np.random.default_rng(seed)
+        market = random_market(rng)
+        symbols = int(rng.choice([1, 2, 5]))
+        bars = bars_of(rng, 150, symbols, volatility=float(rng.choice([0.01, 0.03, 0.1])), tick=market.tick)
+        session = Session(bars, market, cash=float(rng.choice([1_000.0, 100_000.0, 3_333_333.33])), first=0, steps=len(bars) - 1)
+        while not session.done:
+            decision = random_decision(rng, session)
+            if decision is not None:
+                session.decide(decision)
+            for happened in session.advance():
+                kinds.add(happened.kind)
+                reasons.add(happened.reason)
+    assert kinds == set(EventKind)
+    assert set(Reason) - reasons <= {Reason.DUPLICATE_ID, Reason.EPISODE_OVER, Reason.BANKRUPT}
+
+
+def test_many_rows_in_one_call_are_the_same_as_one_by_one() -> None:
+    rng = np.random.default_rng(5)
+    market = MarketRules(fee_bps=1.0, max_participation=0.05, max_orders_per_batch=64)
+    bars = bars_of(rng, 200, 2)
+    session = Session(bars, market, cash=1e6, first=3, steps=196)
+    decisions, events = [], []
+    while not session.done:
+        decisions.append(random_decision(rng, session))
+        if decisions[-1] is not None:
+            session.decide(decisions[-1])
+        events += session.advance()
+    compiled = CompiledAccount(bars, market, cash=1e6, first=3)
+    record = compiled.run(decisions)
+    assert same(compiled.events(), events)
+    assert record.tolist() == session.record[1:].tolist()
+    assert compiled.row == session.row
+
+
+def test_bankruptcy_is_the_same() -> None:
+    times = np.datetime64("2020-01-01", "ns") + np.arange(5) * np.timedelta64(1, "D")
+    close = np.array([[10.0], [10.0], [10.0], [40.0], [40.0]])
+    bars = Bars.from_arrays(times, ["a"], open=close, high=close * 1.01, low=close * 0.99, close=close, volume=np.full((5, 1), 1e6))
+    decisions = [
+        Decision(orders=(Order(0, Side.SELL, 90.0),)),
+        Decision(orders=(Order(0, Side.BUY, 1.0, OrderType.LIMIT, 1.0),)),
+        None,
+        Decision(weights=(0.5,), orders=(Order(0, Side.BUY, 1.0),)),
+    ]
+    session, compiled = Session(bars, MarketRules(), cash=1000.0, first=0, steps=4), CompiledAccount(bars, MarketRules(), cash=1000.0)
+    for decision in decisions[:3]:
+        session.decide(decision or Decision())
+        session.advance()
+    compiled.run(decisions[:3])
+    assert compiled.bankrupt
+    assert session.simulator.bankrupt
+    assert compiled.account() == session.simulator.account()
+    session.decide(decisions[3])
+    session.simulator.on_bar([40.0], [40.4], [39.6], [40.0], [1e6])
+    compiled.events()
+    compiled.run(decisions[3:])
+    assert same(compiled.events(), session.simulator.events())
+
+
+def test_more_rows_than_there_are_are_refused() -> None:
+    account = CompiledAccount(bars_of(np.random.default_rng(0), 10, 1), MarketRules(), cash=1.0)
+    with pytest.raises(UsageError, match="10 rows after row 0"):
+        account.run([None] * 10)
+    with pytest.raises(UsageError, match="client ids"):
+        account.run([Decision(orders=(Order(0, Side.BUY, 1.0, client_id="a"),))])
+
+
+def test_a_second_process_starts_in_a_second_also_where_the_package_is_read_only(tmp_path: Path) -> None:
+    """Numba keeps its cache in the user's folder where it cannot write beside the source."""
+    package = tmp_path / "site" / "openfingym"
+    shutil.copytree(Path(openfingym.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (package, *(path for path in package.rglob("*") if path.is_dir())):
+        (folder / "__pycache__").touch()  # a file where Numba would make a folder: root may write anywhere
+    code = (
+        "import time, numpy as np; began = time.process_time()\n"
+        "from openfingym.trading.compiled.account import CompiledAccount\n"
+        "from openfingym.trading.bars import Bars\n"
+        "from openfingym.trading.market import MarketRules\n"
+        "x = np.full((5, 1), 10.0); t = np.datetime64('2020-01-01', 'ns') + np.arange(5)\n"
+        "bars = Bars.from_arrays(t, ['a'], open=x, high=x, low=x, close=x, volume=x)\n"
+        "CompiledAccount(bars, MarketRules(), cash=1.0); print(time.process_time() - began)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(package.parent), "XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    command = [sys.executable, "-c", code]
+    compiled = []
+    for _ in range(2):
+        seconds = float(subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
+        compiled.append({path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*.nbc")})
+    assert compiled[0], "there is a cache"
+    assert compiled[1] == compiled[0], "and it was used"
+    assert seconds < 2.0, "CPU seconds, half of which are Numba's own import"
