@@ -123,7 +123,8 @@ def relative_loss(name: str, value: float) -> float:
         return as_loss(metric, value) - metric.range[0]
     if math.isfinite(metric.range[1]):
         return as_loss(metric, value)
-    return math.exp(as_loss(metric, value))
+    # A ratio is held within 100, so nothing is lost where a result without clip would overflow.
+    return math.exp(min(as_loss(metric, value), 700.0))
 
 
 def relative_total(values: Mapping[str, float], baseline: Mapping[str, float], weights: Mapping[str, float] | None = None) -> float:

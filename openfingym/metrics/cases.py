@@ -205,6 +205,29 @@ def ranking(rng: np.random.Generator) -> Case:
     )
 
 
+def account(returns: NDArray[np.float64]) -> Arrays:
+    """The record of an account that starts with 1,000 and makes these returns, float64[episodes, steps]; it trades nothing else."""
+    equity = np.cumprod(np.concatenate((np.ones((len(returns), 1)), 1.0 + returns), axis=1), axis=1)
+    record = np.zeros((*equity.shape, 7))
+    record[:, :, 0] = 1000.0 * equity
+    record[:, :, 3] = 0.5 * record[:, :, 0]
+    return {"record": record}
+
+
+def trading(rng: np.random.Generator) -> Case:
+    """Four years of fifty-two weeks; the perfect account gains in each, by different amounts."""
+    gains, losses = 0.001 + 0.01 * np.abs(rng.standard_normal((2, 4, 52)))
+    lottery = np.zeros_like(gains)
+    lottery[:, 30] = gains.sum(axis=1)
+    return Case(
+        {},
+        account(gains),
+        tuple(account(gains - s * losses) for s in LADDER),
+        tuple(account(r) for r in (np.zeros_like(gains), 0.5 * gains, -gains, lottery, np.full_like(gains, 1e-4))),
+        options={"periods_per_year": 52.0},
+    )
+
+
 CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "point": point,
     "forecast": forecast,
@@ -217,5 +240,6 @@ CASES: Mapping[Problem, Callable[[np.random.Generator], Case]] = {
     "futures": futures,
     "copying": copying,
     "ranking": ranking,
+    "trading": trading,
 }
 """A case of each kind of question."""

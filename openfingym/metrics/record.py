@@ -18,7 +18,9 @@ from openfingym.errors import UsageError
 if TYPE_CHECKING:
     from openfingym.metrics.comparison import Comparison
 
-Problem = Literal["point", "forecast", "benchmark", "panel", "interval", "quantiles", "ensemble", "paths", "futures", "copying", "ranking"]
+Problem = Literal[
+    "point", "forecast", "benchmark", "panel", "interval", "quantiles", "ensemble", "paths", "futures", "copying", "ranking", "trading"
+]
 """Kind of question, which fixes the names and shapes of the arrays; see :data:`SHAPES`."""
 
 SHAPES: Mapping[Problem, Mapping[str, str]] = {
@@ -33,6 +35,7 @@ SHAPES: Mapping[Problem, Mapping[str, str]] = {
     "futures": {"real": "[contexts, t, d]", "futures": "[contexts, k, t, d]"},
     "copying": {"train": "[n, t, d]", "held_out": "[m, t, d]", "fake": "[k, t, d]"},
     "ranking": {"labels": "[n], 0 or 1", "scores": "[n]"},
+    "trading": {"record": "[episodes, steps + 1, 7], the account record"},
 }
 """Arrays of each kind of question, by the name under which a metric takes them."""
 
@@ -48,8 +51,9 @@ ANSWERS: Mapping[Problem, tuple[str, ...]] = {
     "futures": ("futures",),
     "copying": ("fake",),
     "ranking": ("scores",),
+    "trading": ("record",),
 }
-"""Which of the arrays the agent gives; the others are the verifier's."""
+"""Which of the arrays come of what the agent did; the others are the verifier's."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from openfingym.metrics import (
     tail,
     tail_score,
     threshold_strategies,
+    trading,
 )
 from openfingym.metrics.record import Metric
 
@@ -61,6 +62,7 @@ _MODULES = (
     recurrent,
     copying,
     classification,
+    trading,
 )
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for module in _MODULES for metric in module.METRICS})

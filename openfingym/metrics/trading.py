@@ -1,0 +1,122 @@
+"""Trading: what an account made of its episodes; the functions are :mod:`openfingym.trading.performance`'s."""
+
+from __future__ import annotations
+
+import math
+
+from openfingym.metrics.record import Metric
+from openfingym.trading import performance
+
+RATIO_CLIP = (-10.0, 10.0)
+"""An annual ratio beyond this is a sign of too few steps or of a leak, not of skill."""
+RETURN_CLIP = (-1.0, 10.0)
+
+_PAPER = "OpenFinGym (arXiv 2606.26350), section 3.1"
+_ANNUAL = ("periods_per_year",)
+_ANY = (-math.inf, math.inf)
+METRICS = (
+    # In cash its size is the account's, so it has no place in a total beside ratios: reported, and total_return weighed.
+    Metric("pnl", performance.pnl, "trading", "profit, mean over episodes", "cash", _PAPER, _ANY, "higher", None, diagnostic=True),
+    Metric(
+        "total_return",
+        performance.total_return,
+        "trading",
+        "final over initial equity minus one, mean over episodes",
+        "fraction",
+        _PAPER,
+        (-1.0, math.inf),
+        "higher",
+        None,
+        RETURN_CLIP,
+    ),
+    Metric(
+        "sharpe_ratio",
+        performance.sharpe_ratio,
+        "trading",
+        "annualised mean over standard deviation of step returns, pooled",
+        "none",
+        f"{_PAPER}; Sharpe 1994",
+        _ANY,
+        "higher",
+        None,
+        RATIO_CLIP,
+        options=_ANNUAL,
+    ),
+    Metric(
+        "sortino_ratio",
+        performance.sortino_ratio,
+        "trading",
+        "annualised mean over downside deviation of step returns, pooled",
+        "none",
+        "Sortino and van der Meer 1991",
+        _ANY,
+        "higher",
+        None,
+        RATIO_CLIP,
+        options=_ANNUAL,
+    ),
+    # An account that never trades has no drawdown: alone, it would reward doing nothing.
+    Metric(
+        "max_drawdown",
+        performance.max_drawdown,
+        "trading",
+        "largest fall of equity from a peak, worst episode",
+        "fraction",
+        _PAPER,
+        (0.0, 1.0),
+        diagnostic=True,
+    ),
+    Metric(
+        "calmar_ratio",
+        performance.calmar_ratio,
+        "trading",
+        "annual growth over the largest drawdown",
+        "none",
+        "Young 1991",
+        _ANY,
+        "higher",
+        None,
+        RATIO_CLIP,
+        options=_ANNUAL,
+    ),
+    Metric(
+        "turnover",
+        performance.turnover,
+        "trading",
+        "notional traded a year over mean equity, two-way",
+        "1 / year",
+        _PAPER,
+        diagnostic=True,
+        options=_ANNUAL,
+    ),
+    Metric(
+        "hit_rate",
+        performance.hit_rate,
+        "trading",
+        "share of closing fills that made money after fees",
+        "fraction",
+        "this project",
+        (0.0, 1.0),
+        "higher",
+        1.0,
+        diagnostic=True,
+    ),
+    Metric(
+        "exposure",
+        performance.exposure,
+        "trading",
+        "mean of long plus short over equity",
+        "multiple of equity",
+        "this project",
+        diagnostic=True,
+    ),
+    Metric(
+        "cost_paid",
+        performance.cost_paid,
+        "trading",
+        "fees, slippage and borrowing over initial equity",
+        "fraction",
+        "this project",
+        diagnostic=True,
+    ),
+)
