@@ -13,13 +13,28 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import httpx
 
+from openfingym.episodes import EpisodeStep, RecordedAction
 from openfingym.errors import SubmissionError, UsageError, VerifierError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from openfingym.episodes import FoldName
     from openfingym.task import DataKind
+
+__all__ = [
+    "EpisodeStep",
+    "Feedback",
+    "HeldTask",
+    "LogRow",
+    "PastSubmission",
+    "RecordedAction",
+    "RolloutStatus",
+    "RolloutTicket",
+    "VerifiedResult",
+    "VerifierClient",
+]
 
 AGENT_STATUSES = frozenset({409, 413, 415, 422, 429})
 """Answers to a submission that are the agent's fault."""
@@ -42,7 +57,7 @@ class RolloutTicket:
     expires_at: str
     """ISO 8601, UTC."""
     budget: int
-    """Submissions that may be accepted."""
+    """Submissions that may be accepted, or private episodes that may be played."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +129,9 @@ class VerifiedResult:
     """Total of the baseline on the same fold."""
     baseline_metrics: dict[str, float]
     submissions_accepted: int
+    """Of a sequential task, private episodes begun."""
     submissions_rejected: int
+    """Of a sequential task, actions refused."""
     budget: int
     flags: tuple[str, ...]
     """``probing`` where the submissions look like an attempt to read the labels."""
@@ -224,6 +241,48 @@ class VerifierClient:
         feedback = document["feedback"]
         return Feedback(document["submission"], feedback["total"], feedback["metrics"], document["remaining"])
 
+    def start_episode(self, token: str, fold: FoldName = "private", *, idempotency_key: str | None = None) -> EpisodeStep:
+        """Begin the next episode of a sequential task; the one at hand ends.
+
+        Args:
+            token: the rollout's token.
+            fold: ``private`` episodes count, each once; ``public`` ones are for practice.
+            idempotency_key: the key of the latest episode gives its start again; None for a new key.
+
+        Raises:
+            SubmissionError: refused; ``problem`` says why, such as ``episodes-exhausted``.
+            VerifierError: the verifier failed or is not there.
+        """
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        return self._play("/v1/episodes", token, {"fold": fold}, headers)
+
+    def step(self, token: str, episode: int, step: int, action: object) -> EpisodeStep:
+        """Take an action in the latest episode; the same step with the same action is answered the same.
+
+        Args:
+            token: the rollout's token.
+            episode: as its start was answered.
+            step: one more than the latest answered.
+            action: a JSON value of the form the task states; None does nothing.
+
+        Raises:
+            SubmissionError: refused; ``problem`` says why, such as ``malformed-action`` or ``episode-over``.
+            VerifierError: the verifier failed or is not there.
+        """
+        return self._play("/v1/steps", token, {"episode": episode, "step": step, "action": action}, {})
+
+    def _play(self, path: str, token: str, body: Mapping[str, object], headers: Mapping[str, str]) -> EpisodeStep:
+        try:
+            content = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
+            raise SubmissionError(f"malformed-action: an action is made of JSON values ({error})", problem="malformed-action") from None
+        answer = self._send("POST", path, token, content=content, headers={"Content-Type": "application/json", **headers})
+        if answer.status_code in AGENT_STATUSES:
+            slug, detail = _problem(answer)
+            raise SubmissionError(f"{slug}: {detail}", problem=slug)
+        document = self._checked(answer)
+        return _build(EpisodeStep, {**document, "reward": float("nan") if document["reward"] is None else document["reward"]})
+
     def rollout_status(self, rollout_id: str) -> RolloutStatus:
         """How a rollout is doing."""
         document = self._json("GET", f"/v1/rollouts/{rollout_id}")
@@ -243,7 +302,10 @@ class VerifierClient:
         return tuple(_build(LogRow, row) for row in self._json("GET", f"/v1/rollouts/{rollout_id}/log"))
 
     def submission(self, rollout_id: str, n: int) -> NDArray[np.float64]:
-        """The values of the n-th accepted submission, float64[n_test, horizon, channels]."""
+        """The values of the n-th accepted submission, float64 of the task's shape.
+
+        A finished rollout of a sequential task has one: the outcomes of all its episodes.
+        """
         import numpy as np
 
         answer = self._send("GET", f"/v1/rollouts/{rollout_id}/submissions/{n}", self._admin)
@@ -251,6 +313,13 @@ class VerifierClient:
             self._checked(answer)
         values: NDArray[np.float64] = np.load(io.BytesIO(answer.content), allow_pickle=False)
         return values
+
+    def actions(self, rollout_id: str) -> tuple[RecordedAction, ...]:
+        """Every action taken in a rollout of a sequential task, in order."""
+        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/actions", self._admin)
+        if answer.status_code != 200:
+            self._checked(answer)
+        return tuple(_build(RecordedAction, json.loads(line)) for line in answer.content.splitlines())
 
     def tasks(self) -> tuple[HeldTask, ...]:
         """The tasks that the verifier holds."""

@@ -1,7 +1,7 @@
 """The gate: the one unix socket through which an agent may speak to the verifier.
 
 A gate belongs to one rollout. It adds the rollout's token on this side, so that no secret is ever
-inside; it forwards three routes, within limits; and it closes the moment the rollout ends. Its
+inside; it forwards a few routes, within limits; and it closes the moment the rollout ends. Its
 folder, 0755 with a socket of 0666 because the agent's user is another one, sits in a private folder.
 """
 
@@ -21,8 +21,10 @@ from typing import Any, Self, TypeVar
 
 from openfingym.errors import RuntimeFailureError, UsageError, VerifierError
 from openfingym_runtime import owned_directory
-from openfingym_runtime.gate_protocol import GateConnection, Gatekeeping, Refusal, Request
-from openfingym_runtime.upstream import Address, Answer, Upstream
+from openfingym_runtime.gate_protocol import GateConnection, Gatekeeping
+from openfingym_runtime.gate_request import LIVE, Refusal, Request
+from openfingym_runtime.relay import accept_of, new_key
+from openfingym_runtime.upstream import Address, Answer, LiveConnection, Upstream
 
 SOCKET_NAME = "gate.sock"
 SOCKET_PATH_BYTES = 107
@@ -46,17 +48,23 @@ class Gate:
         self.directory = directory
         """Host folder to show at ``/run/openfingym``."""
         self.calls = 0
-        """Requests forwarded."""
+        """Requests and WebSocket frames forwarded."""
         self.refused = 0
         """Requests the gate itself turned away."""
         self.verifier_failures = 0
-        """Requests the verifier failed to answer, or answered with a 5xx: our failure, never the agent's."""
+        """Requests the verifier failed to answer, or answered with a 5xx, and WebSockets it broke off: our failure, never the agent's."""
         self._keeper = keeper
         self._authorization = f"Authorization: Bearer {token}\r\n".encode("ascii")
         self._max_calls = max_calls
         self._server: asyncio.AbstractServer | None = None
         self._keeping = Gatekeeping(
-            max_body_bytes=max_body_bytes, max_connections=MAX_CONNECTIONS, forward=self._forward, refused=self._count_refusal
+            max_body_bytes=max_body_bytes,
+            max_connections=MAX_CONNECTIONS,
+            forward=self._forward,
+            open_live=self._open_live,
+            spend=self._spend,
+            refused=self._count_refusal,
+            verifier_failed=self._count_failure,
         )
 
     @property
@@ -88,10 +96,8 @@ class Gate:
             connection.abort()
 
     async def _forward(self, request: Request) -> Answer:
-        if self.calls >= self._max_calls:
-            self.refused += 1
+        if not self._spend(1):
             return CALLS_SPENT.answer()
-        self.calls += 1
         headers = self._authorization + request.forwarded_headers()
         body = request.body[0] if len(request.body) == 1 else b"".join(request.body)
         try:
@@ -102,8 +108,32 @@ class Gate:
         self.verifier_failures += answer.status >= 500
         return answer
 
+    async def _open_live(self) -> LiveConnection | Answer:
+        if not self._spend(1):
+            return CALLS_SPENT.answer()
+        key = new_key()
+        try:
+            found = await self._keeper.upstream.upgrade(LIVE.decode("ascii"), self._authorization, key, accept_of(key))
+        except VerifierError:
+            self.verifier_failures += 1
+            return UNAVAILABLE.answer()
+        if isinstance(found, Answer):
+            self.verifier_failures += found.status >= 500
+        return found
+
+    def _spend(self, calls: int) -> bool:
+        """Count calls about to be made; False where fewer are left."""
+        if self.calls + calls > self._max_calls:
+            self.refused += 1
+            return False
+        self.calls += calls
+        return True
+
     def _count_refusal(self) -> None:
         self.refused += 1
+
+    def _count_failure(self) -> None:
+        self.verifier_failures += 1
 
 
 class GateKeeper:
@@ -135,14 +165,41 @@ class GateKeeper:
         self._thread.start()
         atexit.register(self.close)
 
-    def open(self, *, rollout_id: str, token: str, max_body_bytes: int = MAX_BODY_BYTES, max_calls: int = MAX_CALLS) -> Gate:
+    def reserve(self) -> Path:
+        """Make the folder of a gate that is opened later, so that it can be shown inside before there is a rollout.
+
+        Raises:
+            UsageError: the keeper is closed.
+            RuntimeFailureError: the folder cannot be made.
+        """
+        with self._lock:
+            if self._closed:
+                raise UsageError("this gate keeper is closed")
+            directory = self._directory / str(next(self._numbers))
+            try:
+                directory.mkdir()
+                directory.chmod(0o755)  # whatever the umask is
+            except OSError as error:
+                raise RuntimeFailureError(f"{directory}: cannot be made ({error})") from error
+            return directory
+
+    def open(
+        self,
+        *,
+        rollout_id: str,
+        token: str,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        max_calls: int = MAX_CALLS,
+        directory: Path | None = None,
+    ) -> Gate:
         """Open the gate of a rollout.
 
         Args:
             rollout_id: whose gate it is.
             token: the rollout's token; it stays on this side.
-            max_body_bytes: longest request body.
-            max_calls: requests forwarded before the gate refuses.
+            max_body_bytes: longest request body, and longest message of a WebSocket.
+            max_calls: requests and frames forwarded before the gate refuses.
+            directory: what :meth:`reserve` gave, for this gate alone; None makes one. It is removed with the gate.
 
         Raises:
             UsageError: the keeper is closed, or the token cannot be a bearer token.
@@ -153,14 +210,13 @@ class GateKeeper:
         with self._lock:
             if self._closed:
                 raise UsageError("this gate keeper is closed")
-            directory = self._directory / str(next(self._numbers))
+            directory = directory or self.reserve()
             gate = Gate(self, rollout_id=rollout_id, directory=directory, token=token, max_body_bytes=max_body_bytes, max_calls=max_calls)
             if len(os.fsencode(gate.socket)) > SOCKET_PATH_BYTES:
+                owned_directory.remove(directory)
                 raise RuntimeFailureError(f"{gate.socket}: too long for a unix socket; set XDG_RUNTIME_DIR to a folder with a short path")
             self._gates.add(gate)
             try:
-                directory.mkdir()
-                directory.chmod(0o755)  # whatever the umask is
                 self._run(gate.serve())
             except OSError as error:
                 gate.close()

@@ -2,124 +2,29 @@
 
 A connection carries one request at a time. A request is read whole, within limits on its size and
 its time, and only then forwarded as a new one; of the agent's own bytes nothing but the body, an
-allow-listed content type and a plain idempotency key goes on.
+allow-listed content type and a plain idempotency key goes on. A WebSocket takes its connection over
+(:mod:`openfingym_runtime.relay`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import re
-import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import cast
 
 import httptools
 
-from openfingym_runtime.upstream import Answer
+from openfingym_runtime.gate_request import HEADER_BYTES, HEADERS_TOO_LARGE, MALFORMED, TOO_MANY, TOO_SLOW, Refusal, Request, too_large
+from openfingym_runtime.relay import Relay, Sides, switching
+from openfingym_runtime.upstream import Answer, LiveConnection
 
-ROUTES = frozenset({(b"GET", b"/v1/task"), (b"GET", b"/v1/rollout"), (b"POST", b"/v1/submissions")})
-CONTENT_TYPES = frozenset(
-    {
-        b"application/json",
-        b"application/vnd.apache.arrow.file",
-        b"application/vnd.apache.arrow.stream",
-        b"application/vnd.apache.parquet",
-        b"application/x-npy",
-        b"application/x-npz",
-        b"application/zip",
-    }
-)
-IDEMPOTENCY_KEY = re.compile(rb"[A-Za-z0-9_.:-]{1,128}")
-
-HEADER_BYTES = 16 * 1024
 IDLE_TIMEOUT_S = 120.0
 HEADER_TIMEOUT_S = 10.0
 BODY_TIMEOUT_S = 60.0
 LINGER_S = 1.0
 CONCURRENT_BODIES = 2
 """Bodies of full length that may be under way at once, over all connections of a gate."""
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A problem document (RFC 9457) of the gate's own."""
-
-    status: int
-    problem: str
-    detail: str
-
-    def answer(self) -> Answer:
-        """The document as an answer."""
-        document = {
-            "type": f"urn:openfingym:problem:{self.problem}",
-            "title": HTTPStatus(self.status).phrase,
-            "status": self.status,
-            "detail": self.detail,
-        }
-        return Answer(self.status, b"application/problem+json", None, json.dumps(document).encode())
-
-
-NOT_FOUND = Refusal(404, "not-found", "the gate serves GET /v1/task, GET /v1/rollout and POST /v1/submissions, and nothing else")
-MALFORMED = Refusal(400, "malformed-request", "not a well-formed HTTP/1.1 request")
-HEADERS_TOO_LARGE = Refusal(431, "headers-too-large", f"request headers may take {HEADER_BYTES} bytes")
-TOO_SLOW = Refusal(408, "request-timeout", "the request took too long to arrive")
-TOO_MANY = Refusal(503, "too-many-connections", "close a connection before opening another")
-
-
-@dataclass
-class Request:
-    """One request as far as it has been read."""
-
-    method: bytes = b""
-    target: bytes = b""
-    headers: dict[bytes, bytes] = field(default_factory=dict)
-    repeated: bool = False
-    """A header came twice."""
-    raw_bytes: int = 0
-    """Bytes received for it, framing included."""
-    body: list[bytes] = field(default_factory=list)
-    body_bytes: int = 0
-
-    def forwarded_headers(self) -> bytes:
-        """The header lines that go on to the verifier."""
-        if self.method != b"POST":
-            return b""
-        media_type = self.headers[b"content-type"].partition(b";")[0].strip().lower()
-        # With a key of our own, a request that has to be sent again is still counted once.
-        key = self.headers.get(b"idempotency-key") or uuid.uuid4().hex.encode()
-        return b"Content-Type: %s\r\nIdempotency-Key: %s\r\n" % (media_type, key)
-
-    def refusal(self, max_body_bytes: int) -> Refusal | None:
-        """Why the gate does not forward a request with this head, or None."""
-        length = self.headers.get(b"content-length", b"0")
-        coding = self.headers.get(b"transfer-encoding")
-        if (
-            self.repeated
-            or not length.isdigit()
-            or (coding is not None and (coding.lower() != b"chunked" or b"content-length" in self.headers))
-        ):
-            return MALFORMED
-        if (self.method, self.target) not in ROUTES or b"upgrade" in self.headers:
-            return NOT_FOUND
-        if self.method == b"GET":
-            return MALFORMED if int(length) or coding is not None else None
-        if int(length) > max_body_bytes:
-            return too_large(max_body_bytes)
-        if self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower() not in CONTENT_TYPES:
-            accepted = b", ".join(sorted(CONTENT_TYPES)).decode()
-            return Refusal(415, "unsupported-media-type", f"Content-Type must be one of {accepted}")
-        key = self.headers.get(b"idempotency-key")
-        if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
-            return Refusal(400, "malformed-request", "Idempotency-Key must be 1 to 128 of A-Z a-z 0-9 _ . : -")
-        return None
-
-
-def too_large(max_body_bytes: int) -> Refusal:
-    """The refusal of a body over the limit."""
-    return Refusal(413, "payload-too-large", f"a request body may have {max_body_bytes} bytes; send .npy for the smallest float64 body")
 
 
 class Gatekeeping:
@@ -131,12 +36,18 @@ class Gatekeeping:
         max_body_bytes: int,
         max_connections: int,
         forward: Callable[[Request], Awaitable[Answer]],
+        open_live: Callable[[], Awaitable[LiveConnection | Answer]],
+        spend: Callable[[int], bool],
         refused: Callable[[], None],
+        verifier_failed: Callable[[], None],
     ) -> None:
         self.max_body_bytes = max_body_bytes
         self.max_connections = max_connections
         self.forward = forward
+        self.open_live = open_live
+        self.spend = spend
         self.refused = refused
+        self.verifier_failed = verifier_failed
         self.connections: set[GateConnection] = set()
         self.buffered_bytes = 0
         """Bodies being read or forwarded, all connections together."""
@@ -155,6 +66,7 @@ class GateConnection(asyncio.Protocol):
         self._ready: Request | None = None
         self._task: asyncio.Task[None] | None = None
         self._refusal: Refusal | None = None
+        self._relay: Relay | None = None
         self._head_done = False
         self._keep_alive = False
         self._closing = False
@@ -177,9 +89,19 @@ class GateConnection(asyncio.Protocol):
         """Read on; refuse or forward once enough is known."""
         if self._closing:
             return  # what arrives after a refusal is read and dropped, so that the agent can read the answer
+        if self._relay is not None:
+            within = self._relay.within
+            self._relay.from_agent(data)
+            if not (within and self._relay.within) and not self._closing:
+                self._arm(self._relay.patience_s)
+            return
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+        except httptools.HttpParserUpgrade as upgrade:
+            # A client that has not been answered yet has no frame to send.
+            if self._ready is None or not self._ready.is_live or upgrade.args[0] != len(data):
+                self._refusal = self._refusal or MALFORMED
+        except httptools.HttpParserError:
             self._refusal = self._refusal or MALFORMED
         if self._refusal is None and self._request is not None:
             self._request.raw_bytes += len(data)
@@ -192,7 +114,7 @@ class GateConnection(asyncio.Protocol):
         elif self._ready is not None and self._task is None:
             self._transport.pause_reading()
             self._arm(None)
-            self._task = self._loop.create_task(self._handle(self._ready))
+            self._task = self._loop.create_task(self._serve_live(self._ready) if self._ready.is_live else self._handle(self._ready))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's signature)
         """Forget the request; an exchange under way is cancelled."""
@@ -202,15 +124,21 @@ class GateConnection(asyncio.Protocol):
         self._arm(None)
         if self._task is not None:
             self._task.cancel()
+        if self._relay is not None:
+            self._relay.end()
 
     def pause_writing(self) -> None:
         """Remember that the agent does not read its answers."""
         self._writable = False
+        if self._relay is not None:
+            self._relay.pause_verifier(True)
 
     def resume_writing(self) -> None:
         """Read on, now that the agent reads again."""
         self._writable = True
-        if self._task is None and not self._closing:
+        if self._relay is not None:
+            self._relay.pause_verifier(False)
+        elif self._task is None and not self._closing:
             self._transport.resume_reading()
 
     # httptools
@@ -298,6 +226,25 @@ class GateConnection(asyncio.Protocol):
         self._arm(IDLE_TIMEOUT_S)
         if self._writable:
             self._transport.resume_reading()
+
+    async def _serve_live(self, request: Request) -> None:
+        try:
+            opened = await self._gate.open_live()
+        except Exception:
+            self.abort()
+            raise
+        self._task = None
+        self._forget()
+        if isinstance(opened, Answer):
+            self._write(opened, keep=False)
+            self._close_soon()
+            return
+        transport = self._transport
+        transport.write(switching(request.headers[b"sec-websocket-key"]))
+        self._relay = Relay(Sides(transport.write, self._close_soon, transport.pause_reading, transport.resume_reading), opened, self._gate)
+        if not self._closing:
+            self._arm(self._relay.patience_s)
+            transport.resume_reading()
 
     def _refuse(self, refusal: Refusal) -> None:
         self._gate.refused()

@@ -11,7 +11,7 @@ import asyncio
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 import httptools
@@ -20,6 +20,7 @@ from openfingym.errors import UsageError, VerifierError
 
 IDLE_CONNECTIONS = 32
 CONNECT_TIMEOUT_S = 5.0
+SWITCHING = 101
 RESPONSE_TIMEOUT_S = 360.0
 """Longer than the verifier gives a heavy score."""
 
@@ -107,6 +108,8 @@ class _Connection(asyncio.Protocol):
         self._began = True
         try:
             self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._switched(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
             self._fail(VerifierError(f"the verifier's answer is not HTTP ({error})"))
             self.abort()
@@ -135,9 +138,96 @@ class _Connection(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(Answer(status, self._content_type, self._retry_after, b"".join(self._body)))
 
+    def _switched(self, rest: bytes) -> None:  # noqa: ARG002 (of use to the other kind)
+        self._fail(VerifierError("the verifier switched protocols without being asked to"))
+        self.abort()
+
     def _fail(self, error: Exception) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_exception(error)
+
+
+class Receiver(Protocol):
+    """Who reads from a connection that became a WebSocket."""
+
+    def from_verifier(self, data: bytes) -> None:
+        """Take some bytes."""
+
+    def verifier_lost(self) -> None:
+        """The connection is gone."""
+
+    def pause_agent(self, pause: bool) -> None:
+        """Send nothing more for now, or go on."""
+
+
+class LiveConnection(_Connection):
+    """A connection to the verifier that becomes a WebSocket."""
+
+    def __init__(self, accept: bytes) -> None:
+        super().__init__()
+        self._expected = accept
+        self._accept = b""
+        self._live = False
+        self._early = b""
+        self._receiver: Receiver | None = None
+
+    def hand_over(self, receiver: Receiver) -> None:
+        """Give what arrives to ``receiver`` from now on."""
+        self._receiver = receiver
+        if self._early:
+            receiver.from_verifier(self._early)
+        if not self.open:
+            receiver.verifier_lost()
+
+    def write(self, data: bytes) -> None:
+        """Send some bytes."""
+        assert self.transport is not None
+        self.transport.write(data)
+
+    def pause(self, pause: bool) -> None:
+        """Read nothing for now, or go on."""
+        assert self.transport is not None
+        if not self.transport.is_closing():
+            (self.transport.pause_reading if pause else self.transport.resume_reading)()
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on what arrives, once this is a WebSocket."""
+        if self._receiver is not None:
+            self._receiver.from_verifier(data)
+        elif self._live:
+            self._early += data
+        else:
+            super().data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell who reads."""
+        super().connection_lost(exc)
+        if self._receiver is not None:
+            self._receiver.verifier_lost()
+
+    def pause_writing(self) -> None:
+        """Tell who reads to send nothing more for now."""
+        if self._receiver is not None:
+            self._receiver.pause_agent(True)
+
+    def resume_writing(self) -> None:
+        """Tell who reads to go on."""
+        if self._receiver is not None:
+            self._receiver.pause_agent(False)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Note the answer to the key."""
+        super().on_header(name, value)
+        if name.lower() == b"sec-websocket-accept":
+            self._accept = value
+
+    def _switched(self, rest: bytes) -> None:
+        if self._accept != self._expected:
+            self._fail(VerifierError("the verifier's answer is no WebSocket handshake"))
+            self.abort()
+        elif self._waiter is not None and not self._waiter.done():
+            self._live, self._early = True, rest
+            self._waiter.set_result(Answer(SWITCHING, b"", None, b""))
 
 
 class Upstream:
@@ -168,11 +258,42 @@ class Upstream:
         while True:
             kept = self._take()
             try:
-                return await self._exchange(kept or await self._connect(), head, body)
+                return await self._exchange(kept or await self._connect(_Connection()), head, body)
             except _StaleError:
                 # Every POST carries an idempotency key, so sending it again is safe.
                 if kept is None:
                     raise VerifierError("the verifier closed a fresh connection without an answer") from None
+
+    async def upgrade(self, path: str, headers: bytes, key: bytes, accept: bytes) -> LiveConnection | Answer:
+        """Open a WebSocket, or return the answer that was given instead.
+
+        Args:
+            path: an absolute path the caller vouches for.
+            headers: complete header lines, each ended by CRLF; those of the handshake are added here.
+            key: Sec-WebSocket-Key.
+            accept: the Sec-WebSocket-Accept that answers it.
+
+        Raises:
+            VerifierError: the verifier cannot be reached, or broke off.
+        """
+        address = self._address
+        line = f"GET {address.prefix}{path} HTTP/1.1\r\nHost: ".encode("ascii")
+        handshake = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n" % key
+        connection = LiveConnection(accept)
+        await self._connect(connection)
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                answer = await connection.exchange(b"".join((line, address.host, b"\r\n", headers, handshake)), b"")
+        except (TimeoutError, _StaleError):
+            connection.abort()
+            raise VerifierError("the verifier did not answer a handshake") from None
+        except BaseException:
+            connection.abort()
+            raise
+        if answer.status == SWITCHING:
+            return connection
+        connection.abort()
+        return answer
 
     async def _exchange(self, connection: _Connection, head: bytes, body: bytes) -> Answer:
         self._busy.add(connection)
@@ -200,15 +321,15 @@ class Upstream:
                 return connection
         return None
 
-    async def _connect(self) -> _Connection:
+    async def _connect(self, connection: _Connection) -> _Connection:
         loop = asyncio.get_running_loop()
         address = self._address
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 if address.uds is not None:
-                    _, connection = await loop.create_unix_connection(_Connection, address.uds)
+                    await loop.create_unix_connection(lambda: connection, address.uds)
                 else:
-                    _, connection = await loop.create_connection(_Connection, address.name, address.port, ssl=self._tls)
+                    await loop.create_connection(lambda: connection, address.name, address.port, ssl=self._tls)
         except (OSError, TimeoutError) as error:
             where = address.uds or f"{address.name}:{address.port}"
             raise VerifierError(f"the verifier at {where} cannot be reached ({error or 'timeout'})") from error

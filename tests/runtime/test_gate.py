@@ -53,12 +53,14 @@ def problem(answer: bytes) -> tuple[int, str]:
     return int(head.split()[1]), json.loads(body)["type"].removeprefix("urn:openfingym:problem:")
 
 
-def test_forwards_the_three_routes_with_the_token_and_nothing_of_the_agents(gate, upstream):
+def test_forwards_its_routes_with_the_token_and_nothing_of_the_agents(gate, upstream):
     with client(gate) as http:
         http.headers.update({"Authorization": "Bearer forged", "X-Forwarded-For": "1.2.3.4", "Cookie": "a=b", "X-Admin": "1"})
         assert http.get("/v1/task").json()["path"] == "/v1/task"
         assert http.get("/v1/rollout").status_code == 200
         answer = http.post("/v1/submissions", content=b"x" * 70_000, headers=NPY | {"Idempotency-Key": "k-1"})
+        for path in ("/v1/episodes", "/v1/steps"):
+            assert http.post(path, json={}).json() == {"path": path, "bytes": 2}
     assert answer.json() == {"path": "/v1/submissions", "bytes": 70_000}
     for seen in upstream.seen:
         headers = dict(seen.headers)
@@ -66,7 +68,7 @@ def test_forwards_the_three_routes_with_the_token_and_nothing_of_the_agents(gate
         assert set(headers) <= {b"host", b"authorization", b"content-type", b"content-length", b"idempotency-key"}
         assert len(headers) == len(seen.headers)
     assert dict(upstream.seen[2].headers)[b"idempotency-key"] == b"k-1"
-    assert (gate.calls, gate.refused, gate.verifier_failures) == (3, 0, 0)
+    assert (gate.calls, gate.refused, gate.verifier_failures) == (5, 0, 0)
 
 
 def test_a_submission_without_a_key_gets_one(gate, upstream):
@@ -93,7 +95,8 @@ def test_passes_back_status_content_type_and_retry_after_only(gate, upstream):
         "GET /v1/rollouts", "POST /v1/rollouts", "POST /v1/rollouts/r1/finalize", "GET /v1/tasks", "GET /metrics", "GET /openapi.json",
         "GET /v1/task?x=1", "GET /v1/task/", "GET /v1/task#f", "GET /v1/../v1/tasks", "GET /v1/%74ask", "GET //v1/task", "GET /V1/task",
         "GET http://verifier/v1/task", "POST /v1/task", "PUT /v1/submissions", "DELETE /v1/rollout", "OPTIONS *", "HEAD /v1/task",
-        "CONNECT verifier:80", "TRACE /v1/task", "PRI *", "GET /v1/task%00",
+        "CONNECT verifier:80", "TRACE /v1/task", "PRI *", "GET /v1/task%00", "GET /v1/episodes", "GET /v1/steps", "PUT /v1/steps",
+        "POST /v1/steps/", "POST /v1/steps?x", "POST /v1/episodes/live", "GET /v1/episodes/live", "GET /v1/rollouts/r1/actions",
     ],
 )  # fmt: skip
 def test_every_other_route_is_not_found(gate, upstream, line):

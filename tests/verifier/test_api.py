@@ -249,7 +249,13 @@ def test_each_token_opens_its_own_doors(server: Any) -> None:
         ("GET", f"/v1/rollouts/{ticket.rollout_id}/log"),
         ("GET", f"/v1/rollouts/{ticket.rollout_id}/submissions/1"),
     ]
-    rollout_routes = [("GET", "/v1/task"), ("GET", "/v1/rollout"), ("POST", "/v1/submissions")]
+    rollout_routes = [
+        ("GET", "/v1/task"),
+        ("GET", "/v1/rollout"),
+        ("POST", "/v1/submissions"),
+        ("POST", "/v1/episodes"),
+        ("POST", "/v1/steps"),
+    ]
     for routes, wrong in ((admin_routes, bearer(ticket.token)), (rollout_routes, server.admin)):
         for method, path in routes:
             assert server.http.request(method, path, headers=wrong, json={"task": "tiny"}).status_code == 403, path
@@ -337,6 +343,10 @@ def test_openapi_describes_every_route(server: Any) -> None:
         ("GET", "/v1/task"),
         ("GET", "/v1/rollout"),
         ("POST", "/v1/submissions"),
+        ("POST", "/v1/episodes"),
+        ("POST", "/v1/steps"),
+        ("GET", "/v1/episodes/live"),
+        ("GET", "/v1/rollouts/{rollout_id}/actions"),
     }
     submit = schema["paths"]["/v1/submissions"]["post"]
     assert "application/x-npy" in submit["requestBody"]["content"]

@@ -1,8 +1,9 @@
-"""The HTTP interface: control routes in FastAPI, the submission route beside them."""
+"""The HTTP interface: control routes in FastAPI, what agents send beside them."""
 
 from __future__ import annotations
 
 import io
+import json
 import logging
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,49 +17,58 @@ from starlette.routing import Route
 
 from openfingym.metrics import find_metric
 from openfingym_verifier import documents as doc
-from openfingym_verifier.endpoint import SubmissionEndpoint
+from openfingym_verifier.endpoint import Endpoint
+from openfingym_verifier.live import Calls, LiveEndpoint
 from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
-from openfingym_verifier.problems import Problem
+from openfingym_verifier.problems import INTERNAL, Problem
 from openfingym_verifier.rollout import Rollout, utc
-from openfingym_verifier.submission import MEDIA_TYPES, NPY
+from openfingym_verifier.submission import JSON, MEDIA_TYPES, NPY
 from openfingym_verifier.telemetry import CONTENT_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import Receive, Scope, Send
 
     from openfingym_verifier.grading import Grading
+    from openfingym_verifier.intake import Submission
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import Tokens
     from openfingym_verifier.truth import HiddenTask
 
 logger = logging.getLogger(__name__)
 
-SUBMISSIONS = "/v1/submissions"
-INTERNAL = Problem("internal", "The failure was recorded on the verifier's side; try again later.", close=True)
+SUBMISSIONS, EPISODES, STEPS, LIVE = "/v1/submissions", "/v1/episodes", "/v1/steps", "/v1/episodes/live"
+NDJSON = "application/x-ndjson"
 _BY_STATUS = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
 
 
 class FrontDoor:
-    """The ASGI application: submissions straight to their endpoint, everything else to FastAPI.
+    """The ASGI application: submissions and steps straight to their endpoints, everything else to FastAPI.
 
     FastAPI's stack of middleware takes longer than checking and rationing a submission does.
     """
 
-    def __init__(self, control: FastAPI, submissions: SubmissionEndpoint) -> None:
+    def __init__(self, control: FastAPI, posts: Mapping[str, Endpoint], live: LiveEndpoint) -> None:
         self.control = control
-        self._submissions = submissions
+        self._posts = posts
+        self._live = live
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http" or scope["path"] != SUBMISSIONS or scope["method"] != "POST":
+        """Answer one request, or serve one WebSocket."""
+        if scope["type"] == "websocket" and scope["path"] == LIVE:
+            await self._live(scope, receive, send)
+            return
+        endpoint = self._posts.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if endpoint is None:
             await self.control(scope, receive, send)
             return
         try:
-            await self._submissions(scope, receive, send)
+            await endpoint(scope, receive, send)
         except Problem as problem:
             await problem.response()(scope, receive, send)
         except Exception:
-            logger.exception("a submission failed")
+            logger.exception("%s failed", scope["path"])
             await INTERNAL.response()(scope, receive, send)
 
 
@@ -68,19 +78,28 @@ def build_app(service: Service, tokens: Tokens, *, body_timeout_s: float, versio
     Args:
         service: tasks, rollouts and ledger.
         tokens: recognises callers.
-        body_timeout_s: seconds a submission's body may take to arrive.
+        body_timeout_s: seconds the body of a submission or a step may take to arrive.
         version: shown in the OpenAPI description.
     """
     app = FastAPI(title="OpenFinGym verifier", version=version, docs_url=None, redoc_url=None)
-    submissions = SubmissionEndpoint(service, tokens, body_timeout_s)
+
+    async def submit(rollout: Rollout, submission: Submission) -> bytes:
+        return json.dumps(await service.submit(rollout, submission)).encode()
+
+    calls = Calls(service)
+    posts = {
+        SUBMISSIONS: Endpoint(service, tokens, body_timeout_s, submit, status=201),
+        EPISODES: Endpoint(service, tokens, body_timeout_s, calls.start, status=201),
+        STEPS: Endpoint(service, tokens, body_timeout_s, calls.step, status=200),
+    }
     # Known here too, so that another method than POST is told so.
-    app.router.routes.append(Route(SUBMISSIONS, submissions, methods=["POST"]))
+    app.router.routes.extend(Route(path, endpoint, methods=["POST"]) for path, endpoint in posts.items())
     _add_problem_handlers(app)
     _add_open_routes(app, service)
     _add_admin_routes(app, service, tokens)
     _add_rollout_routes(app, service, tokens)
     describe(app)
-    return FrontDoor(app, submissions)
+    return FrontDoor(app, posts, LiveEndpoint(service, tokens))
 
 
 def _add_problem_handlers(app: FastAPI) -> None:
@@ -160,16 +179,24 @@ def _add_admin_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
         """This rollout's rows of the hash-chained log."""
         return await service.in_pool(service.ledger.log_entries, rollout.id)
 
-    @app.get("/v1/rollouts/{rollout_id}/submissions/{n}", response_class=Response, **_npy(common))
+    @app.get("/v1/rollouts/{rollout_id}/submissions/{n}", response_class=Response, **_binary(common, NPY))
     async def submission(n: Annotated[int, Path(ge=1, lt=2**31)], rollout: Rollout = the_rollout) -> Response:
-        """The values of an accepted submission, as they were scored."""
+        """The values of an accepted submission as they were scored.
+
+        A finished rollout of a sequential task has one: the outcomes of all its episodes.
+        """
         payload = await service.in_pool(service.ledger.payload, rollout.id, n)
         if payload is None:
-            raise Problem("not-found", f"This rollout has {rollout.accepted} accepted submissions.")
+            raise Problem("not-found", f"This rollout has {len(rollout.feedback)} submissions.")
         stream = io.BytesIO()
         shape = rollout.hidden_task().shape
         np.lib.format.write_array(stream, np.frombuffer(payload, "<f8").reshape(shape), allow_pickle=False)
         return Response(stream.getvalue(), media_type=NPY)
+
+    @app.get("/v1/rollouts/{rollout_id}/actions", response_class=Response, **_binary(common, NDJSON))
+    async def actions(rollout: Rollout = the_rollout) -> Response:
+        """Every action taken in a sequential task, one JSON object a line: episode, fold, number, step and action."""
+        return Response(await service.in_pool(service.ledger.all_actions, rollout.id), media_type=NDJSON)
 
 
 def _add_rollout_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
@@ -192,8 +219,9 @@ def _add_rollout_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
         return rollout.agent_status()
 
 
-def _npy(common: dict[str, Any]) -> dict[str, Any]:
-    return {**common, "responses": {**common["responses"], 200: {"content": {NPY: {"schema": {"type": "string", "format": "binary"}}}}}}
+def _binary(common: dict[str, Any], media_type: str) -> dict[str, Any]:
+    content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
+    return {**common, "responses": {**common["responses"], 200: {"content": content}}}
 
 
 def _authorization(request: Request) -> bytes | None:
@@ -211,7 +239,7 @@ async def _task_summary(task: HiddenTask, grading: Grading) -> dict[str, object]
         "digest": manifest.digest,
         "data_kind": manifest.data_kind,
         "submission_shape": task.shape,
-        "budget": task.spec.verification.budget,
+        "budget": task.budget,
         "baseline": task.spec.scoring.baseline,
         "baseline_total": None if baseline is None else baseline.total,
     }
@@ -248,5 +276,5 @@ def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
             "feedback_digits": rules.feedback_digits,
             "feedback_clip": rules.feedback_clip,
         },
-        "media_types": MEDIA_TYPES,
+        "media_types": (JSON,) if task.sequential else MEDIA_TYPES,
     }

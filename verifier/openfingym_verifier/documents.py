@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -61,11 +61,51 @@ class SubmissionAnswer(_Document):
     remaining: int
 
 
+class NewEpisode(_Document):
+    """Body of ``POST /v1/episodes``."""
+
+    fold: Literal["private", "public"] = "private"
+    """``public`` episodes are for practice; each private one is played once, in order of time, and scored."""
+
+
+class NewStep(_Document):
+    """Body of ``POST /v1/steps``."""
+
+    episode: int
+    """The latest, as its start was answered."""
+    step: int
+    """One more than the latest; the latest again, with the same action, repeats its answer."""
+    action: Any
+    """As the task's instruction states; null does nothing."""
+
+
+class StepAnswer(_Document):
+    """What an action led to, or what is seen before the first. Numbers that are not finite are null."""
+
+    episode: int
+    """Counts the episodes that the rollout has begun, from 1."""
+    fold: Literal["private", "public"]
+    number: int
+    """Position in the fold, from 0."""
+    episodes_left: int
+    """Private episodes not yet begun."""
+    step: int
+    """Actions taken so far."""
+    observation: dict[str, Any]
+    reward: float | None
+    terminated: bool
+    """The episode has reached an end of its own."""
+    truncated: bool
+    """The episode has reached its last row."""
+    info: dict[str, Any]
+
+
 class RolloutView(_Document):
     """A rollout as its agent may see it."""
 
     state: Literal["open", "finished"]
     budget: int
+    """Submissions that may be accepted, or private episodes that may be played."""
     remaining: int
     submissions: list[PastSubmission]
     expires_at: str
@@ -109,8 +149,11 @@ class Result(_Document):
     baseline_total: float
     baseline_metrics: dict[str, float]
     submissions_accepted: int
+    """Of a sequential task, private episodes begun."""
     submissions_rejected: int
+    """Of a sequential task, actions refused."""
     budget: int
+    """Of a sequential task, its private episodes."""
     flags: list[str]
     log_head: str
     created_at: str

@@ -1,10 +1,10 @@
-"""``POST /v1/submissions`` as a bare ASGI application: no copy of the body, no validation layer, no middleware."""
+"""What agents call, as bare ASGI applications: no copy of the body, no validation layer, no middleware."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from openfingym_verifier.intake import Submission
@@ -13,6 +13,7 @@ from openfingym_verifier.problems import Problem
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+    from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import Tokens
 
@@ -20,13 +21,24 @@ MAX_KEY_LENGTH = 200
 DISCARDED_BYTES = 1 << 20
 
 
-class SubmissionEndpoint:
-    """Authenticates, reads the body within its limits, and answers."""
+class Endpoint:
+    """One POST route: authenticates, lets the body be read within its limits, and answers."""
 
-    def __init__(self, service: Service, tokens: Tokens, body_timeout_s: float) -> None:
+    def __init__(
+        self,
+        service: Service,
+        tokens: Tokens,
+        body_timeout_s: float,
+        act: Callable[[Rollout, Submission], Awaitable[bytes]],
+        *,
+        status: int,
+    ) -> None:
+        """Answer with ``status`` and the JSON that ``act`` gives."""
         self._service = service
         self._tokens = tokens
         self._body_timeout_s = body_timeout_s
+        self._act = act
+        self._status = status
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; a :class:`Problem` is left to the application's handler."""
@@ -48,10 +60,9 @@ class SubmissionEndpoint:
             except TimeoutError:
                 raise Problem("request-timeout", f"The body did not arrive within {self._body_timeout_s:g} s.", close=True) from None
 
-        submission = Submission(_media_type(headers), _idempotency_key(headers), read_body)
-        answer = json.dumps(await self._service.submit(rollout, submission)).encode()
+        answer = await self._act(rollout, Submission(_media_type(headers), _idempotency_key(headers), read_body))
         sent_headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
-        await send({"type": "http.response.start", "status": 201, "headers": sent_headers})
+        await send({"type": "http.response.start", "status": self._status, "headers": sent_headers})
         await send({"type": "http.response.body", "body": answer})
 
 
@@ -72,14 +83,19 @@ def _idempotency_key(headers: dict[bytes, bytes]) -> str | None:
     raw = headers.get(b"idempotency-key")
     if raw is None:
         return None
-    if not 1 <= len(raw) <= MAX_KEY_LENGTH or not all(32 < byte < 127 for byte in raw):
+    if not is_key(raw):
         raise Problem("bad-request", f"An Idempotency-Key has 1 to {MAX_KEY_LENGTH} visible ASCII characters.", close=True)
     return raw.decode()
 
 
+def is_key(raw: bytes) -> bool:
+    """Whether this may be an idempotency key."""
+    return 1 <= len(raw) <= MAX_KEY_LENGTH and all(32 < byte < 127 for byte in raw)
+
+
 async def _read(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:
     """The whole body, refused as soon as it is known to be over ``limit`` bytes: stated first, counted then."""
-    detail = f"A submission of this task has at most {limit} bytes."
+    detail = f"A body has at most {limit} bytes here."
     stated = headers.get(b"content-length")
     if stated is not None and (not stated.isdigit() or int(stated[:20]) > limit):
         raise Problem("payload-too-large", detail, close=True)

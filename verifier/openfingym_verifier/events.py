@@ -1,4 +1,4 @@
-"""The five things that can happen to a rollout, each one operation on the ledger with its log entry."""
+"""The things that can happen to a rollout, each one operation on the ledger with its log entry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openfingym.package import canonical_json
 
 if TYPE_CHECKING:
     from openfingym_verifier.bucket import Bucket
-    from openfingym_verifier.ledger import RolloutRow
+    from openfingym_verifier.ledger import EpisodeRow, RolloutRow
     from openfingym_verifier.writer import Transaction
 
 
@@ -67,7 +67,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A submission was refused: it costs rate, and no budget."""
+    """A submission or an action was refused: it costs rate, and no budget."""
 
     rollout_id: str
     at_ns: int
@@ -103,6 +103,74 @@ class Scored:
         if written.rowcount == 1:
             digest = hashlib.sha256(text).hexdigest()
             transaction.log(self.rollout_id, {"event": "scored", "at_ns": self.at_ns, "submission": self.n, "feedback": digest})
+
+
+@dataclass(frozen=True)
+class EpisodeStarted:
+    """A rollout began an episode; a private one is begun once."""
+
+    rollout_id: str
+    episode: EpisodeRow
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it."""
+        connection, row = transaction.connection, self.episode
+        if row.fold == "private":
+            begun = connection.execute(
+                "UPDATE rollouts SET accepted = accepted + 1 WHERE id = ? AND accepted = ? AND result IS NULL",
+                (self.rollout_id, row.number),
+            )
+            if begun.rowcount != 1:
+                raise VerifierError(f"rollout {self.rollout_id}: the ledger does not expect private episode {row.number}")
+        connection.execute(
+            "INSERT INTO episodes (rollout_id, n, fold, number, started_ns, idempotency_key) VALUES (?, ?, ?, ?, ?, ?)",
+            (self.rollout_id, row.n, row.fold, row.number, self.at_ns, row.idempotency_key),
+        )
+        entry = {"event": "episode-started", "at_ns": self.at_ns, "episode": row.n, "fold": row.fold, "number": row.number}
+        transaction.log(self.rollout_id, entry)
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """An action was taken in the latest episode of a rollout."""
+
+    rollout_id: str
+    n: int
+    step: int
+    action: str
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it."""
+        written = transaction.connection.execute(
+            "INSERT INTO steps (episode, step, action) SELECT id, ?, ? FROM episodes WHERE rollout_id = ? AND n = ?",
+            (self.step, self.action, self.rollout_id, self.n),
+        )
+        if written.rowcount != 1:
+            raise VerifierError(f"rollout {self.rollout_id} has no episode {self.n}")
+        digest = hashlib.sha256(self.action.encode()).hexdigest()
+        transaction.log(self.rollout_id, {"event": "stepped", "at_ns": self.at_ns, "episode": self.n, "step": self.step, "action": digest})
+
+
+@dataclass(frozen=True)
+class Played:
+    """A rollout of episodes got its result; their outcomes are its submission."""
+
+    rollout_id: str
+    at_ns: int
+    payload: memoryview
+    finalized: Finalized
+
+    def apply(self, transaction: Transaction) -> dict[str, object]:
+        """Write both, or neither; returns the complete result."""
+        row = transaction.connection.execute(
+            "INSERT INTO submissions (rollout_id, n, received_ns) VALUES (?, 1, ?)", (self.rollout_id, self.at_ns)
+        )
+        transaction.connection.execute("INSERT INTO payloads (submission, content) VALUES (?, ?)", (row.lastrowid, self.payload))
+        entry = {"event": "played", "at_ns": self.at_ns, "submission": 1, "payload": hashlib.sha256(self.payload).hexdigest()}
+        transaction.log(self.rollout_id, entry)
+        return self.finalized.apply(transaction)
 
 
 @dataclass(frozen=True)

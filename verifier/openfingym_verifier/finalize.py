@@ -1,4 +1,4 @@
-"""From a rollout's last accepted submission to its result."""
+"""From a rollout's last accepted submission, or its episodes, to its result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def final_result(rollout: Rollout, outcome: Score | str, baseline: Score, flags:
 
     Args:
         rollout: the rollout.
-        outcome: private score of its last accepted submission, or why there is none.
+        outcome: private score of its last accepted submission or of its episodes, or why there is none.
         baseline: private score of the task's baseline.
         flags: what its submissions look like; see :func:`flags_of`.
         now_ns: Unix time of the end.
@@ -53,15 +53,17 @@ def final_result(rollout: Rollout, outcome: Score | str, baseline: Score, flags:
 
 
 def nothing_accepted(rollout: Rollout) -> str:
-    """Why a rollout without an accepted submission has no score."""
+    """Why a rollout without an accepted submission, or without a private episode, has no score."""
     last = f"; the last refusal was {rollout.last_refusal}" if rollout.last_refusal else ""
+    if rollout.hidden_task().sequential:
+        return f"no private episode was begun ({rollout.rejected} actions refused{last})"
     return f"no submission was accepted ({rollout.rejected} refused{last})"
 
 
 def flags_of(rollout: Rollout, ledger: Ledger) -> list[str]:
     """What the series of accepted submissions looks like: ``probing``, or nothing in particular."""
     task = rollout.hidden_task()
-    probing = rollout.accepted > 2 and looks_like_probing(_compared(rollout, ledger, task))
+    probing = not task.sequential and rollout.accepted > 2 and looks_like_probing(_compared(rollout, ledger, task))
     return ["probing"] if probing else []
 
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-VERSION = 1
+    from openfingym.episodes import FoldName
+
+VERSION = 2
 CHECKPOINT_PAGES = 4096
 """16 MB of log before it is copied into the database: some hundred submissions."""
 
@@ -65,6 +67,27 @@ CREATE TABLE payloads (
 """
 # Payloads have a table of their own: writing a submission's feedback would rewrite its whole row.
 
+EPISODES = """
+CREATE TABLE episodes (
+    id INTEGER PRIMARY KEY,
+    rollout_id TEXT NOT NULL REFERENCES rollouts (id),
+    n INTEGER NOT NULL,
+    fold TEXT NOT NULL CHECK (fold IN ('public', 'private')),
+    number INTEGER NOT NULL,
+    started_ns INTEGER NOT NULL,
+    idempotency_key TEXT,
+    UNIQUE (rollout_id, n)
+);
+CREATE UNIQUE INDEX episodes_key ON episodes (rollout_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE UNIQUE INDEX episodes_once ON episodes (rollout_id, number) WHERE fold = 'private';
+CREATE TABLE steps (
+    episode INTEGER NOT NULL REFERENCES episodes (id),
+    step INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    PRIMARY KEY (episode, step)
+) WITHOUT ROWID;
+"""
+
 
 @dataclass(frozen=True)
 class RolloutRow:
@@ -76,13 +99,15 @@ class RolloutRow:
     agent: str | None
     seed: int | None
     budget: int
-    """Submissions that may be accepted."""
+    """Submissions that may be accepted; of a sequential task, its private episodes."""
     created_ns: int
     expires_ns: int
     accepted: int
+    """Submissions accepted, or private episodes begun."""
     rejected: int
+    """Submissions or actions refused."""
     last_refusal: str | None
-    """``slug: detail`` of the latest refused submission."""
+    """``slug: detail`` of the latest of them."""
     bucket: Bucket
     result: dict[str, object] | None
     """The final result, once there is one."""
@@ -97,6 +122,18 @@ class SubmissionRow:
     body_digest: str | None
     feedback: dict[str, object] | None
     """None where the process ended between accepting and scoring."""
+
+
+@dataclass(frozen=True)
+class EpisodeRow:
+    """An episode that a rollout has begun."""
+
+    n: int
+    """Counts the rollout's episodes, from 1."""
+    fold: FoldName
+    number: int
+    """Its position in the fold, from 0."""
+    idempotency_key: str | None
 
 
 class Ledger:
@@ -173,6 +210,34 @@ class Ledger:
             for row in connection.execute(query, (rollout_id,)):
                 yield row["content"]
 
+    def episodes(self, rollout_id: str) -> list[EpisodeRow]:
+        """The episodes of a rollout, in the order they began."""
+        query = "SELECT n, fold, number, idempotency_key FROM episodes WHERE rollout_id = ? ORDER BY n"
+        with self.read() as connection:
+            return [EpisodeRow(**dict(row)) for row in connection.execute(query, (rollout_id,))]
+
+    def actions(self, rollout_id: str, n: int) -> list[str]:
+        """The actions of a rollout's n-th episode in order, each as JSON."""
+        query = "SELECT action FROM steps JOIN episodes ON episode = id WHERE rollout_id = ? AND n = ? ORDER BY step"
+        with self.read() as connection:
+            return [row["action"] for row in connection.execute(query, (rollout_id, n))]
+
+    def all_actions(self, rollout_id: str) -> bytes:
+        """The actions of all episodes of a rollout in order, one JSON object a line."""
+        query = "SELECT n, fold, number, step, action FROM steps JOIN episodes ON episode = id WHERE rollout_id = ? ORDER BY n, step"
+        with self.read() as connection:
+            lines = (
+                f'{{"episode":{row["n"]},"fold":"{row["fold"]}","number":{row["number"]},"step":{row["step"]},"action":{row["action"]}}}\n'
+                for row in connection.execute(query, (rollout_id,))
+            )
+            return "".join(lines).encode()
+
+    def action_bytes(self, rollout_id: str) -> int:
+        """Length of all actions of a rollout together."""
+        query = "SELECT coalesce(sum(length(CAST(action AS BLOB))), 0) FROM steps JOIN episodes ON episode = id WHERE rollout_id = ?"
+        with self.read() as connection:
+            return int(connection.execute(query, (rollout_id,)).fetchone()[0])
+
     def log_entries(self, rollout_id: str) -> list[dict[str, object]]:
         """This rollout's rows of the log."""
         query = "SELECT seq, entry, prev_hash, hash FROM log WHERE rollout_id = ? ORDER BY seq"
@@ -194,8 +259,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
         raise VerifierError(f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym")
-    if version == 0:
-        connection.executescript(f"BEGIN; {SCHEMA} {log.SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+    missing = (SCHEMA + log.SCHEMA, EPISODES)[version:]
+    if missing:
+        connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION}; COMMIT;")
 
 
 def _rollout(row: sqlite3.Row) -> RolloutRow:

@@ -138,13 +138,19 @@ class Digests:
         self.payload: dict[tuple[str, int], str] = {}
         self.feedback: dict[tuple[str, int], str] = {}
         self.result: dict[str, str] = {}
+        self.episode: dict[tuple[str, int], str] = {}
+        self.action: dict[tuple[str, int, int], str] = {}
 
     def add(self, entry: dict[str, object]) -> None:
         """Note the digests of one entry."""
         rollout = str(entry["rollout"])
         match entry:
-            case {"event": "accepted", "submission": int(n), "payload": str(digest)}:
+            case {"event": "accepted" | "played", "submission": int(n), "payload": str(digest)}:
                 self.payload[rollout, n] = digest
+            case {"event": "episode-started", "episode": int(n), "fold": str(fold), "number": int(number)}:
+                self.episode[rollout, n] = f"{fold} {number}"
+            case {"event": "stepped", "episode": int(n), "step": int(step), "action": str(digest)}:
+                self.action[rollout, n, step] = digest
             case {"event": "scored", "submission": int(n), "feedback": str(digest)}:
                 if (rollout, n) in self.feedback:
                     raise VerifierError(f"submission {n} of rollout {rollout} was scored twice")
@@ -155,10 +161,13 @@ class Digests:
                 self.result[rollout] = digest
 
     def compare(self, database: Database) -> None:
-        """Check every payload, feedback and result against its digest."""
+        """Check every payload, action, feedback and result against its digest."""
         _same("payload", self.payload, self._payloads(database))
         _same("feedback", self.feedback, self._feedback(database))
         _same("result", self.result, self._results(database))
+        if "episodes" in database.table_names():  # a ledger that no verifier has opened since there are episodes has none
+            _same("episode", self.episode, self._episodes(database))
+            _same("action", self.action, self._actions(database))
 
     @staticmethod
     def _payloads(database: Database) -> Iterator[tuple[object, str]]:
@@ -169,6 +178,16 @@ class Digests:
     def _feedback(database: Database) -> Iterator[tuple[object, str]]:
         for row in database.query("SELECT rollout_id, n, feedback FROM submissions WHERE feedback IS NOT NULL"):
             yield (row["rollout_id"], row["n"]), hashlib.sha256(row["feedback"].encode()).hexdigest()
+
+    @staticmethod
+    def _episodes(database: Database) -> Iterator[tuple[object, str]]:
+        for row in database.query("SELECT rollout_id, n, fold, number FROM episodes"):
+            yield (row["rollout_id"], row["n"]), f"{row['fold']} {row['number']}"
+
+    @staticmethod
+    def _actions(database: Database) -> Iterator[tuple[object, str]]:
+        for row in database.query("SELECT rollout_id, n, step, action FROM steps JOIN episodes ON episode = id"):
+            yield (row["rollout_id"], row["n"], row["step"]), hashlib.sha256(row["action"].encode()).hexdigest()
 
     @staticmethod
     def _results(database: Database) -> Iterator[tuple[object, str]]:

@@ -34,9 +34,13 @@ KINDS: Mapping[str, Kind] = {
     "not-found": Kind(404, "There is nothing here"),
     "method-not-allowed": Kind(405, "This address does not take that method"),
     "request-timeout": Kind(408, "The body took too long to arrive"),
-    "budget-exhausted": Kind(409, "Every submission of this rollout has been used"),
+    "budget-exhausted": Kind(409, "Every submission or practice episode of this rollout has been used"),
+    "episodes-exhausted": Kind(409, "Every private episode of this rollout has been begun"),
+    "episode-over": Kind(409, "This episode has ended"),
+    "out-of-step": Kind(409, "Another step is expected"),
+    "wrong-interface": Kind(409, "This task is answered another way"),
     "rollout-finished": Kind(409, "This rollout is finished"),
-    "idempotency-conflict": Kind(409, "This idempotency key belongs to another body"),
+    "idempotency-conflict": Kind(409, "This was asked before with another content"),
     "payload-too-large": Kind(413, "The body is too large"),
     "unsupported-media-type": Kind(415, "This media type is not accepted"),
     "malformed-request": Kind(422, "A field of the request is wrong"),
@@ -45,6 +49,7 @@ KINDS: Mapping[str, Kind] = {
     "wrong-dtype": Kind(422, "The predictions have a wrong type"),
     "not-finite": Kind(422, "A prediction is not a finite number"),
     "out-of-range": Kind(422, "A prediction is outside the admissible range"),
+    "malformed-action": Kind(422, "The action is not of the form the task states"),
     "memorised": Kind(422, "Too many generated windows are training windows"),
     "rate-limited": Kind(429, "Too many requests"),
     "internal": Kind(500, "The verifier failed; this says nothing about the submission"),
@@ -77,14 +82,18 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
         """Status and title."""
         return KINDS[self.slug]
 
-    def response(self, extra_headers: Mapping[str, str] | None = None) -> Response:
-        """The answer on the wire."""
-        document = {
+    @property
+    def document(self) -> dict[str, object]:
+        """The problem document."""
+        return {
             "type": f"urn:openfingym:problem:{self.slug}",
             "title": self.kind.title,
             "status": self.kind.status,
             "detail": self.detail,
         }
+
+    def response(self, extra_headers: Mapping[str, str] | None = None) -> Response:
+        """The answer on the wire."""
         headers = dict(extra_headers or {})
         if self.retry_after_s is not None:
             headers["Retry-After"] = str(max(1, math.ceil(self.retry_after_s)))
@@ -92,4 +101,8 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
             headers["WWW-Authenticate"] = "Bearer"
         if self.close:
             headers["Connection"] = "close"
-        return Response(json.dumps(document), status_code=self.kind.status, headers=headers, media_type=MEDIA_TYPE)
+        return Response(json.dumps(self.document), status_code=self.kind.status, headers=headers, media_type=MEDIA_TYPE)
+
+
+INTERNAL = Problem("internal", "The failure was recorded on the verifier's side; try again later.", close=True)
+"""What is said of a failure of ours."""

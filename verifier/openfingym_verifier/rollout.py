@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from openfingym_verifier.bucket import Bucket, Rate, take
+from openfingym_verifier.events import Rejected
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
     from openfingym_verifier.ledger import RolloutRow, SubmissionRow
+    from openfingym_verifier.stage import Progress
     from openfingym_verifier.truth import HiddenTask
 
 
@@ -30,14 +32,18 @@ class Rollout:
     """None where this verifier does not hold the task as it was when the rollout began."""
     bucket: Bucket
     feedback: list[dict[str, object] | None]
-    """One entry an accepted submission; None where scoring failed or has yet to be repeated."""
+    """One entry a submission kept; None where it has none yet, and for the outcomes of episodes."""
     by_key: dict[str, tuple[str, int]]
     """Idempotency key to digest of the body and number of the submission."""
+    accepted: int
+    """Submissions accepted so far, or private episodes begun."""
     rejected: int
     last_refusal: str | None
     result: dict[str, object] | None
+    progress: Progress | None = None
+    """In a sequential task, what has been played; None where it has to be read from the ledger."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Submissions of one rollout, and its end, happen one after the other."""
+    """Submissions and steps of one rollout, and its end, happen one after the other."""
 
     @classmethod
     def restore(cls, row: RolloutRow, submissions: list[SubmissionRow], task: HiddenTask | None) -> Rollout:
@@ -45,7 +51,8 @@ class Rollout:
         if task is not None and task.manifest.digest != row.task_digest:
             task = None
         keys = {s.idempotency_key: (s.body_digest or "", s.n) for s in submissions if s.idempotency_key is not None}
-        return cls(row, task, row.bucket, [s.feedback for s in submissions], keys, row.rejected, row.last_refusal, row.result)
+        feedback = [s.feedback for s in submissions]
+        return cls(row, task, row.bucket, feedback, keys, row.accepted, row.rejected, row.last_refusal, row.result)
 
     @property
     def id(self) -> str:
@@ -53,13 +60,8 @@ class Rollout:
         return self.row.id
 
     @property
-    def accepted(self) -> int:
-        """Submissions accepted so far."""
-        return len(self.feedback)
-
-    @property
     def remaining(self) -> int:
-        """Submissions that may still be accepted."""
+        """Submissions that may still be accepted, or private episodes not yet begun."""
         return self.row.budget - self.accepted
 
     def hidden_task(self) -> HiddenTask:
@@ -79,7 +81,7 @@ class Rollout:
             Problem: ``rollout-finished``.
         """
         if self.result is not None:
-            raise Problem("rollout-finished", "The rollout has its final result; no submission is taken any more.", close=True)
+            raise Problem("rollout-finished", "The rollout has its final result; nothing is taken any more.", close=True)
 
     def require_budget(self) -> None:
         """Return if another submission may be accepted.
@@ -90,8 +92,8 @@ class Rollout:
         if self.remaining <= 0:
             raise Problem("budget-exhausted", f"All {self.row.budget} submissions of this rollout have been accepted.", close=True)
 
-    def take_token(self, now_ns: int) -> None:
-        """Pay the rate for one submission.
+    def take_token(self, now_ns: int, what: str = "submissions") -> None:
+        """Pay the rate for one submission or refused action.
 
         Raises:
             Problem: ``rate-limited``.
@@ -99,8 +101,14 @@ class Rollout:
         rules = self.hidden_task().spec.verification
         self.bucket, wait_s = take(self.bucket, Rate(rules.requests_per_minute / 60.0, rules.burst), now_ns)
         if wait_s > 0.0:
-            detail = f"At most {rules.requests_per_minute:g} submissions a minute after a burst of {rules.burst}; wait {wait_s:.1f} s."
+            detail = f"At most {rules.requests_per_minute:g} {what} a minute after a burst of {rules.burst}; wait {wait_s:.1f} s."
             raise Problem("rate-limited", detail, retry_after_s=wait_s, close=True)
+
+    def refused(self, problem: Problem, now_ns: int) -> Rejected:
+        """Count a refusal; what is to be written about it."""
+        self.rejected += 1
+        self.last_refusal = f"{problem.slug}: {problem.detail}"
+        return Rejected(self.id, now_ns, problem.slug, problem.detail, self.bucket)
 
     def agent_status(self) -> dict[str, object]:
         """What the agent may know: nothing of the private fold."""

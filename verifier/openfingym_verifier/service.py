@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
 from openfingym_verifier.bucket import Bucket
-from openfingym_verifier.events import Accepted, Created, Finalized, Rejected, Scored
+from openfingym_verifier.events import Accepted, Created, Finalized, Played, Scored
 from openfingym_verifier.feedback import feedback
 from openfingym_verifier.finalize import final_result, flags_of, nothing_accepted, stored_values
 from openfingym_verifier.grading import Grading
@@ -28,12 +28,16 @@ from openfingym_verifier.intake import LIGHT_BYTES, Parsed, Submission, parse, r
 from openfingym_verifier.ledger import Ledger, RolloutRow
 from openfingym_verifier.problems import REFUSALS, Problem
 from openfingym_verifier.rollout import Rollout
+from openfingym_verifier.stage import Stage
 from openfingym_verifier.submission import NPY
 from openfingym_verifier.telemetry import Telemetry
 from openfingym_verifier.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from openfingym.metrics import Score
     from openfingym_verifier.truth import HiddenTask
@@ -60,6 +64,7 @@ class Service:
         self._pool = ThreadPoolExecutor(max_workers=max(2, min(8, os.cpu_count() or 2)), thread_name_prefix="scoring")
         self._workers = workers or Workers()
         self.grading = Grading(tasks, self._pool, self._workers)
+        self.stage = Stage(ledger, self.telemetry, self._pool)
         self._rollouts: dict[str, Rollout] = {}
         self._open = 0
         for rollout_id in ledger.open_rollouts():
@@ -86,7 +91,7 @@ class Service:
         now = time.time_ns()
         rules = task.spec.verification
         row = RolloutRow(
-            id=f"r{secrets.token_hex(10)}", task=task.name, task_digest=task.manifest.digest, agent=agent, seed=seed, budget=rules.budget,
+            id=f"r{secrets.token_hex(10)}", task=task.name, task_digest=task.manifest.digest, agent=agent, seed=seed, budget=task.budget,
             created_ns=now, expires_ns=now + int(ttl_s * 1e9), accepted=0, rejected=0, last_refusal=None,
             bucket=Bucket(float(rules.burst), now), result=None,
         )  # fmt: skip
@@ -131,6 +136,10 @@ class Service:
     async def _submit(self, rollout: Rollout, submission: Submission) -> tuple[dict[str, object], str]:
         rollout.require_open()
         task, key = rollout.hidden_task(), submission.idempotency_key
+        if task.sequential:
+            raise Problem(
+                "wrong-interface", "This task is stepped through; use interface.make(), or /v1/episodes and /v1/steps.", close=True
+            )
         if key not in rollout.by_key:
             # A retry of what was accepted is free; all else pays before a byte of the body is read.
             rollout.take_token(time.time_ns())
@@ -170,6 +179,7 @@ class Service:
         found = await (self._accept(task, accepted, parsed) if early is None else self._accept_scored(accepted, early))
         self.telemetry.scored(task.name, time.perf_counter() - start)
         rollout.feedback.append(found)
+        rollout.accepted = n
         if parsed.body_digest is not None and submission.idempotency_key is not None:
             rollout.by_key[submission.idempotency_key] = (parsed.body_digest, n)
         if found is None:
@@ -223,12 +233,10 @@ class Service:
 
     async def _record_refusal(self, rollout: Rollout, problem: Problem) -> None:
         if problem.slug in REFUSALS:
-            rollout.rejected += 1
-            rollout.last_refusal = f"{problem.slug}: {problem.detail}"
-            await self._write(Rejected(rollout.id, time.time_ns(), problem.slug, problem.detail, rollout.bucket).apply)
+            await self._write(rollout.refused(problem, time.time_ns()).apply)
 
     async def finalize(self, rollout: Rollout) -> dict[str, object]:
-        """The final result: computed once, from the last accepted submission's private fold, and the same ever after."""
+        """The final result: computed once, from the private fold of what was submitted last or played, and the same ever after."""
         async with rollout.turn:
             if rollout.result is None:
                 task = rollout.hidden_task()
@@ -236,23 +244,36 @@ class Service:
                     if known is None:
                         with contextlib.suppress(SubmissionError):  # it has no score, and its rollout's result says so
                             await self._score_missing(rollout, n)
-                outcome, baseline = await asyncio.gather(self._private_score(rollout, task), self.grading.baseline(task))
+                values = await self._values(rollout, task)
+                outcome, baseline = await asyncio.gather(self._private_score(rollout, task, values), self.grading.baseline(task))
                 flags = await self.in_pool(flags_of, rollout, self.ledger)
                 now = time.time_ns()
-                written = await self._write(Finalized(rollout.id, now, final_result(rollout, outcome, baseline, flags, now)).apply)
+                finalized = Finalized(rollout.id, now, final_result(rollout, outcome, baseline, flags, now))
+                if task.sequential and values is not None:
+                    written = await self._write(Played(rollout.id, now, values.data.cast("B"), finalized).apply)
+                    rollout.feedback, rollout.progress = [None], None
+                else:
+                    written = await self._write(finalized.apply)
                 assert isinstance(written, dict)
                 rollout.result = written
                 self._open -= 1
                 self._forget_finished()
         return rollout.result
 
-    async def _private_score(self, rollout: Rollout, task: HiddenTask) -> Score | str:
-        """Score of the last accepted submission, or why there is none."""
+    async def _values(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64] | None:
+        """What is scored: the last accepted submission, or what the episodes came to."""
         if rollout.accepted == 0:
+            return None
+        if task.sequential:
+            return await self.stage.outcomes(rollout, task)
+        return stored_values(await self.in_pool(self._payload, rollout, rollout.accepted), task)
+
+    async def _private_score(self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None) -> Score | str:
+        """Score of what is scored, or why there is none."""
+        if values is None:
             return nothing_accepted(rollout)
-        payload = await self.in_pool(self._payload, rollout, rollout.accepted)
         try:
-            return await self.grading.private(task, stored_values(payload, task), hashlib.sha256(payload).hexdigest())
+            return await self.grading.private(task, values, hashlib.sha256(values.data.cast("B")).hexdigest())
         except SubmissionError as error:
             return str(error)
 

@@ -74,6 +74,7 @@ def serve(
     import uvicorn
 
     import openfingym_verifier.app as http
+    from openfingym.episodes import MAX_ACTION_BYTES
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import Tokens, load_key
@@ -100,6 +101,9 @@ def serve(
             lifespan="off",
             server_header=False,
             timeout_graceful_shutdown=SHUTDOWN_S,
+            ws_max_size=MAX_ACTION_BYTES,
+            ws_ping_interval=None,  # an agent may think for long, without answering; idle connections are ended elsewhere
+            ws_per_message_deflate=False,
             backlog=BACKLOG,
         )
         _run(uvicorn.Server(config), sockets, on_ready)

@@ -31,12 +31,22 @@ class Telemetry:
             buckets=_LATENCY_S,
             registry=self._registry,
         )
+        self._episode_calls = Counter(
+            "openfingym_episode_calls",
+            "Starts and steps of episodes by task and by what became of them: answered, failed, or a problem slug.",
+            ["task", "outcome"],
+            registry=self._registry,
+        )
         Gauge("openfingym_ledger_queue_depth", "Ledger writes waiting for a commit.", registry=self._registry).set_function(queue_depth)
         Gauge("openfingym_open_rollouts", "Rollouts without a result.", registry=self._registry).set_function(open_rollouts)
 
     def submission(self, task: str, outcome: str) -> None:
         """Count a submission."""
         self._submissions.labels(task, outcome).inc()
+
+    def episode_call(self, task: str, outcome: str) -> None:
+        """Count a start or a step."""
+        self._episode_calls.labels(task, outcome).inc()
 
     def scored(self, task: str, seconds: float) -> None:
         """Record how long checking and scoring took."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.episodes import MAX_ACTION_BYTES
 from openfingym.errors import TaskError, VerifierError
-from openfingym.kinds import kind_named, score_fold
+from openfingym.kinds import is_sequential, kind_named, score_fold, sequential_kind
 from openfingym.metrics import find_metric, relative
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from openfingym.episodes import Episode
     from openfingym.kinds import Array, Fold
     from openfingym.metrics import Score
     from openfingym.package import BuiltPackage, Manifest
@@ -71,6 +75,8 @@ class HiddenTask:
     """Whether scoring takes long enough to need a process of its own."""
     scored_first: bool
     """Whether a submission that fits the contract may turn out not to have a score, and so is scored before it is accepted."""
+    open_episode: Callable[[int], Episode] | None = None
+    """A fresh hidden episode by its number, those of the public fold first; None for a task answered in one array."""
 
     @property
     def name(self) -> str:
@@ -83,14 +89,24 @@ class HiddenTask:
         return self.manifest.submission_shape
 
     @property
+    def sequential(self) -> bool:
+        """Whether the task is stepped through, episode by episode."""
+        return self.open_episode is not None
+
+    @property
+    def budget(self) -> int:
+        """Submissions that a rollout may have accepted, or private episodes it may play."""
+        return self.manifest.n_private if self.sequential else self.spec.verification.budget
+
+    @property
     def cells(self) -> int:
         """Numbers in a submission."""
         return int(np.prod(self.shape))
 
     @property
     def max_body_bytes(self) -> int:
-        """Largest body read, and largest array unpacked, for one submission."""
-        return BODY_OVERHEAD_BYTES + BODY_BYTES_PER_CELL * self.cells
+        """Largest body read, and largest array unpacked, for one submission or action."""
+        return MAX_ACTION_BYTES if self.sequential else BODY_OVERHEAD_BYTES + BODY_BYTES_PER_CELL * self.cells
 
     @property
     def low(self) -> float:
@@ -137,11 +153,34 @@ def load_task(package: BuiltPackage, hidden: Mapping[str, Array] | None = None) 
     kind = kind_named(spec.contract)
     seed = int.from_bytes(hashlib.sha256(manifest.truth_digest.encode()).digest()[:4])
     public, private = kind.folds(spec, package.array, hidden, (manifest.n_public, manifest.n_private), seed)
-    baseline = kind.naive(spec.contract, package.array, manifest.submission_shape)
     for array in hidden.values():
         array.setflags(write=False)
+    sequential = is_sequential(spec.contract)
+    read = _reader(package, hidden) if sequential else package.array
+    baseline = kind.naive(spec.contract, read, manifest.submission_shape)
     metrics = [find_metric(metric.name) for metric in spec.scoring.metrics]
     heavy = spec.contract.kind == "generation" or any(metric.heavy for metric in metrics)
     # Errors and risk gaps of a forecast in range always have a value; of other metrics nobody can say.
     total = spec.contract.kind == "forecast" and all(metric.shared is not None for metric in metrics)
-    return HiddenTask(manifest, spec, Grader(spec, public, private, baseline), heavy, scored_first=heavy or not total)
+    return HiddenTask(
+        manifest,
+        spec,
+        Grader(spec, public, private, baseline),
+        heavy,
+        scored_first=heavy or not total,
+        open_episode=functools.partial(sequential_kind(spec.contract).episode, spec, read, hidden) if sequential else None,
+    )
+
+
+def _reader(package: BuiltPackage, hidden: Mapping[str, Array]) -> Callable[[str], Array]:
+    """Reads public and hidden arrays alike; of a public one the file does not stay open."""
+
+    @functools.cache
+    def read(name: str) -> Array:
+        if name in hidden:
+            return hidden[name]
+        array: Array = np.array(package.array(name))
+        array.setflags(write=False)
+        return array
+
+    return read

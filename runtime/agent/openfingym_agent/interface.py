@@ -1,4 +1,4 @@
-"""The task as a program sees it: arrays in, one array out, feedback back."""
+"""The task as a program sees it: arrays in, one array out, feedback back; or episodes to step through."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openfingym_agent.environment import Environment, Fold, HttpCalls, LiveCalls, Transport
 from openfingym_agent.graph import Graph, read_graph, split_graphs
-from openfingym_agent.transport import Gate, SubmissionRefused
+from openfingym_agent.transport import Gate, LiveGate, SubmissionRefused
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +39,7 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Budget:
-    """How many submissions a rollout may make."""
+    """How many submissions a rollout may make, or how many private episodes it may play."""
 
     total: int
     remaining: int
@@ -57,7 +58,13 @@ class Interface:
         self._data = Path(task_dir) / "data"
         self.contract: dict[str, Any] = json.loads((self._data / "contract.json").read_text(encoding="utf-8"))
         """Shapes, units, channel names, limits and scoring of the task."""
+        self._gate_path = gate
         self._gate = Gate(gate)
+
+    @property
+    def sequential(self) -> bool:
+        """Whether the task is stepped through, episode by episode."""
+        return not self.contract["load_test_inputs"]
 
     @property
     def deadline(self) -> float | None:
@@ -75,7 +82,13 @@ class Interface:
         return (self._graphs(known) if self.contract["kind"] == "graphs" else known), answers
 
     def load_test_inputs(self) -> Any:
-        """What an answer is wanted for, in the order a submission must have."""
+        """What an answer is wanted for, in the order a submission must have.
+
+        Raises:
+            ValueError: the task is stepped through, so that nothing hidden is shown at once.
+        """
+        if self.sequential:
+            raise ValueError("this task is stepped through: use env = interface.make(), env.reset() and env.step(action)")
         (name,) = self.contract["load_test_inputs"]
         asked = self.load(name)
         return self._graphs(asked) if self.contract["kind"] == "graphs" else asked
@@ -118,6 +131,8 @@ class Interface:
         """
         import numpy as np
 
+        if self.sequential:
+            raise SubmissionRefused("this task is stepped through: use interface.make()", problem="wrong-interface")
         values = self._checked(predictions)
         buffer = io.BytesIO()
         np.save(buffer, values, allow_pickle=False)
@@ -130,6 +145,24 @@ class Interface:
             metrics={name: float(value) for name, value in feedback["metrics"].items()},
             remaining=int(answer["remaining"]),
         )
+
+    def make(self, fold: Fold = "private", transport: Transport = "http") -> Environment:
+        """The task's episodes, with the methods of a Gymnasium environment.
+
+        Args:
+            fold: which episodes ``reset()`` begins: ``private`` ones are scored, each played once; ``public`` ones are for practice.
+            transport: ``http`` makes a request a step, ``websocket`` keeps one connection.
+
+        Raises:
+            ValueError: the task is answered in one array, or there is no such transport.
+        """
+        if not self.sequential:
+            raise ValueError("this task is answered in one array: use interface.submit(predictions)")
+        if transport == "http":
+            return Environment(self, HttpCalls(Gate(self._gate_path), lambda: self.deadline), fold)
+        if transport == "websocket":
+            return Environment(self, LiveCalls(LiveGate(self._gate_path), lambda: self.deadline), fold)
+        raise ValueError(f"transport must be 'http' or 'websocket', not {transport!r}")
 
     def budget(self) -> Budget:
         """Submissions allowed and left, as the verifier counts them.

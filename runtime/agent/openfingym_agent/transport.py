@@ -1,4 +1,4 @@
-"""HTTP to the verifier through the gate's unix socket, with the retries a program should not have to write."""
+"""Calls to the verifier through the gate's unix socket, with the retries a program should not have to write."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ import json
 import os
 import socket
 import time
+from collections.abc import Callable
 from typing import Any
 
+from openfingym_agent.websocket import HandshakeRefused, WebSocket
+
+Reply = tuple[int, float | None, dict[str, Any]]
+"""Status, seconds to wait if that was said, and document."""
+
+LIVE = "/v1/episodes/live"
 GATE = "/run/openfingym/gate.sock"
 RESPONSE_TIMEOUT_S = 390.0
 """Longer than the gate waits for the verifier."""
@@ -18,7 +25,7 @@ UNAVAILABLE_PATIENCE_S = 20.0
 
 
 class SubmissionRefused(ValueError):  # noqa: N818 (reads as a sentence at the place where it is caught)
-    """The submission was refused; the message says what was expected.
+    """A submission or an action was refused; the message says what was expected.
 
     Attributes:
         problem: the stable name of the problem, such as ``wrong-shape``.
@@ -75,35 +82,12 @@ class Gate:
             SubmissionRefused: the verifier or the gate refused, by a fault of the program's.
             VerifierUnavailable: no answer.
         """
-        patience = time.monotonic() + UNAVAILABLE_PATIENCE_S
-        pause = 0.1
-        while True:
-            status, retry_after, document = self._exchange(method, path, headers, body)
-            if status < 300:
-                return document
-            if status == 429 and retry_after is not None and _fits(retry_after, deadline):
-                time.sleep(retry_after)
-            elif status >= 500:
-                if time.monotonic() + pause > patience or not _fits(pause, deadline):
-                    raise VerifierUnavailable(_detail(document, status))
-                time.sleep(pause)
-                pause = min(2 * pause, 2.0)
-            else:
-                problem = str(document.get("type", "")).rpartition(":")[2] or "refused"
-                raise SubmissionRefused(_detail(document, status), problem=problem, status=status)
+        return _insist(lambda: self._exchange(method, path, headers, body), deadline)
 
-    def _exchange(self, method: str, path: str, headers: dict[str, str], body: bytes | None) -> tuple[int, float | None, dict[str, Any]]:
-        for attempt in range(RECONNECTS):
-            try:
-                return self._once(method, path, headers, body)
-            except (OSError, http.client.HTTPException) as error:
-                self.close()
-                if attempt == RECONNECTS - 1:
-                    raise VerifierUnavailable(f"{self._path}: {type(error).__name__}: {error}") from error
-                time.sleep(0.05 * (attempt + 1))
-        raise AssertionError("unreachable")
+    def _exchange(self, method: str, path: str, headers: dict[str, str], body: bytes | None) -> Reply:
+        return _reconnecting(self._path, lambda: self._once(method, path, headers, body), self.close)
 
-    def _once(self, method: str, path: str, headers: dict[str, str], body: bytes | None) -> tuple[int, float | None, dict[str, Any]]:
+    def _once(self, method: str, path: str, headers: dict[str, str], body: bytes | None) -> Reply:
         if self._connection is None:
             self._connection = UnixConnection(self._path)
         connection = self._connection
@@ -117,18 +101,97 @@ class Gate:
         content = response.read()
         if response.will_close:
             self.close()
-        try:
-            document = json.loads(content)
-        except ValueError:
-            document = {"detail": content[:200].decode("utf-8", "replace")}
-        pause = response.headers.get("Retry-After", "")
-        return response.status, float(pause) if pause.replace(".", "", 1).isdigit() else None, document
+        return response.status, _seconds(response.headers.get("Retry-After", "")), _document(content)
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+class LiveGate:
+    """Calls through the gate over one WebSocket."""
+
+    def __init__(self, path: str | None = None) -> None:
+        """Use the socket at ``path``, as :class:`Gate` does."""
+        self._path = path or os.environ.get("OPENFINGYM_GATE") or GATE
+        self._socket: WebSocket | None = None
+
+    def call(self, message: str, deadline: float | None) -> Any:
+        """Send a message and return the document it is answered with.
+
+        Waits, and sends again on another connection, as :meth:`Gate.call` does.
+
+        Raises:
+            SubmissionRefused: the verifier or the gate refused, by a fault of the program's.
+            VerifierUnavailable: no answer.
+        """
+        return _insist(lambda: _reconnecting(self._path, lambda: self._once(message), self.close), deadline)
+
+    def _once(self, message: str) -> Reply:
+        if self._socket is None:
+            try:
+                self._socket = WebSocket(self._path, LIVE, timeout_s=RESPONSE_TIMEOUT_S)
+            except HandshakeRefused as refused:
+                return refused.status, _seconds(refused.retry_after), _document(refused.content)
+        self._socket.send(message)
+        document = json.loads(self._socket.receive())
+        if document.get("type") == "problem":
+            problem = document["problem"]
+            return int(problem["status"]), document["retry_after_s"], problem
+        return 200, None, document
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+def _insist(exchange: Callable[[], Reply], deadline: float | None) -> Any:
+    """Repeat an exchange while that can help; the document it ends with."""
+    patience = time.monotonic() + UNAVAILABLE_PATIENCE_S
+    pause = 0.1
+    while True:
+        status, retry_after, document = exchange()
+        if status < 300:
+            return document
+        if status == 429 and retry_after is not None and _fits(retry_after, deadline):
+            time.sleep(retry_after)
+        elif status >= 500:
+            if time.monotonic() + pause > patience or not _fits(pause, deadline):
+                raise VerifierUnavailable(_detail(document, status))
+            time.sleep(pause)
+            pause = min(2 * pause, 2.0)
+        else:
+            problem = str(document.get("type", "")).rpartition(":")[2] or "refused"
+            raise SubmissionRefused(_detail(document, status), problem=problem, status=status)
+
+
+def _reconnecting(path: str, exchange: Callable[[], Reply], close: Callable[[], None]) -> Reply:
+    """Repeat an exchange, each time on a new connection, where the connection failed."""
+    for attempt in range(RECONNECTS):
+        try:
+            return exchange()
+        except (OSError, http.client.HTTPException) as error:
+            close()
+            if attempt == RECONNECTS - 1:
+                raise VerifierUnavailable(f"{path}: {type(error).__name__}: {error}") from error
+            time.sleep(0.05 * (attempt + 1))
+    raise AssertionError("unreachable")
+
+
+def _document(content: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"detail": content[:200].decode("utf-8", "replace")}
+
+
+def _seconds(retry_after: str) -> float | None:
+    return float(retry_after) if retry_after.replace(".", "", 1).isdigit() else None
 
 
 def _fits(seconds: float, deadline: float | None) -> bool:

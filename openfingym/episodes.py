@@ -1,0 +1,102 @@
+"""What a sequential task hides: an episode, which shows its next row only after an action.
+
+An episode lives where its hidden rows are, in the verifier. It is a pure function of the actions it
+is given, so a record of the actions restores it, and what is scored comes from that record and from
+nothing the agent says about itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_ACTION_BYTES = 256 * 1024
+"""Longest request to start or to step an episode, as JSON."""
+
+FoldName = Literal["public", "private"]
+"""``public`` episodes are for practice, within a budget; each ``private`` one is played once and scored."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What an agent is shown after an action, or at the start. Plain JSON values throughout."""
+
+    observation: Mapping[str, object]
+    reward: float = 0.0
+    terminated: bool = False
+    """The episode has reached an end of its own, such as bankruptcy."""
+    truncated: bool = False
+    """The episode has reached its last row."""
+    info: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def done(self) -> bool:
+        """Whether no further action is taken."""
+        return self.terminated or self.truncated
+
+
+@dataclass(frozen=True)
+class EpisodeStep:
+    """A step of a rollout's episode, as the verifier answers it."""
+
+    episode: int
+    """Counts the episodes that the rollout has begun, from 1."""
+    fold: FoldName
+    number: int
+    """Position in the fold, from 0."""
+    episodes_left: int
+    """Private episodes not yet begun."""
+    step: int
+    """Actions taken so far."""
+    observation: Mapping[str, object]
+    """Plain JSON values; a number that is not finite is None."""
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: Mapping[str, object]
+
+    @property
+    def done(self) -> bool:
+        """Whether the episode takes no further action."""
+        return self.terminated or self.truncated
+
+
+@dataclass(frozen=True)
+class RecordedAction:
+    """An action as the verifier took it."""
+
+    episode: int
+    fold: FoldName
+    number: int
+    step: int
+    action: object
+
+
+class Episode(Protocol):
+    """One pass over hidden rows."""
+
+    def start(self) -> Step:
+        """What is seen before the first action. Called once."""
+
+    def step(self, action: object) -> Step:
+        """Take one action and show what it led to; not to be called after an end.
+
+        Args:
+            action: a JSON value; None does nothing.
+
+        Raises:
+            SubmissionError: the action is not of the form that the task states (``malformed-action``). The episode
+                is unchanged, and the agent may try again. What a market would reject is no error: it is in the next
+                observation.
+        """
+
+    def outcome(self) -> NDArray[np.float64]:
+        """What is scored: one row of the task's submission, of fixed shape. Rows not yet reached are as if nothing more were done.
+
+        The episode itself does not move.
+        """

@@ -1,0 +1,132 @@
+"""What an agent may ask of its gate, and what the gate says to the rest."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from openfingym_runtime.relay import is_handshake
+from openfingym_runtime.upstream import Answer
+
+SUBMISSIONS, LIVE = b"/v1/submissions", b"/v1/episodes/live"
+ROUTES = frozenset(
+    {
+        (b"GET", b"/v1/task"),
+        (b"GET", b"/v1/rollout"),
+        (b"POST", SUBMISSIONS),
+        (b"POST", b"/v1/episodes"),
+        (b"POST", b"/v1/steps"),
+        (b"GET", LIVE),
+    }
+)
+JSON = frozenset({b"application/json"})
+CONTENT_TYPES = frozenset(
+    {
+        b"application/json",
+        b"application/vnd.apache.arrow.file",
+        b"application/vnd.apache.arrow.stream",
+        b"application/vnd.apache.parquet",
+        b"application/x-npy",
+        b"application/x-npz",
+        b"application/zip",
+    }
+)
+IDEMPOTENCY_KEY = re.compile(rb"[A-Za-z0-9_.:-]{1,128}")
+
+HEADER_BYTES = 16 * 1024
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A problem document (RFC 9457) of the gate's own."""
+
+    status: int
+    problem: str
+    detail: str
+
+    def answer(self) -> Answer:
+        """The document as an answer."""
+        document = {
+            "type": f"urn:openfingym:problem:{self.problem}",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+        }
+        return Answer(self.status, b"application/problem+json", None, json.dumps(document).encode())
+
+
+NOT_FOUND = Refusal(
+    404,
+    "not-found",
+    "the gate serves GET /v1/task and /v1/rollout, POST /v1/submissions, /v1/episodes and /v1/steps, "
+    "a WebSocket at /v1/episodes/live, and nothing else",
+)
+NO_HANDSHAKE = Refusal(400, "malformed-request", "expected a WebSocket handshake: RFC 6455, version 13")
+MALFORMED = Refusal(400, "malformed-request", "not a well-formed HTTP/1.1 request")
+HEADERS_TOO_LARGE = Refusal(431, "headers-too-large", f"request headers may take {HEADER_BYTES} bytes")
+TOO_SLOW = Refusal(408, "request-timeout", "the request took too long to arrive")
+TOO_MANY = Refusal(503, "too-many-connections", "close a connection before opening another")
+
+
+@dataclass
+class Request:
+    """One request as far as it has been read."""
+
+    method: bytes = b""
+    target: bytes = b""
+    headers: dict[bytes, bytes] = field(default_factory=dict)
+    repeated: bool = False
+    """A header came twice."""
+    raw_bytes: int = 0
+    """Bytes received for it, framing included."""
+    body: list[bytes] = field(default_factory=list)
+    body_bytes: int = 0
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it asks for the WebSocket."""
+        return self.target == LIVE
+
+    def forwarded_headers(self) -> bytes:
+        """The header lines that go on to the verifier."""
+        if self.method != b"POST":
+            return b""
+        media_type = self.headers[b"content-type"].partition(b";")[0].strip().lower()
+        # With a key of our own, a request that has to be sent again is still counted once.
+        key = self.headers.get(b"idempotency-key") or uuid.uuid4().hex.encode()
+        return b"Content-Type: %s\r\nIdempotency-Key: %s\r\n" % (media_type, key)
+
+    def refusal(self, max_body_bytes: int) -> Refusal | None:
+        """Why the gate does not forward a request with this head, or None."""
+        length = self.headers.get(b"content-length", b"0")
+        coding = self.headers.get(b"transfer-encoding")
+        if (
+            self.repeated
+            or not length.isdigit()
+            or (coding is not None and (coding.lower() != b"chunked" or b"content-length" in self.headers))
+        ):
+            return MALFORMED
+        if (self.method, self.target) not in ROUTES or (b"upgrade" in self.headers and not self.is_live):
+            return NOT_FOUND
+        if self.is_live and not is_handshake(self.headers):
+            return NO_HANDSHAKE
+        if self.method == b"GET":
+            return MALFORMED if int(length) or coding is not None else None
+        if int(length) > max_body_bytes:
+            return too_large(max_body_bytes)
+        types = CONTENT_TYPES if self.target == SUBMISSIONS else JSON
+        if self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower() not in types:
+            accepted = b", ".join(sorted(types)).decode()
+            return Refusal(415, "unsupported-media-type", f"Content-Type must be one of {accepted}")
+        key = self.headers.get(b"idempotency-key")
+        if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
+            return Refusal(400, "malformed-request", "Idempotency-Key must be 1 to 128 of A-Z a-z 0-9 _ . : -")
+        return None
+
+
+def too_large(max_body_bytes: int) -> Refusal:
+    """The refusal of a body over the limit."""
+    return Refusal(413, "payload-too-large", f"a request body may have {max_body_bytes} bytes; send .npy for the smallest float64 body")

@@ -1,0 +1,219 @@
+"""An episode as the verifier plays it: what an agent may send, what is expected next, and what is answered.
+
+Nothing here waits or writes; :mod:`openfingym_verifier.stage` does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pydantic_core
+
+from openfingym.errors import SubmissionError, VerifierError
+from openfingym.package import canonical_json
+from openfingym_verifier.problems import Problem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.episodes import Episode, FoldName, Step
+    from openfingym_verifier.ledger import EpisodeRow
+    from openfingym_verifier.truth import HiddenTask
+
+MAX_DIGITS = 18
+"""Of an integer, which then fits into 64 bits."""
+MAX_DETAIL = 1000
+
+
+@dataclass(frozen=True)
+class Move:
+    """A request to take an action."""
+
+    episode: int
+    step: int
+    action: object
+    text: str
+    """The action as canonical JSON: what is kept, and what a repetition is compared with."""
+
+
+@dataclass
+class Play:
+    """The latest episode of a rollout, as far as it has been played."""
+
+    row: EpisodeRow
+    episode: Episode
+    first: Step
+    """What was seen before the first action."""
+    last: Step
+    step: int = 0
+    """Actions taken."""
+    action: str = ""
+    """The latest of them."""
+
+    @classmethod
+    def begin(cls, task: HiddenTask, row: EpisodeRow, actions: Sequence[str] = ()) -> Play:
+        """Open an episode and take actions that were taken before.
+
+        Raises:
+            VerifierError: an action is not what it was when it was taken.
+        """
+        assert task.open_episode is not None
+        episode = task.open_episode(row.number + (task.manifest.n_public if row.fold == "private" else 0))
+        first = episode.start()
+        play = cls(row, episode, first, first)
+        for text in actions:
+            try:
+                play.took(text, episode.step(json.loads(text)))
+            except SubmissionError as error:
+                raise VerifierError(f"action {play.step + 1} of episode {row.n} can no longer be repeated: {error}") from error
+        return play
+
+    def took(self, text: str, led_to: Step) -> None:
+        """Note an action and what it led to."""
+        self.step, self.action, self.last = self.step + 1, text, led_to
+
+
+def read_json(text: str | bytes) -> dict[str, object]:
+    """A JSON object; NaN and Infinity are read, to be refused by name later.
+
+    Raises:
+        Problem: ``malformed-request``.
+    """
+    try:
+        document = json.loads(text, parse_int=_integer)
+    except (ValueError, RecursionError) as error:
+        raise Problem("malformed-request", f"Not valid JSON: {str(error)[:200]}") from None
+    if not isinstance(document, dict):
+        raise Problem("malformed-request", f"Expected a JSON object, found {type(document).__name__}.")
+    return document
+
+
+def read_start(document: Mapping[str, object]) -> FoldName:
+    """The fold of a request to start an episode.
+
+    Raises:
+        Problem: ``malformed-request``.
+    """
+    if document.keys() - {"fold"}:
+        raise Problem("malformed-request", 'Expected {"fold": "private"} or {"fold": "public"}; without a fold it is the private one.')
+    match document.get("fold", "private"):
+        case "private":
+            return "private"
+        case "public":
+            return "public"
+    raise Problem("malformed-request", 'fold is neither "private" nor "public".')
+
+
+def read_move(document: Mapping[str, object]) -> Move:
+    """A request to take an action.
+
+    Raises:
+        Problem: ``malformed-request``; ``malformed-action`` for an action that JSON cannot hold.
+    """
+    episode, step = document.get("episode"), document.get("step")
+    if document.keys() != {"episode", "step", "action"} or type(episode) is not int or type(step) is not int:
+        raise Problem("malformed-request", 'Expected {"episode": integer, "step": integer, "action": value or null}.')
+    try:
+        text = canonical_json(document["action"]).decode()
+    except (ValueError, RecursionError):
+        raise Problem("malformed-action", "An action is JSON: no NaN, no Infinity, no lone surrogates, no endless nesting.") from None
+    # What is taken is what is kept, to the order of its keys: taken again, it leads to the same.
+    return Move(episode, step, json.loads(text), text)
+
+
+def is_repetition(play: Play | None, move: Move) -> bool:
+    """Whether a move is the latest one once more; False if it is the next.
+
+    Raises:
+        Problem: it is neither.
+    """
+    if play is None:
+        raise Problem("out-of-step", "No episode has been started.")
+    row = play.row
+    if move.episode < row.n:
+        raise Problem("episode-over", f"Episode {move.episode} is not open; the latest is episode {row.n}.")
+    if move.episode > row.n:
+        raise Problem("out-of-step", f"There is no episode {move.episode} yet; the latest is episode {row.n}.")
+    if move.step == play.step >= 1:
+        if move.text == play.action:
+            return True
+        raise Problem("idempotency-conflict", f"Step {move.step} of episode {row.n} was taken with another action.")
+    if play.last.done:
+        raise Problem("episode-over", f"Episode {row.n} ended with step {play.step}.")
+    if move.step != play.step + 1:
+        raise Problem("out-of-step", f"Found step {move.step} of episode {row.n}; expected {play.step + 1}.")
+    return False
+
+
+def take(play: Play, move: Move) -> Step:
+    """Take an action.
+
+    Raises:
+        Problem: ``malformed-action``; the episode is unchanged.
+    """
+    try:
+        return play.episode.step(move.action)
+    except SubmissionError as error:
+        raise Problem("malformed-action", str(error)[:MAX_DETAIL]) from None
+
+
+def answer(row: EpisodeRow, episodes_left: int, number: int, step: Step) -> bytes:
+    """What an agent is sent after its ``number``-th action, as JSON; numbers that are not finite are null."""
+    document = {
+        "episode": row.n,
+        "fold": row.fold,
+        "number": row.number,
+        "episodes_left": episodes_left,
+        "step": number,
+        "observation": step.observation,
+        "reward": step.reward,
+        "terminated": step.terminated,
+        "truncated": step.truncated,
+        "info": step.info,
+    }
+    return pydantic_core.to_json(document, inf_nan_mode="null", fallback=_plain)
+
+
+def outcomes(task: HiddenTask, rows: Sequence[EpisodeRow], actions: Callable[[int], Sequence[str]]) -> NDArray[np.float64]:
+    """The submission that a rollout's episodes amount to.
+
+    An episode never begun counts as one without actions; of a public one played several times, the last time counts.
+
+    Args:
+        task: the task.
+        rows: the rollout's episodes, in the order they began.
+        actions: gives the actions of the n-th of them.
+
+    Raises:
+        VerifierError: the record cannot be played, or the kind does not keep its shape.
+    """
+    from openfingym_verifier.ledger import EpisodeRow
+
+    counts: dict[FoldName, int] = {"public": task.manifest.n_public, "private": task.manifest.n_private}
+    latest = {(row.fold, row.number): row for row in rows}
+    found = np.empty(task.shape)
+    every = [(fold, number) for fold, count in counts.items() for number in range(count)]
+    for index, (fold, number) in enumerate(every):
+        row = latest.get((fold, number))
+        play = Play.begin(task, EpisodeRow(0, fold, number, None)) if row is None else Play.begin(task, row, actions(row.n))
+        outcome = play.episode.outcome()
+        if outcome.shape != task.shape[1:]:
+            raise VerifierError(f"{task.name}: an outcome has shape {outcome.shape}, expected {task.shape[1:]}")
+        found[index] = outcome
+    return found
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"an integer has more than {MAX_DIGITS} characters")
+    return int(text)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"an observation holds {type(value).__name__}, which is no JSON value")

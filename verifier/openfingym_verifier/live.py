@@ -1,0 +1,135 @@
+"""Episodes over HTTP, one request a step, and over a WebSocket, one message a step; the answers are the same."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from openfingym.episodes import MAX_ACTION_BYTES
+from openfingym_verifier.endpoint import MAX_KEY_LENGTH, is_key
+from openfingym_verifier.episodes import read_json
+from openfingym_verifier.problems import INTERNAL, Problem
+from openfingym_verifier.submission import JSON
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from openfingym_verifier.intake import Submission
+    from openfingym_verifier.rollout import Rollout
+    from openfingym_verifier.service import Service
+    from openfingym_verifier.tokens import Tokens
+
+IDLE_S = 600.0
+"""How long a WebSocket may be silent."""
+POLICY_VIOLATION, UNSUPPORTED_DATA = 1008, 1003
+
+logger = logging.getLogger(__name__)
+
+
+class Calls:
+    """``POST /v1/episodes`` and ``POST /v1/steps``."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def start(self, rollout: Rollout, request: Submission) -> bytes:
+        """Begin the next episode."""
+        return await self._service.stage.start(rollout, await _document(request), request.idempotency_key)
+
+    async def step(self, rollout: Rollout, request: Submission) -> bytes:
+        """Take an action."""
+        return await self._service.stage.step(rollout, await _document(request))
+
+
+class LiveEndpoint:
+    """``/v1/episodes/live``."""
+
+    def __init__(self, service: Service, tokens: Tokens) -> None:
+        self._service = service
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection to its end."""
+        await receive()
+        authorization = dict(scope["headers"]).get(b"authorization")
+        try:
+            await self._rollout(authorization)
+        except Problem as problem:
+            await _deny(problem, send)
+            return
+        await send({"type": "websocket.accept"})
+        while True:
+            try:
+                async with asyncio.timeout(IDLE_S):
+                    message = await receive()
+            except TimeoutError:
+                await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": "idle"})
+                return
+            if message["type"] == "websocket.disconnect":
+                return
+            text = message.get("text")
+            if text is None:
+                await send({"type": "websocket.close", "code": UNSUPPORTED_DATA, "reason": "JSON text only"})
+                return
+            answer, close = await self._answer(authorization, text)
+            await send({"type": "websocket.send", "text": answer})
+            if close:
+                await send({"type": "websocket.close", "code": POLICY_VIOLATION})
+                return
+            # Thousands of messages may lie here already, and reading them would not let anybody else have a turn.
+            await asyncio.sleep(0)
+
+    async def _rollout(self, authorization: bytes | None) -> Rollout:
+        rollout = await self._service.find(self._tokens.require_rollout(authorization, time.time_ns()))
+        rollout.require_open()
+        return rollout
+
+    async def _answer(self, authorization: bytes | None, text: str) -> tuple[str, bool]:
+        """The answer to one message, and whether it is the last."""
+        try:
+            # Each message is a call of its own: tokens expire and rollouts end while a connection is open.
+            answer = await self._call(await self._rollout(authorization), text)
+        except Problem as problem:
+            return _refusal(problem), problem.slug in {"unauthorized", "rollout-finished"}
+        except Exception:
+            logger.exception("a step failed")
+            return _refusal(INTERNAL), False
+        return '{"type":"step",' + answer.decode()[1:], False
+
+    async def _call(self, rollout: Rollout, text: str) -> bytes:
+        document = read_json(text)
+        match document.pop("type", None):
+            case "step":
+                return await self._service.stage.step(rollout, document)
+            case "start":
+                return await self._service.stage.start(rollout, document, _key(document.pop("key", None)))
+        raise Problem("malformed-request", 'A message has the type "start" or "step".')
+
+
+async def _document(request: Submission) -> dict[str, object]:
+    body = await request.read_body(MAX_ACTION_BYTES)
+    if request.media_type != JSON:
+        raise Problem("unsupported-media-type", f"Found Content-Type {request.media_type[:100]!r}; expected {JSON}.")
+    return read_json(body)
+
+
+def _key(found: object) -> str | None:
+    if found is None:
+        return None
+    if isinstance(found, str) and found.isascii() and is_key(found.encode()):
+        return found
+    raise Problem("malformed-request", f"A key is a string of 1 to {MAX_KEY_LENGTH} visible ASCII characters.")
+
+
+def _refusal(problem: Problem) -> str:
+    return json.dumps({"type": "problem", "problem": problem.document, "retry_after_s": problem.retry_after_s})
+
+
+async def _deny(problem: Problem, send: Send) -> None:
+    """Answer the handshake with a problem document."""
+    response = problem.response()
+    await send({"type": "websocket.http.response.start", "status": response.status_code, "headers": response.raw_headers})
+    await send({"type": "websocket.http.response.body", "body": response.body})

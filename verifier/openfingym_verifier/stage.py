@@ -1,0 +1,203 @@
+"""Where rollouts of sequential tasks are played: one episode at a time, every step on the disk before it is answered.
+
+Memory only mirrors the ledger. Whatever goes wrong, it is dropped, and made again from the recorded
+actions when next needed, which is also how a restart takes up open rollouts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from openfingym_verifier.episodes import Play, answer, is_repetition, outcomes, read_move, read_start, take
+from openfingym_verifier.events import EpisodeStarted, Stepped
+from openfingym_verifier.ledger import EpisodeRow, Ledger
+from openfingym_verifier.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym.episodes import FoldName
+    from openfingym_verifier.episodes import Move
+    from openfingym_verifier.rollout import Rollout
+    from openfingym_verifier.telemetry import Telemetry
+    from openfingym_verifier.truth import HiddenTask
+
+T = TypeVar("T")
+
+MAX_KEPT_BYTES = 64 * 1024 * 1024
+"""All actions of a rollout together."""
+
+
+@dataclass
+class Progress:
+    """How far a rollout has come."""
+
+    rows: list[EpisodeRow]
+    """Its episodes, in the order they began."""
+    play: Play | None
+    """The latest of them."""
+    action_bytes: int
+    """Kept for all of its actions."""
+
+    def practised(self) -> int:
+        """Practice episodes begun."""
+        return sum(row.fold == "public" for row in self.rows)
+
+
+class Stage:
+    """Starts and steps the episodes of one verifier's rollouts. Belongs to the event loop."""
+
+    def __init__(self, ledger: Ledger, telemetry: Telemetry, threads: Executor) -> None:
+        self._ledger = ledger
+        self._telemetry = telemetry
+        self._threads = threads
+
+    async def start(self, rollout: Rollout, document: Mapping[str, object], key: str | None) -> bytes:
+        """Begin the next episode of a fold, and end the one at hand.
+
+        Args:
+            rollout: whose it is.
+            document: the request.
+            key: idempotency key; the key of the latest episode gives its start again.
+
+        Raises:
+            Problem: as the HTTP interface documents.
+        """
+        with self._counted(rollout):
+            task = _task(rollout)
+            fold = read_start(document)
+            async with rollout.turn:
+                rollout.require_open()
+                with _forgetting(rollout):
+                    return await self._start(rollout, task, fold, key)
+
+    async def step(self, rollout: Rollout, document: Mapping[str, object]) -> bytes:
+        """Take an action in the latest episode; the same action again is answered the same, and not taken again.
+
+        Raises:
+            Problem: as the HTTP interface documents.
+        """
+        with self._counted(rollout):
+            task = _task(rollout)
+            async with rollout.turn:
+                rollout.require_open()
+                try:
+                    move = read_move(document)
+                    with _forgetting(rollout):
+                        return await self._step(rollout, task, move)
+                except Problem as problem:
+                    if problem.slug == "malformed-action":
+                        # What is refused is recorded too, at the pace of submissions at most.
+                        rollout.take_token(time.time_ns(), "refused actions")
+                        await self._ledger.writer.submit(rollout.refused(problem, time.time_ns()).apply)
+                    raise
+
+    async def outcomes(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64]:
+        """The rollout's submission, from the record alone."""
+
+        def played() -> NDArray[np.float64]:
+            return outcomes(task, self._ledger.episodes(rollout.id), partial(self._ledger.actions, rollout.id))
+
+        return await self._in_thread(played)
+
+    async def _start(self, rollout: Rollout, task: HiddenTask, fold: FoldName, key: str | None) -> bytes:
+        progress = await self._progress(rollout, task)
+        known = next((row for row in progress.rows if key is not None and row.idempotency_key == key), None)
+        if known is not None:
+            play = progress.play
+            assert play is not None
+            if known.fold != fold:
+                raise Problem("idempotency-conflict", f"This key was used to start a {known.fold} episode; use a new key.")
+            if known is not play.row:
+                raise Problem("episode-over", f"The episode started with this key is not open; the latest is episode {play.row.n}.")
+            return answer(play.row, rollout.remaining, 0, play.first)
+        row = EpisodeRow(len(progress.rows) + 1, fold, _next(rollout, task, progress, fold), key)
+        play = await self._in_thread(partial(Play.begin, task, row))
+        await self._ledger.writer.submit(EpisodeStarted(rollout.id, row, time.time_ns()).apply)
+        rollout.accepted += fold == "private"
+        progress.rows.append(row)
+        progress.play = play
+        return answer(row, rollout.remaining, 0, play.first)
+
+    async def _step(self, rollout: Rollout, task: HiddenTask, move: Move) -> bytes:
+        progress = await self._progress(rollout, task)
+        play = progress.play
+        repeated = is_repetition(play, move)
+        assert play is not None
+        if not repeated:
+            size = progress.action_bytes + len(move.text.encode())
+            if size > MAX_KEPT_BYTES:
+                raise Problem("payload-too-large", f"All actions of a rollout together may take {MAX_KEPT_BYTES} bytes.")
+            led_to = take(play, move)
+            await self._ledger.writer.submit(Stepped(rollout.id, move.episode, move.step, move.text, time.time_ns()).apply)
+            play.took(move.text, led_to)
+            progress.action_bytes = size
+        return answer(play.row, rollout.remaining, play.step, play.last)
+
+    async def _progress(self, rollout: Rollout, task: HiddenTask) -> Progress:
+        if rollout.progress is None:
+            rollout.progress = await self._in_thread(partial(self._restore, rollout.id, task))
+            rollout.accepted = len(rollout.progress.rows) - rollout.progress.practised()
+        return rollout.progress
+
+    def _restore(self, rollout_id: str, task: HiddenTask) -> Progress:
+        rows = self._ledger.episodes(rollout_id)
+        play = Play.begin(task, rows[-1], self._ledger.actions(rollout_id, rows[-1].n)) if rows else None
+        return Progress(rows, play, self._ledger.action_bytes(rollout_id))
+
+    async def _in_thread(self, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
+
+    @contextmanager
+    def _counted(self, rollout: Rollout) -> Iterator[None]:
+        outcome = "failed"
+        try:
+            yield
+            outcome = "answered"
+        except Problem as problem:
+            outcome = problem.slug
+            raise
+        finally:
+            self._telemetry.episode_call(rollout.row.task, outcome)
+
+
+def _next(rollout: Rollout, task: HiddenTask, progress: Progress, fold: FoldName) -> int:
+    """Position in its fold of the episode that comes next."""
+    if fold == "private":
+        if rollout.remaining <= 0:
+            raise Problem("episodes-exhausted", f"All {rollout.row.budget} private episodes of this rollout have been begun.")
+        return rollout.accepted
+    practised, allowed = progress.practised(), task.spec.verification.budget
+    if practised >= allowed:
+        raise Problem("budget-exhausted", f"All {allowed} practice episodes of this rollout have been begun.")
+    return practised % task.manifest.n_public
+
+
+def _task(rollout: Rollout) -> HiddenTask:
+    rollout.require_open()
+    task = rollout.hidden_task()
+    if not task.sequential:
+        raise Problem("wrong-interface", "This task has no episodes; submit an array to /v1/submissions.")
+    return task
+
+
+@contextmanager
+def _forgetting(rollout: Rollout) -> Iterator[None]:
+    """Let go of what is in memory if it may no longer be what the ledger holds."""
+    try:
+        yield
+    except Problem:
+        raise
+    except BaseException:
+        rollout.progress = None
+        raise
