@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from openfingym import store
 from openfingym.errors import TaskError
-from openfingym.kinds import Array, Blocks, Material, kind_of
+from openfingym.kinds import Array, Blocks, Material, is_sequential, kind_of
 from openfingym.package import PACKAGE_FORMAT, BuiltPackage, Manifest, canonical_json, files_digest, sha256_file, truth_digest
 from openfingym.scoring_table import Scoring
 from openfingym.task import Task
@@ -59,7 +59,7 @@ def build_key(task: Task) -> str:
     inputs = {
         "builder": BUILDER_VERSION,
         "files": {path.name: sha256_file(path) for path in _source_files(task)},
-        "templates": {name: hashlib.sha256(_template(name)).hexdigest() for name in ("interface.py", "Dockerfile", "test.sh")},
+        "templates": {name: hashlib.sha256(_template(file)).hexdigest() for name, file in _templates(task).items()},
         "dataset": kind_of(task).source_key(task),
         "real": task.real,
     }
@@ -158,15 +158,13 @@ import interface
 {brief.usage}
 ```
 
-Every number must be finite and between {contract.low:g} and {contract.high:g}.
+Every {"weight" if contract.kind == "trading" else "number"} must be finite and between {contract.low:g} and {contract.high:g}.
 
 ## How it is scored
 
 {_scoring(spec.scoring)}
 
-You may submit at most {spec.verification.budget} times, and the last accepted submission counts. After each submission you see the
-result on a first part of the hidden set, clipped and rounded; the score is the result on the other part, which
-is not shown while you work.
+{_counting(task, material)}
 
 ## Limits
 
@@ -174,6 +172,19 @@ is not shown while you work.
 {task.file.environment.storage_mb} MB of disk in `/work`. Installed: NumPy, pandas, SciPy, scikit-learn, and where the machine
 has them statsmodels, LightGBM and arch. The Unix time at which the program will be stopped is in `$OPENFINGYM_DEADLINE`.
 """
+
+
+def _counting(task: Task, material: Material) -> str:
+    """What of an agent's work counts."""
+    budget = task.spec.verification.budget
+    if is_sequential(task.spec.contract):
+        return f"""{material.n_private} episodes count. They are played in the order of time, each once: `env.reset()` begins the next
+one and ends the one before, and an episode that is left early, or never begun, counts as if nothing more were done in it.
+Before or between them you may practise at most {budget} times on earlier bars, with `env.reset(options={{"fold": "public"}})`;
+practice does not count. The score is computed by the verifier from what it saw you do, once, at the end."""
+    return f"""You may submit at most {budget} times, and the last accepted submission counts. After each submission you see the
+result on a first part of the hidden set, clipped and rounded; the score is the result on the other part, which
+is not shown while you work."""
 
 
 def _scoring(scoring: Scoring) -> str:
@@ -264,6 +275,12 @@ def _same_record(new: Path, old: Path) -> bool:
     return record.is_file() and record.read_bytes() == (new / "truth.json").read_bytes()
 
 
+def _templates(task: Task) -> dict[str, str]:
+    """Files of a package that are the same for many tasks, and the template of each."""
+    interface = "interface_steps.py" if is_sequential(task.spec.contract) else "interface.py"
+    return {"interface.py": interface, "Dockerfile": "Dockerfile", "test.sh": "test.sh"}
+
+
 def _template(name: str) -> bytes:
     return (resources.files("openfingym") / "package_files" / name).read_bytes()
 
@@ -272,7 +289,7 @@ def _interface(task: Task) -> bytes:
     """The task's own ``interface.py`` where it has one, else the one all batch tasks share."""
     own = task.folder / "interface.py"
     if not own.is_file():
-        return _template("interface.py")
+        return _template(_templates(task)["interface.py"])
     if own.stat().st_size > INTERFACE_LIMIT:
         raise TaskError(f"is {own.stat().st_size} bytes; at most {INTERFACE_LIMIT} are allowed", path=own)
     return own.read_bytes()

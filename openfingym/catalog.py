@@ -20,6 +20,7 @@ from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from openfingym.contracts import RollingContract, TradingContract
 from openfingym.errors import TaskError, TaskNotFoundError
 from openfingym.task import AssetClass, DataKind, Family, Frequency, Task
 
@@ -42,13 +43,13 @@ class TaskInfo:
     data_kind: DataKind
     dataset: str
     kind: str
-    """Kind of contract: forecast, curves, rows, generation, nodes or graphs."""
+    """Kind of contract: forecast, curves, rows, generation, nodes, graphs, rolling or trading."""
     panel: str
     """What the data holds."""
     lookback: int
     horizon: int
     channels: int | None
-    """Series of a panel or of a generated window; None for tasks of rows, curves and graphs."""
+    """Series of a panel or of a generated window, symbols of bars; None for tasks of rows, curves and graphs."""
     metrics: tuple[str, ...]
     folder: str
 
@@ -164,8 +165,10 @@ def describe(task: Task) -> TaskInfo:
 
 
 def _channels(task: Task) -> int | None:
-    reference = task.spec.dataset
-    if task.spec.contract.kind not in {"forecast", "generation"}:
+    contract, reference = task.spec.contract, task.spec.dataset
+    if isinstance(contract, RollingContract | TradingContract):
+        return len(contract.symbols)
+    if contract.kind not in {"forecast", "generation"}:
         return None
     if reference.channels:
         return len(reference.channels)

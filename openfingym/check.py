@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.build import write_package
 from openfingym.errors import OpenFinGymError
-from openfingym.kinds import Blocks, Material, kind_of, score_fold
+from openfingym.kinds import Blocks, Material, is_sequential, kind_of, score_fold
 from openfingym.leaks import find_leak, suspicious_features
 from openfingym.package import BuiltPackage
 from openfingym.task import Task
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds import Array
+    from openfingym.kinds.material import Reader
 
 MAX_SHIFT = 24
 """Rows by which a feature may lead or lag a hidden value and still be looked at."""
@@ -86,7 +87,7 @@ def _findings(task: Task, folder: Path) -> Iterator[Finding]:
     yield _run("structure", lambda: _structure(package))
     yield _run("contract", lambda: _contract(task, package, built[0], hidden))
     yield _run("determinism", lambda: _determinism(task, package, folder / "b"))
-    yield _run("time", lambda: _time(package))
+    yield _run("time", lambda: _time(package, hidden))
     yield _run("hidden values", lambda: _independence(task, package))
     yield _run("leak", lambda: _leak(package, hidden))
     yield _run("features", lambda: _features(package, hidden))
@@ -135,6 +136,8 @@ def _contract(task: Task, package: BuiltPackage, material: Material, hidden: Map
     best = kind_of(task).oracle(contract, hidden, shape)
     if best.shape != shape or best.dtype != np.float64:
         raise _FailedError(f"the best answer is {best.dtype}{list(best.shape)}, expected float64{list(shape)}")
+    if contract.kind == "trading":
+        return f"record float64[{', '.join(map(str, shape))}] ({', '.join(package.manifest.submission_axes)}), of which no range is asked"
     outside = (best < contract.low) | (best > contract.high)
     if outside.any():
         raise _FailedError(
@@ -158,10 +161,14 @@ def _determinism(task: Task, package: BuiltPackage, folder: Path) -> str:
     return "two builds give the same bytes"
 
 
-def _time(package: BuiltPackage) -> str:
+def _time(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     """Rows are in order, training ends before the hidden part begins, and hidden windows of one series do not overlap."""
     import numpy as np
 
+    if is_sequential(package.task.spec.contract):
+        from openfingym.check_episodes import check_episodes
+
+        return check_episodes(package, hidden)
     if "test_times" not in package.contract["arrays"]:
         return "no clock: items are independent of each other"
     train, test = (np.atleast_2d(package.array(f"{part}_times").T).T for part in ("train", "test"))
@@ -209,7 +216,9 @@ def _equal(stored: Array, made: Array | Blocks) -> bool:
 
 def _leak(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     one_graph = package.task.spec.contract.kind == "nodes"
-    leak = find_leak(package.public, hidden, ids=package.array("test_nodes") if one_graph else None)
+    # Times of hidden bars follow from those of training; they are not what is to be hidden.
+    values = {name: array for name, array in hidden.items() if array.dtype.kind != "M"}
+    leak = find_leak(package.public, values, ids=package.array("test_nodes") if one_graph else None)
     if leak is not None:
         raise _FailedError(f"hidden values are in the public half: {leak}")
     return "no run of hidden values in any public file, in binary, text, hex or base64, at any common rounding, scaled or shifted"
@@ -245,8 +254,8 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     best = kind.oracle(contract, hidden, shape)
     answers = {
         "oracle": best,
-        "baseline": kind.naive(contract, package.array, shape),
-        "worst": _worst(contract.kind, best, contract.low, contract.high),
+        "baseline": kind.naive(contract, _reader(package, hidden), shape),
+        "worst": _worst(package, hidden, best),
     }
     for name in ("oracle", "baseline"):
         kind.check(contract, public, answers[name])
@@ -260,10 +269,23 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     return shown
 
 
-def _worst(kind: str, best: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
-    """An answer no better than noise: uniform over the admissible range; for scores, the labels turned around."""
+def _reader(package: BuiltPackage, hidden: Mapping[str, Array]) -> Reader:
+    """Public arrays by name; of a sequential task the hidden ones too, which its baseline is played on."""
+    if not is_sequential(package.task.spec.contract):
+        return package.array
+    return lambda name: hidden[name] if name in hidden else package.array(name)
+
+
+def _worst(package: BuiltPackage, hidden: Mapping[str, Array], best: NDArray[np.float64]) -> NDArray[np.float64]:
+    """An answer no better than noise: uniform over the admissible range; for scores and trades, the best one turned around."""
     import numpy as np
 
+    contract = package.task.spec.contract
+    kind, low, high = contract.kind, contract.low, contract.high
+    if kind == "trading":
+        from openfingym.kinds import trading
+
+        return trading.worst(contract, hidden, best.shape)
     if kind in {"nodes", "graphs"}:
         turned: NDArray[np.float64] = np.clip(best.max() - best, low, high)
         return turned

@@ -1,8 +1,9 @@
 """What a task asks for: one contract a kind of task.
 
-Whatever the kind, a submission is one float64 array of a fixed shape. The kind says what its axes
-are, which arrays an agent sees and which it must answer for; :mod:`openfingym.kinds` has the code
-of each.
+Whatever the kind, what is scored is one float64 array of a fixed shape: in a batch task an agent
+submits it, in a sequential one it comes from the steps that the agent took. The kind says what its
+axes are, which arrays an agent sees and which it must answer for; :mod:`openfingym.kinds` has the
+code of each.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ ValueSemantics = Literal["log_return", "price_level", "yield_level", "realised_v
 """What a value is: a return, a level, a volatility, or unlike things a channel (``mixed``)."""
 
 PositiveInt = Annotated[int, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
 Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]
 
 
@@ -154,7 +156,88 @@ class GraphsContract(_Contract):
     """Share behind the public fold; the rest is behind the private one."""
 
 
+class _BarsContract(_Contract):
+    """What contracts about bars share: hidden rows are stepped through, episode by episode."""
+
+    symbols: tuple[str, ...]
+    """Instruments, each with the channels ``<symbol>_open`` to ``<symbol>_volume`` in the dataset; the order of every array."""
+    lookback: PositiveInt
+    """Bars that each observation shows, the current one included."""
+    steps: PositiveInt
+    """Actions an episode takes."""
+
+    _symbols = field_validator("symbols", mode="before")(as_tuple)
+
+    @model_validator(mode="after")
+    def _different(self) -> Self:
+        if not self.symbols or len(set(self.symbols)) < len(self.symbols):
+            raise ValueError(f"symbols must be different names, at least one, found {list(self.symbols)}")
+        return self
+
+
+class RollingContract(_BarsContract):
+    """Forecasts from an origin that moves on: at each bar, predict every symbol's log return over the next ``horizon`` bars.
+
+    A submission is [episodes, steps, symbols], which is what an agent answered step by step.
+    """
+
+    kind: Literal["rolling"]
+    horizon: PositiveInt
+    """Bars from the origin to the close that is predicted."""
+    value_semantics: Literal["log_return"] = "log_return"
+
+
+class TradingContract(_BarsContract):
+    """An account that trades hidden bars: after each, an agent states target weights or sends orders.
+
+    What is scored is the account's own record, [episodes, steps + 1, columns]. The costs and rules are those of
+    :class:`openfingym.trading.market.MarketRules`, which says what each of them is.
+    """
+
+    kind: Literal["trading"]
+    horizon: Literal[1] = 1
+    """Bars from a decision to the bar in which it is live."""
+    initial_cash: Annotated[float, Field(gt=0.0)] = 100_000.0
+    """At the start of each episode."""
+    bars_per_year: Annotated[float, Field(gt=0.0)] = 252.0
+    """By which the cost of borrowing is divided, and metrics are annualised."""
+    fee_bps: NotNegative = 0.0
+    fee_per_trade: NotNegative = 0.0
+    slippage_bps: NotNegative = 0.0
+    half_spread_bps: NotNegative = 0.0
+    impact: NotNegative = 0.0
+    max_participation: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    lot: NotNegative = 1.0
+    tick: NotNegative = 0.0
+    max_short: NotNegative = 1.0
+    borrow_bps_per_year: NotNegative = 0.0
+    max_open_orders: Annotated[int, Field(ge=1, le=4096)] = 64
+    max_orders_per_step: Annotated[int, Field(ge=1, le=4096)] = 256
+    """Orders that one action may submit; a larger batch is rejected as a whole."""
+    unit: str = "share of equity"
+    """Of a target weight."""
+    low: float = -1.0
+    """Smallest target weight."""
+    high: float = 1.0
+    """Largest target weight."""
+
+    @model_validator(mode="after")
+    def _weights(self) -> Self:
+        lowest = 0.0 - self.max_short
+        if self.low != lowest or self.high != 1.0:
+            raise ValueError(f"low and high are those of a target weight: expected {lowest:g} (minus max_short) and 1")
+        return self
+
+
 Contract = Annotated[
-    ForecastContract | CurvesContract | RowsContract | GenerationContract | NodesContract | GraphsContract, Field(discriminator="kind")
+    ForecastContract
+    | CurvesContract
+    | RowsContract
+    | GenerationContract
+    | NodesContract
+    | GraphsContract
+    | RollingContract
+    | TradingContract,
+    Field(discriminator="kind"),
 ]
 """Any of them, told apart by ``kind``."""

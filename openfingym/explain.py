@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-_KINDS = frozenset({"forecast", "curves", "rows", "generation", "nodes", "graphs"})
+_KINDS = frozenset({"forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading"})
 
 
 def key_of(location: tuple[int | str, ...]) -> str:

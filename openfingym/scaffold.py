@@ -1,7 +1,7 @@
 """``openfingym task new``: a task package that passes ``task check`` as it is.
 
-Forecasts and generation start from a CSV of the author's own; the kinds with more structure start
-from bundled data, of which the author changes the contract.
+Forecasts and generation start from a CSV of the author's own; bars and the kinds with more structure
+start from bundled data, of which the author changes the contract.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ description = "{description}"
 
 [metadata.openfingym]
 format = 1
-family = "{family}"       # forecasting | generation | fraud
+family = "{family}"       # forecasting | generation | fraud | trading
 asset_class = "{asset_class}"    # commodity | crypto | equity | fx | rates | lob | synthetic | graph
 frequency = "{frequency}"          # intraday | hourly | daily | weekly | monthly | none
 panel = "{panel}"   # what the data holds, in a few words
@@ -43,7 +43,7 @@ channels = ["alpha", "beta"]
 """
 
 _BUNDLED = """[metadata.openfingym.dataset]
-name = "{dataset}"           # bundled; this kind cannot start from a file of your own
+name = "{dataset}"           # bundled; {own}
 
 """
 
@@ -103,7 +103,12 @@ class Start:
     baseline: str
     metrics: tuple[tuple[str, float], ...]
     feedback: str = ""
+    own: str = "this kind cannot start from a file of your own"
+    """What is said beside the name of bundled data."""
+    periods_per_year: float | None = None
 
+
+_BARS_OF_ONES_OWN = "or file = ..., with channels <symbol>_open to <symbol>_volume and measure = 'mixed'"
 
 STARTS: Mapping[str, Start] = {
     "forecast": Start(
@@ -220,6 +225,53 @@ high = 1.0
         baseline="random",
         metrics=(("auroc", 1.0),),
     ),
+    "rolling": Start(
+        data="the bundled bars 'us-stocks-ohlcv'; `openfingym data list` shows the others",
+        description="Forecast the next return of two stocks, day after day.",
+        asks="Forecast the log return of AAPL and MSFT over the next trading day, day after day.",
+        family="forecasting",
+        asset_class="equity",
+        frequency="daily",
+        panel="daily bars of two stocks",
+        dataset="us-stocks-ohlcv",
+        split=(0.6, 0.2, 0.2, 5),
+        contract="""symbols = ["aapl", "msft"]
+lookback = 20                # bars that an observation shows
+horizon = 1                  # bars ahead that are predicted
+steps = 100                  # of an episode
+unit = "log return per trading day"
+low = -1.0
+high = 1.0
+""",
+        baseline="naive",
+        metrics=(("mae", 0.5), ("rmse", 0.5)),
+        own=_BARS_OF_ONES_OWN,
+    ),
+    "trading": Start(
+        data="the bundled bars 'us-stocks-ohlcv'; `openfingym data list` shows the others",
+        description="Trade two stocks, day after day.",
+        asks="Trade AAPL and MSFT, day after day.",
+        family="trading",
+        asset_class="equity",
+        frequency="daily",
+        panel="daily bars of two stocks",
+        dataset="us-stocks-ohlcv",
+        split=(0.6, 0.2, 0.2, 5),
+        contract="""symbols = ["aapl", "msft"]
+lookback = 20                # bars that an observation shows
+steps = 100                  # of an episode
+initial_cash = 100000.0
+bars_per_year = 252.0
+fee_bps = 1.0                # of every fill; docs/tasks.md names the other costs and limits
+slippage_bps = 2.0           # of market and stop orders
+lot = 1.0                    # 0 for any quantity
+max_short = 1.0              # times equity; 0 forbids short positions, and then low = 0.0
+""",
+        baseline="buy-and-hold",
+        metrics=(("sharpe_ratio", 0.5), ("total_return", 0.5)),
+        own=_BARS_OF_ONES_OWN,
+        periods_per_year=252.0,
+    ),
 }
 """Kinds of task, with what a scaffold of each starts from."""
 
@@ -263,7 +315,8 @@ def _task_file(name: str, kind: str, start: Start) -> str:
     if start.split is not None:
         train, public, private, embargo = start.split
         split = _SPLIT.format(train=train, public=public, private=private, embargo=embargo)
-    dataset = _FILE if start.dataset is None else _BUNDLED.format(dataset=start.dataset)
+    dataset = _FILE if start.dataset is None else _BUNDLED.format(dataset=start.dataset, own=start.own)
+    annual = "" if start.periods_per_year is None else f"periods_per_year = {start.periods_per_year}\n"
     return (
         _HEAD.format(
             name=name,
@@ -276,7 +329,7 @@ def _task_file(name: str, kind: str, start: Start) -> str:
         + dataset
         + split
         + f'[metadata.openfingym.contract]\nkind = "{kind}"            # {" | ".join(STARTS)}\n{start.contract}\n'
-        + f'[metadata.openfingym.scoring]\nbaseline = "{start.baseline}"           # what the relative total divides by\n{metrics}'
+        + f'[metadata.openfingym.scoring]\nbaseline = "{start.baseline}"           # what the relative total divides by\n{annual}{metrics}'
         + _TAIL.format(feedback=start.feedback)
     )
 

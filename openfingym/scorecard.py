@@ -82,14 +82,19 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
     Raises:
         SubmissionError: the verifier would refuse the submission; says what was wrong.
         DataError: the truth does not fit the task.
-        UsageError: a file is missing or of an unknown sort.
+        UsageError: a file is missing or of an unknown sort, or the task is stepped through.
     """
-    from openfingym.kinds import score_fold, warnings_for
+    from openfingym.kinds import is_sequential, score_fold, warnings_for
     from openfingym.metrics import relative
     from openfingym_verifier.problems import Problem
     from openfingym_verifier.submission import read_submission
     from openfingym_verifier.truth import load_task
 
+    if is_sequential(package.task.spec.contract):
+        raise UsageError(
+            f"{package.manifest.name} is stepped through, and scored from what the verifier saw an agent do; a file proves nothing. "
+            f"Run an agent: openfingym run {package.manifest.name} --agent script --program FILE"
+        )
     package.verify_public()
     task = load_task(package, read_truth(package, truth))
     media_type, body = _read(submission, task, package)

@@ -26,8 +26,10 @@ from openfingym.contracts import (
     GraphsContract,
     NodesContract,
     PositiveInt,
+    RollingContract,
     RowsContract,
     Section,
+    TradingContract,
     as_tuple,
 )
 from openfingym.errors import TaskError
@@ -214,6 +216,8 @@ EXPECTED: Mapping[str, tuple[Family, str]] = {
     "generation": ("generation", "gaussian"),
     "nodes": ("fraud", "random"),
     "graphs": ("fraud", "random"),
+    "rolling": ("forecasting", "naive"),
+    "trading": ("trading", "buy-and-hold"),
 }
 """Family and baseline of each kind of contract."""
 
@@ -238,14 +242,24 @@ class Spec(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         contract, split = self.contract, self.split
-        if isinstance(contract, ForecastContract | CurvesContract | RowsContract) and split is None:
+        bars = isinstance(contract, RollingContract | TradingContract)
+        if (bars or isinstance(contract, ForecastContract | CurvesContract | RowsContract)) and split is None:
             raise ValueError(f"a {contract.kind} task needs the table [metadata.openfingym.split]")
-        if not isinstance(contract, ForecastContract | GenerationContract) and (self.dataset.first or self.dataset.last):
+        if bars and split is not None and (split.scaling != "none" or split.scaled or split.log1p or split.train_stride != 1):
+            raise ValueError("split: bars are shown as they are, row by row; remove train_stride, scaling, scaled and log1p")
+        if bars and self.dataset.channels:
+            raise ValueError("dataset.channels: contract.symbols says which bars are used; remove")
+        if not (bars or isinstance(contract, ForecastContract | GenerationContract)) and (self.dataset.first or self.dataset.last):
             raise ValueError(f"dataset: first and last choose rows of a panel, which a {contract.kind} task has none of; remove")
         if isinstance(contract, NodesContract | GraphsContract) and split is not None:
             raise ValueError("split: labels of a graph are split by contract.train and contract.public; remove it")
         if split is not None and split.scaling == "start" and not isinstance(contract, GenerationContract):
             raise ValueError("split.scaling = 'start' is for generated windows; a forecast's inputs would lose their level")
+        if isinstance(contract, TradingContract) and contract.bars_per_year != self.scoring.periods_per_year:
+            raise ValueError(
+                f"contract.bars_per_year is {contract.bars_per_year:g} and scoring.periods_per_year {self.scoring.periods_per_year:g}; "
+                "both are the bars in a year, and must agree"
+            )
         family, baseline = EXPECTED[contract.kind]
         if self.family != family:
             raise ValueError(f"family is {self.family!r}, but a {contract.kind} task is of the family {family!r}")

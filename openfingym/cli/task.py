@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openfingym.workers import Outcome
 
 FAMILIES = ("forecasting", "generation", "trading", "fraud")
-KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs")
+KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 real_option = click.option("--real", is_flag=True, help="Use pulled real data where the task's own is simulated (`openfingym data pull`).")
 
@@ -208,7 +208,7 @@ def _fail(ctx: click.Context, failed: Sequence[Outcome[Any]], *, alone: bool) ->
 def new(name: str, kind: str, parent: Path) -> None:
     """Scaffold a task package that passes `task check` as it is.
 
-    A forecast and a generation task start from your own CSV; curves, rows, nodes and graphs from bundled data.
+    A forecast and a generation task start from your own CSV; the other kinds from bundled data.
     """
     from openfingym.scaffold import STARTS, new_task
 

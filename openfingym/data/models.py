@@ -1,7 +1,8 @@
 """The rows of a simulated dataset, from the ``[simulator]`` table of its TOML file.
 
 The table's ``model`` says which simulator reads it: ``prices`` (the default, :mod:`openfingym.data.simulate`),
-``factor-panel`` (:mod:`openfingym.data.factor_panel`) or ``book-bars`` (:mod:`openfingym.data.book_bars`).
+``factor-panel`` (:mod:`openfingym.data.factor_panel`), ``book-bars`` (:mod:`openfingym.data.book_bars`) or ``coin-bars``
+(:mod:`openfingym.data.coin_bars`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from openfingym.data.book_bars import BookBars
+from openfingym.data.coin_bars import parse_coin_bars
 from openfingym.data.factor_panel import parse_factor_panel
 from openfingym.data.simulate import parse_simulator
 from openfingym.errors import DataError
@@ -36,6 +38,7 @@ MODELS: dict[str, Callable[..., Model]] = {
     "prices": lambda **table: parse_simulator(table),
     "factor-panel": lambda **table: parse_factor_panel(table),
     "book-bars": BookBars,
+    "coin-bars": lambda **table: parse_coin_bars(table),
 }
 
 

@@ -83,6 +83,26 @@ def pulled_panel(
         DataError: nothing that was pulled covers this; the message is the command that pulls it. Or a file
             was damaged, a channel is unknown, or no row has a value in every channel.
     """
+    record, table = pulled_table(source, channels, interval=interval, start=start, end=end, cache=cache)
+    chosen = _choose(table, record, tuple(channels))
+    measure = measure or _measure(record.source, chosen.channels)
+    return _aligned(table, record, chosen, measure, start, end)
+
+
+def pulled_table(
+    source: str,
+    channels: Sequence[str] = (),
+    *,
+    interval: str | None = None,
+    start: date | None = None,
+    end: date | None = None,
+    cache: Cache | None = None,
+) -> tuple[PullRecord, Table]:
+    """What was pulled last and covers ``channels``, as the publisher has it; arguments as of :func:`pulled_panel`.
+
+    Raises:
+        DataError: nothing that was pulled covers this; the message is the command that pulls it. Or a file was damaged.
+    """
     from openfingym.data.sources import SOURCES, find_pull, read_table
     from openfingym.data.sources import Cache as DefaultCache
 
@@ -90,10 +110,7 @@ def pulled_panel(
     record = find_pull(source, needed_symbols(source, channels), interval, cache)
     if record is None or not _reaches(record, start, end):
         raise DataError(_missing(source, channels, interval, start, end, record))
-    table = read_table(record, cache, SOURCES)
-    chosen = _choose(table, record, tuple(channels))
-    measure = measure or _measure(record.source, chosen.channels)
-    return _aligned(table, record, chosen, measure, start, end)
+    return record, read_table(record, cache, SOURCES)
 
 
 def pulled_curves(countries: Sequence[str] = ("Euro",), *, cache: Cache | None = None) -> Curves:

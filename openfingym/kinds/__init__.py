@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, cast
 
-from openfingym.kinds.material import Array, Blocks, Brief, Fold, Kind, Material
+from openfingym.kinds.material import Array, Blocks, Brief, Fold, Kind, Material, SequentialKind
 from openfingym.kinds.plausibility import warnings_for
 
 if TYPE_CHECKING:
@@ -23,7 +23,21 @@ if TYPE_CHECKING:
     from openfingym.scoring_table import Scoring
     from openfingym.task import Task
 
-__all__ = ["Array", "Blocks", "Brief", "Fold", "Kind", "Material", "kind_named", "kind_of", "score_fold", "warnings_for"]
+__all__ = [
+    "Array",
+    "Blocks",
+    "Brief",
+    "Fold",
+    "Kind",
+    "Material",
+    "SequentialKind",
+    "is_sequential",
+    "kind_named",
+    "kind_of",
+    "score_fold",
+    "sequential_kind",
+    "warnings_for",
+]
 
 
 def kind_of(task: Task) -> Kind:
@@ -34,6 +48,16 @@ def kind_of(task: Task) -> Kind:
 def kind_named(contract: Contract) -> Kind:
     """The module of a contract's kind."""
     return cast("Kind", importlib.import_module(f"openfingym.kinds.{contract.kind}"))
+
+
+def is_sequential(contract: Contract) -> bool:
+    """Whether a task of this contract is stepped through, episode by episode, instead of answered in one array."""
+    return bool(getattr(kind_named(contract), "SEQUENTIAL", False))
+
+
+def sequential_kind(contract: Contract) -> SequentialKind:
+    """The module of a sequential contract's kind; only where :func:`is_sequential` holds."""
+    return cast("SequentialKind", kind_named(contract))
 
 
 def score_fold(contract: Contract, scoring: Scoring, fold: Fold, submission: NDArray[np.float64]) -> Score:

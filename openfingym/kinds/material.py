@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from openfingym.contracts import Contract
     from openfingym.data import DatasetInfo
+    from openfingym.episodes import Episode
     from openfingym.metrics import Truth
     from openfingym.task import DataKind, Spec, Task
 
@@ -137,3 +138,28 @@ class Kind(Protocol):
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What an agent is told about this kind."""
+
+
+class SequentialKind(Kind, Protocol):
+    """A kind whose hidden rows are shown one at a time, in episodes.
+
+    A fold's rows of a submission are the outcomes of its episodes, so ``n_public`` and ``n_private`` of a package
+    count episodes. Axis 1 of a submission has at least as many entries as an episode has steps. The reader
+    given to :meth:`~Kind.naive` knows the hidden arrays as well.
+    """
+
+    SEQUENTIAL: bool
+    """True; a kind without this attribute is answered in one array."""
+
+    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+        """A fresh episode.
+
+        Args:
+            spec: the task's.
+            read: public arrays by name.
+            hidden: hidden arrays by name.
+            number: counts all hidden episodes in order of time, from 0: those of the public fold, then those of the private one.
+        """
+
+    def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterable[object]:
+        """The best action of each step of an episode, as JSON values."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.contracts import Contract
-    from openfingym.kinds.material import Reader
+    from openfingym.kinds.material import Array, Reader
     from openfingym.package import BuiltPackage
 
 FACTOR = 20.0
@@ -38,15 +38,15 @@ def warnings_for(package: BuiltPackage, submission: NDArray[np.float64]) -> tupl
 
 
 def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | None:
-    """1 %, 50 % and 99 % quantile of each label's absolute training targets, float64[3, labels]; None for labels of classes.
+    """1 %, 50 % and 99 % quantile of each label's absolute training targets, float64[3, labels]; None where an answer is no forecast.
 
     Args:
         contract: the task's.
         read: gives the task's public arrays.
     """
-    if contract.kind in {"nodes", "graphs"}:
+    if contract.kind in {"nodes", "graphs", "trading"}:
         return None
-    targets = read("train_targets")
+    targets = _returns(read("train_bars"), contract.horizon) if contract.kind == "rolling" else read("train_targets")
     chosen = np.asarray(targets[:: max(len(targets) // SAMPLE, 1)], dtype=np.float64)
     width = 1 if contract.kind == "rows" else chosen.shape[-1]
     return np.asarray(np.quantile(np.abs(chosen.reshape(-1, width)), (0.01, 0.5, 0.99), axis=0), dtype=np.float64)
@@ -63,8 +63,17 @@ def remarks(
         sizes: from :func:`typical_sizes`.
         submission: float64 of the task's submission shape.
     """
+    if contract.kind == "trading":
+        return ()
     found = _constant(labels, submission) or _same_windows(contract, submission)
     return tuple(remark for remark in (_units(contract, labels, sizes, submission), found) if remark)
+
+
+def _returns(bars: Array, horizon: int) -> NDArray[np.float64]:
+    """Log returns of the closes over ``horizon`` bars, float64[rows, symbols]."""
+    closes = np.asarray(bars[:, :, 3], dtype=np.float64)
+    returns: NDArray[np.float64] = np.log(closes[horizon:] / closes[:-horizon])
+    return returns
 
 
 def _columns(labels: Sequence[str], submission: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -64,14 +64,15 @@ def test_tasks_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     status, out, err = invoke(monkeypatch, capsys, "tasks", "--json", "--family", "forecasting")
     rows = json.loads(out)
     assert (status, err) == (0, "")
-    assert len(rows) == 48
+    assert len(rows) == 48 + 2
     for row in rows:
         assert {"name", "family", "kind", "asset_class", "frequency", "data_kind", "panel", "metrics"} <= row.keys()
     status, out, _ = invoke(monkeypatch, capsys, "tasks", "--json")
     every = json.loads(out)
-    assert {family: sum(row["family"] == family for row in every) for family in ("forecasting", "generation", "fraud")} == {
-        "forecasting": 48,
+    assert {family: sum(row["family"] == family for row in every) for family in ("forecasting", "generation", "trading", "fraud")} == {
+        "forecasting": 48 + 2,
         "generation": 13,
+        "trading": 2,
         "fraud": 7,
     }
     channels = {row["name"]: row["channels"] for row in every}
@@ -132,7 +133,7 @@ def test_task_build(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     assert Path(json.loads(out)[0]["package"], "package.json").is_file()
 
 
-@pytest.mark.parametrize("kind", ["forecast", "generation", "rows", "nodes", "graphs", "curves"])
+@pytest.mark.parametrize("kind", ["forecast", "generation", "rows", "nodes", "graphs", "curves", "rolling", "trading"])
 def test_task_new_then_check(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = invoke(monkeypatch, capsys, "task", "new", "oil-forecast", "--kind", kind, "--to", str(tmp_path))
     assert status == 0

@@ -11,7 +11,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import openfingym
-from openfingym.envs.batch import BatchEnv, _Lease
+from openfingym.envs.batch import BatchEnv
+from openfingym.envs.lease import Lease
 from openfingym.errors import UsageError
 from openfingym.package import BuiltPackage
 
@@ -153,7 +154,7 @@ def test_environments_of_one_task_share_a_verifier(env: BatchEnv) -> None:
     for other in others:
         other.reset(seed=0)
         other.step(np.zeros((40, 5, 6)))
-    assert len(_Lease._open) == 1
+    assert len(Lease._open) == 1
     for other in others:
         other.close()
     env.reset(seed=0)

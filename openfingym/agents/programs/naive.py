@@ -1,28 +1,40 @@
-"""The baseline of each kind of task: last value or zero, Gaussian draws, random scores."""
+"""The baseline of each kind of task: last value or zero, Gaussian draws, random scores; equal weights, bought and held."""
 
 import interface
 import numpy as np
 
 contract = interface.contract
-test = interface.load_test_inputs()
-rng = np.random.default_rng(interface.seed)
 
-if interface.KIND in {"forecast", "rows"}:
-    if contract["value_semantics"] == "log_return":
-        answer = np.zeros(interface.SUBMISSION_SHAPE)
-    else:
+
+def answer():
+    """The answer of a batch task, float64 of its submission's shape."""
+    test = interface.load_test_inputs()
+    rng = np.random.default_rng(interface.seed)
+    if interface.KIND in {"forecast", "rows"}:
+        if contract["value_semantics"] == "log_return":
+            return np.zeros(interface.SUBMISSION_SHAPE)
         columns = [contract["channels"].index(name) for name in contract["targets"]]
-        answer = np.repeat(test[:, -1:, columns], interface.SUBMISSION_SHAPE[1], axis=1)
-elif interface.KIND == "curves":
-    # The last curve, give or take what a month changed in 95 % of training, were changes normal.
-    inputs, targets = interface.load_train()
-    width = 1.96 * (targets - inputs[:, -1]).std(axis=0)
-    last = test[:, -1]
-    answer = np.stack([last - width, last, last + width], axis=1)
-elif interface.KIND == "generation":
-    _, windows = interface.load_train()
-    answer = windows.mean(axis=0) + windows.std(axis=0) * rng.standard_normal(interface.SUBMISSION_SHAPE)
-else:
-    answer = rng.uniform(contract["low"], contract["high"], interface.SUBMISSION_SHAPE)
+        return np.repeat(test[:, -1:, columns], interface.SUBMISSION_SHAPE[1], axis=1)
+    if interface.KIND == "curves":
+        # The last curve, give or take what a month changed in 95 % of training, were changes normal.
+        inputs, targets = interface.load_train()
+        width = 1.96 * (targets - inputs[:, -1]).std(axis=0)
+        last = test[:, -1]
+        return np.stack([last - width, last, last + width], axis=1)
+    if interface.KIND == "generation":
+        _, windows = interface.load_train()
+        return windows.mean(axis=0) + windows.std(axis=0) * rng.standard_normal(interface.SUBMISSION_SHAPE)
+    return rng.uniform(contract["low"], contract["high"], interface.SUBMISSION_SHAPE)
 
-print(interface.submit(np.clip(answer, contract["low"], contract["high"])))
+
+if interface.KIND in {"rolling", "trading"}:
+    env = interface.make()
+    while env.episodes_left:
+        # An episode that is left early goes on to its end with nothing more done: no change is forecast, positions are held.
+        env.reset()
+        if interface.KIND == "trading":
+            width = len(contract["symbols"])
+            env.step({"weights": [1 / width] * width})
+    print("every episode begun")
+else:
+    print(interface.submit(np.clip(answer(), contract["low"], contract["high"])))

@@ -20,7 +20,8 @@ from openfingym.errors import DataError
 
 REAL = ("ecb-fx", "ecb-fx-8", "goog-ohlcv", "us-large-caps", "us-stocks-ohlcv", "ust-par-yields", "ust-par-yields-1993")
 SIMULATED = (
-    "sim-commodities", "sim-crypto", "sim-crypto-wide", "sim-global-indices", "sim-lob-bars", "sim-nifty50", "sim-us-60", "sim-us-equities",
+    "sim-commodities", "sim-crypto", "sim-crypto-bars", "sim-crypto-wide", "sim-global-indices", "sim-lob-bars", "sim-nifty50", "sim-us-60",
+    "sim-us-equities",
 )  # fmt: skip
 STEPS = {"intraday": np.timedelta64(1, "m"), "hourly": np.timedelta64(1, "h"), "daily": np.timedelta64(1, "D")}
 

@@ -1,0 +1,144 @@
+"""Bars of pulled data: open, high, low, close and volume, from the files of the last pull alone.
+
+| source | symbols | bars |
+|---|---|---|
+| yahoo | tickers | adjusted for splits by Yahoo; dividends beside them, not taken out |
+| binance-archive, binance-rest | pairs | as published |
+
+Symbols share one clock: all rows from the first in which every symbol trades. Where one has no bar in
+a later row, it is halted there (see :mod:`openfingym.trading.bars`); nothing else is filled. A high or low that misses open or
+close by no more than the rounding of an adjustment is moved to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.data.csvfile import content_digest
+from openfingym.data.pulled import pulled_table
+from openfingym.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.data.dataset import DatasetInfo
+    from openfingym.data.sources import Cache, PullRecord, Table
+    from openfingym.trading.bars import Bars
+
+ROUNDING = 1e-5
+"""Of prices that a publisher adjusted for splits, in relative terms."""
+WITH_BARS = frozenset({"yahoo", "binance-archive", "binance-rest"})
+
+
+def pulled_bars(
+    source: str,
+    symbols: Sequence[str] = (),
+    *,
+    names: Sequence[str] = (),
+    interval: str | None = None,
+    start: date | None = None,
+    end: date | None = None,
+    cache: Cache | None = None,
+) -> tuple[Bars, DatasetInfo]:
+    """The bars that were pulled last, and where they are from.
+
+    Args:
+        source: ``yahoo``, ``binance-archive``, ``binance-rest``, or a dataset of
+            :data:`~openfingym.data.sources.PULLABLE` that comes from one of them.
+        symbols: as the source names them; all that the pull has if none.
+        names: what to call them, one each; the source's own if none.
+        interval: bar length, of a source; a day if None.
+        start: first day wanted, which the pull must reach back to; all rows if None.
+        end: last day wanted, which the pull must reach.
+        cache: where pulls are kept; the one in the store by default.
+
+    Raises:
+        DataError: nothing that was pulled covers this; the message is the command that pulls it. Or a bar
+            contradicts itself, or in no row do all symbols trade.
+        UsageError: the source has no bars.
+    """
+    from openfingym.trading.bars import FIELDS, Bars
+
+    record, table = pulled_table(source, symbols, interval=interval, start=start, end=end, cache=cache)
+    if record.source not in WITH_BARS:
+        raise UsageError(f"{record.source} has no bars; {', '.join(sorted(WITH_BARS))} do")
+    wanted = tuple(symbols) or record.symbols
+    called = tuple(names) or wanted
+    wide = table.between(start, end)
+    # A table of one symbol names its columns without it.
+    plain = "close" in wide.columns
+    columns = [[wide.column(field if plain else f"{symbol}.{field}") for field in FIELDS] for symbol in wanted]
+    values = np.stack([np.stack(fields, axis=1) for fields in columns], axis=1)
+    _widen(values)
+    # Yahoo repeats the price of a day without a trade beside a volume of zero, or leaves the volume out.
+    values[np.isnan(values).any(axis=2)] = np.nan
+    trades = (values[:, :, 4] > 0.0).all(axis=1)
+    if not trades.any():
+        raise DataError(f"{source}: in no row do all of {', '.join(wanted)} trade")
+    first = int(trades.argmax())
+    times, values = wide.times[first:], values[first:]
+    bars = Bars.from_array(times, called, values, dividend=_dividends(table, wanted, times), name=f"pulled-{record.source}")
+    return bars, _info(bars, wide, record, first)
+
+
+def _widen(values: NDArray[np.float64]) -> None:
+    """Let high and low reach open and close where they miss them by the rounding of an adjustment alone; in place."""
+    ends = values[:, :, [0, 3]]
+    top, bottom = ends.max(axis=2), ends.min(axis=2)
+    high, low = values[:, :, 1], values[:, :, 2]
+    np.copyto(high, top, where=(high < top) & (high >= top * (1.0 - ROUNDING)))
+    np.copyto(low, bottom, where=(low > bottom) & (low <= bottom * (1.0 + ROUNDING)))
+
+
+def _dividends(table: Table, symbols: Sequence[str], times: NDArray[np.datetime64]) -> NDArray[np.float64]:
+    """Cash per share of dividends and capital gains, on the first row of their ex-date or after it, float64[T, S]."""
+    paid = np.zeros((len(times), len(symbols)))
+    days = times.astype("datetime64[D]")
+    for action in table.actions:
+        if action.kind == "split" or action.symbol not in symbols:
+            continue
+        row = int(np.searchsorted(days, np.datetime64(action.day, "D")))
+        if 0 < row < len(times):
+            paid[row, list(symbols).index(action.symbol)] += action.value
+    return paid
+
+
+def _info(bars: Bars, table: Table, record: PullRecord, skipped: int) -> DatasetInfo:
+    from openfingym.data.dataset import DatasetInfo
+    from openfingym.trading.bars import FIELDS
+
+    channels = tuple(f"{symbol}_{field}" for symbol in bars.symbols for field in FIELDS)
+    paid = int((bars.dividend > 0.0).sum())
+    # Dividends count: they are part of what an account is worth.
+    everything = np.concatenate([bars.to_array().reshape(len(bars), -1), bars.dividend], axis=1)
+    digest = content_digest(bars.times, (*channels, *(f"{symbol}_dividend" for symbol in bars.symbols)), everything)
+    info = DatasetInfo(
+        name=f"pulled-{record.source}",
+        title=f"Bars of {', '.join(bars.symbols[:6])}{' and more' if len(bars.symbols) > 6 else ''}, pulled from {record.source}",
+        kind="real",
+        source=table.provenance.publisher,
+        provenance=f"pulled {record.pulled_at} from {record.base_url}, read by {record.parser}; {len(record.files)} files",
+        licence=table.provenance.licence,
+        frequency=table.frequency,
+        measure="mixed",
+        unit="see units",
+        calendar=f"all {len(bars)} rows from the first in which every symbol trades; {skipped} before it left out, "
+        f"{int((~bars.tradable).sum())} halts of single symbols",
+        corporate_actions=f"adjusted for splits by Yahoo; {paid} dividends beside the bars, not taken out of them"
+        if record.source == "yahoo"
+        else "none: crypto-assets have neither splits nor dividends",
+        first=bars.times[0].astype("datetime64[D]").item(),
+        last=bars.times[-1].astype("datetime64[D]").item(),
+        rows=len(bars),
+        channels=channels,
+        missing=0,
+        sha256=digest,
+        units=(table.unit,) * len(channels),
+        notes=table.provenance.notes,
+    )
+    return replace(info, originals=tuple((origin.url, origin.sha256) for origin in record.files))

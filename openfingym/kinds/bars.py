@@ -1,0 +1,258 @@
+"""What the kinds that step through bars share: blocks of rows, and the episodes they are cut into.
+
+::
+
+    rows of a hidden block   |--lookback--|------ steps ------|------ steps ------|-tail-|
+    episode 0                 [ context  o o o o o o o o o o o]            tail
+    episode 1                                     [ context  o o o o o o o o o o o]  tail
+
+An ``o`` is an origin: the last bar an agent has seen when it acts. The context of an episode are rows
+that episodes before it have played, so hidden rows are shown in the order of time, each for the first
+time at its own origin, as long as episodes are played in their order. The tail are the rows behind the
+last origin that its outcome needs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.contracts import RollingContract, TradingContract
+from openfingym.errors import TaskError, UsageError
+from openfingym.kinds.panels import no_real_data, panel_key, panel_of, panel_recipe, split_text
+from openfingym.trading.bars import FIELDS, Bars
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.data import DatasetInfo
+    from openfingym.episodes import FoldName
+    from openfingym.kinds.material import Array
+    from openfingym.task import Task
+
+    BarsContract = RollingContract | TradingContract
+
+LOAD_TRAIN = ("train_bars", "train_times")
+LOAD_TEST: tuple[str, ...] = ()
+FOLDS: tuple[FoldName, FoldName] = ("public", "private")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A task's bars, before anything is hidden."""
+
+    bars: Bars
+    info: DatasetInfo
+    digest: str
+    recipe: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Rows of the three blocks, and how many episodes each hidden one holds."""
+
+    train: slice
+    public: slice
+    private: slice
+    n_public: int
+    n_private: int
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The rows of one episode."""
+
+    fold: FoldName
+    first: int
+    """Row of the fold that is the first here, by which an agent may tell where episodes lie."""
+    bars: NDArray[np.float64]
+    """float64[lookback - 1 + steps + tail, S, 5]"""
+    actions: NDArray[np.float64]
+    """float64[rows, S, 2], split and dividend."""
+    times: NDArray[np.datetime64]
+    """datetime64[ns][rows]; for whoever may know them, which an agent may not."""
+
+
+def contract_of(task: Task) -> BarsContract:
+    """The task's contract, of one of the two kinds."""
+    contract = task.spec.contract
+    assert isinstance(contract, RollingContract | TradingContract)
+    return contract
+
+
+def bars_of(task: Task) -> Source:
+    """The bars of the contract's symbols, restricted to the dataset's period.
+
+    Raises:
+        DataError: they are missing, damaged or contradict themselves.
+        TaskError: no row is in the period, or no real data is known.
+    """
+    contract, reference = contract_of(task), task.spec.dataset
+    if not task.real:
+        panel = panel_of(task)
+        return Source(Bars.from_panel(panel, contract.symbols), panel.info, panel.digest, panel_recipe(panel))
+    if reference.pulled is None:
+        raise no_real_data(task)
+    from openfingym.data.pulled_bars import pulled_bars
+
+    pulled = reference.pulled
+    if len(pulled.symbols) != len(contract.symbols):
+        raise TaskError(
+            f"{len(pulled.symbols)} symbols of {pulled.source} for the {len(contract.symbols)} of contract.symbols; name one for each",
+            path=task.config_path,
+            key="dataset.pulled.symbols",
+        )
+    # The source's symbols go by the task's names, so that the contract stays the same.
+    bars, info = pulled_bars(
+        pulled.source, pulled.symbols, names=contract.symbols, interval=pulled.interval, start=reference.first, end=reference.last
+    )
+    days = bars.times.astype("datetime64[D]")
+    recipe = (
+        f"dataset {info.name}: real, {len(bars)} rows, from {days[0]} to {days[-1]}, {info.source}",
+        f"calendar: {info.calendar}",
+        f"corporate actions: {info.corporate_actions}",
+    )
+    return Source(bars, info, info.sha256, recipe)
+
+
+def bars_key(task: Task) -> str:
+    """A value that changes with the bars."""
+    return bars_of(task).digest if task.real else panel_key(task)
+
+
+def cut(task: Task, rows: int, tail: int) -> Cut:
+    """Rows of each block: embargoes left out, hidden blocks trimmed to whole episodes.
+
+    Args:
+        task: the task.
+        rows: in the data.
+        tail: rows that the outcome of an origin reaches behind it.
+
+    Raises:
+        TaskError: a block holds no episode; says how many rows would do.
+    """
+    contract, split = contract_of(task), task.spec.rows
+    train, public = Fraction(str(split.train)), Fraction(str(split.public))
+    first = int(train * rows)
+    second = first + int(public * rows)
+    shares = {"public": (first + split.embargo, second, public), "private": (second + split.embargo, rows, 1 - train - public)}
+    if first < contract.lookback:
+        raise TaskError(
+            f"the train block has {first} of {rows} rows, fewer than one lookback ({contract.lookback})",
+            path=task.config_path,
+            key="split.train",
+        )
+    slices, counts = {}, {}
+    for name, (start, stop, share) in shares.items():
+        counts[name] = episodes_in(stop - start, contract, tail)
+        if counts[name] < 1:
+            needs = rows_of(1, contract, tail)
+            raise TaskError(
+                f"the {name} block has {max(stop - start, 0)} of {rows} rows, but one episode needs {needs} (lookback, steps and what the "
+                f"last outcome reaches ahead); with these shares and an embargo of {split.embargo}, "
+                f"{math.ceil((needs + split.embargo) / share)} rows are enough",
+                path=task.config_path,
+                key=f"split.{name}",
+            )
+        slices[name] = slice(start, start + rows_of(counts[name], contract, tail))
+    return Cut(slice(first), slices["public"], slices["private"], counts["public"], counts["private"])
+
+
+def rows_of(episodes: int, contract: BarsContract, tail: int) -> int:
+    """Rows that so many consecutive episodes have."""
+    return contract.lookback - 1 + episodes * contract.steps + tail
+
+
+def episodes_in(rows: int, contract: BarsContract, tail: int) -> int:
+    """Whole episodes that fit into so many rows."""
+    return max(rows - rows_of(0, contract, tail), 0) // contract.steps
+
+
+def public_arrays(bars: Bars, blocks: Cut) -> dict[str, Array]:
+    """What an agent has before the first episode: the bars of the training block, and their times."""
+    train = bars.between(blocks.train)
+    return {"train_bars": train.to_array(), "train_times": train.times.copy()}
+
+
+AXES: Mapping[str, tuple[str, ...]] = {"train_bars": ("row", "symbol", "field"), "train_times": ("row",)}
+
+
+HIDDEN = tuple(f"{fold}_{part}" for fold in FOLDS for part in ("bars", "actions", "times"))
+"""Names of the hidden arrays."""
+
+
+def hidden_arrays(bars: Bars, blocks: Cut) -> dict[str, Array]:
+    """Of both hidden blocks the bars, the splits and dividends, and the times, which no agent is shown."""
+    out: dict[str, Array] = {}
+    for name, rows in zip(FOLDS, (blocks.public, blocks.private), strict=True):
+        block = bars.between(rows)
+        out[f"{name}_bars"] = block.to_array()
+        out[f"{name}_actions"] = np.stack([block.split, block.dividend], axis=2)
+        out[f"{name}_times"] = block.times.copy()
+    return out
+
+
+def window(contract: BarsContract, hidden: Mapping[str, Array], number: int, tail: int) -> Window:
+    """The rows of one episode, as views.
+
+    Args:
+        contract: the task's.
+        hidden: the task's hidden arrays.
+        number: of the episode: public ones first, then the private ones, each in the order of time.
+        tail: as in :func:`cut`.
+
+    Raises:
+        UsageError: there is no such episode.
+    """
+    n_public, n_private = (episodes_in(len(hidden[f"{fold}_bars"]), contract, tail) for fold in FOLDS)
+    if not 0 <= number < n_public + n_private:
+        raise UsageError(f"there is no episode {number}; there are {n_public} public and {n_private} private ones, counted from 0")
+    fold, place = (FOLDS[0], number) if number < n_public else (FOLDS[1], number - n_public)
+    first = place * contract.steps
+    rows = slice(first, first + rows_of(1, contract, tail))
+    bars, actions, times = (hidden[f"{fold}_{part}"][rows] for part in ("bars", "actions", "times"))
+    return Window(fold, first, bars, actions, times)
+
+
+def scrambled(source: Source, blocks: Cut, generator: np.random.Generator) -> Source:
+    """The bars with everything from the first hidden row on replaced by noise, which still are bars; the embargo between as well."""
+    bars = source.bars
+    values = bars.to_array()
+    hidden = values[blocks.public.start :]
+    low, high = bars.low.min(axis=0), bars.high.max(axis=0)
+    prices = np.sort(generator.uniform(low[:, None], high[:, None], (*hidden.shape[:2], 4)), axis=2)
+    hidden[:, :, 2], hidden[:, :, 0], hidden[:, :, 3], hidden[:, :, 1] = np.moveaxis(prices, 2, 0)
+    hidden[:, :, 4] = generator.uniform(1.0, 2.0, hidden.shape[:2]) * bars.volume.max(axis=0)
+    return replace(source, bars=Bars.from_array(bars.times, bars.symbols, values, split=bars.split, dividend=bars.dividend))
+
+
+def recipe(task: Task, source: Source, blocks: Cut) -> tuple[str, ...]:
+    """Every step from the dataset to the episodes."""
+    contract = contract_of(task)
+    halts = int((~source.bars.tradable).sum())
+    return (
+        *source.recipe,
+        f"bars of {', '.join(contract.symbols)}: {', '.join(FIELDS)}, as they are",
+        f"halts: {halts or 'none'}; a bar without prices or volume stands at the last close and cannot be traded",
+        f"{split_text(task.spec.rows)} rows dropped between",
+        f"episodes of {contract.steps} steps, one after the other: {blocks.n_public} public, {blocks.n_private} private",
+        f"an observation shows {contract.lookback} bars; those before an episode's first origin are rows of the episode before",
+    )
+
+
+def facts(contract: BarsContract, blocks: Cut) -> dict[str, object]:
+    """What a program should know, for ``contract.json``."""
+    return {
+        "sequential": True,
+        "lookback": contract.lookback,
+        "horizon": contract.horizon,
+        "steps": contract.steps,
+        "symbols": list(contract.symbols),
+        "channels": list(FIELDS),
+        "episodes": {"public": blocks.n_public, "private": blocks.n_private},
+    }

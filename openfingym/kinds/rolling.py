@@ -1,0 +1,255 @@
+"""Rolling-origin forecasts: predict, see the next bar, predict again.
+
+At each origin an agent sees the last bars of every symbol and predicts the log return of each close over
+the next bars. The origin then moves on by one bar, so that outcomes become known as time goes by, and a
+program may learn from them. What it answered cannot be changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.contracts import RollingContract
+from openfingym.episodes import Episode, Step
+from openfingym.errors import SubmissionError, TaskError
+from openfingym.kinds import bars as blocks_of_bars
+from openfingym.kinds.bars import AXES, LOAD_TEST, LOAD_TRAIN, Source, contract_of
+from openfingym.kinds.bars import bars_key as source_key
+from openfingym.kinds.bars import bars_of as load
+from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
+from openfingym.kinds.panels import panel_kind as data_kind
+from openfingym.trading.bars import FIELDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.contracts import Contract
+    from openfingym.task import Spec, Task
+
+__all__ = [
+    "LOAD_TEST",
+    "LOAD_TRAIN",
+    "SEQUENTIAL",
+    "answer",
+    "brief",
+    "check",
+    "data_kind",
+    "episode",
+    "folds",
+    "load",
+    "naive",
+    "oracle",
+    "oracle_actions",
+    "scramble",
+    "shape",
+    "source_key",
+]
+
+SEQUENTIAL = True
+CLOSE = 3
+
+
+class RollingEpisode:
+    """One pass of the origin over hidden bars; an :class:`~openfingym.episodes.Episode`."""
+
+    def __init__(self, contract: RollingContract, window: blocks_of_bars.Window) -> None:
+        """Begin at the first origin.
+
+        Args:
+            contract: the task's.
+            window: the episode's rows.
+        """
+        self._contract = contract
+        self._window = window
+        self._returns = realised(contract, window.bars)
+        self._predictions = np.zeros_like(self._returns)
+        self._done = 0
+
+    def start(self) -> Step:
+        """The bars up to the first origin."""
+        return self._shown(0.0)
+
+    def step(self, action: object) -> Step:
+        """Take the predictions of the current origin, None for no change, and move on by a bar.
+
+        The reward is minus the mean absolute error of the predictions whose outcome this bar has made known: those of
+        ``horizon`` steps ago. It is 0 where there are none yet.
+
+        Raises:
+            SubmissionError: not one number a symbol, within the contract's range.
+        """
+        values = _predictions(self._contract, action)
+        if values is not None:
+            self._predictions[self._done] = values
+        self._done += 1
+        known = self._done - self._contract.horizon
+        reward = -float(np.abs(self._predictions[known] - self._returns[known]).mean()) if known >= 0 else 0.0
+        return self._shown(reward)
+
+    def outcome(self) -> NDArray[np.float64]:
+        """Predictions, float64[steps, symbols]; 0 where none were made."""
+        return self._predictions.copy()
+
+    def _shown(self, reward: float) -> Step:
+        contract, done = self._contract, self._done
+        return Step(
+            observation={"bars": self._window.bars[done : done + contract.lookback].tolist()},
+            reward=reward,
+            truncated=done == contract.steps,
+            info={"time_index": self._window.first + contract.lookback - 1 + done, "steps_left": contract.steps - done},
+        )
+
+
+def _predictions(contract: RollingContract, action: object) -> NDArray[np.float64] | None:
+    """The numbers of an action; None for none."""
+    width = len(contract.symbols)
+    if action is None:
+        return None
+    if not isinstance(action, dict) or set(action) != {"predictions"}:
+        found = f"the keys {sorted(map(str, action))}" if isinstance(action, dict) else type(action).__name__
+        raise _malformed(f'expected {{"predictions": [{width} numbers]}} or null, found {found}')
+    values = action["predictions"]
+    if not isinstance(values, list) or len(values) != width:
+        found = f"{len(values)}" if isinstance(values, list) else type(values).__name__
+        raise _malformed(f"predictions must be a list of {width} numbers, one for each of {', '.join(contract.symbols)}; found {found}")
+    for symbol, value in zip(contract.symbols, values, strict=True):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not contract.low <= value <= contract.high:
+            raise _malformed(f"the prediction of {symbol} is {value!r}; expected a number in [{contract.low:g}, {contract.high:g}]")
+    return np.array(values, dtype=np.float64)
+
+
+def _malformed(text: str) -> SubmissionError:
+    return SubmissionError(text, problem="malformed-action")
+
+
+def realised(contract: RollingContract, bars: Array) -> NDArray[np.float64]:
+    """What was to be predicted at each origin of an episode, float64[steps, symbols].
+
+    Args:
+        contract: the task's.
+        bars: float64[lookback - 1 + steps + horizon, S, 5].
+    """
+    closes = np.asarray(bars[contract.lookback - 1 :, :, CLOSE], dtype=np.float64)
+    returns: NDArray[np.float64] = np.log(closes[contract.horizon :] / closes[: -contract.horizon])
+    assert len(returns) >= contract.steps, "an episode holds what its last origin predicts"
+    return returns[: contract.steps]
+
+
+def shape(task: Task, source: Source) -> Material:
+    """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.material.Kind`."""
+    contract = _contract(task.spec.contract)
+    if (source.bars.split != 1.0).any():
+        raise TaskError("a split would pass for a return; take bars that are adjusted for splits", path=task.config_path, key="dataset")
+    cut = blocks_of_bars.cut(task, len(source.bars), contract.horizon)
+    return Material(
+        info=source.info,
+        dataset_digest=source.digest,
+        public=blocks_of_bars.public_arrays(source.bars, cut),
+        axes=AXES,
+        hidden=blocks_of_bars.hidden_arrays(source.bars, cut),
+        n_train=cut.train.stop,
+        n_public=cut.n_public,
+        n_private=cut.n_private,
+        shape=(cut.n_public + cut.n_private, contract.steps, len(contract.symbols)),
+        submission_axes=("episode", "step", "symbol"),
+        labels=contract.symbols,
+        recipe=blocks_of_bars.recipe(task, source, cut),
+        facts=blocks_of_bars.facts(contract, cut),
+    )
+
+
+def scramble(task: Task, source: Source, generator: np.random.Generator) -> Source:
+    """The same training bars; everything hidden replaced by noise."""
+    return blocks_of_bars.scrambled(source, blocks_of_bars.cut(task, len(source.bars), contract_of(task).horizon), generator)
+
+
+def episode(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+    """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
+    contract = _contract(spec.contract)
+    return RollingEpisode(contract, blocks_of_bars.window(contract, hidden, number, contract.horizon))
+
+
+def oracle_actions(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
+    """The action of each step of an episode that predicts what happened."""
+    contract = _contract(spec.contract)
+    for values in realised(contract, blocks_of_bars.window(contract, hidden, number, contract.horizon).bars).tolist():
+        yield {"predictions": values}
+
+
+def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """No change."""
+    return np.zeros(shape)
+
+
+def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """The returns as they were."""
+    own = _contract(contract)
+    windows = (blocks_of_bars.window(own, hidden, number, own.horizon) for number in range(shape[0]))
+    return np.stack([realised(own, one.bars) for one in windows])
+
+
+def folds(spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    """The earlier and the later episodes."""
+    from openfingym.metrics import Truth
+
+    contract = _contract(spec.contract)
+    returns = oracle(contract, hidden, (sum(counts), contract.steps, len(contract.symbols)))
+    closes = np.asarray(read("train_bars")[:, :, CLOSE], dtype=np.float64)
+    benchmark = np.log(closes[contract.horizon :] / closes[: -contract.horizon]).mean(axis=0)
+    options = {
+        "semantics": contract.value_semantics,
+        "periods_per_year": spec.scoring.periods_per_year,
+        "tail_level": spec.scoring.tail_level,
+    }
+
+    def fold(rows: slice) -> Fold:
+        y_true = np.ascontiguousarray(returns[rows])
+        return Fold(rows, Truth({"y_true": y_true, "benchmark": np.broadcast_to(benchmark, y_true.shape).copy()}, options, seed))
+
+    return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
+
+
+def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
+    """Nothing beyond what each step checks."""
+
+
+def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
+    """The predictions."""
+    return {"y_pred": values}
+
+
+def brief(task: Task, material: Material) -> Brief:
+    """What is asked, in numbers."""
+    contract = _contract(task.spec.contract)
+    width, unit = len(contract.symbols), "bar" if contract.horizon == 1 else f"{contract.horizon} bars"
+    facts = (
+        ("value", f"{contract.unit}, {task.spec.frequency}"),
+        ("symbols", ", ".join(contract.symbols)),
+        ("an observation", f"the last {contract.lookback} bars: {', '.join(FIELDS)}"),
+        ("training bars", str(material.n_train)),
+        ("episodes that count", f"{material.n_private} of {contract.steps} steps"),
+        ("episodes to practise on", str(material.n_public)),
+    )
+    note = (
+        f"A step predicts the log return of each close over the next {unit}; the next observation is one bar later, so outcomes become\n"
+        "known as you go on, and what you answered stays. Hidden bars are later than all of training, carry a running number\n"
+        "(`time_index`) and no date, and are shown in the order of time."
+    )
+    usage = f"""bars, times = interface.load_train()  # float64 {material.public["train_bars"].shape}: row, symbol, field; datetime64[ns]
+env = interface.make()
+while env.episodes_left:
+    observation, info = env.reset()  # observation["bars"]: float64 ({contract.lookback}, {width}, 5), the last row is now
+    done = False
+    while not done:
+        action = {{"predictions": [0.0] * {width}}}  # one number a symbol; None for no change
+        observation, reward, terminated, truncated, info = env.step(action)
+        done = terminated or truncated"""
+    return Brief(facts, note, usage)
+
+
+def _contract(contract: Contract) -> RollingContract:
+    assert isinstance(contract, RollingContract)
+    return contract

@@ -1,0 +1,383 @@
+"""Trading of hidden bars: decide, see the next bar and what became of the orders, decide again.
+
+An agent sees the bars up to the current one and its account. What it decides is live from the next bar
+on; target weights are traded at that bar's open. What is scored is the account's record, which the
+verifier keeps itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.contracts import TradingContract
+from openfingym.episodes import Episode, Step
+from openfingym.kinds import bars as blocks_of_bars
+from openfingym.kinds.bars import AXES, LOAD_TEST, LOAD_TRAIN, Source
+from openfingym.kinds.bars import bars_key as source_key
+from openfingym.kinds.bars import bars_of as load
+from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
+from openfingym.kinds.panels import panel_kind as data_kind
+from openfingym.trading.actions import parse_decision
+from openfingym.trading.bars import FIELDS, Bars
+from openfingym.trading.hindsight import hindsight_weights
+from openfingym.trading.market import MarketRules
+from openfingym.trading.orders import Event, EventKind, Reason, Side
+from openfingym.trading.session import Session
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.contracts import Contract
+    from openfingym.task import Spec, Task
+
+__all__ = [
+    "LOAD_TEST",
+    "LOAD_TRAIN",
+    "SEQUENTIAL",
+    "answer",
+    "brief",
+    "check",
+    "data_kind",
+    "episode",
+    "folds",
+    "hold_action",
+    "load",
+    "market_of",
+    "naive",
+    "oracle",
+    "oracle_actions",
+    "scramble",
+    "session",
+    "shape",
+    "source_key",
+    "worst",
+]
+
+SEQUENTIAL = True
+TAIL = 1
+"""The last decision needs one more bar."""
+RUIN = 1e-6
+"""Share of the initial cash that equity counts as at least in a reward, so that ruin has a finite one."""
+ORDER_OPTIONS = (
+    "`type` market, limit, stop or stop-limit",
+    "`limit_price`, `stop_price`",
+    "`time_in_force` gtc or ioc",
+    "`client_id` of your own",
+)
+LISTED = 256
+"""Rejections and other events that an observation lists at most, of each."""
+
+
+class TradingEpisode:
+    """One account over hidden bars; an :class:`~openfingym.episodes.Episode`."""
+
+    def __init__(self, contract: TradingContract, window: blocks_of_bars.Window) -> None:
+        """Open the account at the first origin.
+
+        Args:
+            contract: the task's.
+            window: the episode's rows.
+        """
+        self._contract = contract
+        self._window = window
+        self._session = _session(contract, window)
+        self._floor = RUIN * contract.initial_cash
+
+    def start(self) -> Step:
+        """The bars up to the first origin, and an account of cash."""
+        return self._shown(0.0, [])
+
+    def step(self, action: object) -> Step:
+        """Decide, let the next bar pass, and show what happened. The reward is the log return of equity.
+
+        Raises:
+            SubmissionError: the action has not the form of :mod:`openfingym.trading.actions`.
+        """
+        decision = parse_decision(action, self._contract.symbols)
+        before = self._session.simulator.equity
+        self._session.decide(decision)
+        events = self._session.advance()
+        after = self._session.simulator.equity
+        return self._shown(math.log(max(after, self._floor) / max(before, self._floor)), events)
+
+    def outcome(self) -> NDArray[np.float64]:
+        """The account's record if nothing more is done, float64[steps + 1, 7]."""
+        return self._session.outcome()
+
+    def _shown(self, reward: float, events: list[Event]) -> Step:
+        contract, session, window = self._contract, self._session, self._window
+        account, done, row = session.simulator.account(), session.rows, session.row
+        fills = [event for event in events if event.kind is EventKind.FILLED]
+        rejections = [event for event in events if event.kind is EventKind.REJECTED]
+        changes = [event for event in events if event.kind not in {EventKind.FILLED, EventKind.REJECTED}]
+        observation = {
+            "bars": window.bars[done : done + contract.lookback].tolist(),
+            "splits": window.actions[row, :, 0].tolist(),
+            "dividends": window.actions[row, :, 1].tolist(),
+            "cash": account.cash,
+            "free_cash": account.free_cash,
+            "equity": account.equity,
+            "positions": list(session.simulator.positions()),
+            "open_orders": self._open_orders(),
+            "fills": [self._told(event) for event in fills],
+            "rejections": [self._told(event) for event in rejections[:LISTED]],
+            "changes": [self._told(event) for event in changes[:LISTED]],
+            "unlisted": max(len(rejections) - LISTED, 0) + max(len(changes) - LISTED, 0),
+            "steps_left": contract.steps - done,
+        }
+        ruined = session.simulator.bankrupt
+        info = {"time_index": window.first + row}
+        return Step(observation, reward, terminated=ruined, truncated=done == contract.steps and not ruined, info=info)
+
+    def _open_orders(self) -> list[dict[str, object]]:
+        return [
+            {
+                "order": order.id,
+                "symbol": self._contract.symbols[order.symbol],
+                "side": _word(order.side.name),
+                "type": _word(order.type.name),
+                "time_in_force": _word(order.time_in_force.name),
+                "remaining": order.remaining,
+                "limit_price": _finite(order.limit_price),
+                "stop_price": _finite(order.stop_price),
+                "triggered": order.triggered,
+                "client_id": order.client_id,
+            }
+            for order in self._session.simulator.open_orders()
+        ]
+
+    def _told(self, event: Event) -> dict[str, object]:
+        """An event as plain values; what it does not have is None."""
+        known = 0 <= event.symbol < len(self._contract.symbols)
+        told: dict[str, object] = {
+            "event": _word(event.kind.name),
+            "order": event.order_id or None,
+            "client_id": event.client_id,
+            "symbol": self._contract.symbols[event.symbol] if known else None,
+            "side": _word(Side(event.side).name) if event.side else None,
+            "quantity": _finite(event.quantity),
+            "reason": _word(event.reason.name) if event.reason is not Reason.NONE else None,
+        }
+        if event.kind is EventKind.FILLED:
+            told |= {"price": _finite(event.price), "fee": event.fee, "slippage": event.slippage}
+        return told
+
+
+def _word(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def market_of(contract: TradingContract) -> MarketRules:
+    """The costs and limits that a contract states."""
+    return MarketRules(
+        fee_bps=contract.fee_bps,
+        fee_per_trade=contract.fee_per_trade,
+        slippage_bps=contract.slippage_bps,
+        half_spread_bps=contract.half_spread_bps,
+        impact=contract.impact,
+        max_participation=contract.max_participation,
+        lot=contract.lot,
+        tick=contract.tick,
+        max_short=contract.max_short,
+        borrow_bps_per_year=contract.borrow_bps_per_year,
+        bars_per_year=contract.bars_per_year,
+        max_open_orders=contract.max_open_orders,
+        max_orders_per_batch=contract.max_orders_per_step,
+    )
+
+
+def session(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Session:
+    """The account of one hidden episode before its first decision, over bars that carry their times."""
+    contract = _contract(spec.contract)
+    return _session(contract, blocks_of_bars.window(contract, hidden, number, TAIL))
+
+
+def hold_action(spec: Spec) -> object:
+    """The one action of the baseline: equal weights, traded at the first open and left alone."""
+    return _hold(_contract(spec.contract))
+
+
+def _hold(contract: TradingContract) -> dict[str, list[float]]:
+    return {"weights": [1.0 / len(contract.symbols)] * len(contract.symbols)}
+
+
+def _session(contract: TradingContract, window: blocks_of_bars.Window) -> Session:
+    bars = Bars.restored(window.times, contract.symbols, window.bars, window.actions)
+    return Session(bars, market_of(contract), cash=contract.initial_cash, first=contract.lookback - 1, steps=contract.steps)
+
+
+def shape(task: Task, source: Source) -> Material:
+    """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.material.Kind`."""
+    from openfingym.trading.performance import RECORD
+
+    contract = _contract(task.spec.contract)
+    cut = blocks_of_bars.cut(task, len(source.bars), TAIL)
+    market = market_of(contract)
+    return Material(
+        info=source.info,
+        dataset_digest=source.digest,
+        public=blocks_of_bars.public_arrays(source.bars, cut),
+        axes=AXES,
+        hidden=blocks_of_bars.hidden_arrays(source.bars, cut),
+        n_train=cut.train.stop,
+        n_public=cut.n_public,
+        n_private=cut.n_private,
+        shape=(cut.n_public + cut.n_private, contract.steps + 1, len(RECORD)),
+        submission_axes=("episode", "row", "column"),
+        labels=RECORD,
+        recipe=blocks_of_bars.recipe(task, source, cut),
+        facts={**blocks_of_bars.facts(contract, cut), "initial_cash": contract.initial_cash, "market": market.describe()},
+    )
+
+
+def scramble(task: Task, source: Source, generator: np.random.Generator) -> Source:
+    """The same training bars; everything hidden replaced by noise."""
+    return blocks_of_bars.scrambled(source, blocks_of_bars.cut(task, len(source.bars), TAIL), generator)
+
+
+def episode(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+    """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
+    contract = _contract(spec.contract)
+    return TradingEpisode(contract, blocks_of_bars.window(contract, hidden, number, TAIL))
+
+
+def oracle_actions(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
+    """The action of each step of an episode by whoever knows all opens: None where nothing changes."""
+    yield from _hindsight(_contract(spec.contract), hidden, number)
+
+
+def _hindsight(contract: TradingContract, hidden: Mapping[str, Array], number: int, *, worst: bool = False) -> Iterator[object]:
+    market, window = market_of(contract), blocks_of_bars.window(contract, hidden, number, TAIL)
+    live = window.bars[contract.lookback :]
+    cost = (market.fee_bps + market.slippage_bps + market.half_spread_bps) * 1e-4
+    before: list[float] | None = None
+    short = min(market.max_short, 1.0)
+    for weights in hindsight_weights(live[:, :, 0], live[-1, :, 3], cost=cost, short=short, worst=worst).tolist():
+        yield None if weights == before else {"weights": weights}
+        before = weights
+
+
+def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """The records of equal weights, bought at the first open and held; the reader knows the hidden arrays."""
+    own = _contract(contract)
+    hidden = {name: read(name) for name in blocks_of_bars.HIDDEN}
+    return _records(own, hidden, (iter([_hold(own)]) for _ in range(shape[0])))
+
+
+def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """The records of :func:`oracle_actions`. Nobody reaches them; nobody proves that nothing is better, either."""
+    own = _contract(contract)
+    return _records(own, hidden, (_hindsight(own, hidden, number) for number in range(shape[0])))
+
+
+def worst(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """The records of hindsight turned around, which holds what will lose most."""
+    own = _contract(contract)
+    return _records(own, hidden, (_hindsight(own, hidden, number, worst=True) for number in range(shape[0])))
+
+
+def _records(contract: TradingContract, hidden: Mapping[str, Array], actions: Iterator[Iterator[object]]) -> NDArray[np.float64]:
+    """The record of each episode, played with these actions."""
+    records = []
+    for number, given in enumerate(actions):
+        account = _session(contract, blocks_of_bars.window(contract, hidden, number, TAIL))
+        for action in given:
+            if account.done:
+                break
+            account.decide(parse_decision(action, contract.symbols))
+            account.advance()
+        records.append(account.outcome())
+    return np.stack(records)
+
+
+def folds(spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    """The earlier and the later episodes; a record is judged by itself, so there is nothing to compare with."""
+    from openfingym.metrics import Truth
+
+    options = {"periods_per_year": spec.scoring.periods_per_year}
+    rows = slice(counts[0]), slice(counts[0], sum(counts))
+    return Fold(rows[0], Truth({}, options, seed)), Fold(rows[1], Truth({}, options, seed))
+
+
+def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
+    """Nothing: a record is the verifier's own."""
+
+
+def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
+    """The account records of the fold's episodes."""
+    return {"record": values}
+
+
+def brief(task: Task, material: Material) -> Brief:
+    """What is asked, in numbers."""
+    contract = _contract(task.spec.contract)
+    width = len(contract.symbols)
+    note = (
+        "What you decide is live from the next bar on, never at a price you have seen: target weights trade at the next open,\n"
+        "orders inside the next bar. What the market refuses costs nothing and is named, with its reason, in the next observation.\n"
+        "Hidden bars are later than all of training, carry a running number (`time_index`) and no date, and come in the order of time."
+    )
+    usage = f"""bars, times = interface.load_train()  # float64 {material.public["train_bars"].shape}: row, symbol, field; datetime64[ns]
+env = interface.make()
+while env.episodes_left:
+    observation, info = env.reset()  # observation["bars"]: float64 ({contract.lookback}, {width}, 5), the last row is now
+    done = False
+    while not done:
+        action = {{"weights": [{", ".join([f"{1 / width:.3g}"] * width)}]}}  # shares of equity, negative for short; None to hold
+        # or: {{"orders": [{{"symbol": "{contract.symbols[0]}", "side": "buy", "quantity": 10, "type": "limit", "limit_price": 99.5}}],
+        #      "cancels": [order, ...], "replaces": [{{"order": 3, "quantity": 5}}, ...]}}
+        observation, reward, terminated, truncated, info = env.step(action)
+        done = terminated or truncated"""
+    return Brief(_facts(contract, material), note, usage)
+
+
+def _facts(contract: TradingContract, material: Material) -> tuple[tuple[str, str], ...]:
+    """The table of facts of an instruction."""
+    short = contract.max_short
+    costs = ", ".join(
+        f"{value:g} {unit}"
+        for value, unit in (
+            (contract.fee_bps, "bps fee"),
+            (contract.fee_per_trade, "in cash a fill"),
+            (contract.slippage_bps, "bps slippage"),
+            (contract.half_spread_bps, "bps half spread"),
+            (contract.borrow_bps_per_year, "bps a year for borrowing"),
+        )
+        if value
+    )
+    return (
+        ("symbols", ", ".join(contract.symbols)),
+        ("`bars` of an observation", f"the last {contract.lookback}: {', '.join(FIELDS)}; `splits` and `dividends` of the last one"),
+        ("the account in it", "`cash`, `free_cash`, `equity`, `positions`, `open_orders`, `steps_left`"),
+        ("what the last bar did", "`fills`, `rejections` (with a reason), `changes` of orders"),
+        ("an order", "`symbol`, `side`, `quantity`; " + "; ".join(ORDER_OPTIONS)),
+        ("cash at the start", f"{contract.initial_cash:,.0f}"),
+        ("costs", costs or "none"),
+        ("short positions", f"up to {short:g} times equity" if short else "none"),
+        ("limits", _limits(contract)),
+        ("training bars", str(material.n_train)),
+        ("episodes that count", f"{material.n_private} of {contract.steps} steps"),
+        ("episodes to practise on", str(material.n_public)),
+    )
+
+
+def _limits(contract: TradingContract) -> str:
+    """Of quantities, prices and orders, in words."""
+    said = [f"quantities in multiples of {contract.lot:g}" if contract.lot else "any quantity"]
+    said += [f"prices of {contract.tick:g}"] if contract.tick else []
+    said += [f"fills of a bar up to {contract.max_participation:.0%} of its volume"] if contract.max_participation else []
+    said += [f"{contract.max_orders_per_step} orders a step", f"{contract.max_open_orders} open"]
+    return "; ".join(said)
+
+
+def _contract(contract: Contract) -> TradingContract:
+    assert isinstance(contract, TradingContract)
+    return contract
