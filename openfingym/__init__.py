@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openfingym.agents import Agent
     from openfingym.catalog import TaskInfo, load_task, register, tasks
     from openfingym.envs.batch import BatchEnv
-    from openfingym.envs.making import make
+    from openfingym.envs.making import make, make_vec
     from openfingym.errors import OpenFinGymError
     from openfingym.results import RolloutResult, read_run
     from openfingym.rollout import VerifierAddress, run
@@ -36,6 +36,7 @@ __all__ = [
     "__version__",
     "load_task",
     "make",
+    "make_vec",
     "read_run",
     "register",
     "run",
@@ -52,6 +53,7 @@ _HOMES = {
     "VerifierAddress": "rollout",
     "load_task": "catalog",
     "make": "envs.making",
+    "make_vec": "envs.making",
     "read_run": "results",
     "register": "catalog",
     "run": "rollout",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import gymnasium
 import numpy as np
@@ -16,14 +14,10 @@ from numpy.typing import NDArray
 from openfingym import catalog
 from openfingym.agents import PROGRAM_LIMIT, Agent
 from openfingym.build import build
-from openfingym.errors import OpenFinGymError, RuntimeFailureError, SubmissionError, UsageError
-from openfingym.package import BuiltPackage
+from openfingym.envs.lease import Lease, as_result
+from openfingym.errors import RuntimeFailureError, SubmissionError, UsageError
 from openfingym.results import RewardName, RolloutResult
 from openfingym.task import Task
-
-if TYPE_CHECKING:
-    from openfingym.client import VerifiedResult
-    from openfingym.rollout import Launcher
 
 Observation = dict[str, NDArray[np.generic]]
 Action = NDArray[np.float64] | dict[str, NDArray[np.float64]] | str
@@ -79,7 +73,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         self.render_mode = None
         self._reward: RewardName = reward
         self._backend = backend
-        self._lease: _Lease | None = None
+        self._lease: Lease | None = None
         self._seed = 0
         self.rollout_id: str | None = None
         self._ready = False
@@ -137,7 +131,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         if not self._ready:
             raise UsageError("call reset() first; an episode of a batch task is one step long")
         self._ready = False
-        lease = self._lease = self._lease or _Lease.take(self.package, self._backend)
+        lease = self._lease = self._lease or Lease.take(self.package, self._backend)
         result = self._run_code(lease, action) if isinstance(action, str) else self._submit(lease, action)
         self.rollout_id = result.rollout_id
         reward = result.reward(self._reward)
@@ -170,13 +164,13 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         manifest = self.package.manifest
         return {"task": manifest.name, "task_version": manifest.version, "task_digest": manifest.digest, "data_kind": manifest.data_kind}
 
-    def _run_code(self, lease: _Lease, source: str) -> RolloutResult:
+    def _run_code(self, lease: Lease, source: str) -> RolloutResult:
         result = lease.launcher.run(self.package, Agent("code", "program", source), seed=self._seed)
         if result.state == "error":
             raise RuntimeFailureError(result.reason or "the rollout failed for a reason of ours")
         return result
 
-    def _submit(self, lease: _Lease, action: NDArray[np.float64] | dict[str, NDArray[np.float64]]) -> RolloutResult:
+    def _submit(self, lease: Lease, action: NDArray[np.float64] | dict[str, NDArray[np.float64]]) -> RolloutResult:
         if isinstance(action, dict):
             if set(action) != {"predictions"}:
                 raise UsageError(f"an action dict has the one key 'predictions', found {sorted(action)}")
@@ -188,7 +182,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             client.submit(ticket.token, np.asarray(action))
         except SubmissionError as error:
             refusal = str(error)
-        return _result(client.finalize(ticket.rollout_id), self.package, self._seed, refusal)
+        return as_result(client.finalize(ticket.rollout_id), self.package, self._seed, refusal)
 
 
 def _box(array: NDArray[np.generic]) -> spaces.Box:
@@ -197,57 +191,3 @@ def _box(array: NDArray[np.generic]) -> spaces.Box:
     if low == high:
         high = low + 1  # Gymnasium takes a space of a single point for a mistake.
     return spaces.Box(low, high, array.shape, array.dtype.type)  # type: ignore[arg-type]  # any type of number
-
-
-def _result(verified: VerifiedResult, package: BuiltPackage, seed: int, refusal: str | None) -> RolloutResult:
-    return RolloutResult(
-        rollout_id=verified.rollout_id,
-        task=package.manifest.name,
-        task_digest=package.manifest.digest,
-        data_kind=package.manifest.data_kind,
-        agent="array",
-        backend="none",
-        seed=seed,
-        state=verified.state,
-        reason=refusal or verified.reason,
-        total=verified.total,
-        metrics=dict(verified.metrics),
-        relative_total=verified.relative_total,
-        baseline=verified.baseline,
-        baseline_total=verified.baseline_total,
-        baseline_metrics=dict(verified.baseline_metrics),
-    )
-
-
-class _Lease:
-    """A share of a launcher: environments of one task in one process use one verifier."""
-
-    _lock = threading.Lock()
-    _open: dict[tuple[str, str], tuple[Launcher, contextlib.ExitStack, int]] = {}  # noqa: RUF012  # guarded by the lock
-
-    def __init__(self, key: tuple[str, str], launcher: Launcher) -> None:
-        self._key = key
-        self.launcher = launcher
-
-    @classmethod
-    def take(cls, package: BuiltPackage, backend: str) -> _Lease:
-        from openfingym.rollout import Launcher, VerifierAddress
-
-        key = (package.manifest.digest, backend)
-        with cls._lock:
-            if key not in cls._open:
-                stack = contextlib.ExitStack()
-                launcher = stack.enter_context(Launcher([package], backend=backend, verifier=VerifierAddress.find()))
-                cls._open[key] = (launcher, stack, 0)
-            launcher, stack, users = cls._open[key]
-            cls._open[key] = (launcher, stack, users + 1)
-        return cls(key, launcher)
-
-    def give_back(self) -> None:
-        with self._lock:
-            launcher, stack, users = self._open.pop(self._key)
-            if users > 1:
-                self._open[self._key] = (launcher, stack, users - 1)
-            else:
-                with contextlib.suppress(OpenFinGymError):
-                    stack.close()

@@ -1,33 +1,125 @@
-"""``openfingym.make``."""
+"""``openfingym.make`` and ``openfingym.make_vec``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, TypeVar
 
-from openfingym.envs.batch import BatchEnv
-from openfingym.results import RewardName
+from openfingym.contracts import TradingContract
+from openfingym.errors import UsageError
 from openfingym.task import Task
 
+if TYPE_CHECKING:
+    from openfingym.envs.batch import BatchEnv
+    from openfingym.envs.hidden import Split
+    from openfingym.envs.rolling import RollingEnv
+    from openfingym.envs.trading import TradingEnv
+    from openfingym.envs.trading_hidden import HiddenTradingEnv
+    from openfingym.envs.trading_vector import TradingVectorEnv
+    from openfingym.package import BuiltPackage
 
-def make(
-    task: str | Path | Task,
-    *,
-    action: Literal["predictions", "code"] = "predictions",
-    reward: RewardName = "loss",
-    backend: str = "auto",
-) -> BatchEnv:
+    Made = BatchEnv | RollingEnv | TradingEnv | HiddenTradingEnv
+
+T = TypeVar("T")
+
+LOOKBACK = 16
+"""Rows that an observation of a trading task shows by default."""
+
+
+def make(task: str | Path | Task, *, split: Split | None = None, **options: object) -> Made:
     """Make the environment of a task, building its package on first use.
+
+    A batch task gives a :class:`~openfingym.envs.batch.BatchEnv`, whose one action is a submission. A sequential task is stepped
+    through: on the training bars, which everybody has, with ``split="train"`` (:class:`~openfingym.envs.trading.TradingEnv` or
+    :class:`~openfingym.envs.rolling.RollingEnv`); on hidden ones behind the verifier with ``practice`` (the public fold) and
+    ``test`` (the private fold, each episode once; ``env.unwrapped.result()`` then gives the verified score).
 
     Args:
         task: a task's name, its folder, or a task.
-        action: ``predictions``: an array float64[n_test, horizon, channels]; ``code``: the source of
-            a Python program that is run in isolation and submits.
-        reward: ``loss`` is the negated loss; ``grpo`` is -min(loss, 5), and -6 for a failure of the agent.
-        backend: where code runs: ``auto``, ``docker`` or ``sandbox``.
+        split: for sequential tasks; ``train`` if None.
+        options: of the environment, such as ``action`` and ``reward`` of a batch task, or ``lookback``, ``action``, ``observation``
+            and ``reward`` of a trading task.
 
     Raises:
         TaskNotFoundError: no such task.
-        UsageError: an unknown ``action`` or ``reward``.
+        UsageError: an option is unknown or impossible.
     """
-    return BatchEnv(task, action=action, reward=reward, backend=backend)
+    from openfingym import catalog
+
+    loaded = task if isinstance(task, Task) else catalog.load_task(task)
+    kind = loaded.spec.contract.kind
+    if kind not in {"rolling", "trading"}:
+        from openfingym.envs.batch import BatchEnv
+
+        if split is not None:
+            raise UsageError(f"split is for tasks that are stepped through; {loaded.name!r} is a {kind} task, scored on its hidden part")
+        return _made(BatchEnv, loaded, **options)
+    if kind == "rolling":
+        from openfingym.envs.rolling import RollingEnv
+
+        return _made(RollingEnv, loaded, split=split or "train", **options)
+    return _trading(loaded, split or "train", options)
+
+
+def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> TradingVectorEnv:
+    """Make many environments of a trading task in one, on its training bars.
+
+    Args:
+        task: a trading task's name, its folder, or a task.
+        num_envs: how many accounts.
+        options: of :class:`~openfingym.envs.trading_vector.TradingVectorEnv`, such as ``lookback``, ``action`` and ``reward``.
+
+    Raises:
+        TaskNotFoundError: no such task.
+        UsageError: not a trading task, or an option is unknown or impossible.
+    """
+    from openfingym import catalog
+    from openfingym.build import build
+    from openfingym.envs.trading_vector import TradingVectorEnv
+
+    loaded = task if isinstance(task, Task) else catalog.load_task(task)
+    if not isinstance(loaded.spec.contract, TradingContract):
+        raise UsageError(
+            f"{loaded.name!r} is a {loaded.spec.contract.kind} task, and only trading tasks are vectorised; "
+            "gymnasium.vector.SyncVectorEnv runs several of any other"
+        )
+    given = _training(build(loaded), options)
+    return _made(TradingVectorEnv, num_envs=num_envs, **given)
+
+
+def _trading(task: Task, split: str, options: dict[str, object]) -> TradingEnv | HiddenTradingEnv:
+    from openfingym.build import build
+
+    package = build(task)
+    if split == "train":
+        from openfingym.envs.trading import TradingEnv
+
+        return _made(TradingEnv, **_training(package, options))
+    from openfingym.envs.hidden import FOLDS
+    from openfingym.envs.trading_hidden import HiddenTradingEnv
+
+    if split not in FOLDS:
+        raise UsageError(f"split is {split!r}; known: 'train', {', '.join(map(repr, FOLDS))}")
+    return _made(HiddenTradingEnv, package, fold=FOLDS[split], **{"lookback": LOOKBACK, **options})
+
+
+def _training(package: BuiltPackage, options: dict[str, object]) -> dict[str, object]:
+    """Arguments of an environment on a task's training bars: the task's own, where the caller gives no others."""
+    from openfingym.envs.trading_hidden import training_bars
+    from openfingym.kinds.trading import market_of
+
+    contract = package.task.spec.contract
+    assert isinstance(contract, TradingContract)
+    own = {"market": market_of(contract), "initial_cash": contract.initial_cash, "lookback": LOOKBACK, "steps": contract.steps}
+    return {"bars": training_bars(package), **own, **options}
+
+
+def _made(kind: Callable[..., T], *arguments: object, **options: object) -> T:
+    """An environment, or an error of ours where it does not know an option."""
+    import inspect
+
+    known = inspect.signature(kind).parameters
+    if unknown := [name for name in options if name not in known]:
+        raise UsageError(f"unknown option {', '.join(map(repr, unknown))} of {kind.__name__}; known: {', '.join(known)}")
+    return kind(*arguments, **options)

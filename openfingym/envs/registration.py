@@ -41,7 +41,8 @@ def register_task(name: str) -> None:
         return
     env_id = f"{NAMESPACE}/{name}-v0"
     if env_id not in gymnasium.registry:
-        gymnasium.register(id=env_id, entry_point="openfingym.envs.batch:BatchEnv", kwargs={"task": name})
+        making = "openfingym.envs.making"
+        gymnasium.register(id=env_id, entry_point=f"{making}:make", vector_entry_point=f"{making}:make_vec", kwargs={"task": name})
 
 
 class _AfterGymnasium(MetaPathFinder):

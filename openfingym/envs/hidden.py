@@ -1,0 +1,112 @@
+"""Hidden episodes, played through the verifier: what sequential environments step through with ``split="test"``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from openfingym.envs.lease import Lease, as_result
+from openfingym.errors import SubmissionError, UsageError
+
+if TYPE_CHECKING:
+    from openfingym.client import RolloutTicket
+    from openfingym.episodes import EpisodeStep, FoldName
+    from openfingym.package import BuiltPackage
+    from openfingym.results import RolloutResult
+
+Split = Literal["train", "practice", "test"]
+"""Which bars a sequential environment is on: those everybody has, or the hidden ones of the public or the private fold."""
+
+
+class HiddenEpisodes:
+    """One rollout's episodes. Private ones come in order of time, each once; when all are played the rollout can be finished."""
+
+    def __init__(self, package: BuiltPackage, *, fold: FoldName, agent: str = "policy") -> None:
+        """Prepare; the verifier is started, and the rollout begun, with the first episode.
+
+        Args:
+            package: of a sequential task.
+            fold: whose episodes: ``private`` is scored, ``public`` is practice.
+            agent: name recorded with the result.
+        """
+        self.package = package
+        self._fold: FoldName = fold
+        self._agent = agent
+        self._lease: Lease | None = None
+        self._ticket: RolloutTicket | None = None
+        self._at: EpisodeStep | None = None
+        self._seed = 0
+
+    @property
+    def rollout_id(self) -> str | None:
+        """The rollout in the verifier's log; None before the first episode."""
+        return None if self._ticket is None else self._ticket.rollout_id
+
+    def start(self, seed: int | None = None) -> EpisodeStep:
+        """Begin the next episode; one that is not over ends as if nothing more were done in it.
+
+        Args:
+            seed: recorded with the rollout, if this is its first episode.
+
+        Raises:
+            UsageError: all episodes of the fold have been played, or the budget for practice is spent.
+            VerifierError: our machinery failed.
+        """
+        lease = self._lease = self._lease or Lease.take(self.package, "auto")
+        client = lease.launcher.client
+        if self._ticket is None:
+            self._seed = seed or 0
+            self._ticket = client.create_rollout(self.package.manifest.name, agent=self._agent, seed=self._seed)
+        try:
+            self._at = client.start_episode(self._ticket.token, self._fold)
+        except SubmissionError as error:
+            raise UsageError(f"{error}; result() gives the score of this rollout, and the reset() after it begins another") from None
+        return self._at
+
+    def step(self, action: Mapping[str, object] | None) -> EpisodeStep:
+        """Take one action.
+
+        Raises:
+            SubmissionError: the action has a wrong form; the episode is unchanged.
+            UsageError: no episode is open.
+            VerifierError: our machinery failed.
+        """
+        if self._at is None or self._at.done or self._ticket is None or self._lease is None:
+            raise UsageError("call reset() first; the episode is over")
+        self._at = self._lease.launcher.client.step(self._ticket.token, self._at.episode, self._at.step + 1, action)
+        return self._at
+
+    def finish(self) -> RolloutResult:
+        """End the rollout and get its verified result; the next episode begins another rollout.
+
+        Raises:
+            UsageError: no episode was begun.
+            VerifierError: our machinery failed.
+        """
+        if self._ticket is None or self._lease is None:
+            raise UsageError("no episode was begun, so there is nothing to score")
+        verified = self._lease.launcher.client.finalize(self._ticket.rollout_id)
+        self._ticket = self._at = None
+        return as_result(verified, self.package, self._seed)
+
+    def close(self) -> None:
+        """Let go of the verifier; a rollout that was not finished stays without a result."""
+        if self._lease is not None:
+            self._lease.give_back()
+            self._lease = None
+        self._ticket = self._at = None
+
+
+FOLDS: Mapping[str, FoldName] = {"practice": "public", "test": "private"}
+"""The fold of each split that is hidden."""
+
+
+def hidden_episodes(package: BuiltPackage, split: Split) -> HiddenEpisodes | None:
+    """Where the episodes of a split come from; None for training, which needs no verifier.
+
+    Raises:
+        UsageError: there is no such split.
+    """
+    if split != "train" and split not in FOLDS:
+        raise UsageError(f"split is {split!r}; known: 'train', {', '.join(map(repr, FOLDS))}")
+    return None if split == "train" else HiddenEpisodes(package, fold=FOLDS[split])

@@ -1,0 +1,84 @@
+"""Verifiers shared by the environments of a process, and their results as a user sees them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from openfingym.errors import OpenFinGymError
+from openfingym.results import RolloutResult
+
+if TYPE_CHECKING:
+    from openfingym.client import VerifiedResult
+    from openfingym.package import BuiltPackage
+    from openfingym.rollout import Launcher
+
+
+class Lease:
+    """A share of a launcher: environments of one task in one process use one verifier."""
+
+    _lock = threading.Lock()
+    _open: dict[tuple[str, str], tuple[Launcher, contextlib.ExitStack, int]] = {}  # noqa: RUF012  # guarded by the lock
+
+    def __init__(self, key: tuple[str, str], launcher: Launcher) -> None:
+        self._key = key
+        self.launcher = launcher
+
+    @classmethod
+    def take(cls, package: BuiltPackage, backend: str) -> Lease:
+        """A share of the launcher of this package and backend, which is started if nobody has one."""
+        from openfingym.rollout import Launcher, VerifierAddress
+
+        key = (package.manifest.digest, backend)
+        with cls._lock:
+            if key not in cls._open:
+                stack = contextlib.ExitStack()
+                launcher = stack.enter_context(Launcher([package], backend=backend, verifier=VerifierAddress.find()))
+                cls._open[key] = (launcher, stack, 0)
+            launcher, stack, users = cls._open[key]
+            cls._open[key] = (launcher, stack, users + 1)
+        return cls(key, launcher)
+
+    def give_back(self) -> None:
+        """Let go; the last one to do so stops the verifier."""
+        with self._lock:
+            launcher, stack, users = self._open.pop(self._key)
+            if users > 1:
+                self._open[self._key] = (launcher, stack, users - 1)
+            else:
+                with contextlib.suppress(OpenFinGymError):
+                    stack.close()
+
+
+def as_result(verified: VerifiedResult, package: BuiltPackage, seed: int, refusal: str | None = None) -> RolloutResult:
+    """What an environment's rollout came to.
+
+    Args:
+        verified: the verifier's result.
+        package: of the task.
+        seed: given to ``reset``.
+        refusal: why the verifier refused what was submitted, where that is a better reason than the verifier's own.
+    """
+    return RolloutResult(
+        rollout_id=verified.rollout_id,
+        task=package.manifest.name,
+        task_digest=package.manifest.digest,
+        data_kind=package.manifest.data_kind,
+        agent="array",
+        backend="none",
+        seed=seed,
+        state=verified.state,
+        reason=refusal or verified.reason,
+        total=verified.total,
+        metrics=dict(verified.metrics),
+        relative_total=verified.relative_total,
+        baseline=verified.baseline,
+        baseline_total=verified.baseline_total,
+        baseline_metrics=dict(verified.baseline_metrics),
+        submissions_accepted=verified.submissions_accepted,
+        submissions_rejected=verified.submissions_rejected,
+        budget=verified.budget,
+        flags=tuple(verified.flags),
+        log_head=verified.log_head,
+    )

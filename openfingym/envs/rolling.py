@@ -1,0 +1,154 @@
+"""The Gymnasium environment of rolling-origin forecasts: predict, see the next bar, predict again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from openfingym import catalog
+from openfingym.build import build
+from openfingym.contracts import RollingContract
+from openfingym.envs.hidden import Split, hidden_episodes
+from openfingym.episodes import Step
+from openfingym.errors import SubmissionError, UsageError
+from openfingym.kinds.bars import Window
+from openfingym.kinds.rolling import RollingEpisode
+from openfingym.task import Task
+
+if TYPE_CHECKING:
+    from openfingym.episodes import EpisodeStep
+    from openfingym.results import RolloutResult
+
+Observation = dict[str, NDArray[np.float64]]
+Info = dict[str, object]
+
+LARGEST = 1e18
+"""No price or volume is larger."""
+
+
+class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
+    """Rolling-origin forecasts, step by step.
+
+    ## Action space
+    ``Box(low, high, (symbols,), float64)``: log return of each symbol's close over the next ``horizon`` bars.
+
+    ## Observation space
+    ``Dict`` with ``bars``: float64 (lookback, symbols, 5), open, high, low, close and volume of the last bars; the last row
+    is the origin.
+
+    ## Reward
+    Minus the mean absolute error of the predictions whose horizon the newest bar completes; 0 before there are any.
+
+    ## Episode end
+    Truncated after ``steps`` predictions; never terminated.
+
+    ## Arguments
+    ``split``: ``train`` takes episodes from the training bars, which begin at random; ``practice`` and ``test`` step through the
+    hidden ones behind the verifier, in order of time: those of the public fold, which do not count, and those of the private
+    fold, each once. :meth:`result` then gives the verified score.
+
+    ## Version history
+    v0: first version.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
+
+    def __init__(self, task: str | Path | Task, *, split: Split = "train") -> None:
+        self.task = task if isinstance(task, Task) else catalog.load_task(task)
+        contract = self.task.spec.contract
+        if not isinstance(contract, RollingContract):
+            raise UsageError(f"{self.task.name!r} is a {contract.kind} task; this environment is for rolling forecasts")
+        self.package = build(self.task)
+        self.render_mode = None
+        self._contract = contract
+        self._hidden = hidden_episodes(self.package, split)
+        self._train: RollingEpisode | None = None
+        self._over = True
+        shape = (contract.lookback, len(contract.symbols), 5)
+        self.observation_space = spaces.Dict({"bars": spaces.Box(0.0, LARGEST, shape, np.float64)})  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
+        self.action_space = spaces.Box(contract.low, contract.high, (len(contract.symbols),), np.float64)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
+        """Begin an episode.
+
+        Args:
+            seed: of where training episodes begin; recorded with the rollout otherwise.
+            options: none are known.
+
+        Raises:
+            UsageError: every hidden episode of this rollout was played; :meth:`result` ends the rollout.
+        """
+        super().reset(seed=seed)
+        if options:
+            raise UsageError(f"unknown reset options: {', '.join(map(str, options))}")
+        shown: Step | EpisodeStep
+        if self._hidden is not None:
+            shown = self._hidden.start(seed)
+        else:
+            self._train = RollingEpisode(self._contract, self._training_window())
+            shown = self._train.start()
+        self._over = False
+        return self._observed(shown), self._info(shown)
+
+    def step(self, action: NDArray[np.float64]) -> tuple[Observation, float, bool, bool, Info]:
+        """Predict, and see the next bar.
+
+        Raises:
+            UsageError: called before ``reset`` or after the end, or the action is not in the action space.
+        """
+        if self._over:
+            raise UsageError("call reset() first; the episode is over")
+        values = np.asarray(action, dtype=np.float64)
+        if values.shape != self.action_space.shape:
+            raise UsageError(f"an action has shape {self.action_space.shape}, found {values.shape}")
+        message = {"predictions": values.tolist()}
+        shown: Step | EpisodeStep
+        try:
+            if self._hidden is not None:
+                shown = self._hidden.step(message)
+            else:
+                assert self._train is not None
+                shown = self._train.step(message)
+        except SubmissionError as error:
+            raise UsageError(str(error)) from None
+        self._over = shown.done
+        return self._observed(shown), shown.reward, shown.terminated, shown.truncated, self._info(shown)
+
+    def result(self) -> RolloutResult:
+        """End the rollout of the hidden episodes and get its verified score.
+
+        Raises:
+            UsageError: the environment is on the training split, or no episode was begun.
+        """
+        if self._hidden is None:
+            raise UsageError("training episodes have no verified score; make the environment with split='test'")
+        self._over = True
+        return self._hidden.finish()
+
+    def close(self) -> None:
+        """Let go of the verifier."""
+        if self._hidden is not None:
+            self._hidden.close()
+
+    def _training_window(self) -> Window:
+        contract = self._contract
+        bars, times = self.package.array("train_bars"), self.package.array("train_times")
+        length = contract.lookback - 1 + contract.steps + contract.horizon
+        if len(bars) < length:
+            raise UsageError(f"{self.task.name!r} has {len(bars)} training bars; an episode needs {length}")
+        first = int(self.np_random.integers(len(bars) - length + 1))
+        rows = slice(first, first + length)
+        nothing = np.broadcast_to(np.array([1.0, 0.0]), (length, bars.shape[1], 2))
+        return Window("public", first, np.asarray(bars[rows]), nothing, np.asarray(times[rows]))
+
+    def _observed(self, shown: Step | EpisodeStep) -> Observation:
+        return {"bars": np.array(shown.observation["bars"], dtype=np.float64)}
+
+    def _info(self, shown: Step | EpisodeStep) -> Info:
+        manifest = self.package.manifest
+        return {**shown.info, "task": manifest.name, "task_digest": manifest.digest, "data_kind": manifest.data_kind}

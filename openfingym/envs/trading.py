@@ -1,0 +1,234 @@
+"""The trading environment: one account on bars that are here, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, cast
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from openfingym.envs.trading_episodes import ActionName, Episodes, RewardName, Start, bound
+from openfingym.envs.trading_forms import Events, OrdersAction, account_space, describe, order_space, read
+from openfingym.errors import UsageError
+from openfingym.trading.actions import Decision, carry_out
+from openfingym.trading.bars import Bars
+from openfingym.trading.compiled.kernels import KERNELS, Stepped
+from openfingym.trading.compiled.layout import Floats, State, events_of_a_step
+from openfingym.trading.compiled.mirror import mirror
+from openfingym.trading.compiled.observing import Layout
+from openfingym.trading.compiled.requests import ask, table
+from openfingym.trading.market import MarketRules
+from openfingym.trading.simulator import Simulator
+
+Observation = NDArray[np.float32] | dict[str, NDArray[np.generic]]
+Action = NDArray[np.floating] | OrdersAction
+Info = dict[str, object]
+
+
+class TradingEnv(gymnasium.Env[Observation, Action]):
+    """A trading account on bars of one or more instruments.
+
+    At row t the agent has seen the bars up to t and its close. What it decides is live from bar t + 1 on: orders trade
+    inside that bar, target weights at its open. The account is then valued at the close of t + 1, and the observation
+    shows bars up to there. Nothing fills at a price that was seen. docs/trading.md has the rules.
+
+    ## Action space
+    ``action="weights"``: ``Box(-1 or 0, 1, (S,), float64)``, target shares of equity, negative for short. The long ones
+    may add up to 1 and the short ones to ``market.max_short``; otherwise they are rejected and positions stay.
+
+    ``action="orders"``: ``Dict`` of ``orders`` and ``cancels``. ``orders`` is a ``Sequence`` of ``Dict`` with ``symbol`` (its
+    position), ``side`` (0 buy, 1 sell), ``quantity`` (units), ``type`` (0 market, 1 limit, 2 stop, 3 stop-limit), ``limit_price``
+    and ``stop_price`` (cash a unit; ignored where the type does not use it) and ``time_in_force`` (0 good till cancelled,
+    1 immediate or cancel); ``cancels`` is a ``Sequence`` of order ids. Instead of it, a step also takes a sequence of
+    :class:`~openfingym.trading.orders.Order`, a :class:`~openfingym.trading.actions.Decision`, or a table float64[K, 8] as in
+    :mod:`openfingym.trading.compiled.requests`, which is the fastest. What the market refuses never raises: it is in the next
+    observation.
+
+    ## Observation space
+    ``observation="flat"``: ``Box`` float32. The attribute ``layout`` maps names to place and shape: ``features`` [lookback, S, 5]
+    (see :meth:`~openfingym.trading.bars.Bars.features`, without unit), ``weights`` [S] of positions and ``cash`` as shares of
+    equity, ``open_buys`` and ``open_sells`` [S] (value of open orders as shares of equity), ``rejections`` [S + 1] of the last
+    step by symbol, the last for those of none, and ``steps_left`` (share of the episode). Shares are clipped to a million.
+
+    ``observation="dict"``: ``bars`` [lookback, S, 5] (open, high, low, close in cash, volume in units),
+    ``account`` [5] (cash, equity, free cash, value of longs and of shorts, in cash), ``positions`` [S] (units), ``orders``
+    [max_open_orders, 9] (id, symbol, side, type, time in force, remaining units, limit price, stop price, triggered; zeros
+    where there is none), ``rejections`` [S + 1, reasons] (counts of the last step by symbol and
+    :class:`~openfingym.trading.orders.Reason`) and ``steps_left`` [1].
+
+    ## Reward
+    ``log-return``: ln(equity / equity a bar before), at least ln(1e-6). ``pnl``: change of equity in cash, all costs
+    deducted. ``differential-sharpe``: D = (B dA - A dB / 2) / (B - A^2)^(3/2) with dA = R - A, dB = R^2 - B and R the
+    simple return (Moody and Saffell 2001, equation 8); A and B then move by ``decay`` of dA and dB. It is 0 while
+    B - A^2 is 0.
+
+    ## Episode end
+    Terminated when equity reaches 0; truncated after ``steps`` bars or with the last bar. ``info`` has ``equity`` (cash),
+    ``row``, ``prices`` [S] (closes) and, if there were any, ``events`` (:class:`~openfingym.envs.trading_forms.Events`).
+
+    ## Version history
+    v0: first version.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
+
+    def __init__(
+        self,
+        bars: Bars,
+        market: MarketRules | None = None,
+        *,
+        initial_cash: float = 100_000.0,
+        lookback: int = 16,
+        steps: int | None = None,
+        action: ActionName = "weights",
+        observation: Literal["flat", "dict"] = "flat",
+        reward: RewardName = "log-return",
+        start: Start = "random",
+        decay: float = 0.01,
+        engine: Literal["compiled", "python"] = "compiled",
+    ) -> None:
+        """Make an environment.
+
+        Args:
+            bars: T rows of S instruments; shared, never copied.
+            market: costs and limits; free of cost and in whole units if None.
+            initial_cash: of the account.
+            lookback: rows that an observation shows.
+            steps: most rows of an episode; to the end of the bars if None.
+            action: ``weights`` or ``orders``.
+            observation: ``flat`` or ``dict``.
+            reward: ``log-return``, ``differential-sharpe`` or ``pnl``.
+            start: where episodes start: ``random``, ``first``, or the row seen first. ``reset`` takes it as an option too.
+            decay: of the moments of the differential Sharpe ratio.
+            engine: ``compiled``, or the readable simulator, which does the same to the last bit, slower, and takes orders
+                with client ids.
+
+        Raises:
+            UsageError: an option is unknown or does not fit the bars.
+        """
+        for name, value, known in (("observation", observation, ("flat", "dict")), ("engine", engine, ("compiled", "python"))):
+            if value not in known:
+                raise UsageError(f"{name} is {value!r}; known: {known[0]!r}, {known[1]!r}")
+        self._episodes = Episodes(bars, market or MarketRules(), float(initial_cash), lookback, steps, action, reward, start, decay)
+        self.bars, self.market, self.render_mode = bars, self._episodes.market, None
+        self.layout: dict[str, Layout] = self._episodes.layout
+        self._flat, self._size = observation == "flat", self._episodes.size
+        self._weighted, self._symbols = action == "weights", len(bars.symbols)
+        self._shape = (self._symbols,)
+        self._numbers, self._tape, self._features = self._episodes.numbers, self._episodes.tape, self._episodes.features
+        self._closes, self._most = bars.close, self.market.max_orders_per_batch
+        self._state = State.empty(1, self._symbols, self._episodes.open_orders, self._most)
+        self._events = self._state.events[0]
+        self._readable = engine == "python"
+        self._step: Callable[..., Stepped] | None = None
+        self._simulator: Simulator | None = None
+        self._over = True
+        # Gymnasium's Env is generic in what a space holds, its spaces are not.
+        self.action_space = cast("spaces.Space[Action]", self._episodes.weights_space() if self._weighted else order_space(self._symbols))
+        self.observation_space = cast(
+            "spaces.Space[Observation]",
+            self._episodes.observation_space(self._most)
+            if self._flat
+            else account_space(lookback, self._symbols, self._episodes.open_orders),
+        )
+
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
+        """Start an episode.
+
+        Args:
+            seed: of random starts.
+            options: ``start``: where this episode starts, instead of the environment's ``start``.
+
+        Raises:
+            UsageError: an unknown option, or no such row.
+        """
+        super().reset(seed=seed)
+        given = dict(options or {})
+        start = given.pop("start", self._episodes.start)
+        if given:
+            raise UsageError(f"unknown reset options: {', '.join(map(str, given))}; known: start")
+        rows = self._episodes.starts(1, self.np_random, start)  # type: ignore[arg-type]  # checked there
+        out = np.empty((1, self._size), np.float32)
+        KERNELS.begin(*self._state, self._tape, self._features, self._numbers, np.zeros(1, np.int64), rows, self._episodes.ends(rows), out)
+        row = int(rows[0])
+        if self._readable:
+            closes, volumes = self.bars.close[row].tolist(), self.bars.volume[row].tolist()
+            self._simulator = Simulator(self.market, cash=self._episodes.initial_cash, closes=closes, volumes=volumes, row=row)
+        self._over = False
+        return self._seen(out[0]), {"equity": self._episodes.initial_cash, "row": row, "prices": self._closes[row].copy()}
+
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
+        """Decide at this row's close, and let the next bar pass.
+
+        Raises:
+            UsageError: the episode is over, or the action is not of the action space's form.
+        """
+        if self._over:
+            raise UsageError("the episode is over, or none was begun; call reset() first")
+        numbers = self._numbers
+        asked: Floats | Decision
+        if self._weighted:
+            asked = np.asarray(action, np.float64, "C")
+            if asked.shape != self._shape:
+                raise UsageError(f"an action is {self._symbols} target weights, shape {self._shape}; found shape {asked.shape}")
+        else:
+            asked = read(action)
+            if isinstance(asked, Decision):
+                self._make_room(len(asked.cancels) + len(asked.replaces) + len(asked.orders))
+                if not self._readable:
+                    asked, numbers = table(asked), self._episodes.strict_numbers
+            else:
+                self._make_room(len(asked))
+        out = np.empty(self._size, np.float32)
+        client_ids: list[str | None] = []
+        if self._simulator is not None or isinstance(asked, Decision):
+            stepped, client_ids = self._step_readable(asked, out)
+        else:
+            self._step = self._step or bound(KERNELS.step, *self._state, self._tape, self._features, numbers, asked, out)
+            stepped = self._step(*self._state, self._tape, self._features, numbers, asked, out)
+        reward, equity, row, last, bankrupt, happened = stepped
+        info: Info = {"equity": equity, "row": row, "prices": self._closes[row].copy()}
+        if happened:
+            info["events"] = Events(self._events[:happened].copy(), client_ids)
+        self._over = bankrupt or last
+        return out if self._flat else self._seen(out), reward, bankrupt, last and not bankrupt, info
+
+    def _step_readable(self, asked: Floats | Decision, out: NDArray[np.float32]) -> tuple[Stepped, list[str | None]]:
+        """A step of the readable simulator, and the client ids of its events."""
+        simulator = cast("Simulator", self._simulator)
+        if isinstance(asked, Decision):
+            carry_out(asked, simulator)
+        elif self._weighted:
+            simulator.target(asked.tolist())
+        else:
+            ask(simulator, asked)
+        bars, row = self.bars, simulator.row + 1
+        simulator.on_bar(
+            bars.open[row].tolist(),
+            bars.high[row].tolist(),
+            bars.low[row].tolist(),
+            bars.close[row].tolist(),
+            bars.volume[row].tolist(),
+            tradable=bars.tradable[row].tolist(),
+            splits=bars.split[row].tolist(),
+            dividends=bars.dividend[row].tolist(),
+        )
+        events = simulator.events()
+        mirror(simulator, events, self._state)
+        return KERNELS.settle(*self._state, self._features, self._numbers, out), [event.client_id for event in events]
+
+    def _seen(self, out: NDArray[np.float32]) -> Observation:
+        if self._flat:
+            return out
+        return describe(self._state, self._tape, self._episodes.lookback, proceeds_fund_longs=self.market.short_proceeds_fund_longs)
+
+    def _make_room(self, requests: int) -> None:
+        """Have room for the events of a step with so many requests."""
+        if requests <= self._most:
+            return
+        needed = events_of_a_step(self._symbols, self._episodes.open_orders, requests)
+        self._state = self._state._replace(events=np.zeros((1, needed, self._state.events.shape[2])))
+        self._events, self._most = self._state.events[0], requests

@@ -1,0 +1,146 @@
+"""What single and vectorised trading environments have in common: checked options, where episodes start, and spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeVar, cast, get_args
+
+import numba
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from openfingym.errors import UsageError
+from openfingym.trading.bars import Bars
+from openfingym.trading.compiled.layout import REQUEST, Floats, market_numbers, tape
+from openfingym.trading.compiled.observing import Layout, bounds, layout
+from openfingym.trading.market import MarketRules
+
+Kernel = TypeVar("Kernel", bound=Callable[..., object])
+ActionName = Literal["weights", "orders"]
+RewardName = Literal["log-return", "differential-sharpe", "pnl"]
+Start = Literal["random", "first"] | int
+
+
+def bound(kernel: Kernel, *arguments: object) -> Kernel:
+    """The machine code of a kernel for arguments of these types.
+
+    It does not look at types at every call, and so takes a read-only array without being compiled for that too.
+    """
+    function, type_of = cast("Any", kernel), cast("Any", numba.typeof)
+    signature = tuple(type_of(argument) for argument in arguments)
+    function.compile(signature)
+    return cast("Kernel", function.get_overload(signature))
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """How a trading environment's episodes go; see :class:`openfingym.envs.trading.TradingEnv` for the options."""
+
+    bars: Bars
+    market: MarketRules
+    initial_cash: float
+    lookback: int
+    steps: int | None
+    action: ActionName
+    reward: RewardName
+    start: Start
+    decay: float
+
+    def __post_init__(self) -> None:
+        rows = len(self.bars)
+        if not (np.isfinite(self.initial_cash) and self.initial_cash > 0.0):
+            raise UsageError(f"initial_cash is {self.initial_cash}; expected an amount above 0")
+        if not 1 <= self.lookback < rows:
+            raise UsageError(
+                f"lookback is {self.lookback}; expected 1 to {rows - 1}, as there are {rows} bars and one must be left to trade"
+            )
+        if self.steps is not None and not 1 <= self.steps <= rows - self.lookback:
+            raise UsageError(f"steps is {self.steps}; expected 1 to {rows - self.lookback}: {rows} bars less a lookback of {self.lookback}")
+        if not 0.0 < self.decay < 1.0:
+            raise UsageError(f"decay is {self.decay}; expected a share above 0 and below 1")
+        for name, known in (("action", ActionName), ("reward", RewardName)):
+            if getattr(self, name) not in get_args(known):
+                raise UsageError(f"{name} is {getattr(self, name)!r}; known: {', '.join(map(repr, get_args(known)))}")
+        self.starts(1, np.random.default_rng(0), self.start)
+
+    @cached_property
+    def layout(self) -> dict[str, Layout]:
+        """The parts of a flat observation."""
+        return layout(self.lookback, len(self.bars.symbols))
+
+    @property
+    def size(self) -> int:
+        """Entries of a flat observation."""
+        return int(self.layout["steps_left"].place.stop)
+
+    @cached_property
+    def numbers(self) -> Floats:
+        """Market and episode as the compiled core reads them."""
+        return self._numbers(forgiving=True)
+
+    @cached_property
+    def strict_numbers(self) -> Floats:
+        """The same for orders that must not have a price that they do not use."""
+        return self._numbers(forgiving=False)
+
+    @cached_property
+    def tape(self) -> Floats:
+        """The bars as the compiled core reads them."""
+        return tape(self.bars)
+
+    @cached_property
+    def features(self) -> NDArray[np.float32]:
+        """Features of all rows in one dimension."""
+        return self.bars.features().reshape(-1)
+
+    @property
+    def open_orders(self) -> int:
+        """The most orders that an account can have open."""
+        return self.market.max_open_orders if self.action == "orders" else 1
+
+    def _numbers(self, *, forgiving: bool) -> Floats:
+        reward = get_args(RewardName).index(self.reward)
+        return np.append(market_numbers(self.market, forgiving=forgiving), (self.initial_cash, self.lookback, reward, self.decay))
+
+    def starts(self, count: int, random: np.random.Generator, start: Start) -> NDArray[np.int64]:
+        """Rows at whose close episodes start.
+
+        Raises:
+            UsageError: ``start`` is no such row.
+        """
+        first, last = self.lookback - 1, len(self.bars) - 1 - (self.steps or 1)
+        if start == "random":
+            return random.integers(first, last, count, endpoint=True)
+        if start == "first":
+            return np.full(count, first)
+        if isinstance(start, bool) or not isinstance(start, int | np.integer):
+            raise UsageError(f"start is {start!r}; expected 'random', 'first' or a row")
+        if not first <= start <= last:
+            raise UsageError(f"start is row {start}; expected {first} to {last}, so that lookback and steps fit into the bars")
+        return np.full(count, int(start))
+
+    def ends(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The last rows of episodes that start there."""
+        final = len(self.bars) - 1
+        return np.full(len(starts), final) if self.steps is None else np.minimum(starts + self.steps, final)
+
+    def weights_space(self, *leading: int) -> spaces.Box:
+        """Target weights."""
+        low = 0.0 if self.market.max_short == 0.0 else -1.0
+        return spaces.Box(low, 1.0, (*leading, len(self.bars.symbols)), np.float64)
+
+    def observation_space(self, requests: int, *leading: int) -> spaces.Box:
+        """Flat observations, where a step can have that many requests."""
+        low, high = bounds(self.layout, requests + 2 * self.open_orders + 1)
+        shape = (*leading, self.size)
+        return spaces.Box(np.broadcast_to(low, shape).copy(), np.broadcast_to(high, shape).copy(), shape, np.float32)
+
+    def table_space(self, *leading: int) -> spaces.Box:
+        """Requests in rows of numbers; see :mod:`openfingym.trading.compiled.requests`."""
+        low = np.array([0, -1, 0, 0, 0, 0, 0, 0], np.float64)
+        high = np.array([len(self.bars.symbols) - 1, 1, np.inf, 5, np.inf, np.inf, 1, np.inf])
+        shape = (*leading, REQUEST)
+        return spaces.Box(np.broadcast_to(low, shape).copy(), np.broadcast_to(high, shape).copy(), shape, np.float64)

@@ -1,0 +1,249 @@
+"""The trading environment on hidden bars: the account is the verifier's, and only the next bar is ever shown."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from openfingym.contracts import TradingContract
+from openfingym.envs.hidden import HiddenEpisodes
+from openfingym.envs.trading_episodes import ActionName, Episodes
+from openfingym.envs.trading_forms import OrdersAction, order_space, read
+from openfingym.errors import SubmissionError, UsageError
+from openfingym.kinds.trading import market_of
+from openfingym.trading.actions import Decision, Replacement, decision_json
+from openfingym.trading.bars import VOLUME_WINDOW, Bars
+from openfingym.trading.compiled.observing import BOUND
+from openfingym.trading.compiled.requests import ask
+from openfingym.trading.orders import Order
+
+if TYPE_CHECKING:
+    from openfingym.episodes import EpisodeStep, FoldName
+    from openfingym.package import BuiltPackage
+    from openfingym.results import RolloutResult
+    from openfingym.trading.executor import Executor
+
+Observation = NDArray[np.float32]
+Action = NDArray[np.floating] | OrdersAction
+Info = dict[str, object]
+
+
+class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
+    """Trading hidden bars, with the spaces of :class:`~openfingym.envs.trading.TradingEnv`, so that one policy fits both.
+
+    ## Action space
+    As there: target weights, or orders (which may have client ids here).
+
+    ## Observation space
+    As there, flat. What the verifier shows beside it, such as fills, rejections with their reasons and open orders, is in ``info``
+    under ``shown`` (see :mod:`openfingym.kinds.trading`).
+
+    ## Reward
+    The log return of equity, as the verifier computes it.
+
+    ## Episode end
+    Terminated at ruin, truncated after the task's number of steps. ``reset`` begins the next episode, in order of time; each
+    private one is played once, and :meth:`result` then gives the verified score.
+
+    ## Version history
+    v0: first version.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
+
+    def __init__(self, package: BuiltPackage, *, fold: FoldName = "private", lookback: int = 16, action: ActionName = "weights") -> None:
+        """Make an environment; the verifier is started with the first episode.
+
+        Args:
+            package: of a trading task.
+            fold: ``private``, which counts, or ``public``, for practice.
+            lookback: rows that an observation shows.
+            action: ``weights`` or ``orders``.
+
+        Raises:
+            UsageError: the task does not show enough bars for this lookback.
+        """
+        contract = package.task.spec.contract
+        assert isinstance(contract, TradingContract)
+        # The relative volume of the first row shown looks back by a window of its own, its return by one bar.
+        most = contract.lookback - VOLUME_WINDOW
+        if not 1 <= lookback <= most:
+            raise UsageError(f"lookback is {lookback}; {package.manifest.name!r} shows {contract.lookback} bars, enough for 1 to {most}")
+        bars = training_bars(package)
+        self.package, self.market, self.render_mode = package, market_of(contract), None
+        self._hidden = HiddenEpisodes(package, fold=fold)
+        self._contract, self._lookback, self._weighted = contract, lookback, action == "weights"
+        episodes = Episodes(bars, self.market, contract.initial_cash, lookback, contract.steps, action, "log-return", "random", 0.01)
+        self.layout = episodes.layout
+        self._size = episodes.size
+        self._open_orders: list[_Open] = []
+        self._splits: deque[NDArray[np.float64]] = deque(maxlen=contract.lookback)
+        # Gymnasium's Env is generic in what a space holds, its spaces are not.
+        self.observation_space = episodes.observation_space(self.market.max_orders_per_batch)  # type: ignore[assignment]
+        self.action_space = episodes.weights_space() if self._weighted else order_space(len(bars.symbols))  # type: ignore[assignment]
+
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
+        """Begin the next episode.
+
+        Args:
+            seed: recorded with the rollout.
+            options: none are known.
+
+        Raises:
+            UsageError: every episode of this rollout was played; :meth:`result` ends the rollout.
+        """
+        super().reset(seed=seed)
+        if options:
+            raise UsageError(f"unknown reset options: {', '.join(map(str, options))}; hidden episodes come in order of time")
+        shown = self._hidden.start(seed)
+        self._splits.clear()
+        self._splits.extend([np.ones(len(self._contract.symbols))] * (self._contract.lookback - 1))
+        return self._observed(shown), self._info(shown)
+
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
+        """Decide at this row's close, and see the next bar.
+
+        Raises:
+            UsageError: called before ``reset`` or after the end, or the action is not of the action space's form.
+        """
+        try:
+            shown = self._hidden.step(self._message(action))
+        except SubmissionError as error:
+            raise UsageError(str(error)) from None
+        return self._observed(shown), shown.reward, shown.terminated, shown.truncated, self._info(shown)
+
+    def result(self) -> RolloutResult:
+        """End the rollout and get its verified score.
+
+        Raises:
+            UsageError: no episode was begun.
+        """
+        return self._hidden.finish()
+
+    def close(self) -> None:
+        """Let go of the verifier."""
+        self._hidden.close()
+
+    def _message(self, action: Action) -> dict[str, object]:
+        """An action as the verifier takes it."""
+        if not self._weighted:
+            return decision_json(_decision(action, self._open_orders), self._contract.symbols)
+        weights = np.asarray(action, np.float64)
+        if weights.shape != self.action_space.shape:
+            raise UsageError(f"an action is target weights of shape {self.action_space.shape}; found shape {weights.shape}")
+        # JSON has no NaN: like null, which stands for it, it is rejected by the market.
+        return {"weights": [weight if math.isfinite(weight) else None for weight in weights.tolist()]}
+
+    def _observed(self, shown: EpisodeStep) -> Observation:
+        """The flat observation, as :func:`openfingym.trading.compiled.observing.observe` writes it."""
+        seen = shown.observation
+        window = np.array(seen["bars"], np.float64)
+        self._splits.append(np.array(seen["splits"], np.float64))
+        out = np.zeros(self._size, np.float32)
+        parts = {name: out[part.place] for name, part in self.layout.items()}
+        parts["features"][:] = self._features(window).reshape(-1)
+        equity = cast("float", seen["equity"])
+        scale = 1.0 / equity if equity > 0.0 else 0.0
+        closes = window[-1, :, 3]
+        parts["weights"][:] = np.clip(np.array(seen["positions"]) * closes * scale, -BOUND, BOUND)
+        parts["cash"][:] = np.clip(cast("float", seen["cash"]) * scale, -BOUND, BOUND)
+        symbols = self._contract.symbols
+        self._open_orders = []
+        for order in cast("Sequence[Mapping[str, object]]", seen["open_orders"]):
+            place = symbols.index(cast("str", order["symbol"]))
+            self._open_orders.append(_Open(cast("int", order["order"]), place))
+            price = next((order[name] for name in ("limit_price", "stop_price") if order[name] is not None), closes[place])
+            side = parts["open_buys" if order["side"] == "buy" else "open_sells"]
+            side[place] = min(side[place] + cast("float", order["remaining"]) * cast("float", price) * scale, BOUND)
+        for refused in cast("Sequence[Mapping[str, object]]", seen["rejections"]):
+            known = refused["symbol"] in symbols
+            parts["rejections"][symbols.index(cast("str", refused["symbol"])) if known else len(symbols)] += 1.0
+        parts["steps_left"][:] = cast("int", seen["steps_left"]) / self._contract.steps
+        return out
+
+    def _features(self, window: NDArray[np.float64]) -> NDArray[np.float32]:
+        rows = len(window)
+        actions = np.zeros((rows, window.shape[1], 2))
+        actions[:, :, 0] = np.stack(self._splits)
+        times = np.arange(rows).astype("datetime64[ns]")  # hidden rows have no dates
+        return Bars.restored(times, self._contract.symbols, window, actions).features()[-self._lookback :]
+
+    def _info(self, shown: EpisodeStep) -> Info:
+        manifest, seen = self.package.manifest, shown.observation
+        return {
+            "equity": seen["equity"],
+            "prices": np.array(seen["bars"])[-1, :, 3],
+            "shown": seen,
+            "episodes_left": shown.episodes_left,
+            **shown.info,
+            "task": manifest.name,
+            "task_digest": manifest.digest,
+            "data_kind": manifest.data_kind,
+        }
+
+
+def training_bars(package: BuiltPackage) -> Bars:
+    """The bars of a trading task that everybody has."""
+    contract = package.task.spec.contract
+    assert isinstance(contract, TradingContract)
+    return Bars.from_array(
+        np.asarray(package.array("train_times")), contract.symbols, np.asarray(package.array("train_bars")), name=package.manifest.name
+    )
+
+
+class _Open(NamedTuple):
+    id: int
+    symbol: int
+
+
+class _Recorder:
+    """Takes requests and keeps them as a decision; the part of an executor that requests need."""
+
+    def __init__(self, open_orders: Sequence[_Open]) -> None:
+        self.decision = Decision()
+        self._open_orders = tuple(open_orders)
+
+    def open_orders(self) -> tuple[_Open, ...]:
+        """Orders that may be cancelled together."""
+        return self._open_orders
+
+    def submit(self, orders: Sequence[Order]) -> list[int]:
+        """Keep new orders."""
+        self.decision = replace(self.decision, orders=(*self.decision.orders, *orders))
+        return [0] * len(orders)
+
+    def cancel(self, order_id: int) -> None:
+        """Keep a cancellation."""
+        self.decision = replace(self.decision, cancels=(*self.decision.cancels, order_id))
+
+    def replace(
+        self, order_id: int, *, quantity: float | None = None, limit_price: float | None = None, stop_price: float | None = None
+    ) -> None:
+        """Keep a change."""
+        change = Replacement(order_id, quantity, limit_price, stop_price)
+        self.decision = replace(self.decision, replaces=(*self.decision.replaces, change))
+
+
+def _decision(action: OrdersAction, open_orders: Sequence[_Open]) -> Decision:
+    """Orders of any form as a decision.
+
+    Args:
+        action: what an agent gave.
+        open_orders: those that a request for all of them means.
+
+    Raises:
+        UsageError: they have none of the forms that :class:`~openfingym.envs.trading.TradingEnv` takes.
+    """
+    asked = read(action)
+    if isinstance(asked, Decision):
+        return asked
+    recorder = _Recorder(open_orders)
+    ask(cast("Executor", recorder), asked)
+    return recorder.decision

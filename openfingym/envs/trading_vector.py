@@ -1,0 +1,207 @@
+"""Thousands of trading environments in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numba
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+
+from openfingym.envs.trading_episodes import ActionName, Episodes, RewardName, Start, bound
+from openfingym.errors import UsageError
+from openfingym.trading.bars import Bars
+from openfingym.trading.compiled.kernels import KERNELS
+from openfingym.trading.compiled.layout import Floats, State
+from openfingym.trading.compiled.observing import Layout
+from openfingym.trading.market import MarketRules
+
+Observations = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+Info = dict[str, object]
+
+_WORTH_A_THREAD = 128
+"""Fewer environments than this for each thread are quicker on fewer threads."""
+
+
+class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
+    """``num_envs`` accounts on the same bars, each in an episode of its own, in one compiled call a step.
+
+    Each does what a :class:`~openfingym.envs.trading.TradingEnv` with flat observations does, to the last bit, whatever the
+    number of threads; Numba's ``set_num_threads`` sets it. The bars are held once. Observations are fresh arrays.
+    A process that has made a step must not be forked afterwards (OpenMP forbids it); start workers by ``spawn``.
+
+    ## Action space
+    ``action="weights"``: ``Box(-1 or 0, 1, (N, S), float64)``, target shares of equity.
+
+    ``action="orders"``: ``Box((N, max_orders, 8), float64)``, a table of requests for each environment with the columns of
+    :mod:`openfingym.trading.compiled.requests`: symbol, side, quantity, type, limit price, stop price, time in force, order
+    id. A row with NaN as its type is empty. Prices that a type does not use are ignored.
+
+    ## Observation space
+    ``Box((N, size), float32)``; ``layout`` tells what is where.
+
+    ## Reward
+    As :class:`~openfingym.envs.trading.TradingEnv`.
+
+    ## Episode end
+    ``metadata["autoreset_mode"]`` is what was asked for: in the step after an episode's last one (``NEXT_STEP``, the action is
+    ignored and the reward 0), or within the last one (``SAME_STEP``; ``info`` then has ``final_obs`` and ``final_info``).
+    ``info`` has ``equity`` [N] in cash.
+
+    ## Version history
+    v0: first version.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        bars: Bars,
+        market: MarketRules | None = None,
+        *,
+        initial_cash: float = 100_000.0,
+        lookback: int = 16,
+        steps: int | None = None,
+        action: ActionName = "weights",
+        reward: RewardName = "log-return",
+        start: Start = "random",
+        decay: float = 0.01,
+        max_orders: int = 4,
+        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        """Make the environments; what is not said here is said at :class:`~openfingym.envs.trading.TradingEnv`.
+
+        Args:
+            num_envs: N.
+            bars: what is traded; held once for all.
+            market: costs and limits.
+            initial_cash: of each account.
+            lookback: rows that an observation shows.
+            steps: most rows of an episode.
+            action: ``weights`` or ``orders``.
+            reward: ``log-return``, ``differential-sharpe`` or ``pnl``.
+            start: where episodes start, the first ones and all later ones.
+            decay: of the moments of the differential Sharpe ratio.
+            max_orders: rows of an environment's table of requests.
+            autoreset_mode: when an environment starts its next episode.
+
+        Raises:
+            UsageError: an option is unknown or does not fit the bars.
+        """
+        market = market or MarketRules()
+        if num_envs < 1:
+            raise UsageError(f"num_envs is {num_envs}; expected 1 or more")
+        if not 1 <= max_orders <= market.max_orders_per_batch:
+            raise UsageError(f"max_orders is {max_orders}; expected 1 to {market.max_orders_per_batch}, the market's max_orders_per_batch")
+        if autoreset_mode not in {AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP}:
+            raise UsageError(f"autoreset_mode is {autoreset_mode}; known: NEXT_STEP and SAME_STEP")
+        self._episodes = e = Episodes(bars, market, float(initial_cash), lookback, steps, action, reward, start, decay)
+        self.num_envs, self.bars, self.market, self.render_mode = num_envs, bars, market, None
+        self.metadata = {"render_modes": [], "autoreset_mode": autoreset_mode}
+        self.layout: dict[str, Layout] = e.layout
+        weighted, requests = action == "weights", 0 if action == "weights" else max_orders
+        self.single_action_space = e.weights_space() if weighted else e.table_space(max_orders)
+        self.action_space = e.weights_space(num_envs) if weighted else e.table_space(num_envs, max_orders)
+        self.single_observation_space = e.observation_space(requests)
+        self.observation_space = e.observation_space(requests, num_envs)
+        self._shape = self.action_space.shape
+        self._same_step = autoreset_mode == AutoresetMode.SAME_STEP
+        self._state = State.empty(num_envs, len(bars.symbols), e.open_orders, requests)
+        self._over: Flags = np.zeros(num_envs, np.bool_)
+        self._final = np.zeros((num_envs, e.size if self._same_step else 0), np.float32)
+        self._step: Callable[..., None] | None = None
+        self._begun = False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observations, Info]:
+        """Start an episode in every environment.
+
+        Args:
+            seed: of random starts, this time and at every later start.
+            options: ``start``: where these episodes start: ``random``, ``first``, a row, or N rows.
+
+        Raises:
+            UsageError: an unknown option, or no such row.
+        """
+        super().reset(seed=seed)
+        given = dict(options or {})
+        start = given.pop("start", self._episodes.start)
+        if given:
+            raise UsageError(f"unknown reset options: {', '.join(map(str, given))}; known: start")
+        rows = self._starts(start)
+        out = np.empty((self.num_envs, self._episodes.size), np.float32)
+        e = self._episodes
+        KERNELS.begin(*self._state, e.tape, e.features, e.numbers, np.arange(self.num_envs), rows, e.ends(rows), out)
+        self._over[:] = False
+        self._draw(np.ones(self.num_envs, np.bool_))
+        self._begun = True
+        return out, {"equity": np.full(self.num_envs, e.initial_cash)}
+
+    def step(self, actions: Floats) -> tuple[Observations, Floats, Flags, Flags, Info]:
+        """Decide in every environment, and let its next bar pass.
+
+        Raises:
+            UsageError: called before ``reset``, or the actions have another shape.
+        """
+        if not self._begun:
+            raise UsageError("call reset() first")
+        asked = np.asarray(actions, np.float64, "C")
+        if asked.shape != self._shape:
+            raise UsageError(f"actions have the shape {self._shape}; found {asked.shape}")
+        count, e = self.num_envs, self._episodes
+        out, rewards, equity = np.empty((count, e.size), np.float32), np.empty(count), np.empty(count)
+        terminated, truncated = np.empty(count, np.bool_), np.empty(count, np.bool_)
+        begins = self._over.copy()
+        arguments = (
+            *self._state,
+            e.tape,
+            e.features,
+            e.numbers,
+            asked,
+            self._rows,
+            self._lasts,
+            self._same_step,
+            self._over,
+            out,
+            self._final,
+            rewards,
+            equity,
+            terminated,
+            truncated,
+            min(numba.get_num_threads(), 1 + count // _WORTH_A_THREAD),
+        )
+        self._step = self._step or bound(KERNELS.step_many, *arguments)
+        self._step(*arguments)
+        info: Info = {"equity": equity}
+        if self._same_step:
+            begins = terminated | truncated
+            if begins.any():
+                info |= self._ended(begins, equity)
+        if begins.any():
+            self._draw(begins)
+        return out, rewards, terminated, truncated, info
+
+    def _ended(self, ended: Flags, equity: Floats) -> Info:
+        """What Gymnasium has ``info`` say of episodes that ended within the step; ``equity`` becomes that of the new ones."""
+        final = np.full(self.num_envs, None, object)
+        for place in np.flatnonzero(ended):
+            final[place] = self._final[place].copy()
+        last = {"equity": np.where(ended, equity, 0.0), "_equity": ended}
+        equity[ended] = self._episodes.initial_cash
+        return {"final_obs": final, "_final_obs": ended, "final_info": last, "_final_info": ended}
+
+    def _starts(self, start: object) -> NDArray[np.int64]:
+        if isinstance(start, np.ndarray | Sequence) and not isinstance(start, str):
+            if len(start) != self.num_envs:
+                raise UsageError(f"start has {len(start)} rows; expected one for each of {self.num_envs} environments")
+            return np.concatenate([self._episodes.starts(1, self.np_random, row) for row in start])
+        return self._episodes.starts(self.num_envs, self.np_random, start)  # type: ignore[arg-type]  # checked there
+
+    def _draw(self, which: Flags) -> None:
+        """Choose where the next episodes of these environments start."""
+        if which.all():
+            self._rows = self._starts(self._episodes.start)
+            self._lasts = self._episodes.ends(self._rows)
+        else:
+            rows = self._episodes.starts(int(which.sum()), self.np_random, self._episodes.start)
+            self._rows[which], self._lasts[which] = rows, self._episodes.ends(rows)

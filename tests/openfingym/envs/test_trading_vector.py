@@ -1,0 +1,183 @@
+"""Many environments at once: the same as one at a time, whatever the threads, on one copy of the data."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+import psutil
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector.utils import batch_space
+
+from openfingym.envs.trading import TradingEnv
+from openfingym.envs.trading_vector import TradingVectorEnv
+from openfingym.errors import UsageError
+from openfingym.trading.bars import Bars
+from openfingym.trading.compiled.layout import tape
+from openfingym.trading.market import MarketRules
+
+COSTS = MarketRules(fee_bps=2.0, slippage_bps=3.0, lot=0.0)
+
+
+def walk(rows: int = 80, symbols: int = 2, seed: int = 0, volatility: float = 0.02) -> Bars:
+    rng = np.random.default_rng(seed)
+    close = 100.0 * np.exp(np.cumsum(volatility * rng.standard_normal((rows, symbols)), axis=0))
+    opening = np.vstack([close[:1], close[:-1] * np.exp(volatility / 2 * rng.standard_normal((rows - 1, symbols)))])
+    times = np.datetime64("2020-01-01", "ns") + np.arange(rows) * np.timedelta64(1, "D")
+    high, low = np.maximum(opening, close) * 1.01, np.minimum(opening, close) / 1.01
+    volume = np.full(close.shape, 1e5)
+    return Bars.from_arrays(times, [f"s{i}" for i in range(symbols)], open=opening, high=high, low=low, close=close, volume=volume)
+
+
+def orders_of(rng: np.random.Generator, count: int, rows: int, symbols: int) -> np.ndarray:
+    """Tables of requests, some of them empty, some about open orders, some nonsense."""
+    table = np.full((count, rows, 8), math.nan)
+    table[..., 0] = rng.integers(-1, symbols + 1, (count, rows))
+    table[..., 1] = rng.choice([-1.0, 1.0, 0.3, 0.0], (count, rows), p=[0.45, 0.45, 0.08, 0.02])
+    table[..., 2] = rng.choice([1.0, 20.0, 300.0, -1.0, math.nan], (count, rows), p=[0.3, 0.3, 0.3, 0.05, 0.05])
+    table[..., 3] = rng.choice([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, math.nan], (count, rows))
+    table[..., 4:6] = 100.0 * np.exp(0.1 * rng.standard_normal((count, rows, 2)))
+    table[..., 6] = rng.choice([0.0, 1.0], (count, rows))
+    table[..., 7] = rng.choice([math.nan, 1.0, 3.0, 9.0], (count, rows))
+    return table
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("action", ["weights", "orders"])
+@pytest.mark.parametrize("symbols", [1, 3])
+def test_equal_to_single_environments(symbols, action, mode) -> None:
+    """Against Gymnasium's own vectorisation of the single environment, through several episodes."""
+    count, bars, rng = 5, walk(symbols=symbols, volatility=0.1), np.random.default_rng(3)
+    options = {"lookback": 3, "steps": 12, "action": action, "start": 20}
+    ours = TradingVectorEnv(count, bars, COSTS, autoreset_mode=mode, max_orders=3, **options)
+    theirs = SyncVectorEnv([lambda: TradingEnv(bars, COSTS, **options)] * count, autoreset_mode=mode)
+    starts = np.arange(count) + 10
+    seen, _ = ours.reset(options={"start": starts})
+    expected = np.stack([env.reset(options={"start": int(start)})[0] for env, start in zip(theirs.envs, starts, strict=True)])
+    assert np.array_equal(seen, expected)
+    theirs._autoreset_envs[:] = False
+    for _ in range(40):
+        asked = rng.uniform(-0.9, 0.9, (count, symbols)) if action == "weights" else orders_of(rng, count, 3, symbols)
+        found = ours.step(asked)
+        if action == "orders":
+            theirs.single_action_space = theirs.action_space = None
+        wanted = _step(theirs, asked, mode)
+        for a, b in zip(found[:4], wanted[:4], strict=True):
+            assert np.array_equal(a, b)
+        if mode == AutoresetMode.SAME_STEP:
+            ended = found[2] | found[3]
+            assert ("final_obs" in found[4]) == bool(ended.any())
+            for place in np.flatnonzero(ended):
+                assert np.array_equal(found[4]["final_obs"][place], wanted[4][place])
+
+
+def _step(vector: SyncVectorEnv, actions: np.ndarray, mode: AutoresetMode) -> tuple:
+    """What SyncVectorEnv does, for actions that are rows of an array."""
+    rows, finals = [], {}
+    for place, env in enumerate(vector.envs):
+        if mode == AutoresetMode.NEXT_STEP and vector._autoreset_envs[place]:
+            rows.append((env.reset()[0], 0.0, False, False))
+            vector._autoreset_envs[place] = False
+            continue
+        seen, reward, terminated, truncated, _ = env.step(actions[place])
+        if terminated or truncated:
+            finals[place] = seen
+            if mode == AutoresetMode.SAME_STEP:
+                seen = env.reset()[0]
+            else:
+                vector._autoreset_envs[place] = True
+        rows.append((seen, reward, terminated, truncated))
+    return (*(np.stack(column) for column in zip(*rows, strict=True)), finals)
+
+
+def test_threads_change_nothing() -> None:
+    bars, before = walk(volatility=0.05), numba.get_num_threads()
+    outcomes = []
+    try:
+        for threads in sorted({1, before}):
+            numba.set_num_threads(threads)
+            rng = np.random.default_rng(0)
+            env = TradingVectorEnv(700, bars, COSTS, lookback=3, steps=9)
+            outcomes.append([env.reset(seed=1)[0], *(part for _ in range(30) for part in env.step(rng.uniform(-0.5, 0.5, (700, 2)))[:4])])
+    finally:
+        numba.set_num_threads(before)
+    first = outcomes[0]
+    assert all(np.array_equal(a, b) for other in outcomes[1:] for a, b in zip(first, other, strict=True))
+
+
+def test_spaces_and_metadata() -> None:
+    for action in ("weights", "orders"):
+        env = TradingVectorEnv(4, walk(), COSTS, action=action)
+        assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+        assert env.observation_space == batch_space(env.single_observation_space, 4)
+        assert env.action_space == batch_space(env.single_action_space, 4)
+        env.action_space.seed(0)
+        seen, info = env.reset(seed=0)
+        assert info["equity"].tolist() == [100_000.0] * 4
+        for _ in range(150):
+            assert seen in env.observation_space
+            seen, rewards, terminated, truncated, info = env.step(env.action_space.sample())
+            assert [part.shape for part in (rewards, terminated, truncated, info["equity"])] == [(4,)] * 4
+            assert np.isfinite(rewards).all()
+            assert not (terminated & truncated).any()
+
+
+def test_seeds() -> None:
+    bars = walk(rows=400)
+    env = TradingVectorEnv(50, bars, COSTS, lookback=4, steps=20)
+
+    def play(seed: int | None) -> list[np.ndarray]:
+        found = [env.reset(seed=seed)[0]]
+        return found + [env.step(np.full((50, 2), 0.3))[0] for _ in range(45)]
+
+    first, again, other = play(7), play(7), play(8)
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not np.array_equal(first[0], other[0])
+    assert len(np.unique(first[0][:, 0])) > 30, "environments start at different rows"
+    assert not np.array_equal(first[0], first[21]), "a new episode starts elsewhere"
+
+
+def test_one_copy_of_the_data() -> None:
+    """1,024 environments on ten years of daily bars of 50 symbols: no more than what the accounts and one table of bars need."""
+    bars = walk(rows=2520, symbols=50, volatility=0.01)
+    TradingVectorEnv(2, bars, COSTS, lookback=4, steps=100).reset()
+    table, before = tape(bars), psutil.Process().memory_info().rss
+    env = TradingVectorEnv(1024, bars, COSTS, lookback=4, steps=100)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        env.step(rng.uniform(-0.02, 0.02, (1024, 50)))
+    grown = psutil.Process().memory_info().rss - before
+    assert tape(bars) is table
+    one_copy = sum(getattr(bars, name).nbytes for name in ("open", "high", "low", "close", "volume"))
+    assert grown < 8 * one_copy, f"{grown / 1e6:.0f} MB for 1,024 environments on {one_copy / 1e6:.0f} MB of bars"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"num_envs": 0}, "num_envs"),
+        ({"max_orders": 0}, "max_orders"),
+        ({"max_orders": 1000}, "max_orders_per_batch"),
+        ({"autoreset_mode": AutoresetMode.DISABLED}, "NEXT_STEP and SAME_STEP"),
+        ({"lookback": 100}, "lookback"),
+    ],
+)
+def test_wrong_options_are_named(options, words) -> None:
+    with pytest.raises(UsageError, match=words):
+        TradingVectorEnv(options.pop("num_envs", 4), walk(), COSTS, **options)
+
+
+def test_wrong_calls_are_named() -> None:
+    env = TradingVectorEnv(4, walk(), COSTS)
+    with pytest.raises(UsageError, match="reset"):
+        env.step(np.zeros((4, 2)))
+    with pytest.raises(UsageError, match="one for each of 4"):
+        env.reset(options={"start": [20, 20]})
+    with pytest.raises(UsageError, match="row 3"):
+        env.reset(options={"start": [20, 20, 20, 3]})
+    env.reset()
+    with pytest.raises(UsageError, match=r"\(4, 2\); found \(4, 3\)"):
+        env.step(np.zeros((4, 3)))
