@@ -12,6 +12,8 @@ The tree follows the boundary that was crossed, so that a caller can tell whose 
     ├── SubmissionError             the agent's submission was refused (the agent's fault)
     ├── BackendUnavailableError     a backend cannot keep its promises on this machine
     ├── RuntimeFailureError         isolation or launching failed (ours)
+    ├── ModelUnavailableError       a model's endpoint is down, limited or does not let us in (ours)
+    ├── ModelRefusedError           a model's endpoint refused this very request (the agent's or the model's)
     └── VerifierError               the verifier is unreachable or failed (ours)
 
 A message says what was found, what was expected and what to do next. The command line
@@ -22,6 +24,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 
 class OpenFinGymError(Exception):
@@ -103,6 +106,29 @@ class RuntimeFailureError(OpenFinGymError):
     """Launching or isolating an agent failed for a reason of ours."""
 
     exit_code = 4
+
+
+class ModelUnavailableError(OpenFinGymError):
+    """A model's endpoint is down, limits us, does not let us in, or answers what is no answer; never the agent's fault."""
+
+    exit_code = 4
+
+
+class ModelRefusedError(OpenFinGymError):
+    """A model's endpoint refused this very request; another attempt at the same would be refused too.
+
+    Attributes:
+        reason: ``context-too-long``, ``content-filter`` or ``bad-request``.
+    """
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, reason: Literal["context-too-long", "content-filter", "bad-request"]) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[partial[ModelRefusedError], tuple[object, ...]]:
+        return partial(type(self), reason=self.reason), self.args
 
 
 class VerifierError(OpenFinGymError):

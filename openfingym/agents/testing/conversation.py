@@ -1,0 +1,148 @@
+"""What the stand-in is asked and what it answers, whatever form the conversation has."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from openfingym.errors import UsageError
+from openfingym.models.messages import Message, Tool, ToolCall
+from openfingym.models.text_tools import MARKER, read_calls
+
+Form = Literal["tools", "text", "blocks", "single"]
+"""Native tool calls; calls as text; one code block a turn; one answer."""
+
+BLOCKS_MARKER = "one code block a turn"
+"""What the system message of a conversation in code blocks says."""
+_RESULT = re.compile(r'<result tool="([^"\n]*)">\n?(.*?)\n?</result>', re.DOTALL)
+_TOLD = re.compile(r"^- (\w+): .* Arguments: (\{.*\})$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call that a policy wants to make."""
+
+    name: str
+    arguments: Mapping[str, object] | str
+    """An object, or text that is meant to be no JSON."""
+
+    @property
+    def text(self) -> str:
+        """As it goes over the wire."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a policy answers."""
+
+    content: str = ""
+    calls: tuple[Call, ...] = ()
+    refusal: str | None = None
+    endless: bool = False
+    """Say ``content`` again and again until somebody stops it."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One chat completion that is asked for, with calls as text already read."""
+
+    form: Form
+    messages: tuple[Message, ...]
+    tools: Mapping[str, frozenset[str]]
+    """Tools on offer, and the names of their arguments."""
+    seed: int = 0
+
+    @classmethod
+    def read(cls, body: Mapping[str, object]) -> Request:
+        """Read the body of a chat completion.
+
+        Raises:
+            UsageError: it is none.
+        """
+        messages = body.get("messages")
+        if not isinstance(messages, list) or not messages:
+            raise UsageError("messages must be a list of one message or more")
+        said = tuple(_message(item) for item in messages)
+        seed = body.get("seed")
+        tools = body.get("tools")
+        form: Form = "single"
+        names: dict[str, frozenset[str]] = {}
+        system = said[0].content if said[0].role == "system" else ""
+        if isinstance(tools, list) and tools:
+            functions = [_mapping(_mapping(tool).get("function")) for tool in tools]
+            form = "tools"
+            names = {str(tool.get("name")): frozenset(_mapping(_mapping(tool.get("parameters")).get("properties"))) for tool in functions}
+        elif MARKER in system:
+            told = tuple(
+                Tool(name, "", {"properties": json.loads(properties)}) for name, properties in _TOLD.findall(system.partition(MARKER)[2])
+            )
+            form, names = "text", {tool.name: frozenset(_mapping(tool.parameters["properties"])) for tool in told}
+            said = _with_calls(said, told)
+        elif BLOCKS_MARKER in system:
+            form = "blocks"
+        return cls(form, said, names, seed if isinstance(seed, int) else 0)
+
+    @property
+    def turn(self) -> int:
+        """Answers given so far."""
+        return sum(message.role == "assistant" for message in self.messages)
+
+    @cached_property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """All calls made so far."""
+        return tuple(call for message in self.messages for call in message.tool_calls)
+
+    @property
+    def text(self) -> str:
+        """Everything that was told to the model, as one text."""
+        return "\n".join(message.content for message in self.messages if message.role != "assistant")
+
+    @property
+    def last(self) -> str:
+        """What was told last."""
+        return self.messages[-1].content
+
+    def called(self, name: str) -> int:
+        """How often a tool was called so far."""
+        return sum(call.name == name for call in self.calls)
+
+
+def _message(value: object) -> Message:
+    item = _mapping(value)
+    role, content = item.get("role"), item.get("content")
+    if role == "developer":
+        role = "system"
+    if role not in {"system", "user", "assistant", "tool"}:
+        raise UsageError(f"role must be system, user, assistant or tool, found {role!r}")
+    if isinstance(content, list):
+        content = "".join(str(_mapping(part).get("text", "")) for part in content)
+    functions = [(_mapping(call), _mapping(_mapping(call).get("function"))) for call in _sequence(item.get("tool_calls"))]
+    calls = tuple(ToolCall(str(call.get("id")), str(function.get("name")), str(function.get("arguments"))) for call, function in functions)
+    return Message(role, str(content or ""), calls, str(item["tool_call_id"]) if "tool_call_id" in item else None)
+
+
+def _with_calls(messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> tuple[Message, ...]:
+    """Calls and results that are written as text, as such."""
+    out: list[Message] = []
+    for message in messages:
+        result = _RESULT.fullmatch(message.content) if message.role == "user" else None
+        if message.role == "assistant":
+            out.append(read_calls(message, tools, first=len(out)))
+        elif result:
+            out.append(replace(message, role="tool", content=result.group(2)))
+        else:
+            out.append(message)
+    return tuple(out)
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _sequence(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,133 @@
+"""``openfingym export``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from openfingym.cli.render import print_json
+from openfingym.cli.task import json_option
+from openfingym.errors import DataError, StoreError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from openfingym.trajectory import Rollout
+
+
+@click.group()
+def export() -> None:
+    """Write what was recorded in the formats others read."""
+
+
+@export.command()
+@click.argument("runs", metavar="RUNS...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["atif", "openai", "native"]),
+    required=True,
+    help="Harbor's ATIF 1.8, OpenAI's fine-tuning lines, or the complete record.",
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of one file a rollout; of openai, one .jsonl file.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(["scored", "rejected", "deferred", "void", "error"]),
+    help="Only rollouts in this state; may be given again. Default: all.",
+)
+@json_option
+def trajectories(runs: tuple[Path, ...], form: str, out: Path, states: tuple[str, ...], as_json: bool) -> None:
+    """Export the trajectories of runs: files, run folders, or folders of run folders.
+
+    A rollout found twice is written once. One in which no model spoke is left out of the formats that have no
+    place for it, and counted.
+    """
+    from openfingym.trajectory import find_rollouts, read_rollout
+
+    left_out = {"repeated": 0, "other state": 0, "no messages": 0}
+
+    def chosen() -> Iterator[Rollout]:
+        seen = set()
+        for path in find_rollouts(runs):
+            rollout = read_rollout(path)
+            if rollout.id in seen:
+                left_out["repeated"] += 1
+            elif states and rollout.score.state not in states:
+                left_out["other state"] += 1
+            else:
+                seen.add(rollout.id)
+                yield rollout
+
+    written = 0
+    try:
+        for _ in _lines(chosen(), out, left_out) if form == "openai" else _files(chosen(), form, out, left_out):
+            written += 1
+    except OSError as error:
+        raise StoreError(f"{out}: cannot be written ({error.strerror}); choose another place with --out") from error
+    if not written:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items() if count)
+        raise UsageError(f"no trajectory to export in {', '.join(map(str, runs))}" + (f" (left out: {reasons})" if reasons else ""))
+    if as_json:
+        print_json({"format": form, "out": str(out), "written": written, "left_out": left_out})
+        return
+    click.echo(f"{written} trajectories in {out}")
+    for reason, count in left_out.items():
+        if count:
+            click.echo(f"left out: {count} ({reason})")
+
+
+@export.command()
+def schema() -> None:
+    """Print the JSON schema of the native record."""
+    from openfingym.trajectory import rollout_schema
+
+    click.echo(json.dumps(rollout_schema(), indent=2, sort_keys=True))
+
+
+def _files(rollouts: Iterator[Rollout], form: str, out: Path, left_out: dict[str, int]) -> Iterator[Path]:
+    """Write one file a rollout."""
+    from openfingym.trajectory import to_atif, write_rollout
+    from openfingym.trajectory.files import write_text
+
+    out.mkdir(parents=True, exist_ok=True)
+    for rollout in rollouts:
+        path = out / f"{rollout.id}.json"
+        if form == "native":
+            write_rollout(path, rollout)
+        else:
+            try:
+                document = to_atif(rollout)
+            except DataError:
+                left_out["no messages"] += 1
+                continue
+            write_text(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        yield path
+
+
+def _lines(rollouts: Iterator[Rollout], out: Path, left_out: dict[str, int]) -> Iterator[Path]:
+    """Write one line a rollout; the file appears complete or not at all."""
+    from openfingym.trajectory import to_openai
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = out.with_name(f".{out.name}.partial")
+    try:
+        written = False
+        with partial.open("w", encoding="utf-8") as stream:
+            for rollout in rollouts:
+                try:
+                    line = to_openai(rollout)
+                except DataError:
+                    left_out["no messages"] += 1
+                    continue
+                stream.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+                written = True
+                yield out
+        if written:
+            partial.replace(out)
+    finally:
+        partial.unlink(missing_ok=True)

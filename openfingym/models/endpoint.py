@@ -1,0 +1,269 @@
+"""An OpenAI-compatible endpoint, and the models behind it.
+
+The `openai` client does the talking; retries, limits and the reading of answers are here, so that
+they are the same whatever the client's version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
+from openfingym.models.messages import Completion, Message, Tool, Usage
+from openfingym.models.prices import PriceTable
+from openfingym.models.retrying import Transient, judge, retrying
+from openfingym.models.wire import Answer, Json, MalformedAnswer, StreamedAnswer, read_answer, request_body
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+E = TypeVar("E", bound=Exception)
+
+CONCURRENCY = 16
+TIMEOUT_S = 300.0
+PATIENCE_S = 600.0
+CHARACTERS_A_TOKEN = 4
+
+
+class Endpoint:
+    """A place that answers chat completions; an async context manager.
+
+    Args:
+        base_url: where it is, such as ``http://localhost:8000/v1``; None for the client's default.
+        api_key: the key; kept in memory alone, and taken out of every message.
+        concurrency: requests under way at once. One that waits to be sent again counts, so that an endpoint which limits us is
+            asked less, not more.
+        timeout_s: seconds one request may take, to the last byte of its answer.
+        patience_s: seconds after which a completion is given up, its retries included; what comes when the endpoint has
+            answered nobody for that long has one attempt.
+        loopback: the endpoint is on this machine: no proxy is used.
+
+    Raises:
+        UsageError: the extra ``llm`` is not installed.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None,
+        api_key: str,
+        *,
+        concurrency: int = CONCURRENCY,
+        timeout_s: float = TIMEOUT_S,
+        patience_s: float = PATIENCE_S,
+        loopback: bool = False,
+    ) -> None:
+        if concurrency < 1 or timeout_s <= 0 or patience_s <= 0:
+            raise UsageError("an endpoint needs concurrency of 1 or more, and timeout and patience above 0")
+        self.timeout_s = timeout_s
+        self.patience_s = patience_s
+        self._key = api_key
+        self._slots = asyncio.Semaphore(concurrency)
+        self._asking = 0
+        """Requests under way or waiting for a slot."""
+        self._failing_since: float | None = None
+        """Monotonic time of the first of the failures since anything was answered."""
+        self._newer: set[object] = set()
+        """Models that take ``max_completion_tokens`` and no ``max_tokens``."""
+        self._client = _client(base_url, api_key, timeout_s, loopback=loopback)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.close()
+
+    def model(
+        self, name: str, *, request_name: str | None = None, prices: PriceTable | None = None, stream: bool = False, tokens: bool = False
+    ) -> ChatModel:
+        """A model behind this endpoint.
+
+        Args:
+            name: as results record it.
+            request_name: as the endpoint knows it, where that differs.
+            prices: by default the table of the package.
+            stream: have answers sent piece by piece, for endpoints that close connections on which nothing moves.
+            tokens: ask for token ids and log probabilities, which not every endpoint gives.
+        """
+        return ChatModel(self, name, request_name or name, prices or PriceTable.load(), stream=stream, tokens=tokens)
+
+    async def complete(self, body: Json, *, stream: bool) -> tuple[Answer, float, int]:
+        """Send a request until it is answered.
+
+        Returns:
+            The answer, the seconds of the attempt that had it, and the number of attempts.
+
+        Raises:
+            ModelUnavailableError: the patience is over, or the endpoint does not let us in.
+            ModelRefusedError: the request is refused.
+        """
+        async with self._slot():
+            started, attempts = time.monotonic(), 0
+            end = started + self.patience_s
+            try:
+                async for attempt in retrying(lambda: self._patient_until(end) - time.monotonic()):
+                    with attempt:
+                        attempts, before = attempts + 1, time.monotonic()
+                        answer = await self._watched(body, stream=stream, timeout_s=min(self.timeout_s, end - before))
+                        return answer, time.monotonic() - before, attempts
+            except Transient as last:
+                since = min(started, self._failing_since or started)
+                raise ModelUnavailableError(
+                    f"the endpoint gave no answer to {attempts} request(s) in {time.monotonic() - started:.0f} s, and fails for "
+                    f"{time.monotonic() - since:.0f} s (patience {self.patience_s:g} s); the last: {last}"
+                ) from last
+        raise AssertionError("attempts end in an answer or an error")
+
+    @contextlib.asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        """A place among the requests under way. One that finds no others knows nothing of failures before its time."""
+        if not self._asking:
+            self._failing_since = None
+        self._asking += 1
+        try:
+            async with self._slots:
+                yield
+        finally:
+            self._asking -= 1
+
+    def _patient_until(self, end: float) -> float:
+        """When a request is given up: of many that wait for an endpoint that is down, each would else wait for as long again."""
+        return end if self._failing_since is None else min(end, self._failing_since + self.patience_s)
+
+    async def _watched(self, body: Json, *, stream: bool, timeout_s: float) -> Answer:
+        """An attempt, and a note of whether the endpoint works at all."""
+        before = time.monotonic()
+        try:
+            answer = await self._attempt(body, stream=stream, timeout_s=timeout_s)
+        except Transient:
+            self._failing_since = self._failing_since or before
+            raise
+        except ModelRefusedError:
+            self._failing_since = None
+            raise
+        self._failing_since = None
+        return answer
+
+    async def _attempt(self, body: Json, *, stream: bool, timeout_s: float) -> Answer:
+        import openai
+
+        named = self._renamed(body)
+        try:
+            # The client's own timeout is of a silence; an answer that drips would never end.
+            async with asyncio.timeout(max(timeout_s, 0.001)):
+                return read_answer(await (self._streamed(named) if stream else self._whole(named)))
+        except openai.APIStatusError as error:
+            if error.status_code == 400 and error.param == "max_tokens" and "max_tokens" in named:
+                self._newer.add(body["model"])
+                raise Transient("the model wants max_completion_tokens for max_tokens", retry_after_s=0.0) from None
+            raise self._without_key(judge(error)) from None
+        except (TimeoutError, openai.APITimeoutError):
+            raise Transient(f"no answer within {timeout_s:.3g} s") from None
+        except (MalformedAnswer, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise Transient(f"what came back is no chat completion ({error})") from None
+        except openai.APIError as error:
+            raise self._without_key(Transient(f"{type(error).__name__}: {error}")) from None
+        except _transport_errors() as error:
+            raise Transient(f"{type(error).__name__}: {error}") from None
+
+    async def _whole(self, body: Json) -> object:
+        completions: Any = self._client.chat.completions
+        answer = await completions.with_raw_response.create(**body)
+        return json.loads(answer.content)
+
+    async def _streamed(self, body: Json) -> Json:
+        completions: Any = self._client.chat.completions
+        answer = StreamedAnswer()
+        async with await completions.create(**body, stream=True, stream_options={"include_usage": True}) as chunks:
+            async for chunk in chunks:
+                answer.add(chunk.model_dump())
+                if answer.too_long:
+                    break
+        if not (answer.finished or answer.too_long):
+            raise MalformedAnswer("the stream ended before the answer did")
+        return answer.body()
+
+    def _renamed(self, body: Json) -> Json:
+        """With the newer name of ``max_tokens`` for models that were found to want it."""
+        if body["model"] not in self._newer or "max_tokens" not in body:
+            return body
+        return {key: value for key, value in body.items() if key != "max_tokens"} | {"max_completion_tokens": body["max_tokens"]}
+
+    def _without_key(self, error: E) -> E:
+        """Some endpoints repeat the key that they refuse."""
+        if self._key:
+            error.args = tuple(arg.replace(self._key, "***") if isinstance(arg, str) else arg for arg in error.args)
+        return error
+
+
+class ChatModel:
+    """One model behind an endpoint; see :class:`openfingym.models.Model`."""
+
+    def __init__(self, endpoint: Endpoint, name: str, request_name: str, prices: PriceTable, *, stream: bool, tokens: bool) -> None:
+        """Use :meth:`Endpoint.model`."""
+        self.name = name
+        self._endpoint = endpoint
+        self._request_name = request_name
+        self._prices = prices
+        self._stream = stream
+        self._tokens = tokens
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        seed: int | None = None,
+        stop: Sequence[str] = (),
+    ) -> Completion:
+        """Continue a conversation; see :meth:`openfingym.models.Model.complete`."""
+        body = request_body(self._request_name, messages, tools=tools, max_tokens=max_tokens, temperature=temperature, seed=seed, stop=stop)
+        if self._tokens:
+            body |= {"logprobs": True, "extra_body": {"return_token_ids": True}}
+        answer, latency_s, attempts = await self._endpoint.complete(body, stream=self._stream)
+        counted = answer.usage is not None
+        usage = answer.usage or _estimate(messages, answer.message)
+        cost_usd = self._prices.cost_usd(self.name, usage)
+        return Completion(
+            message=answer.message,
+            finish_reason=answer.finish_reason,
+            usage=usage,
+            model=answer.model or self._request_name,
+            # Of an estimate, nothing is known but that what is free stays free.
+            cost_usd=cost_usd if counted or cost_usd == 0.0 else None,
+            latency_s=latency_s,
+            attempts=attempts,
+            counted=counted,
+            tokens=answer.tokens if self._tokens else None,
+        )
+
+
+def _estimate(messages: Sequence[Message], answer: Message) -> Usage:
+    """Tokens where nobody counted them, so that a limit on tokens still holds: a quarter of the characters."""
+    said, answered = (
+        sum(len(message.content) + sum(len(call.arguments) for call in message.tool_calls) for message in part)
+        for part in (messages, (answer,))
+    )
+    return Usage(-(-said // CHARACTERS_A_TOKEN), -(-answered // CHARACTERS_A_TOKEN))
+
+
+def _client(base_url: str | None, api_key: str, timeout_s: float, *, loopback: bool) -> AsyncOpenAI:
+    try:
+        import openai
+    except ImportError:
+        raise UsageError("talking to a model needs the extra `llm`: pip install 'openfingym[llm]'") from None
+    transport: Any = openai.DefaultAsyncHttpxClient(trust_env=False) if loopback else None
+    return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=timeout_s, max_retries=0, http_client=transport)
+
+
+def _transport_errors() -> tuple[type[Exception], ...]:
+    """What the client lets through of its transport while it reads a stream; which package that is differs by the client's version."""
+    modules: list[Any] = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
+    return tuple(module.TransportError for module in modules)

@@ -1,0 +1,121 @@
+"""What is said to a model and what it answers: messages, tools, and one completion.
+
+Plain frozen values, of no vendor; :mod:`openfingym.models.wire` turns them into the bodies of
+chat completions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
+"""Why a completion ended. ``refusal``: the model said, in the field made for it, that it will not."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A model's wish to call a tool."""
+
+    id: str
+    """The model's name for this call; its result carries it."""
+    name: str
+    arguments: str
+    """JSON text as the model wrote it, which may be anything."""
+
+    def parsed(self) -> dict[str, object]:
+        """The arguments as an object.
+
+        Raises:
+            ValueError: they are no JSON object; the message is fit for the model to read.
+        """
+        try:
+            found = json.loads(self.arguments or "{}")
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"the arguments of {self.name!r} are not valid JSON ({error})") from None
+        if not isinstance(found, dict):
+            raise ValueError(f"the arguments of {self.name!r} must be a JSON object, found {type(found).__name__}")
+        return found
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Role
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Of an assistant's message."""
+    tool_call_id: str | None = None
+    """Of a tool's message: which call this is the result of."""
+    reasoning: str | None = None
+    """What a reasoning model thought, where its endpoint shows it; it is not sent back."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that a model may call."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+    """JSON schema of the arguments, an object."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one or more completions."""
+
+    prompt: int = 0
+    """All input tokens, cached ones included."""
+    completion: int = 0
+    """All output tokens, reasoning included."""
+    cached: int = 0
+    """Part of ``prompt`` that was read from a cache."""
+    reasoning: int = 0
+    """Part of ``completion`` that nobody sees."""
+
+    @property
+    def total(self) -> int:
+        """Input and output together."""
+        return self.prompt + self.completion
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt + other.prompt, self.completion + other.completion, self.cached + other.cached, self.reasoning + other.reasoning
+        )
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of one completion, for training without tokenising again."""
+
+    prompt_ids: tuple[int, ...] = ()
+    """Tokens of everything the model was given; empty where the endpoint does not tell."""
+    completion_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    """Natural logarithm of the probability of each completion token."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One answer of a model, and what it took."""
+
+    message: Message
+    finish_reason: FinishReason
+    usage: Usage
+    model: str
+    """The model as the endpoint calls it, which may be more exact than what was asked for."""
+    cost_usd: float | None = None
+    """None where no price is known: never a guess, and never 0 for want of one."""
+    latency_s: float = 0.0
+    """Seconds from sending the request that was answered to the end of the answer."""
+    attempts: int = 1
+    """Requests that were sent, the failed ones included."""
+    counted: bool = True
+    """Whether the endpoint counted the tokens; if not, ``usage`` is a quarter of the characters."""
+    tokens: Tokens | None = field(default=None, repr=False)
+    """Where they were asked for and the endpoint tells them."""

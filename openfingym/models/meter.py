@@ -1,0 +1,136 @@
+"""What an agent may spend, and what it has spent."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal
+
+from openfingym.errors import UsageError
+from openfingym.models.messages import Completion, Usage
+
+Limit = Literal["turns", "tokens", "cost", "wall"]
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What one rollout may spend on its model; None for as much as it takes."""
+
+    turns: int | None = None
+    """Completions."""
+    tokens: int | None = None
+    """Input and output tokens of all completions together, cached input included."""
+    cost_usd: float | None = None
+    wall_s: float | None = None
+    """Seconds since the meter was made, whatever they were spent on."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise UsageError(f"the limit {item.name} must be more than 0, found {value!r}; leave it out for none")
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What was spent so far."""
+
+    turns: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = 0.0
+    """None as soon as one completion's cost is not known."""
+    model_s: float = 0.0
+    """Seconds of waiting for answers."""
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of an allowance, never below 0; None where there is no limit."""
+
+    turns: int | None
+    tokens: int | None
+    cost_usd: float | None
+    wall_s: float | None
+
+
+class Meter:
+    """Counts what one rollout spends on its model.
+
+    Args:
+        allowance: the limits.
+        clock: seconds that only go forward, so that a change of the machine's time changes nothing.
+    """
+
+    def __init__(self, allowance: Allowance | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.allowance = allowance or Allowance()
+        self._clock = clock
+        self._start = clock()
+        self._spent = Spent()
+
+    def charge(self, completion: Completion) -> None:
+        """Count one completion.
+
+        Raises:
+            UsageError: there is a limit on cost, and what this completion cost is not known.
+        """
+        if completion.cost_usd is None and self.allowance.cost_usd is not None:
+            raise UsageError(
+                f"no price is known for model {completion.model!r}, so a limit on cost cannot be kept; "
+                "state its price in a file given as prices, or drop the limit"
+            )
+        before = self._spent
+        known = before.cost_usd is not None and completion.cost_usd is not None
+        self._spent = Spent(
+            turns=before.turns + 1,
+            usage=before.usage + completion.usage,
+            cost_usd=(before.cost_usd or 0.0) + (completion.cost_usd or 0.0) if known else None,
+            model_s=before.model_s + completion.latency_s,
+        )
+
+    @property
+    def spent(self) -> Spent:
+        """What was spent until now."""
+        return replace(self._spent, wall_s=self._clock() - self._start)
+
+    @property
+    def left(self) -> Left:
+        """What is left until now."""
+        allowed, spent = self.allowance, self.spent
+        return Left(
+            turns=None if allowed.turns is None else max(0, allowed.turns - spent.turns),
+            tokens=None if allowed.tokens is None else max(0, allowed.tokens - spent.usage.total),
+            cost_usd=None if allowed.cost_usd is None else max(0.0, allowed.cost_usd - (spent.cost_usd or 0.0)),
+            wall_s=None if allowed.wall_s is None else max(0.0, allowed.wall_s - spent.wall_s),
+        )
+
+    @property
+    def exhausted(self) -> Limit | None:
+        """The first limit that is reached; None where another completion may be asked for."""
+        left = self.left
+        amounts: tuple[tuple[Limit, float | None], ...] = (
+            ("turns", left.turns),
+            ("tokens", left.tokens),
+            ("cost", left.cost_usd),
+            ("wall", left.wall_s),
+        )
+        return next((name for name, amount in amounts if amount is not None and amount <= 0), None)
+
+    def notice(self, *, share: float = 0.25) -> str | None:
+        """One line for the agent on every limit of which no more than ``share`` is left; None where there is none.
+
+        The last turn is always announced.
+        """
+        allowed, left = self.allowance, self.left
+        parts = []
+        if left.turns is not None and allowed.turns is not None and left.turns <= max(1.0, share * allowed.turns):
+            parts.append("1 turn, your last" if left.turns == 1 else f"{left.turns} turns")
+        if left.tokens is not None and allowed.tokens is not None and left.tokens <= share * allowed.tokens:
+            parts.append(f"{left.tokens} tokens")
+        if left.cost_usd is not None and allowed.cost_usd is not None and left.cost_usd <= share * allowed.cost_usd:
+            parts.append(f"${left.cost_usd:.4f}")
+        if left.wall_s is not None and allowed.wall_s is not None and left.wall_s <= share * allowed.wall_s:
+            parts.append(f"{left.wall_s:.0f} seconds")
+        return f"Left: {', '.join(parts)}." if parts else None

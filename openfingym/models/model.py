@@ -1,0 +1,41 @@
+"""What an agent needs of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from openfingym.models.messages import Completion, Message, Tool
+
+
+class Model(Protocol):
+    """Something that continues a conversation."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, as results record it."""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        seed: int | None = None,
+        stop: Sequence[str] = (),
+    ) -> Completion:
+        """Continue a conversation by one message.
+
+        Args:
+            messages: the conversation so far.
+            tools: functions the model may call in its answer.
+            max_tokens: most output tokens; None leaves it to the endpoint.
+            temperature: randomness; None leaves it to the endpoint.
+            seed: for endpoints that can repeat themselves.
+            stop: texts at which the answer ends.
+
+        Raises:
+            ModelUnavailableError: no answer could be had, for no fault of the request.
+            ModelRefusedError: this request is refused, whoever asks and whenever.
+        """

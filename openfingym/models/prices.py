@@ -1,0 +1,85 @@
+"""What tokens cost, by model."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Self
+
+from openfingym.errors import UsageError
+from openfingym.models.messages import Usage
+
+_DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+LOCAL = "stand-in/"
+"""Models of this prefix run on this machine and cost nothing."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """Prices of one model, in US dollars per million tokens."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    """Of input read from a cache; None where it costs what all input does."""
+
+    def of(self, usage: Usage) -> float:
+        """What some tokens cost, in US dollars."""
+        cached = self.input if self.cached is None else self.cached
+        fresh = usage.prompt - usage.cached
+        return (fresh * self.input + usage.cached * cached + usage.completion * self.output) / 1e6
+
+
+@dataclass(frozen=True)
+class PriceTable:
+    """Prices by model name; a model that is not in it has no known price, which is not a price of 0."""
+
+    prices: Mapping[str, Price]
+
+    @classmethod
+    def load(cls, path: str | Path | None = None) -> Self:
+        """The built-in table, with the entries of a file before it.
+
+        Raises:
+            UsageError: the file cannot be read or is no price table; says which entry is wrong.
+        """
+        builtin = (resources.files("openfingym") / "models" / "prices.toml").read_text(encoding="utf-8")
+        table = _read(builtin, "prices.toml")
+        if path is not None:
+            try:
+                table |= _read(Path(path).read_text(encoding="utf-8"), str(path))
+            except (OSError, UnicodeDecodeError) as error:
+                raise UsageError(f"{path}: the price table cannot be read ({error})") from error
+        return cls(table)
+
+    def find(self, model: str) -> Price | None:
+        """The price of a model by its exact name, or by its name without a date at the end."""
+        if model.startswith(LOCAL):
+            return Price(0.0, 0.0)
+        return self.prices.get(model) or self.prices.get(_DATE.sub("", model))
+
+    def cost_usd(self, model: str, usage: Usage) -> float | None:
+        """What some tokens of a model cost; None where its price is not known."""
+        price = self.find(model)
+        return None if price is None else price.of(usage)
+
+
+def _read(text: str, where: str) -> dict[str, Price]:
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{where}: not valid TOML ({error})") from error
+    table = {}
+    for model, entry in document.items():
+        if not isinstance(entry, dict) or not {"input", "output"} <= entry.keys() <= {"input", "output", "cached"}:
+            raise UsageError(f"{where}: {model!r} needs input and output (and may have cached), in US dollars per million tokens")
+        for key, value in entry.items():
+            if not isinstance(value, int | float) or isinstance(value, bool) or not (math.isfinite(value) and value >= 0):
+                raise UsageError(f"{where}: {model}.{key} must be a number of US dollars, 0 or more; found {value!r}")
+        table[model] = Price(**{key: float(value) for key, value in entry.items()})
+    return table

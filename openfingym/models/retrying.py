@@ -1,0 +1,118 @@
+"""When to ask an endpoint again, and when not to.
+
+| what happened | what follows |
+|---|---|
+| no connection, timeout, connection cut, garbage instead of an answer | asked again |
+| 408, 409, 425, 429, 5xx | asked again, after ``Retry-After`` where it is given |
+| 402 or 429 for want of credit, 401, 403, 404 | ModelUnavailableError: asking again cannot help |
+| 400, 413, 422 | ModelRefusedError: this request will never be taken |
+| the patience is over | ModelUnavailableError |
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from openfingym.errors import ModelRefusedError, ModelUnavailableError, OpenFinGymError
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
+    from tenacity import AsyncRetrying, RetryCallState
+
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 60.0
+LONGEST_MESSAGE = 1000
+_AGAIN = frozenset({408, 409, 425, 429})
+_REFUSED = frozenset({400, 413, 422})
+_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_TOO_LONG = ("context_length", "context length", "context window", "maximum context", "prompt is too long")
+_FILTERED = ("content_filter", "content filter", "content_policy", "content policy", "content management policy")
+
+_log = logging.getLogger(__name__)
+
+
+class Transient(Exception):  # noqa: N818  # internal: it never leaves this package
+    """An attempt failed in a way that another may not."""
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by the header ``Retry-After``, in either of its forms (RFC 9110, section 10.2.3); None without one.
+
+    A date is compared with the endpoint's own, so that it does not matter what time this machine thinks it is.
+    """
+    stated = headers.get("retry-after", "").strip()
+    if not stated:
+        return None
+    try:
+        seconds = float(stated)
+    except ValueError:
+        until = _date(stated)
+        if until is None:
+            return None
+        seconds = (until - (_date(headers.get("date", "")) or datetime.now(UTC))).total_seconds()
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def judge(error: APIStatusError) -> Transient | OpenFinGymError:
+    """What a status other than success means."""
+    status, code = error.status_code, str(error.code or "")
+    body = error.body
+    message = str(body["message"]) if isinstance(body, Mapping) and "message" in body else error.message
+    said = f"status {status}: {message[:LONGEST_MESSAGE]}"
+    if status in _REFUSED:
+        text = f"{code} {message}".lower()
+        if status == 413 or any(sign in text for sign in _TOO_LONG):
+            return ModelRefusedError(f"the conversation is too long for the model ({said})", reason="context-too-long")
+        if any(sign in text for sign in _FILTERED):
+            return ModelRefusedError(f"the endpoint's content filter refused the conversation ({said})", reason="content-filter")
+        return ModelRefusedError(f"the endpoint refused the request ({said})", reason="bad-request")
+    if status == 402 or (status == 429 and code in _NO_CREDIT):
+        return ModelUnavailableError(f"the account at the endpoint has no credit left ({said})")
+    if status in _AGAIN or status >= 500:
+        return Transient(said, retry_after_s=retry_after_s(error.response.headers))
+    if status in {401, 403}:
+        return ModelUnavailableError(f"the endpoint does not let us in ({said}); check the key in the environment")
+    return ModelUnavailableError(f"the endpoint does not know what was asked for ({said}); check the model's name and the base URL")
+
+
+def retrying(left_s: Callable[[], float]) -> AsyncRetrying:
+    """Attempts until one succeeds or the next would begin after ``left_s()`` seconds; the last :class:`Transient` is raised."""
+    from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
+
+    backoff = wait_random_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
+
+    def wait(state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        stated = error.retry_after_s if isinstance(error, Transient) else None
+        # A little more than was asked for, by chance: all who were sent away must not return at once.
+        return backoff(state) if stated is None else stated + min(1.0, backoff(state))
+
+    return AsyncRetrying(
+        retry=retry_if_exception_type(Transient),
+        wait=wait,
+        stop=lambda state: state.upcoming_sleep >= left_s(),
+        before_sleep=_tell,
+        reraise=True,
+    )
+
+
+def _tell(state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    _log.info("attempt %d failed (%s); the next in %.1f s", state.attempt_number, error, state.upcoming_sleep)
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,0 +1,91 @@
+"""Which model is meant, and the way to it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Self
+
+from openfingym.errors import UsageError
+from openfingym.models.endpoint import CONCURRENCY, PATIENCE_S, TIMEOUT_S, ChatModel, Endpoint
+from openfingym.models.prices import LOCAL, PriceTable
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+URL_VARIABLE = "OPENAI_BASE_URL"
+_NO_KEY = "none"
+"""What is sent to endpoints of one's own, which want no key but a header."""
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model by name and place. It holds the name of the key's variable, never the key."""
+
+    name: str
+    """As the endpoint knows it; ``stand-in/POLICY`` is the stand-in of :mod:`openfingym.agents.testing`."""
+    base_url: str | None = None
+    """Of the endpoint; None for ``$OPENAI_BASE_URL``, or else the `openai` client's default."""
+    key_variable: str = KEY_VARIABLE
+
+    @classmethod
+    def parse(cls, name: str, *, base_url: str | None = None, key_variable: str = KEY_VARIABLE) -> Self:
+        """Check what a user gave.
+
+        Raises:
+            UsageError: no name, no URL, or a stand-in that does not exist.
+        """
+        name = name.strip()
+        if not name:
+            raise UsageError("a model needs a name, such as stand-in/competent")
+        if base_url is not None and not base_url.startswith(("http://", "https://")):
+            raise UsageError(f"a base URL begins with http:// or https://, found {base_url!r}")
+        if name.startswith(LOCAL):
+            from openfingym.agents.testing import find_policy
+
+            find_policy(name)
+        return cls(name, base_url, key_variable)
+
+    @contextlib.asynccontextmanager
+    async def open(
+        self,
+        *,
+        prices: PriceTable | None = None,
+        stream: bool = False,
+        tokens: bool = False,
+        concurrency: int = CONCURRENCY,
+        timeout_s: float = TIMEOUT_S,
+        patience_s: float = PATIENCE_S,
+    ) -> AsyncIterator[ChatModel]:
+        """The model, ready to be asked; a stand-in without a base URL is started and stopped here.
+
+        Args:
+            prices: as of :meth:`Endpoint.model`, like ``stream`` and ``tokens``.
+            stream: see there.
+            tokens: see there.
+            concurrency: as of :class:`Endpoint`, like ``timeout_s`` and ``patience_s``.
+            timeout_s: see there.
+            patience_s: see there.
+
+        Raises:
+            UsageError: there is no key for the default endpoint, or the extra ``llm`` is missing.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            base_url, key, local = self.base_url or os.environ.get(URL_VARIABLE), os.environ.get(self.key_variable, ""), False
+            if self.name.startswith(LOCAL) and self.base_url is None:
+                from openfingym.agents.testing import StandIn
+
+                stand_in = StandIn()
+                await asyncio.to_thread(stand_in.__enter__)
+                stack.push_async_callback(asyncio.to_thread, stand_in.__exit__)
+                base_url, key, local = stand_in.base_url, _NO_KEY, True
+            elif not base_url and not key:
+                raise UsageError(
+                    f"model {self.name!r} needs a key in ${self.key_variable}, or the base URL of an endpoint that needs none; "
+                    "stand-in/competent needs neither"
+                )
+            endpoint = await stack.enter_async_context(
+                Endpoint(base_url, key or _NO_KEY, concurrency=concurrency, timeout_s=timeout_s, patience_s=patience_s, loopback=local)
+            )
+            yield endpoint.model(self.name, prices=prices, stream=stream, tokens=tokens)

@@ -1,0 +1,234 @@
+"""Chat completions on the wire: requests from messages, messages from answers.
+
+Endpoints that call themselves compatible differ in what they leave out, so answers are read with
+care; what is no answer at all raises :class:`MalformedAnswer`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from openfingym.models.messages import FinishReason, Message, Tokens, Tool, ToolCall, Usage
+
+MAX_CONTENT = 1_000_000
+"""Characters kept of one answer; one that goes on for longer counts as cut off (``length``)."""
+
+Json = dict[str, object]
+
+
+class MalformedAnswer(ValueError):  # noqa: N818  # the name says what was found
+    """The endpoint's answer is no chat completion."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer as it was read."""
+
+    message: Message
+    finish_reason: FinishReason
+    usage: Usage | None
+    """None where the endpoint did not count."""
+    model: str
+    tokens: Tokens
+
+
+def request_message(message: Message) -> Json:
+    """A message as the endpoint wants it."""
+    if message.role == "tool":
+        return {"role": "tool", "content": message.content, "tool_call_id": message.tool_call_id or ""}
+    body: Json = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        body["content"] = message.content or None
+        body["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in message.tool_calls
+        ]
+    return body
+
+
+def request_tool(tool: Tool) -> Json:
+    """A tool as the endpoint wants it."""
+    return {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}}
+
+
+def request_body(
+    model: str,
+    messages: Sequence[Message],
+    *,
+    tools: Sequence[Tool] = (),
+    max_tokens: int | None = None,
+    temperature: float | None = None,
+    seed: int | None = None,
+    stop: Sequence[str] = (),
+) -> Json:
+    """The body of a chat completion, without what is left to the endpoint."""
+    body: Json = {"model": model, "messages": [request_message(message) for message in messages]}
+    if tools:
+        body["tools"] = [request_tool(tool) for tool in tools]
+    stated = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed, "stop": list(stop) or None}
+    return body | {key: value for key, value in stated.items() if value is not None}
+
+
+def read_answer(document: object) -> Answer:
+    """Read the body of an answer.
+
+    Raises:
+        MalformedAnswer: it is no chat completion.
+    """
+    body = _object(document, "the answer")
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise MalformedAnswer("the answer holds no choices")
+    choice = _object(choices[0], "the first choice")
+    said = _object(choice.get("message"), "its message")
+    calls = _read_calls(_list(said.get("tool_calls")))
+    content, refusal = _text(said.get("content")), _text(said.get("refusal"))
+    reason = _finish_reason(choice.get("finish_reason"), calls=bool(calls), refused=bool(refusal) and not content)
+    if len(content) > MAX_CONTENT:
+        content, reason = content[:MAX_CONTENT], "length"
+    thought = _text(said.get("reasoning_content")) or _text(said.get("reasoning"))
+    return Answer(
+        message=Message("assistant", content or refusal, calls, reasoning=thought or None),
+        finish_reason=reason,
+        usage=_read_usage(body.get("usage")),
+        model=_text(body.get("model")),
+        tokens=_read_tokens(body, choice),
+    )
+
+
+class StreamedAnswer:
+    """Puts the chunks of a streamed answer together to the body of one that was not."""
+
+    def __init__(self) -> None:
+        self._body: Json = {}
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+        self._refusal: list[str] = []
+        self._calls: dict[int, dict[str, str]] = {}
+        self._finish: object = None
+        self._length = 0
+
+    @property
+    def too_long(self) -> bool:
+        """Whether more was said than is kept."""
+        return self._length > MAX_CONTENT
+
+    @property
+    def finished(self) -> bool:
+        """Whether the endpoint said that the answer is complete."""
+        return self._finish is not None
+
+    def add(self, chunk: object) -> None:
+        """Take the next chunk.
+
+        Raises:
+            MalformedAnswer: it is no chunk.
+        """
+        body = _object(chunk, "a chunk")
+        self._body |= {key: body[key] for key in ("model", "usage") if body.get(key)}
+        for item in _list(body.get("choices")):
+            choice = _object(item, "a choice")
+            self._finish = choice.get("finish_reason") or self._finish
+            delta = _object(choice.get("delta") or {}, "a delta")
+            for parts, key in ((self._content, "content"), (self._reasoning, "reasoning_content"), (self._refusal, "refusal")):
+                parts.append(_text(delta.get(key)))
+                self._length += len(parts[-1])
+            for part in _list(delta.get("tool_calls")):
+                self._add_call(_object(part, "a tool call"))
+
+    def body(self) -> Json:
+        """The whole answer."""
+        calls = [{"id": call.pop("id"), "function": call} for _, call in sorted(self._calls.items())]
+        message = {
+            "content": "".join(self._content),
+            "reasoning_content": "".join(self._reasoning),
+            "refusal": "".join(self._refusal),
+            "tool_calls": calls,
+        }
+        return self._body | {"choices": [{"message": message, "finish_reason": self._finish}]}
+
+    def _add_call(self, part: Mapping[str, object]) -> None:
+        index = part.get("index")
+        call = self._calls.setdefault(index if isinstance(index, int) else 0, {"id": "", "name": "", "arguments": ""})
+        function = _object(part.get("function") or {}, "a tool call's function")
+        call["id"] = call["id"] or _text(part.get("id"))
+        call["name"] += _text(function.get("name"))
+        call["arguments"] += _text(function.get("arguments"))
+        self._length += len(_text(function.get("arguments")))
+
+
+def _read_calls(values: list[object]) -> tuple[ToolCall, ...]:
+    calls: dict[str, ToolCall] = {}
+    for number, value in enumerate(values):
+        call = _object(value, "a tool call")
+        function = _object(call.get("function"), "a tool call's function")
+        arguments = function.get("arguments")
+        # Some endpoints decode the arguments that the model wrote, and some name no call, or two alike.
+        text = json.dumps(arguments) if isinstance(arguments, dict) else _text(arguments)
+        name = _text(call.get("id"))
+        name = name if name and name not in calls else f"{name or 'call'}_{number}"
+        calls[name] = ToolCall(name, _text(function.get("name")), text)
+    return tuple(calls.values())
+
+
+def _finish_reason(stated: object, *, calls: bool, refused: bool) -> FinishReason:
+    if refused:
+        return "refusal"
+    if calls and stated != "length":
+        return "tool_calls"
+    known: Iterable[FinishReason] = get_args(FinishReason)
+    return next((reason for reason in known if reason == stated), "stop")
+
+
+def _read_usage(value: object) -> Usage | None:
+    if not isinstance(value, Mapping):
+        return None
+    details = (value.get("prompt_tokens_details"), value.get("completion_tokens_details"))
+    prompt_details, completion_details = (item if isinstance(item, Mapping) else {} for item in details)
+    prompt, completion = _count(value.get("prompt_tokens")), _count(value.get("completion_tokens"))
+    return Usage(
+        prompt=prompt,
+        completion=completion,
+        cached=min(prompt, _count(prompt_details.get("cached_tokens"))),
+        reasoning=min(completion, _count(completion_details.get("reasoning_tokens"))),
+    )
+
+
+def _read_tokens(body: Mapping[str, object], choice: Mapping[str, object]) -> Tokens:
+    """Token ids where vLLM's ``return_token_ids`` gave them, log probabilities where ``logprobs`` did."""
+    stated = choice.get("logprobs")
+    entries = _list(stated.get("content")) if isinstance(stated, Mapping) else []
+    found = [entry.get("logprob") for entry in entries if isinstance(entry, Mapping)]
+    logprobs = tuple(float(item) for item in found if isinstance(item, int | float) and math.isfinite(item))
+    completion_ids = tuple(_count(item) for item in _list(choice.get("token_ids")))
+    return Tokens(
+        prompt_ids=tuple(_count(item) for item in _list(body.get("prompt_token_ids"))),
+        completion_ids=completion_ids,
+        # Some endpoints leave out those of tool calls; which token a probability belongs to is then unknown.
+        logprobs=logprobs if len(logprobs) == len(entries) and (not completion_ids or len(logprobs) == len(completion_ids)) else (),
+    )
+
+
+def _object(value: object, what: str) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise MalformedAnswer(f"{what} is no JSON object")
+    return value
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    """A text, also where it comes in parts."""
+    if isinstance(value, list):
+        return "".join(_text(part.get("text")) for part in value if isinstance(part, Mapping))
+    # Half a surrogate pair is no text, and could be written nowhere.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int:
+    return max(0, value) if isinstance(value, int) else 0

@@ -1,0 +1,98 @@
+"""Trajectories on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from openfingym.errors import StoreError, UsageError
+from openfingym.trajectory.record import FORMAT, Rollout
+
+NAME = "trajectory.json"
+"""Of the record in a run's folder."""
+
+
+def rollout_schema() -> dict[str, object]:
+    """The JSON schema of the record (draft 2020-12)."""
+    schema: dict[str, object] = Rollout.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def write_rollout(path: Path, rollout: Rollout) -> None:
+    """Write a record; it appears complete or not at all.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    write_text(path, rollout.model_dump_json() + "\n")
+
+
+def read_rollout(path: Path) -> Rollout:
+    """Read a record.
+
+    Raises:
+        StoreError: it is missing, damaged, or of a format that this version does not know.
+    """
+    try:
+        raw = path.read_bytes()
+        return Rollout.model_validate_json(raw)
+    except OSError as error:
+        raise StoreError(f"{path}: the trajectory cannot be read ({error.strerror})") from error
+    except ValidationError as error:
+        stated = _format(raw)
+        if isinstance(stated, int) and stated > FORMAT:
+            raise StoreError(f"{path}: is of format {stated}, this version knows up to {FORMAT}; update openfingym") from None
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise StoreError(f"{path}: not a trajectory ({f'{where}: ' if where else ''}{first['msg']})") from None
+
+
+def find_rollouts(places: Iterable[Path]) -> Iterator[Path]:
+    """Paths of the records in run folders, or below them; runs that are not complete are left out.
+
+    Raises:
+        UsageError: a place does not exist.
+    """
+    for place in places:
+        if place.is_file():
+            yield place
+        elif place.is_dir():
+            for folder, inner, names in os.walk(place):
+                # A run under way is hidden until it is complete.
+                inner[:] = sorted(name for name in inner if not name.startswith("."))
+                if NAME in names:
+                    yield Path(folder) / NAME
+        else:
+            raise UsageError(f"{place}: no such run")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that appears complete or not at all.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise StoreError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def _format(raw: bytes) -> object:
+    try:
+        document = json.loads(raw)
+    except ValueError:
+        return None
+    return document.get("format") if isinstance(document, dict) else None

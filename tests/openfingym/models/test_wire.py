@@ -1,0 +1,132 @@
+"""Answers as endpoints really word them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+from openfingym.agents.testing.answers import answer
+from openfingym.agents.testing.conversation import Call, Reply, Request
+from openfingym.models import Message, Tool, ToolCall, Usage
+from openfingym.models.wire import MalformedAnswer, StreamedAnswer, read_answer, request_body
+
+
+def _answer(message: dict[str, object], **more: object) -> dict[str, object]:
+    return {"model": "m", "choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}], **more}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        [],
+        "text",
+        {},
+        {"choices": []},
+        {"choices": None},
+        {"error": "overloaded"},
+        {"choices": ["x"]},
+        {"choices": [{"message": None}]},
+    ],
+)
+def test_what_is_no_answer(document: object) -> None:
+    with pytest.raises(MalformedAnswer):
+        read_answer(document)
+
+
+def test_contents_in_parts_and_reasoning() -> None:
+    found = read_answer(_answer({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "reasoning_content": "hm"}))
+    assert (found.message.content, found.message.reasoning, found.usage) == ("ab", "hm", None)
+    assert read_answer(_answer({"content": None, "reasoning": "hm"})).message == Message("assistant", "", reasoning="hm")
+
+
+def test_usage_in_detail() -> None:
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 20,
+        "prompt_tokens_details": {"cached_tokens": 64},
+        "completion_tokens_details": {"reasoning_tokens": 15},
+    }
+    assert read_answer(_answer({"content": "x"}, usage=usage)).usage == Usage(100, 20, 64, 15)
+    assert read_answer(_answer({"content": "x"}, usage={"prompt_tokens": "many"})).usage == Usage()
+
+
+def test_careless_tool_calls() -> None:
+    calls = [
+        {"id": "a", "function": {"name": "f", "arguments": {"x": 1}}},
+        {"id": "a", "function": {"name": "g", "arguments": "{}"}},
+        {"function": {"name": "h", "arguments": None}},
+    ]
+    found = read_answer(_answer({"content": "", "tool_calls": calls}))
+    assert [call.id for call in found.message.tool_calls] == ["a", "a_1", "call_2"]
+    assert [call.parsed() for call in found.message.tool_calls] == [{"x": 1}, {}, {}]
+    assert found.finish_reason == "tool_calls"
+
+
+def test_half_a_surrogate_pair_is_replaced() -> None:
+    found = read_answer(json.loads('{"choices": [{"message": {"content": "a\\ud800b"}}]}'))
+    assert found.message.content == "a?b"
+
+
+def test_log_probabilities_that_do_not_match_are_left_out() -> None:
+    document = _answer({"content": "x"})
+    choice = document["choices"][0]  # type: ignore[index]
+    choice["logprobs"] = {"content": [{"logprob": -0.5}]}
+    choice["token_ids"] = [1, 2]
+    assert read_answer(document).tokens.logprobs == ()
+    choice["token_ids"] = [1]
+    assert read_answer(document).tokens.logprobs == (-0.5,)
+
+
+def test_request_says_no_more_than_it_must() -> None:
+    body = request_body("m", [Message("user", "hi")])
+    assert body == {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    tool = Tool("f", "does", {"type": "object"})
+    body = request_body("m", [Message("user", "hi")], tools=[tool], max_tokens=3, temperature=0.0, seed=0, stop=["x"])
+    assert (body["max_tokens"], body["temperature"], body["seed"], body["stop"]) == (3, 0.0, 0, ["x"])
+    assert body["tools"] == [{"type": "function", "function": {"name": "f", "description": "does", "parameters": {"type": "object"}}}]
+
+
+_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)
+
+
+@given(content=_texts, calls=st.lists(st.tuples(st.sampled_from(["f", "g"]), st.dictionaries(_texts, st.integers())), max_size=3))
+def test_streamed_and_whole_are_the_same(content: str, calls: list[tuple[str, dict[str, int]]]) -> None:
+    """Both forms pass the client's own models on their way, and are read to the same answer."""
+    body = {"model": "m", "messages": [{"role": "user", "content": "x"}], "tools": [{"function": {"name": "f"}}]}
+    sent = answer(body, Request.read(body), Reply(content, tuple(Call(name, arguments) for name, arguments in calls)))
+    whole = read_answer(ChatCompletion.model_validate(sent.whole()).model_dump())
+    streamed = StreamedAnswer()
+    for chunk in sent.chunks(usage=True):
+        streamed.add(ChatCompletionChunk.model_validate(chunk).model_dump())
+    assert streamed.finished
+    assert read_answer(streamed.body()) == whole
+    assert whole.message.content == content
+    assert [(call.name, call.parsed()) for call in whole.message.tool_calls] == calls
+
+
+@settings(max_examples=60)
+@given(
+    st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+)
+def test_any_json_is_an_answer_or_malformed(document: object) -> None:
+    for wrapped in (
+        document,
+        {"choices": [document]},
+        {"choices": [{"message": document}]},
+        _answer({"tool_calls": document}, usage=document),
+    ):
+        with contextlib.suppress(MalformedAnswer):
+            assert read_answer(wrapped).message.role == "assistant"
+
+
+def test_arguments_must_be_an_object() -> None:
+    assert ToolCall("1", "f", "").parsed() == {}
+    for text in ("[1]", "{", "nul", "[" * 100_000):
+        with pytest.raises(ValueError, match="'f'"):
+            ToolCall("1", "f", text).parsed()

@@ -1,0 +1,73 @@
+"""``openfingym export``, as a user has it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from openfingym.cli import cli
+from openfingym.errors import UsageError
+from openfingym.trajectory import Rollout, Score, from_atif, from_openai, read_rollout, write_rollout
+
+
+@pytest.fixture
+def runs(tmp_path: Path, spoken: Rollout) -> Path:
+    """Two runs, one of them twice, and one in which nothing was said."""
+    rejected = {"id": "r-2", "score": Score(state="rejected", reward=-100.0, reason="no submission"), "failure": "agent"}
+    found = {
+        "one": spoken,
+        "again": spoken,
+        "two": spoken.model_copy(update=rejected),
+        "silent": spoken.model_copy(update={**rejected, "id": "r-3", "messages": ()}),
+    }
+    for name, rollout in found.items():
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        write_rollout(tmp_path / "runs" / name / "trajectory.json", rollout)
+    return tmp_path / "runs"
+
+
+def _export(*arguments: object) -> dict[str, object]:
+    done = CliRunner().invoke(cli, ["export", "trajectories", *map(str, arguments), "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    found: dict[str, object] = json.loads(done.output)
+    return found
+
+
+def test_atif(runs: Path, tmp_path: Path, spoken: Rollout) -> None:
+    told = _export(runs, "--format", "atif", "--out", tmp_path / "out.atif")
+    assert (told["written"], told["left_out"]) == (2, {"repeated": 1, "other state": 0, "no messages": 1})
+    assert sorted(path.name for path in (tmp_path / "out.atif").iterdir()) == ["r-1.json", "r-2.json"]
+    assert from_atif(json.loads((tmp_path / "out.atif" / "r-1.json").read_text(encoding="utf-8"))) == spoken
+
+
+def test_openai(runs: Path, tmp_path: Path, spoken: Rollout) -> None:
+    told = _export(runs, "--format", "openai", "--out", tmp_path / "data" / "train.jsonl", "--state", "scored")
+    assert (told["written"], told["left_out"]) == (1, {"repeated": 1, "other state": 2, "no messages": 0})
+    (line,) = (tmp_path / "data" / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    assert from_openai(json.loads(line)).messages == spoken.conversation()
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["train.jsonl"]
+
+
+def test_native(runs: Path, tmp_path: Path, spoken: Rollout) -> None:
+    assert _export(runs / "one", runs / "two", "--format", "native", "--out", tmp_path / "out")["written"] == 2
+    assert read_rollout(tmp_path / "out" / "r-1.json") == spoken
+
+
+def test_what_is_told(runs: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["export", "trajectories", str(runs), "--format", "atif", "--out", str(tmp_path / "out")])
+    assert done.output.splitlines() == [f"2 trajectories in {tmp_path / 'out'}", "left out: 1 (repeated)", "left out: 1 (no messages)"]
+
+
+def test_nothing_to_export(runs: Path, tmp_path: Path) -> None:
+    arguments = ["export", "trajectories", str(runs), "--format", "openai", "--out", str(tmp_path / "x.jsonl"), "--state", "void"]
+    with pytest.raises(UsageError, match=r"no trajectory to export.*4 other state"):
+        CliRunner().invoke(cli, arguments, catch_exceptions=False, standalone_mode=False)
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+def test_the_schema() -> None:
+    done = CliRunner().invoke(cli, ["export", "schema"])
+    assert json.loads(done.output)["title"] == "Rollout"

@@ -1,0 +1,159 @@
+"""ATIF and fine-tuning lines, out and back; Harbor and OpenAI say what is valid."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+from pydantic import TypeAdapter
+
+from openfingym.errors import DataError
+from openfingym.models import Message
+from openfingym.trajectory import Rollout, ToolUse, Turn, from_atif, from_openai, to_atif, to_openai
+
+from .conftest import rollouts
+
+HARBOR = "harbor==0.24.0"
+CHECK = """
+import json, sys, warnings
+from pathlib import Path
+warnings.simplefilter("error")
+from harbor.models.trajectories import Trajectory
+
+for path in sorted(Path(sys.argv[1]).glob("*.json")):
+    document = json.loads(path.read_text())
+    read = Trajectory.model_validate(document)
+    assert read.schema_version == "ATIF-v1.8"
+    assert read.model_dump(mode="json", exclude_unset=True) == document, path
+print("valid")
+"""
+
+
+@settings(max_examples=150, deadline=None)
+@given(rollout=rollouts(least=1))
+def test_atif_loses_nothing(rollout: Rollout) -> None:
+    document = json.loads(json.dumps(to_atif(rollout), allow_nan=False))
+    assert from_atif(document) == rollout
+
+
+def test_atif_of_a_real_conversation(spoken: Rollout) -> None:
+    document = to_atif(spoken)
+    assert from_atif(json.loads(json.dumps(document))) == spoken
+    assert (document["schema_version"], document["session_id"]) == ("ATIF-v1.8", "r-1")
+    steps = document["steps"]
+    assert isinstance(steps, list)
+    assert [step["source"] for step in steps] == ["system", "user", "agent", "agent", "agent", "agent"]
+    assert steps[2]["tool_calls"][0]["arguments"]["code"].startswith("import interface")
+    assert steps[2]["observation"]["results"][0]["content"] == "result of run_python"
+
+
+@pytest.mark.harbor
+@pytest.mark.timeout(600)
+def test_harbor_takes_it(tmp_path: Path, spoken: Rollout) -> None:
+    """Harbor's own models read what was exported, and keep every key of it."""
+    folder = tmp_path / "atif"
+    folder.mkdir()
+
+    @settings(max_examples=60, deadline=None, database=None)
+    @given(rollout=rollouts(least=1))
+    def export(rollout: Rollout) -> None:
+        (folder / f"{len(list(folder.iterdir()))}.json").write_text(json.dumps(to_atif(rollout)), encoding="utf-8")
+
+    export()
+    (folder / "spoken.json").write_text(json.dumps(to_atif(spoken)), encoding="utf-8")
+    done = subprocess.run([_harbor(tmp_path), "-c", CHECK, str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "valid\n"
+
+
+def _harbor(where: Path) -> Path:
+    """A Python that has Harbor, in an environment of its own."""
+    roots = Path(os.environ.get("PYENV_ROOT", "/nonexistent"))
+    candidates = [sys.executable, *map(shutil.which, ("python3.12", "python3.13")), *map(str, roots.glob("versions/3.1[23]*/bin/python"))]
+    probe = "import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 12))"
+    for candidate in filter(None, candidates):
+        if subprocess.run([candidate, "-c", probe], capture_output=True, check=False).returncode == 0:
+            subprocess.run([candidate, "-m", "venv", where / "harbor"], check=True)
+            python = where / "harbor" / "bin" / "python"
+            subprocess.run([python, "-m", "pip", "install", "-q", HARBOR], check=True, capture_output=True)
+            return python
+    pytest.skip("Harbor needs Python 3.12 or later, and none was found")
+
+
+def test_no_messages_no_trajectory(spoken: Rollout) -> None:
+    with pytest.raises(DataError, match="at least one step"):
+        to_atif(spoken.model_copy(update={"messages": ()}))
+
+
+@pytest.mark.parametrize("key", ["agent", "steps", "extra", "trajectory_id"])
+def test_a_trajectory_of_other_origin(spoken: Rollout, key: str) -> None:
+    document = json.loads(json.dumps(to_atif(spoken)))
+    del document[key]
+    with pytest.raises(DataError, match=r"has no|not an ATIF"):
+        from_atif(document)
+
+
+@settings(max_examples=100, deadline=None)
+@given(rollout=rollouts())
+def test_fine_tuning_keeps_the_conversation(rollout: Rollout) -> None:
+    said = [index for index, turn in enumerate(rollout.messages) if turn.role == "assistant"]
+    if not said:
+        with pytest.raises(DataError, match="nothing to learn"):
+            to_openai(rollout)
+        return
+    line = json.loads(json.dumps(to_openai(rollout), allow_nan=False))
+    back = from_openai(line)
+    assert back.tools == rollout.tools
+    # What is lost: reasoning, what follows the last answer, and the difference between no result and an empty one.
+    kept = rollout.messages[: said[-1] + 1]
+    filled = [
+        turn.model_copy(
+            update={
+                "reasoning": None,
+                "tool_calls": tuple(call.model_copy(update={"result": call.result or ""}) for call in turn.tool_calls),
+            }
+        )
+        for turn in kept
+    ]
+    whole = rollout.model_copy(update={"messages": tuple(filled)}).conversation()
+    assert back.messages == whole[: len(whole) - len(filled[-1].tool_calls)]
+    masked = [
+        bool(turn.generation and turn.generation.tokens and turn.generation.tokens.loss_mask) and not any(turn.generation.tokens.loss_mask)
+        for turn in kept
+        if turn.role == "assistant"
+    ]  # type: ignore[union-attr]
+    assert [message.get("weight") == 0 for message in line["messages"] if message["role"] == "assistant"] == masked
+
+
+def test_fine_tuning_lines_are_what_the_client_sends(spoken: Rollout) -> None:
+    """Judged by the client's own types of a request."""
+    line = to_openai(spoken)
+    messages = TypeAdapter(list[ChatCompletionMessageParam]).validate_python(line["messages"])
+    assert len(messages) == len(spoken.conversation())
+    TypeAdapter(list[ChatCompletionToolParam]).validate_python(line["tools"])
+    assert set(line) == {"messages", "tools"}
+
+
+@pytest.mark.parametrize(
+    "line", [{}, {"messages": 3}, {"messages": [{"content": "x"}]}, {"messages": [{"role": "boss"}]}, {"messages": [3]}]
+)
+def test_what_is_no_line(line: dict[str, object]) -> None:
+    with pytest.raises(DataError, match="not a line"):
+        from_openai(line)
+
+
+def test_a_conversation_that_ends_with_calls(spoken: Rollout) -> None:
+    """Fine-tuning ends with the model's word, which may be a call without its result."""
+    use = ToolUse(id="a", name="submit", arguments="{}", result="fine")
+    rollout = spoken.model_copy(
+        update={"messages": (Turn(role="user", content="go"), Turn(role="assistant", tool_calls=(use,)), Turn(role="user"))}
+    )
+    assert [message.role for message in from_openai(to_openai(rollout)).messages] == ["user", "assistant"]
+    assert rollout.conversation()[-2] == Message("tool", "fine", tool_call_id="a")
