@@ -1,0 +1,16 @@
+"""A place where an agent works in steps: programs run one after another in one container or sandbox, and files stay.
+
+::
+
+    async with open_workspace(backend, package, gate, seed=0, limits=limits, rollout_id=ticket.rollout_id) as workspace:
+        execution = await workspace.run_python("print(1 + 1)", timeout_s=60)
+
+A :class:`WorkspacePool` keeps some of them started, for rollouts that are still to come.
+"""
+
+from openfingym.workspace.answers import Entry, Execution, WorkspaceError
+from openfingym.workspace.pool import WorkspacePool
+from openfingym.workspace.starting import open_workspace
+from openfingym.workspace.workspace import Workspace
+
+__all__ = ["Entry", "Execution", "Workspace", "WorkspaceError", "WorkspacePool", "open_workspace"]

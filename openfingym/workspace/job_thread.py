@@ -1,0 +1,82 @@
+"""A job that runs in a thread of its own while the event loop goes on, and that no exit of the process leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openfingym_runtime.job import Backend, Job, Outcome
+
+EXIT_PATIENCE_S = 20.0
+
+_running: set[JobThread] = set()
+
+
+class JobThread:
+    """``backend.run(job)``, begun. Not a pool's thread: a workspace holds one as long as it lives."""
+
+    def __init__(self, backend: Backend, job: Job) -> None:
+        self.backend = backend
+        self.job = job
+        self._future: Future[Outcome] = Future()
+        self._future.set_running_or_notify_cancel()  # from here on nobody who waits can cancel it
+        self._thread = threading.Thread(target=self._run, name=f"openfingym-{job.rollout_id}", daemon=True)
+        _running.add(self)
+        self._thread.start()
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._future.done()
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the program ended; None while it runs, and where the machinery failed."""
+        return self._future.result() if self.done and self._future.exception() is None else None
+
+    def cancel(self) -> None:
+        """Have the program ended soon."""
+        self.job.cancel.set()
+
+    def when_done(self, call: Callable[[], object]) -> None:
+        """Have ``call`` called, in another thread, when it has ended."""
+        self._future.add_done_callback(lambda _future: call())
+
+    async def finished(self, patience_s: float | None = None) -> Outcome:
+        """Wait for the end, and cancel the job where that takes longer than ``patience_s``.
+
+        Raises:
+            RuntimeFailureError: the machinery failed.
+        """
+        end = asyncio.wrap_future(self._future)
+        try:
+            return await asyncio.wait_for(asyncio.shield(end), patience_s)
+        except TimeoutError:
+            self.cancel()
+            return await asyncio.shield(end)
+
+    def _run(self) -> None:
+        try:
+            self._future.set_result(self.backend.run(self.job))
+        except BaseException as error:
+            self._future.set_exception(error)
+        finally:
+            _running.discard(self)
+
+    def join(self) -> None:
+        """Wait for the thread, at most :data:`EXIT_PATIENCE_S`."""
+        self._thread.join(EXIT_PATIENCE_S)
+
+
+@atexit.register
+def _end_all() -> None:
+    running = list(_running)
+    for thread in running:
+        thread.cancel()
+    for thread in running:
+        thread.join()

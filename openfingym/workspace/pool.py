@@ -1,0 +1,268 @@
+"""Workspaces that are started before their rollout exists, so that a rollout need not wait for its container.
+
+A waiting workspace uses no processor time: its program sits in a read from its socket. It has its gate's folder, but
+no gate, no token and no rollout; these come when it is taken, and no workspace is ever used for a second rollout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+from collections import deque
+from collections.abc import Coroutine
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from openfingym.errors import OpenFinGymError, UsageError
+from openfingym.workspace.starting import STARTING_LIMIT_S, job_of, start
+from openfingym.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from openfingym.client import RolloutTicket
+    from openfingym.package import BuiltPackage
+    from openfingym_runtime.gate import GateKeeper
+    from openfingym_runtime.job import Backend, Limits
+
+WAITING_S = 6 * 3600.0
+"""Longest time in the pool; a job gets it beside the rollout's own time, and a workspace that used it up is replaced."""
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+"""Between attempts to start where the machinery fails."""
+
+
+@dataclass
+class _Shelf:
+    """What the pool knows of one task."""
+
+    package: BuiltPackage
+    limits: Limits
+    expected: int = 0
+    """Rollouts still to come."""
+    waiting: deque[Workspace] = field(default_factory=deque)
+    starting: int = 0
+    takers: deque[asyncio.Future[Workspace]] = field(default_factory=deque)
+
+
+class WorkspacePool:
+    """Keeps workspaces started for rollouts to come; use as an asynchronous context manager.
+
+    How many are started for a task follows from :meth:`expect`; a rollout nobody announced gets its workspace
+    started when it asks. All methods belong to the event loop that entered the pool.
+    """
+
+    def __init__(self, backend: Backend, gates: GateKeeper, *, size: int, starts: int | None = None) -> None:
+        """Start nothing yet.
+
+        Args:
+            backend: ``docker`` or ``sandbox``.
+            gates: opens the gates of the rollouts; must outlive the pool.
+            size: most workspaces that wait or are being started for nobody in particular, all tasks together.
+            starts: most of them being started at once; by default one a processor.
+
+        Raises:
+            UsageError: one of the two is less than 1.
+        """
+        self._size = size
+        self._starts = (os.cpu_count() or 1) if starts is None else starts
+        if self._size < 1 or self._starts < 1:
+            raise UsageError(f"a pool needs room for one workspace and one start, found size={size}, starts={starts}")
+        self._backend = backend
+        self._gates = gates
+        self._shelves: dict[str, _Shelf] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._starting: set[asyncio.Task[None]] = set()
+        self._pause_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    @property
+    def waiting(self) -> int:
+        """Workspaces that are ready to be taken."""
+        return sum(len(shelf.waiting) for shelf in self._shelves.values())
+
+    def expect(self, package: BuiltPackage, rollouts: int, *, limits: Limits) -> None:
+        """Announce rollouts of a task, in addition to those announced before; negative numbers take some back.
+
+        Args:
+            package: the task's.
+            rollouts: how many more will be asked for.
+            limits: of each of their workspaces, as of :func:`open_workspace`; the first announcement's count.
+        """
+        shelf = self._shelves.setdefault(package.manifest.digest, _Shelf(package, limits))
+        shelf.expected = max(0, shelf.expected + rollouts)
+        self._refill()
+
+    async def take(self, ticket: RolloutTicket, *, seed: int, max_body_bytes: int | None = None, max_calls: int | None = None) -> Workspace:
+        """A workspace for a rollout, with its gate open; close it, and its gate is closed with it.
+
+        Args:
+            ticket: the rollout's, of a task that was announced.
+            seed: programs find it in ``OPENFINGYM_SEED``.
+            max_body_bytes: as of :meth:`GateKeeper.open`.
+            max_calls: likewise.
+
+        Raises:
+            UsageError: the task was never announced, or the pool is closed.
+            RuntimeFailureError: no workspace can be started.
+        """
+        shelf = self._shelves.get(ticket.task_digest)
+        if shelf is None or self._closed:
+            raise UsageError("the pool is closed" if self._closed else f"no rollout of {ticket.task!r} was announced to the pool")
+        shelf.expected = max(0, shelf.expected - 1)
+        workspace = await self._next(shelf)
+        bounds = {"max_body_bytes": max_body_bytes, "max_calls": max_calls}
+        try:
+            workspace.gate = self._gates.open(
+                rollout_id=ticket.rollout_id,
+                token=ticket.token,
+                directory=workspace.directory,
+                **{name: bound for name, bound in bounds.items() if bound is not None},
+            )
+            workspace.cleanup.callback(workspace.gate.close)
+            workspace.assign(ticket.rollout_id, seed=seed, timeout_s=shelf.limits.timeout_s)
+        except BaseException:
+            await _discard(workspace)
+            raise
+        return workspace
+
+    async def close(self) -> None:
+        """End every workspace that waits or is being started; those that were taken are their takers'."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for shelf in self._shelves.values():
+            while shelf.waiting:
+                self._spawn(_discard(shelf.waiting.popleft()))
+            while shelf.takers:
+                self._tell(shelf, UsageError("the pool was closed"))
+        for task in self._starting:
+            task.cancel()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def _next(self, shelf: _Shelf) -> Workspace:
+        while shelf.waiting:
+            workspace = shelf.waiting.popleft()
+            self._refill()
+            if workspace.alive and workspace.age_s < WAITING_S:
+                return workspace
+            self._spawn(_discard(workspace))
+        taker: asyncio.Future[Workspace] = asyncio.get_running_loop().create_future()
+        shelf.takers.append(taker)
+        self._refill()
+        try:
+            return await taker
+        except asyncio.CancelledError:
+            if taker in shelf.takers:
+                shelf.takers.remove(taker)
+            elif not taker.cancelled() and taker.exception() is None:
+                self._put(shelf, taker.result())
+            raise
+
+    def _put(self, shelf: _Shelf, workspace: Workspace) -> None:
+        """Give a started workspace to who waits longest, or let it wait."""
+        while shelf.takers:
+            taker = shelf.takers.popleft()
+            if not taker.done():
+                taker.set_result(workspace)
+                return
+        if self._closed:
+            self._spawn(_discard(workspace))
+        else:
+            shelf.waiting.append(workspace)
+
+    def _refill(self) -> None:
+        """Start what is missing: first for those who wait, then for those who are to come."""
+        if self._closed:
+            return
+        for shelf in self._shelves.values():
+            takers = sum(not taker.done() for taker in shelf.takers)
+            for _ in range(takers - shelf.starting):
+                self._begin(shelf)
+        for shelf in self._shelves.values():
+            while self._room() and len(shelf.waiting) + shelf.starting < shelf.expected + len(shelf.takers):
+                self._begin(shelf)
+
+    def _room(self) -> bool:
+        starting = sum(shelf.starting for shelf in self._shelves.values())
+        return self._timer is None and starting < self._starts and self.waiting + starting < self._size
+
+    def _begin(self, shelf: _Shelf) -> None:
+        shelf.starting += 1
+        task = self._spawn(self._start(shelf))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+
+    async def _start(self, shelf: _Shelf) -> None:
+        try:
+            workspace = await self._started(shelf)
+        except Exception as error:  # whatever it is, who waits must learn of it
+            self._tell(shelf, error)
+            self._pause()
+        else:
+            self._pause_s = 0.0
+            self._put(shelf, workspace)
+        finally:
+            shelf.starting -= 1
+            self._refill()
+
+    async def _started(self, shelf: _Shelf) -> Workspace:
+        """A workspace of no rollout, which tells when it ends."""
+        directory = self._gates.reserve()
+        limits = replace(shelf.limits, timeout_s=shelf.limits.timeout_s + WAITING_S + STARTING_LIMIT_S)
+        name = f"waiting-{secrets.token_hex(8)}"
+        try:
+            workspace = await start(self._backend, job_of(shelf.package, directory, limits=limits, rollout_id=name))
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+        workspace.cleanup.callback(shutil.rmtree, directory, ignore_errors=True)
+        workspace.when_ended(lambda: self._lost(shelf, workspace))
+        return workspace
+
+    def _lost(self, shelf: _Shelf, workspace: Workspace) -> None:
+        """A workspace has ended; where it was waiting, another takes its place."""
+        if workspace in shelf.waiting:
+            shelf.waiting.remove(workspace)
+            self._spawn(_discard(workspace))
+            self._pause()
+
+    def _tell(self, shelf: _Shelf, error: Exception) -> None:
+        """Fail who waits longest."""
+        while shelf.takers:
+            taker = shelf.takers.popleft()
+            if not taker.done():
+                taker.set_exception(error)
+                return
+
+    def _pause(self) -> None:
+        """Start nothing for nobody in particular for a while: a machinery that fails is not helped by haste."""
+        if self._timer is None:
+            self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s))
+            self._timer = asyncio.get_running_loop().call_later(self._pause_s, self._go_on)
+
+    def _go_on(self) -> None:
+        self._timer = None
+        self._refill()
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def _discard(workspace: Workspace) -> None:
+    """End a workspace that nobody has used; how it ended is of no interest."""
+    with contextlib.suppress(OpenFinGymError):
+        await workspace.close()

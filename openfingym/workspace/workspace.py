@@ -1,0 +1,336 @@
+"""One workspace: programs run one after another in the same container or sandbox, and files stay between them.
+
+There is no isolation of its own here. A workspace is one ordinary job of a backend, whose program is ours and
+does what this side asks over a unix socket beside the gate's. The agent's programs run beside it with the
+same rights, so whatever comes back is parsed strictly and at worst spoils that agent's own run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from openfingym.errors import RuntimeFailureError, UsageError
+from openfingym.workspace import frames
+from openfingym.workspace.answers import ENTRY_BYTES, MAX_ENTRIES, EndedBy, Entry, Execution, WorkspaceError, entries, execution, refusal
+from openfingym.workspace.job_thread import JobThread
+from openfingym.workspace.outside import was_killed_from_outside
+
+if TYPE_CHECKING:
+    from openfingym_runtime.gate import Gate
+    from openfingym_runtime.job import Outcome
+
+MAX_CODE_BYTES = 1024 * 1024
+MAX_FILE_BYTES = 8 * 1024 * 1024
+ANSWER_S = 30.0
+"""Longest wait for an answer, beyond the time that a program may take."""
+STOP_S = 5.0
+"""How long a workspace may take to end by itself."""
+_DEATHS: Mapping[str, EndedBy] = {"timeout": "timeout", "memory": "memory", "output": "output"}
+_REASONS: Mapping[EndedBy, str] = {
+    "timeout": "its time is up",
+    "memory": "it ran out of memory",
+    "output": "it printed too much",
+    "killed": "a program ended it",
+}
+
+T = TypeVar("T")
+
+
+class _EndedError(Exception):
+    """The workspace ended under a request, by the agent's doing."""
+
+
+class Workspace:
+    """A started workspace; made by :func:`open_workspace` or :meth:`WorkspacePool.take`.
+
+    One request at a time is served; others wait. A request that is cancelled under way ends the workspace.
+    """
+
+    gate: Gate | None = None
+    """The rollout's gate, where the workspace came from a pool; closed with it."""
+
+    def __init__(self, job: JobThread, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, started: float) -> None:
+        """Talk to a started job; ``started`` is a Unix time before its start."""
+        self.cleanup = contextlib.ExitStack()
+        """What is called when the workspace has ended."""
+        self._job = job
+        self._reader = reader
+        self._writer = writer
+        self._started = started
+        self._born = time.monotonic()
+        self._environment: Mapping[str, str] = {}
+        self._deadline = math.inf
+        self._timer: asyncio.TimerHandle | None = None
+        self._lock = asyncio.Lock()
+        self._number = 0
+        self._used = False
+        self._fault: str | None = None
+        self._expired = False
+        self._closing: asyncio.Task[Outcome] | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether requests are served."""
+        running = not self._job.done and not self._job.job.cancel.is_set()
+        return running and self._closing is None and not self._reader.at_eof()
+
+    @property
+    def ended(self) -> Outcome | None:
+        """How the container's or sandbox's own program ended; None while it runs, and where the machinery failed."""
+        outcome = self._job.outcome
+        return replace(outcome, ended_by="timeout") if outcome and self._expired and outcome.ended_by == "cancelled" else outcome
+
+    @property
+    def directory(self) -> Path:
+        """Host folder shown at ``/run/openfingym``."""
+        return self._job.job.gate_directory
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since it was started."""
+        return time.monotonic() - self._born
+
+    def when_ended(self, call: Callable[[], object]) -> None:
+        """Have ``call`` called by the event loop when the program has ended."""
+        loop = asyncio.get_running_loop()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody left to tell
+                loop.call_soon_threadsafe(call)
+
+        self._job.when_done(tell)
+
+    def assign(self, rollout_id: str, *, seed: int, timeout_s: float) -> None:
+        """Give the workspace to a rollout, which has so many seconds from now on."""
+        self._environment = {"OPENFINGYM_ROLLOUT": rollout_id, "OPENFINGYM_SEED": str(seed)}
+        self._deadline = time.monotonic() + timeout_s
+        self._timer = asyncio.get_running_loop().call_later(timeout_s, self._expire)
+
+    async def run_python(self, code: str, *, timeout_s: float) -> Execution:
+        """Run a program in ``/work``, and end every process it leaves.
+
+        Args:
+            code: its source text.
+            timeout_s: seconds it may take, if the workspace has as many left.
+
+        Raises:
+            UsageError: ``timeout_s`` is no positive number.
+            WorkspaceError: the program is too long, there is no room to store it, or the workspace has ended.
+            RuntimeFailureError: the workspace was ended by no doing of the agent's.
+        """
+        if not 0 < timeout_s < math.inf:
+            raise UsageError(f"timeout_s must be a positive number of seconds, found {timeout_s}")
+        content = code.encode("utf-8", "surrogatepass")
+        if len(content) > MAX_CODE_BYTES:
+            raise WorkspaceError(f"the program has {len(content)} bytes; at most {MAX_CODE_BYTES}", problem="too-large")
+        seconds = max(0.0, min(timeout_s, self._deadline - time.monotonic()))
+        limit = self._job.job.limits.output_bytes
+        request = {
+            "do": "run",
+            "code": base64.b64encode(content).decode(),
+            "timeout_s": seconds,
+            "output_bytes": limit,
+            "environment": {**self._environment, "OPENFINGYM_DEADLINE": f"{time.time() + seconds:.3f}"},
+        }
+        started = time.monotonic()
+        try:
+            answer = await self._ask(request, frames.room_for(limit), seconds + ANSWER_S, lambda found: execution(found, limit))
+        except _EndedError:
+            return Execution("", self._death(), None, time.monotonic() - started, truncated=False)
+        return replace(answer, wall_s=time.monotonic() - started)
+
+    async def read_file(self, path: str, *, max_bytes: int = 65536) -> bytes:
+        """Read a file, with the agent's own rights.
+
+        Args:
+            path: absolute, or relative to ``/work``.
+            max_bytes: longest file that is read, at most :data:`MAX_FILE_BYTES`.
+
+        Raises:
+            UsageError: ``max_bytes`` is out of range.
+            WorkspaceError: there is no such file, it is too large, or no regular file; or the workspace has ended.
+            RuntimeFailureError: the workspace was ended by no doing of the agent's.
+        """
+        if not 0 <= max_bytes <= MAX_FILE_BYTES:
+            raise UsageError(f"max_bytes must be from 0 to {MAX_FILE_BYTES}, found {max_bytes}")
+        request = {"do": "read", "path": _path(path), "max_bytes": max_bytes}
+        return await self._do(request, frames.room_for(max_bytes), lambda answer: answer.content("content", max_bytes))
+
+    async def write_file(self, path: str, content: bytes) -> None:
+        """Write a file whole, making its folders.
+
+        Args:
+            path: relative to ``/work``, or below it.
+            content: at most :data:`MAX_FILE_BYTES`.
+
+        Raises:
+            WorkspaceError: the path leads out of ``/work`` or to a folder, the content is too large, the disk is full;
+                or the workspace has ended.
+            RuntimeFailureError: the workspace was ended by no doing of the agent's.
+        """
+        place = PurePosixPath("/work", _path(path))
+        if ".." in place.parts or not place.is_relative_to("/work") or place == PurePosixPath("/work"):
+            raise WorkspaceError(f"{path!r} is not below /work, where files can be written", problem="outside")
+        if len(content) > MAX_FILE_BYTES:
+            raise WorkspaceError(f"the file has {len(content)} bytes; at most {MAX_FILE_BYTES}", problem="too-large")
+        request = {"do": "write", "path": str(place.relative_to("/work")), "content": base64.b64encode(content).decode()}
+        await self._do(request, frames.room_for(0), lambda answer: answer.values["done"])
+
+    async def list_files(self, path: str = ".") -> list[Entry]:
+        """The entries of a folder, sorted by name; links are not followed.
+
+        Args:
+            path: absolute, or relative to ``/work``.
+
+        Raises:
+            WorkspaceError: there is no such folder, or it has more than :data:`MAX_ENTRIES` entries; or the workspace has ended.
+            RuntimeFailureError: the workspace was ended by no doing of the agent's.
+        """
+        request = {"do": "list", "path": _path(path)}
+        return await self._do(request, frames.room_for(ENTRY_BYTES * MAX_ENTRIES), entries)
+
+    async def close(self) -> Outcome:
+        """End the program and whatever runs beside it; returns when nothing is left. Doing it twice does no harm.
+
+        Raises:
+            RuntimeFailureError: the machinery failed, now or before.
+        """
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close(self._job.done))
+        try:
+            return await asyncio.shield(self._closing)
+        except asyncio.CancelledError:
+            self._job.cancel()
+            await asyncio.wait([self._closing])
+            raise
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            await self.close()
+            return
+        with contextlib.suppress(RuntimeFailureError):  # the first error is the one to tell
+            await self.close()
+
+    async def _close(self, was_over: bool) -> Outcome:
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            self._writer.transport.abort()  # the program inside ends when this side hangs up
+            with contextlib.suppress(OSError):
+                await self._writer.wait_closed()
+            outcome = await self._job.finished(STOP_S)
+            if was_over or outcome.exit_code != 0:
+                await self._judge()
+        finally:
+            self.cleanup.close()
+        ended = self.ended
+        assert ended is not None
+        return ended
+
+    async def _do(self, request: Mapping[str, object], room: int, parse: Callable[[frames.Fields], T]) -> T:
+        try:
+            return await self._ask(request, room, ANSWER_S, parse)
+        except _EndedError:
+            raise self._no_more() from None
+
+    async def _ask(self, request: Mapping[str, object], room: int, wait_s: float, parse: Callable[[frames.Fields], T]) -> T:
+        """Send a request and return what its answer says.
+
+        Raises:
+            _EndedError: the workspace ended, by the agent's doing.
+            RuntimeFailureError: it ended by no doing of the agent's.
+            WorkspaceError: the answer is a refusal.
+        """
+        async with self._lock:
+            if not self.alive:
+                if self._closing is None:
+                    await self._judge()
+                raise self._no_more()
+            self._used |= request["do"] == "run"
+            self._number += 1
+            try:
+                async with asyncio.timeout(wait_s):
+                    await frames.send(self._writer, {"id": self._number, **request})
+                    answer = await frames.receive(self._reader, room)
+                answer.integer("id", self._number, self._number)
+                if "refused" in answer:
+                    raise refusal(answer)
+                return parse(answer)
+            except TimeoutError:
+                self._spoil(f"it did not answer within {wait_s:.0f} s")
+            except (frames.FrameError, KeyError) as error:
+                self._spoil(f"it sent {error}")
+            except (EOFError, OSError):
+                pass  # it is gone, or about to be
+            except asyncio.CancelledError:
+                self._spoil("a request was cancelled")
+                raise
+            await self._judge()
+            raise _EndedError
+
+    def _no_more(self) -> WorkspaceError:
+        return WorkspaceError(f"the workspace has ended: {self._fault or _REASONS[self._death()]}", problem="ended")
+
+    def _death(self) -> EndedBy:
+        ended = self.ended
+        return _DEATHS.get(ended.ended_by, "killed") if ended is not None else "killed"
+
+    def _spoil(self, fault: str) -> None:
+        """End the workspace, whose inside is not to be relied on any more."""
+        self._fault = fault
+        self._job.cancel()
+
+    def _expire(self) -> None:
+        self._expired = True
+        self._spoil("its time is up")
+
+    async def _judge(self) -> None:
+        """Whose doing was it that the program ended unasked?
+
+        Raises:
+            RuntimeFailureError: not the agent's, as no code of the agent's had run, or as the engine knows of a kill.
+        """
+        outcome = await self._job.finished(STOP_S)
+        if self._fault is not None:
+            return
+        if not self._used:
+            raise RuntimeFailureError(f"the workspace ended before anything was run in it: {last_words(outcome)}")
+        if (
+            outcome.ended_by == "exit"
+            and (outcome.exit_code or 0) < 0
+            and await asyncio.to_thread(was_killed_from_outside, self._job.backend, self._job.job, self._started)
+        ):
+            raise RuntimeFailureError("the workspace's container was killed from outside")
+
+
+def _path(path: str) -> str:
+    """``path``, where a file can have it as its name.
+
+    Raises:
+        WorkspaceError: none can.
+    """
+    try:
+        usable = path != "" and "\0" not in path and len(path.encode()) < 4096
+    except UnicodeEncodeError:
+        usable = False
+    if not usable:
+        raise WorkspaceError(f"{path[:100]!a} is no path of a file", problem="bad-path")
+    return path
+
+
+def last_words(outcome: Outcome) -> str:
+    """The last line a program printed, or how it ended."""
+    lines = outcome.output.decode(errors="replace").strip().splitlines()
+    return lines[-1][:300] if lines else f"{outcome.ended_by}, status {outcome.exit_code}"
