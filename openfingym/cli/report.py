@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -15,12 +15,204 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openfingym.baselines import BaselineResult
+    from openfingym.reports.cells import Field
+    from openfingym.reports.report import Report
+    from openfingym.reports.tables import TextTable
     from openfingym.task import Task
 
+BY = ("agent", "model", "backend")
+SENTENCES = 10
+"""Comparisons said in words; all are in the JSON and on the page."""
+DAMAGED = 20
+"""Damaged runs named."""
 
-@click.group()
+
+class _ComparesFolders(click.Group):
+    """Takes folders of runs directly: what is no subcommand goes to ``compare``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["compare", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_ComparesFolders, subcommand_metavar="RUN... | COMMAND [ARGS]...")
 def report() -> None:
-    """Tables of results: what the baselines get on every task."""
+    """Compare finished runs; what the baselines get on every task, and what a trading run did.
+
+    `openfingym report runs/t4` is `openfingym report compare runs/t4`, whose help has the options.
+    """
+
+
+@report.command()
+@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a self-contained page with plots.")
+@click.option("--csv", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures of every row and family.")
+@click.option(
+    "--by",
+    type=click.Choice(BY),
+    multiple=True,
+    default=("agent", "model"),
+    show_default=True,
+    help="What makes a row; repeat for several.",
+)
+@click.option("--tasks", "each_task", is_flag=True, help="Print every task too.")
+@json_option
+def compare(folders: tuple[Path, ...], html: Path | None, csv: Path | None, by: tuple[str, ...], each_task: bool, as_json: bool) -> None:
+    """Compare finished runs: skill with intervals, success, cost, and who is better.
+
+    RUN is a run's folder, or one with runs anywhere below it. Real and simulated data never share a figure; a failure of ours is
+    counted, and is in none.
+    """
+    from openfingym.reports.report import make_report
+    from openfingym.reports.runs import read_runs
+
+    with Progress(enabled=not as_json) as show:
+        show("reading runs")
+        runs = read_runs(folders)
+        show(f"comparing {len(runs.results):,} runs")
+        found = make_report(runs, cast("tuple[Field, ...]", by))
+        if csv is not None:
+            _write(csv, found.to_csv())
+        if html is not None:
+            from openfingym.reports.html import render
+
+            _write(html, render(found))
+    if as_json:
+        print_json(found.to_dict())
+        return
+    _show_report(found, each_task=each_task)
+    for path in (csv, html):
+        if path is not None:
+            click.echo(path.absolute())
+
+
+def _show_report(found: Report, *, each_task: bool) -> None:
+    """Print the tables, a block for each kind of data, and the comparisons in words."""
+    from openfingym.reports import tables
+
+    notes: set[str] = set()
+    for kind in tables.kinds_of(found):
+        click.echo(f"{'SIMULATED' if kind == 'simulated' else kind.capitalize()} data\n")
+        shown = (
+            tables.skill_table(found, kind),
+            tables.paper_table(found, kind),
+            tables.pass_table(found, kind),
+            tables.cost_table(found, kind),
+            tables.boundary_table(found, kind),
+            tables.task_table(found, kind) if each_task else None,
+        )
+        for table in shown:
+            if table is not None:
+                _show_table(table, note=table.note not in notes)
+                notes.add(table.note)
+        chosen = tables.clearest(one for one in found.comparisons if one.data_kind == kind)
+        for one in chosen[:SENTENCES]:
+            click.echo(_printable(one.sentence))
+        if len(chosen) > SENTENCES:
+            click.echo(f"and {len(chosen) - SENTENCES} more comparisons with --json or --html")
+        click.echo()
+    click.echo(f"{found.runs:,} runs" + (f", {found.copies:,} copies left out" if found.copies else ""))
+    for mixture in found.mixtures:
+        click.echo(f"beware: {_printable(mixture.sentence)}")
+    for damaged in found.damaged[:DAMAGED]:
+        click.echo(f"damaged, in no figure: {_printable(damaged.reason)}")
+    if len(found.damaged) > DAMAGED:
+        click.echo(f"and {len(found.damaged) - DAMAGED:,} more damaged runs; --json names all")
+
+
+def _show_table(table: TextTable, *, note: bool) -> None:
+    from rich.markup import escape
+
+    rows = [[escape(_printable(text)) for text in row] for row in table.rows]
+    print_table(table.title, table.columns, rows, right=table.columns[table.left :])
+    if note and table.note:
+        click.echo(f"{table.note}\n")
+
+
+def _printable(text: str) -> str:
+    """Text of an agent's making without what would steer a terminal."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+def _write(path: Path, text: str) -> None:
+    from openfingym.errors import StoreError
+
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise StoreError(f"{path}: could not be written ({error.strerror}); choose another file") from error
+
+
+@report.command()
+@click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: tearsheet.html in the run's folder.")
+@json_option
+def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
+    """The tear sheet of a trading run, as one HTML file.
+
+    RUN_FOLDER is a folder that `openfingym run` wrote. The run's actions are played again on the task's hidden bars,
+    which this machine must have: the sheet is for whoever ran the agent, not for the agent.
+    """
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from openfingym.errors import StoreError
+    from openfingym.results import read_run
+    from openfingym.trading.performance import summary
+    from openfingym.trading.replay import held, package_of, replay
+    from openfingym.trading.surface import cost_delay_surface
+    from openfingym.trading.tearsheet import Heading, render
+
+    result = read_run(run_folder)
+    package = package_of(result)
+    periods_per_year = package.task.spec.scoring.periods_per_year
+    with Progress() as show:
+        show("playing the run again")
+        replays = replay(run_folder)
+        traces = [replayed.trace for replayed in replays]
+        show("scoring its decisions at other costs and delays")
+        surface = cost_delay_surface([replayed.tape for replayed in replays])
+        page = render(Heading.of_run(result, periods_per_year), traces, held(package), surface)
+    path = (out or run_folder / "tearsheet.html").absolute()
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{path}: the tear sheet could not be written ({error.strerror}); choose another file with --out") from error
+    if as_json:
+        figures = asdict(summary(np.stack([trace.record for trace in traces]), periods_per_year))
+        run = {"task": result.task, "agent": result.agent, "data_kind": result.data_kind}
+        print_json({"path": str(path), **run, "performance": figures, "cost_delay": surface.to_dict()})
+    else:
+        click.echo(path)
+
+
+@report.command()
+@click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@json_option
+def surface(run_folder: Path, as_json: bool) -> None:
+    """What is left of a trading run at other costs and decision delays.
+
+    RUN_FOLDER is a folder that `openfingym run` wrote. The decisions of its private episodes are carried out again, later and
+    at other costs; the table has the mean total return.
+    """
+    from openfingym.trading.heatmap import sentence
+    from openfingym.trading.replay import replay
+    from openfingym.trading.surface import cost_delay_surface
+
+    with Progress() as show:
+        show("scoring the run's decisions at other costs and delays")
+        found = cost_delay_surface([replayed.tape for replayed in replay(run_folder)])
+    if as_json:
+        print_json(found.to_dict())
+        return
+    columns = ["cost, one way", *(f"{delay} bars" for delay in found.delays)]
+    rows = [
+        (f"{cost:g} bps", *(f"{value:.2%}" for value in earned)) for cost, earned in zip(found.costs_bps, found.total_return, strict=True)
+    ]
+    print_table("", columns, rows, right=columns)
+    click.echo(sentence(found))
 
 
 @report.command()

@@ -1,0 +1,177 @@
+"""A report over many rollouts, and its form for programs: JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from openfingym.errors import UsageError
+from openfingym.reports.cells import Cell, Field, Group, Row, TaskCell, cells_of, families_of, grouped, judged, task_cells_of
+from openfingym.reports.comparisons import Comparison, compare, label
+from openfingym.reports.runs import Damaged, Runs
+from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, REPLICATES
+
+FORMAT = 1
+REASON_LENGTH = 160
+UNSTATED = "not stated"
+"""Boundary of a run that does not say what its failure crossed."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Runs of a row that ended without a score in the same way."""
+
+    data_kind: str
+    row: Row
+    state: str
+    boundary: str
+    """Of whose side: agent, model, sandbox, verifier, data or protocol."""
+    reason: str
+    runs: int
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A row whose runs are not all of one agent: programs, prompts or allowances differ under one name."""
+
+    data_kind: str
+    row: Row
+    settings: int
+    """How many there are."""
+
+    @property
+    def sentence(self) -> str:
+        """What a reader must know of the row."""
+        return (
+            f"{label(self.row)} on {self.data_kind} data pools {self.settings} settings of the agent (program, prompt or allowance); "
+            "report on folders of one setting, or name the agents apart"
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a set of runs says."""
+
+    by: tuple[Field, ...]
+    """What rows are grouped by."""
+    cells: tuple[Cell, ...]
+    """By kind of data, row and family."""
+    tasks: tuple[TaskCell, ...]
+    """By kind of data, row and task."""
+    comparisons: tuple[Comparison, ...]
+    failures: tuple[Failure, ...]
+    """The most frequent first."""
+    mixtures: tuple[Mixture, ...]
+    runs: int
+    copies: int
+    """Folders left out because they hold a rollout that is already there."""
+    damaged: tuple[Damaged, ...]
+    seed: int
+    """Of the bootstrap and the tests."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as ``openfingym report --json`` prints them; docs/reports.md describes them."""
+        return {
+            "format": FORMAT,
+            "by": list(self.by),
+            "runs": self.runs,
+            "copies": self.copies,
+            "damaged": [{"path": str(one.path), "reason": one.reason} for one in self.damaged],
+            "method": {"level": LEVEL, "replicates": REPLICATES, "seed": self.seed, "fewest_tasks": FEWEST_UNITS},
+            "cells": [self._named(asdict(cell)) | {"success": cell.counts.success} for cell in self.cells],
+            "tasks": [self._named(asdict(cell)) for cell in self.tasks],
+            "comparisons": [asdict(one) | {"a": list(one.a), "b": list(one.b), "sentence": one.sentence} for one in self.comparisons],
+            "failures": [self._named(asdict(failure)) for failure in self.failures],
+            "mixtures": [self._named(asdict(one)) | {"sentence": one.sentence} for one in self.mixtures],
+        }
+
+    def _named(self, values: Mapping[str, object]) -> dict[str, object]:
+        """A record with the values of its row under the names of the fields."""
+        row = values["row"]
+        assert isinstance(row, tuple)
+        names = dict(zip(self.by, row, strict=True))
+        return {"data_kind": values["data_kind"], **names, **{name: value for name, value in values.items() if name != "row"}}
+
+    def to_csv(self) -> str:
+        """One line a cell: kind of data, row, family, and the figures of both tables."""
+        stream = io.StringIO()
+        lines = [self._flat(cell) for cell in self.cells]
+        writer = csv.DictWriter(stream, list(lines[0]) if lines else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+        return stream.getvalue()
+
+    def _flat(self, cell: Cell) -> dict[str, object]:
+        return {
+            "data_kind": cell.data_kind,
+            **dict(zip(self.by, map(_not_a_formula, cell.row), strict=True)),
+            "family": cell.family,
+            "tasks": cell.tasks,
+            **asdict(cell.counts),
+            "reward": cell.reward,
+            "success": cell.counts.success,
+            "skill": cell.skill.value,
+            "skill_low": cell.skill.low,
+            "skill_high": cell.skill.high,
+            "skill_scored": cell.skill_scored,
+            "better_than_baseline": cell.better,
+            "usd_per_success": cell.cost.usd,
+            "tokens_per_success": cell.cost.tokens,
+            "seconds_per_success": cell.cost.seconds,
+        }
+
+
+def make_report(runs: Runs, by: Sequence[Field] = ("agent", "model"), *, seed: int = 0) -> Report:
+    """Everything that is reported of ``runs``.
+
+    Args:
+        runs: what to report on.
+        by: what makes a row; runs that differ in nothing of it are repetitions of each other.
+        seed: of the bootstrap and the tests; the same runs and seed give the same report.
+
+    Raises:
+        UsageError: ``by`` is empty or names a field twice.
+    """
+    if not by or len(set(by)) < len(by):
+        raise UsageError(f"rows are grouped by at least one field and each once, found {', '.join(by) or 'none'}")
+    groups = grouped(runs.results, by)
+    families = families_of({task for group in groups for task in group.tasks})
+    return Report(
+        by=tuple(by),
+        cells=tuple(cells_of(groups, families, seed)),
+        tasks=tuple(cell for group in groups for cell in task_cells_of(group, families, seed)),
+        comparisons=tuple(compare(groups, seed)),
+        failures=tuple(_failures(groups)),
+        mixtures=tuple(_mixtures(groups, runs.settings)),
+        runs=len(runs.results),
+        copies=runs.copies,
+        damaged=runs.damaged,
+        seed=seed,
+    )
+
+
+def _failures(groups: Sequence[Group]) -> list[Failure]:
+    found: Counter[tuple[str, Row, str, str, str]] = Counter()
+    for group in groups:
+        for runs in group.tasks.values():
+            for run in runs:
+                if run.state != "scored":
+                    reason = " ".join(str(run.reason or "").split())[:REASON_LENGTH]
+                    found[group.data_kind, group.row, run.state, str(run.boundary or UNSTATED), reason] += 1
+    return [Failure(*key, runs=count) for key, count in found.most_common()]
+
+
+def _mixtures(groups: Sequence[Group], settings: Mapping[str, str]) -> Iterator[Mixture]:
+    for group in groups:
+        ids = (run.rollout_id for runs in group.tasks.values() for run in judged(runs))
+        found = {settings[run_id] for run_id in ids if run_id in settings}
+        if len(found) > 1:
+            yield Mixture(group.data_kind, group.row, len(found))
+
+
+def _not_a_formula(text: str) -> str:
+    """A name as a spreadsheet should show it: one that starts like a formula would be run."""
+    return f"'{text}" if text[:1] in {"=", "+", "@", "\t", "\r"} or (text[:1] == "-" and len(text) > 1) else text

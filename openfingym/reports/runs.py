@@ -1,0 +1,177 @@
+"""Reading the runs a report is about."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import get_args
+
+from openfingym.errors import StoreError, UsageError
+from openfingym.results import FORMAT, RolloutResult, State, read_run
+
+STATES = frozenset(get_args(State))
+READERS = 8
+"""Threads that read: most of the time is spent waiting for the disk."""
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A run folder whose result cannot be used."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What was found below some folders."""
+
+    results: tuple[RolloutResult, ...]
+    """Every rollout once, by task, agent, model, seed and attempt."""
+    damaged: tuple[Damaged, ...] = ()
+    """Folders of runs that could not be read; they are in no figure."""
+    copies: int = 0
+    """Folders left out because they hold a rollout that is already there."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """By rollout, what its agent was made of and allowed, where its ``config.json`` states it."""
+
+
+def read_runs(paths: Iterable[Path]) -> Runs:
+    """Read every run at or below ``paths``.
+
+    A run is a folder with a ``result.json``; one with a ``config.json`` alone is a damaged run. Folders
+    whose name starts with a dot are being written, and are not looked into.
+
+    Raises:
+        UsageError: a path is no folder, or there is no run below any of them.
+    """
+    paths = list(paths)
+    results: dict[tuple[str, ...], RolloutResult] = {}
+    damaged: list[Damaged] = []
+    settings: dict[str, str] = {}
+    copies = 0
+    with ThreadPoolExecutor(READERS) as pool:
+        loaded = list(pool.map(_load, _unique(run_folders(paths))))
+    for folder, result, setting in loaded:
+        if isinstance(result, Damaged):
+            damaged.append(result)
+            continue
+        key = (result.rollout_id, result.state, result.started_at) if result.rollout_id else (str(folder),)
+        if key in results:
+            copies += 1
+            continue
+        results[key] = result
+        if setting is not None:
+            settings[result.rollout_id] = setting
+    if not results and not damaged:
+        raise UsageError(f"no run was found below {', '.join(map(str, paths))}; a run is a folder with a result.json")
+    return Runs(tuple(sorted(results.values(), key=_order)), tuple(damaged), copies, settings)
+
+
+def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
+    """Folders of runs at or below ``paths``, sorted within each; the inside of a run is not searched.
+
+    Raises:
+        UsageError: a path is no folder.
+    """
+    for path in paths:
+        if not path.is_dir():
+            raise UsageError(f"{path} is not a folder; give folders of runs, such as runs/")
+        yield from _below(path)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            inner = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+    except OSError:
+        # What cannot be looked into is shown as damaged when it is read.
+        yield folder
+        return
+    if "result.json" in inner:
+        yield folder
+        return
+    empty = True
+    for name in sorted(name for name, is_folder in inner.items() if is_folder and not name.startswith(".")):
+        for run in _below(folder / name):
+            empty = False
+            yield run
+    if empty and "config.json" in inner:
+        yield folder
+
+
+def _unique(folders: Iterable[Path]) -> Iterator[Path]:
+    """Each folder once, however many of the paths lead to it."""
+    seen = set()
+    for folder in folders:
+        try:
+            status = folder.stat()
+        except OSError:
+            yield folder
+            continue
+        key = status.st_dev, status.st_ino
+        if key not in seen:
+            seen.add(key)
+            yield folder
+
+
+def _load(folder: Path) -> tuple[Path, RolloutResult | Damaged, str | None]:
+    try:
+        return folder, _read(folder), _setting(folder)
+    except StoreError as error:
+        return folder, Damaged(folder, str(error)), None
+
+
+def _read(folder: Path) -> RolloutResult:
+    try:
+        result = replace(read_run(folder), path=folder)
+    except (AttributeError, RecursionError) as error:
+        raise StoreError(f"{folder / 'result.json'}: not a readable result ({error})") from error
+    fault = _fault(result)
+    if fault is not None:
+        raise StoreError(f"{folder / 'result.json'}: {fault}")
+    return result
+
+
+def _setting(folder: Path) -> str | None:
+    """Digest of the agent and its allowance as one text; None where the run does not state them."""
+    try:
+        inputs = json.loads((folder / "config.json").read_text(encoding="utf-8"))["inputs"]
+        return json.dumps([inputs["agent_digest"], inputs.get("allowance")], sort_keys=True)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _fault(result: RolloutResult) -> str | None:
+    """What makes a result that could be parsed unusable."""
+    if not isinstance(result.format, int) or result.format > FORMAT:
+        return f"its format is {result.format!r}; this version reads formats up to {FORMAT}, update openfingym"
+    if result.state not in STATES:
+        return f"its state is {result.state!r}, expected one of {', '.join(sorted(STATES))}"
+    texts = (result.rollout_id, result.task, result.task_digest, result.data_kind, result.agent, result.backend, result.started_at)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(result.model, str | None):
+        return "the names in it must be texts"
+    if not isinstance(result.metrics, dict) or not all(map(_is_number, result.metrics.values())):
+        return "its metrics must be finite numbers by name"
+    amounts = (result.wall_s, result.prompt_tokens, result.completion_tokens, result.cost_usd or 0.0, result.seed, result.attempt)
+    if not all(map(_is_number, amounts)):
+        return "its seed, attempt, time, tokens and cost must be finite numbers"
+    if result.state == "scored":
+        if not _is_number(result.total):
+            return f"it is scored, but its total is {result.total!r}"
+        if not _is_number(result.relative_total) or not (result.relative_total or 0.0) > 0.0:
+            return f"it is scored, but its relative total is {result.relative_total!r}, expected a number above 0"
+    return None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _order(result: RolloutResult) -> tuple[str, str, str, float, float, str]:
+    return result.task, result.agent, result.model or "", result.seed, result.attempt, result.rollout_id

@@ -1,0 +1,261 @@
+"""A report as tables of text, the same for the terminal and for the page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from openfingym.reports.cells import ALL, Cell, Row, TaskCell, family_order
+from openfingym.reports.comparisons import Comparison, label
+from openfingym.reports.report import UNSTATED, Report
+from openfingym.reports.statistics import FEWEST_UNITS, Estimate
+
+TOO_FEW = "too few to say"
+DASH = "-"
+BOUNDARIES = {
+    "agent": "by the agent",
+    "model": "by the model",
+    "sandbox": "in the sandbox",
+    "verifier": "in the verifier",
+    "data": "in the data",
+    "protocol": "in the protocol",
+    UNSTATED: UNSTATED,
+}
+"""What a failure crossed, as a heading."""
+REASONS = 10
+ARROWS = {"forecasting": "↓", "generation": "↓", "trading": "↑", "fraud": "↑"}
+"""Whether the paper's reward is better low or high."""
+SHOWN_K = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table whose cells are plain text."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: int
+    """Columns from the left that hold names; the rest are figures."""
+    note: str = ""
+
+
+def kinds_of(report: Report) -> list[str]:
+    """Kinds of data in the report, in its order."""
+    return list(dict.fromkeys(cell.data_kind for cell in report.cells))
+
+
+def overall(report: Report, data_kind: str) -> list[Cell]:
+    """Of each row, the cell over all its tasks on data of a kind, the best first."""
+    last = {cell.row: cell for cell in report.cells if cell.data_kind == data_kind}
+    return sorted(last.values(), key=lambda cell: (cell.skill.value is None, -(cell.skill.value or 0.0), cell.row))
+
+
+def skill_table(report: Report, data_kind: str) -> TextTable:
+    """The honest table: skill with its interval, and everything that is in no average."""
+    rank = {cell.row: number for number, cell in enumerate(overall(report, data_kind))}
+    cells = sorted(
+        (cell for cell in report.cells if cell.data_kind == data_kind), key=lambda cell: (family_order(cell.family), rank[cell.row])
+    )
+    rows = (
+        (
+            *cell.row,
+            family_name(cell.family),
+            str(cell.tasks),
+            signed(cell.skill.value) if cell.skill.enough else lacking(cell),
+            interval(cell.skill),
+            signed(cell.skill_scored),
+            percent(cell.counts.success),
+            f"{cell.counts.scored}/{cell.counts.judged}",
+            percent(cell.better),
+            left_out(cell),
+        )
+        for cell in cells
+    )
+    return TextTable(
+        "Skill by family",
+        (*report.by, "family", "tasks", "skill", "95 % interval", "if scored", "success", "runs", "better", "left out"),
+        tuple(rows),
+        len(report.by) + 1,
+        "Skill: 1 - geometric mean over tasks of the loss relative to the baseline's; 0 is the baseline, 1 perfect, higher is better. A "
+        "rejected run counts as the baseline; 'if scored' leaves it out. Better: share of runs that beat the baseline. Left out of "
+        f"everything: errors, which are ours, deferred and void runs. Fewer than {FEWEST_UNITS} tasks are too few to say.",
+    )
+
+
+def paper_table(report: Report, data_kind: str) -> TextTable:
+    """The layout of the source paper's Table 4: reward and success of each family."""
+    cells = {(cell.row, cell.family): cell for cell in report.cells if cell.data_kind == data_kind and cell.family != ALL}
+    families = sorted({family for _, family in cells}, key=family_order)
+    rows = []
+    for row in (cell.row for cell in overall(report, data_kind)):
+        found = [cells.get((row, family)) for family in families]
+        figures = ((figure(cell.reward), percent(cell.counts.success)) if cell else (DASH, DASH) for cell in found)
+        rows.append((*row, *(text for pair in figures for text in pair)))
+    columns = tuple(text for family in families for text in (f"{family} reward {ARROWS.get(family, '↓')}", "success ↑"))
+    note = "The paper's own figures: mean over tasks of scored runs, on the tasks' scales. Reward: the paper's loss in forecasting and "
+    meant = "generation, AUROC + recall in fraud detection, minus our total in trading."
+    return TextTable("As in the paper's Table 4", (*report.by, *columns), tuple(rows), len(report.by), note + meant)
+
+
+def pass_table(report: Report, data_kind: str) -> TextTable | None:
+    """pass@k over all tasks; None where no task was run twice."""
+    cells = [cell for cell in overall(report, data_kind) if cell.pass_at]
+    most = max((cell.pass_at[-1].k for cell in cells), default=0)
+    if most < 2:
+        return None
+    shown = sorted({k for k in SHOWN_K if k < most} | {most})
+    rows = []
+    for cell in cells:
+        by_k = {one.k: one for one in cell.pass_at}
+        found = [by_k.get(k) for k in shown]
+        rows.append((*cell.row, "scored", *(percent(one.scored) if one else DASH for one in found)))
+        rows.append((*cell.row, "better than baseline", *(percent(one.better) if one else DASH for one in found)))
+    note = "Chance that one of k runs succeeds (Chen et al. 2021), averaged over tasks; k up to the fewest judged runs of any task."
+    return TextTable("pass@k", (*report.by, "success means", *(f"k={k}" for k in shown)), tuple(rows), len(report.by) + 1, note)
+
+
+def cost_table(report: Report, data_kind: str) -> TextTable:
+    """Money, tokens and time of a success, over all tasks."""
+    rows = []
+    for cell in overall(report, data_kind):
+        cost = (figure(cell.cost.usd, "$"), whole(cell.cost.tokens), figure(cell.cost.seconds))
+        rows.append((*cell.row, str(cell.counts.scored), *cost))
+    return TextTable(
+        "Cost of a success",
+        (*report.by, "scored", "USD", "tokens", "seconds"),
+        tuple(rows),
+        len(report.by),
+        "All judged runs together, rejected ones included, over those that were scored. A dash: not known, or no success.",
+    )
+
+
+def boundary_table(report: Report, data_kind: str) -> TextTable | None:
+    """Runs without a score by the boundary their failure crossed; None where every run was scored."""
+    found: dict[Row, Counter[str]] = {}
+    for failure in report.failures:
+        if failure.data_kind == data_kind:
+            found.setdefault(failure.row, Counter())[failure.boundary] += failure.runs
+    if not found:
+        return None
+    columns = [name for name in BOUNDARIES if any(counts[name] for counts in found.values())]
+    rows = tuple((*row, *(str(counts[name]) for name in columns)) for row, counts in sorted(found.items()))
+    note = "Runs without a score, by what their failure crossed: agent and model are theirs, the others ours."
+    return TextTable("Where runs failed", (*report.by, *(BOUNDARIES[name] for name in columns)), rows, len(report.by), note)
+
+
+def reason_table(report: Report, data_kind: str) -> TextTable | None:
+    """The most frequent reasons of runs without a score."""
+    chosen = [failure for failure in report.failures if failure.data_kind == data_kind]
+    if not chosen:
+        return None
+    rows = tuple((*one.row, one.state, one.boundary, one.reason or DASH, str(one.runs)) for one in chosen[:REASONS])
+    note = f"The {REASONS} most frequent of {len(chosen)}." if len(chosen) > REASONS else ""
+    return TextTable("Reasons", (*report.by, "state", "boundary", "reason", "runs"), rows, len(report.by) + 3, note)
+
+
+def task_table(report: Report, data_kind: str) -> TextTable:
+    """Every row in every task."""
+    cells = sorted(
+        (cell for cell in report.tasks if cell.data_kind == data_kind), key=lambda cell: (family_order(cell.family), cell.task, cell.row)
+    )
+    return TextTable(
+        "Every task",
+        ("task", *report.by, "runs", "success", "skill", "95 % interval", "worst", "best", "loss", "USD", "seconds"),
+        tuple(_task_row(cell) for cell in cells),
+        1 + len(report.by),
+        f"Interval over runs, from {FEWEST_UNITS} on. Loss: the paper's total, lower is better. USD and seconds: of a success.",
+    )
+
+
+def comparison_table(report: Report, data_kind: str) -> TextTable | None:
+    """Every paired comparison, the clearest first; None where there is nothing to compare."""
+    chosen = clearest(one for one in report.comparisons if one.data_kind == data_kind)
+    if not chosen:
+        return None
+    rows = (
+        (
+            label(one.a),
+            label(one.b),
+            str(one.tasks),
+            figure(one.loss_ratio.value),
+            interval(one.loss_ratio, sign=False),
+            signed(one.effect),
+            f"{one.wins}-{one.losses}-{one.ties}",
+            figure(one.p_value),
+            figure(one.p_holm),
+            TOO_FEW if one.verdict == "too few" else one.verdict,
+        )
+        for one in chosen
+    )
+    return TextTable(
+        "Paired comparisons",
+        ("a", "b", "tasks", "loss a/b", "95 % interval", "d_z", "wins-losses-ties", "p", "p (Holm)", "a is"),
+        tuple(rows),
+        2,
+        "On common tasks and seeds: two-sided sign-flip permutation test of task means of log relative loss, adjusted by Holm's method for "
+        "all comparisons on this kind of data.",
+    )
+
+
+def clearest(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Comparisons by p-value, those with too few tasks last."""
+    return sorted(comparisons, key=lambda one: (one.p_holm is None, one.p_holm or 0.0, one.p_value or 0.0, -one.tasks, one.a, one.b))
+
+
+def family_name(family: str) -> str:
+    """A family as a heading."""
+    return "all tasks" if family == ALL else family
+
+
+def signed(value: float | None) -> str:
+    """A figure with its sign and three decimals."""
+    return DASH if value is None else f"{value:+z.3f}"
+
+
+def interval(estimate: Estimate, *, sign: bool = True) -> str:
+    """The ends of an interval."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f"{estimate.low:+z.3f} to {estimate.high:+z.3f}" if sign else f"{estimate.low:.3f} to {estimate.high:.3f}"
+
+
+def lacking(cell: Cell) -> str:
+    """Why a cell has no skill."""
+    return TOO_FEW if cell.counts.scored else "never scored" if cell.counts.judged else "no run judged"
+
+
+def left_out(cell: Cell) -> str:
+    """Runs of a cell that are in no figure, by state."""
+    counts = {"error": cell.counts.error, "deferred": cell.counts.deferred, "void": cell.counts.void}
+    texts = (f"{count} {state}{'s' if state == 'error' and count > 1 else ''}" for state, count in counts.items() if count)
+    return ", ".join(texts)
+
+
+def percent(value: float | None) -> str:
+    """A share in whole percent; only all is 100 % and only none 0 %."""
+    if value is None:
+        return DASH
+    rounded = round(100.0 * value)
+    return f"{min(rounded, 99) if value < 1.0 else 100}%" if rounded > 0 or value == 0.0 else "<1%"
+
+
+def figure(value: float | None, unit: str = "") -> str:
+    """Three significant digits."""
+    if value is None:
+        return DASH
+    if abs(value) >= 999.5 or 0.0 < abs(value) < 1e-4:
+        return f"{unit}{value:,.0f}" if 999.5 <= abs(value) < 1e9 else f"{unit}{value:.2e}"
+    return f"{unit}{value:#.3g}".rstrip(".")
+
+
+def whole(value: float | None) -> str:
+    """A number without decimals."""
+    return DASH if value is None else f"{value:,.0f}"
+
+
+def _task_row(cell: TaskCell) -> tuple[str, ...]:
+    runs: Sequence[str] = (f"{cell.counts.scored}/{cell.counts.judged}", percent(cell.counts.success))
+    skills = (signed(cell.skill), interval(cell.interval), signed(cell.worst), signed(cell.best))
+    return (cell.task, *cell.row, *runs, *skills, figure(cell.total), figure(cell.cost.usd, "$"), figure(cell.cost.seconds))

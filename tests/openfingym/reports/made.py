@@ -1,0 +1,50 @@
+"""Runs with known results, written as rollouts write them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+from openfingym.reports.runs import Runs
+from openfingym.results import RolloutResult, RunFiles, write_run
+
+RESULT = RolloutResult(
+    rollout_id="r", task="treasury-forecast", task_digest="d" * 64, data_kind="real", agent="ridge", backend="sandbox", seed=0,
+    state="scored", total=0.05, relative_total=0.5, metrics={"mae": 0.05}, baseline="naive", baseline_total=0.1, wall_s=10.0,
+    started_at="2026-01-01T00:00:00.000+00:00",
+)  # fmt: skip
+HOSTILE = "</script></style><img src=x onerror=alert(1)>\"'&amp;<b>[/red]"
+
+
+def scored(relative: float, **changes: object) -> RolloutResult:
+    """A run with this loss relative to the baseline's."""
+    return made(relative_total=relative, total=0.1 * relative, **changes)
+
+
+def failed(state: str, **changes: object) -> RolloutResult:
+    """A run without a score."""
+    fields = {"boundary": "agent" if state == "rejected" else "verifier", "reason": f"why it is {state}"} | changes
+    return made(state=state, total=None, relative_total=None, metrics={}, **fields)
+
+
+def made(**changes: object) -> RolloutResult:
+    """A run whose id says all that tells it from others."""
+    run = replace(RESULT, **changes)  # type: ignore[arg-type]
+    identity = (run.task, run.task_digest[:4], run.data_kind, run.agent, run.model, run.seed, run.attempt)
+    return replace(run, rollout_id=hashlib.sha256(repr(identity).encode()).hexdigest()[:20])
+
+
+def runs(*results: RolloutResult) -> Runs:
+    """Runs as they would have been read."""
+    return Runs(results)
+
+
+def write(root: Path, *results: RolloutResult) -> list[Path]:
+    """Folders of the runs."""
+    written = []
+    for result in results:
+        path = write_run(root, result, RunFiles({"task": result.task}, "print()", b"", [], {})).path
+        assert path is not None
+        written.append(path)
+    return written

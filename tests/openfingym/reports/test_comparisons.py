@@ -1,0 +1,117 @@
+"""Who is better: on common tasks and seeds alone, adjusted together, and said in words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from openfingym.reports.cells import grouped
+from openfingym.reports.comparisons import compare, label
+from tests.openfingym.reports.made import failed, scored
+
+TASKS = [f"task-{n:02}" for n in range(10)]
+
+
+def compared(*results):
+    return {(one.data_kind, one.a[0], one.b[0]): one for one in compare(grouped(results, ("agent",)), 0)}
+
+
+def runs(agent, losses, **changes):
+    return [scored(loss, agent=agent, task=task, **changes) for task, loss in zip(TASKS, losses, strict=False)]
+
+
+def test_the_figures_are_those_of_the_common_tasks():
+    generator = np.random.default_rng(0)
+    a, b = np.exp(generator.normal(-0.4, 0.2, 10)), np.exp(generator.normal(0.0, 0.2, 10))
+    found = compared(*runs("a", a), *runs("b", b))["real", "a", "b"]
+    differences = np.log(a) - np.log(b)
+    assert found.loss_ratio.value == pytest.approx(stats.gmean(a / b))
+    assert found.loss_ratio.low < found.loss_ratio.value < found.loss_ratio.high < 1.0
+    assert found.effect == pytest.approx(differences.mean() / differences.std(ddof=1))
+    exact = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True)
+    assert found.p_value == pytest.approx(exact.pvalue)
+    assert (found.wins, found.losses, found.ties) == ((differences < 0).sum(), (differences > 0).sum(), 0)
+    assert (found.tasks, found.pairs, found.verdict) == (10, 10, "better")
+    assert found.sentence == (
+        f"a is better than b on real data: its loss is {1.0 - stats.gmean(a / b):.1%} lower (95 % interval of the ratio "
+        f"{found.loss_ratio.low:.3g} to {found.loss_ratio.high:.3g}), over 10 tasks, better on {found.wins} and worse on {found.losses}; "
+        f"Holm-adjusted p = {found.p_holm:.2g}."
+    )
+
+
+def test_the_sentence_begins_with_the_lower_loss():
+    better, worse = (compared(*runs("a", losses), *runs("b", [1.0] * 10))["real", "a", "b"] for losses in ([0.5] * 10, [2.0] * 10))
+    assert (better.verdict, worse.verdict) == ("better", "worse")
+    assert worse.sentence == better.sentence.replace("a is better than b", "b is better than a")
+
+
+def test_only_seeds_that_both_ran_are_compared():
+    common = [*runs("a", [0.5] * 6, seed=1), *runs("b", [0.6] * 6, seed=1)]
+    elsewhere = [*runs("a", [50.0] * 6, seed=2), *runs("b", [0.01] * 6, seed=3)]
+    found = compared(*common, *elsewhere)["real", "a", "b"]
+    assert (found.tasks, found.pairs) == (6, 6)
+    assert found.loss_ratio.value == pytest.approx(0.5 / 0.6)
+    assert (found.verdict, found.effect) == ("better", None)
+
+
+def test_attempts_are_averaged_within_a_seed_before_seeds_are():
+    a = [run for task_loss in ([0.4, 0.9],) for n, loss in enumerate(task_loss) for run in runs("a", [loss] * 6, attempt=n)]
+    found = compared(*a, *runs("a", [0.5] * 6, seed=1), *runs("b", [1.0] * 6), *runs("b", [1.0] * 6, seed=1))["real", "a", "b"]
+    assert found.loss_ratio.value == pytest.approx(math.exp((math.log(0.36) / 2 + math.log(0.5)) / 2))
+    assert found.pairs == 12
+
+
+def test_ours_are_left_out_and_rejected_ones_count_as_the_baseline():
+    spoilt = [failed("error", agent="b", task=TASKS[0]), failed("rejected", agent="b", task=TASKS[1])]
+    found = compared(*runs("a", [0.5] * 10), *spoilt, *runs("b", [0.5] * 10)[2:])["real", "a", "b"]
+    assert found.tasks == 9
+    assert (found.wins, found.losses, found.ties) == (1, 0, 8)
+    assert found.loss_ratio.value == pytest.approx(0.5 ** (1 / 9))
+    assert found.verdict == "no difference"
+    assert "cannot be told apart" in found.sentence
+
+
+def test_a_row_that_was_never_scored_is_not_compared():
+    assert compared(*runs("a", [2.0] * 10), *(failed("rejected", agent="nop", task=task) for task in TASKS)) == {}
+
+
+def test_too_few_common_tasks_are_too_few_to_say():
+    found = compared(*runs("a", [0.1] * 5), *runs("b", [1.0] * 10))["real", "a", "b"]
+    assert (found.verdict, found.p_value, found.p_holm, found.effect, found.loss_ratio.value) == ("too few", None, None, None, None)
+    assert found.sentence == "a and b on real data: too few to say, 5 common tasks, 6 are needed."
+    apart = compared(*runs("a", [0.1] * 10, seed=1), *runs("b", [1.0] * 10, seed=2))["real", "a", "b"]
+    assert (apart.tasks, apart.verdict) == (0, "too few")
+
+
+def test_comparisons_on_data_of_one_kind_are_adjusted_together():
+    generator = np.random.default_rng(3)
+    results = [
+        run
+        for kind in ("real", "simulated")
+        for agent, mean in (("a", -0.5), ("b", -0.2), ("c", 0.0))
+        for run in runs(agent, np.exp(generator.normal(mean, 0.25, 10)), data_kind=kind)
+    ]
+    found = compared(*results)
+    assert len(found) == 6
+    for kind in ("real", "simulated"):
+        mine = sorted((one for key, one in found.items() if key[0] == kind), key=lambda one: one.p_value)
+        assert mine[0].p_holm == pytest.approx(min(1.0, 3.0 * mine[0].p_value))
+        assert all(one.p_holm >= one.p_value for one in mine)
+
+
+def test_a_chance_difference_is_rarely_called_one():
+    generator, wrong = np.random.default_rng(7), 0
+    for _ in range(60):
+        agents = [run for agent in "abcd" for run in runs(agent, np.exp(generator.normal(0.0, 0.3, 10)))]
+        wrong += any(one.verdict in {"better", "worse"} for one in compared(*agents).values())
+    # At most 5 % of families of comparisons, and three standard errors.
+    assert wrong <= 60 * 0.05 + 3.0 * math.sqrt(60 * 0.05 * 0.95)
+
+
+def test_a_row_is_named_without_what_it_has_not():
+    assert label(("react", "gpt")) == "react / gpt"
+    assert label(("ridge", "-")) == "ridge"
+    assert label(("-",)) == "-"

@@ -1,0 +1,173 @@
+"""The page: what it shows, that it is harmless, and that a real browser lays it out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from openfingym.charts import Scale
+from openfingym.reports.cells import grouped, task_cells_of
+from openfingym.reports.figures import cost_scatter, forest, heat_map
+from openfingym.reports.html import DAMAGED, render
+from openfingym.reports.report import make_report
+from openfingym.reports.runs import Damaged, Runs
+from tests.openfingym.reports.made import HOSTILE, failed, runs, scored
+
+TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)]
+
+
+def two(kind="real"):
+    shared = {"model": "m", "data_kind": kind}
+    good = [scored(0.5 + 0.02 * n, agent="good", task=task, cost_usd=0.02, **shared) for n, task in enumerate(TASKS)]
+    return [*good, *(scored(2.0, agent="bad", task=task, cost_usd=0.2, **shared) for task in TASKS)]
+
+
+def parsed(page):
+    """The page as a tree, without the contents of style; raises unless every element is closed."""
+    assert page.startswith("<!DOCTYPE html>\n")
+    return ET.fromstring(re.sub(r"(<style>).*?(</style>)", r"\1\2", page.partition("\n")[2], flags=re.DOTALL))
+
+
+def fragment(html):
+    return ET.fromstring(f"<main>{html}</main>")
+
+
+def texts(node):
+    return " ".join(" ".join(node.itertext()).split())
+
+
+def test_each_kind_of_data_has_a_block_of_its_own():
+    tree = parsed(render(make_report(runs(*two(), *two("simulated"), *two("odd")))))
+    blocks = list(tree.iter("article"))
+    assert [block[0].get("class") for block in blocks] == ["kind real", "kind simulated", "kind unknown"]
+    assert "SIMULATED" in blocks[1][0].text
+    for block, kind in zip(blocks, ("real", "simulated", "odd"), strict=True):
+        assert f"on {kind} data" in texts(block)
+
+
+def test_the_headline_has_skill_interval_and_success():
+    report = make_report(runs(*two(), failed("rejected", agent="good", model="m")))
+    table = next(node for node in parsed(render(report)).iter("table") if node.get("class") == "headline")
+    rows = [texts(row) for row in table.iter("tr")]
+    good = report.cells[1]
+    assert rows[1] == f"good / m {good.skill.value:+.3f} {good.skill.low:+.3f} to {good.skill.high:+.3f} 86% of 7 scored"
+    assert rows[2].startswith("bad / m −1.000")
+
+
+def test_the_forest_draws_intervals_where_they_are():
+    report = make_report(runs(*two()))
+    tree = fragment(forest(report.cells))
+    bad, good = (row.find("td/svg") for row in tree.iter("tr") if row.find("th").get("scope") == "row")
+    assert (good.get("class"), bad.get("class")) == ("branch gain", "branch loss")
+    skill = report.cells[1].skill
+    ends = [float(good.find("line[@class='span']").get(name).rstrip("%")) for name in ("x1", "x2")]
+    dot, zero = (float(good.find(where).get(name).rstrip("%")) for where, name in (("circle", "cx"), ("line[@class='base']", "x1")))
+    assert zero < ends[0] < dot < ends[1]
+    # All on one linear scale.
+    unit = (dot - zero) / skill.value
+    assert ends == pytest.approx([zero + unit * skill.low, zero + unit * skill.high], abs=0.02)
+
+
+def test_an_interval_that_goes_on_is_cut_and_its_numbers_stay():
+    report = make_report(runs(*(scored(40.0 + n, task=task) for n, task in enumerate(TASKS))))
+    tree = fragment(forest(report.cells))
+    assert f"−{-report.cells[0].skill.value:.3f}" in texts(tree)
+    assert tree.find(".//circle") is None
+    assert forest(make_report(runs(scored(0.5))).cells) == ""
+
+
+def test_the_heat_map_tints_half_and_twice_the_loss_alike():
+    losses = {"fx-forecast-v2": 0.5, "fx-forecast-v3": 2.0, "fx-forecast-v4": 1.001, "fx-forecast-v5": 0.8}
+    results = [scored(loss, task=task) for task, loss in losses.items()]
+    (group,) = grouped([*results, failed("rejected", task="fx-forecast-v6"), failed("error", task="fx-forecast-v7")], ("agent",))
+    cells = task_cells_of(group, dict.fromkeys(group.tasks, "forecasting"), 0)
+    body = fragment(heat_map(cells, [("ridge",), ("gone",)])).find(".//tbody")
+    rows = {row.find("th").text: row.findall("td") for row in body if row.find("td") is not None}
+    found = {task: (tiles[0].get("class"), tiles[0].text) for task, tiles in rows.items()}
+    assert found == {
+        "fx-forecast-v2": ("gain-4", "0.50"),
+        "fx-forecast-v3": ("loss-4", "−1.00"),
+        "fx-forecast-v4": (None, "0.00"),
+        "fx-forecast-v5": ("gain-2", "0.20"),
+        "fx-forecast-v6": ("never", "×"),
+        "fx-forecast-v7": ("never", "–"),
+    }
+    assert all(tiles[1].text is None for tiles in rows.values())
+
+
+def test_the_scatter_places_a_tenfold_cost_on_a_logarithmic_axis():
+    report = make_report(runs(*two()))
+    tree = fragment(cost_scatter(report.cells))
+    bad, good = (next(g.iter("circle")) for g in tree.iter("g"))
+    ticks = {node.text: float(node.get("x").rstrip("%")) for node in tree.iter("text") if node.get("class", "").startswith("x")}
+    x = {name: float(node.get("cx").rstrip("%")) for name, node in (("bad", bad), ("good", good))}
+    assert x["good"] == pytest.approx(ticks["$0.0200"], abs=0.01)
+    assert x["bad"] == pytest.approx(ticks["$0.200"], abs=0.01)
+    scale = Scale.around([np.array([cell.skill.value for cell in report.cells])], zero=True)
+    assert float(good.get("cy").rstrip("%")) == pytest.approx(scale.percent(report.cells[1].skill.value), abs=0.01)
+
+
+def test_without_prices_time_stands_for_cost_and_without_skill_there_is_no_scatter():
+    cells = make_report(runs(*(scored(0.5, task=task) for task in TASKS))).cells
+    assert "Seconds a success" in cost_scatter(cells)
+    assert cost_scatter(make_report(runs(scored(0.5))).cells) == ""
+
+
+def test_damaged_runs_are_said_at_the_top():
+    damaged = tuple(Damaged(Path(f"r{n}"), f"r{n}: {HOSTILE}") for n in range(DAMAGED + 3))
+    header = next(parsed(render(make_report(Runs(tuple(two()), damaged)))).iter("header"))
+    assert f"{DAMAGED + 3} damaged runs are in no figure." in texts(header)
+    assert "and 3 more" in texts(header)
+
+
+def hostile():
+    names = {"agent": HOSTILE, "model": HOSTILE, "data_kind": HOSTILE}
+    mine = (scored(0.5, task=f"{HOSTILE}{n}", **names) for n in range(6))
+    return make_report(runs(*mine, *two(), failed("rejected", reason=HOSTILE, **names)))
+
+
+def test_names_are_text_and_nothing_is_loaded():
+    page = render(hostile())
+    tree = parsed(page)
+    assert {node.tag for node in tree.iter()}.isdisjoint({"img", "iframe", "link", "object", "form", "b/", "script"})
+    assert not re.search(r"https?:|@import|url\(", page)
+    assert all(node.get("href") is None and node.get("src") is None for node in tree.iter())
+    policy = next(node.get("content") for node in tree.iter("meta") if node.get("http-equiv") == "Content-Security-Policy")
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+    assert HOSTILE in texts(tree)
+
+
+def browser():
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        if os.environ.get("OPENFINGYM_REQUIRE_DOCKER"):
+            pytest.fail("CI needs a browser: install the package chromium")
+        pytest.skip("no Chromium on this machine (Debian and Ubuntu: apt install chromium)")
+    return found
+
+
+def opened(page, folder, width):
+    """The document that a real browser makes of a page in a window of this width."""
+    file = folder / f"{width}.html"
+    file.write_text(page, encoding="utf-8")
+    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", *quiet, f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900"]
+    command = [browser(), *flags, "--dump-dom", f"file://{file}"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def test_in_a_browser_no_script_runs_and_nothing_is_wider_than_the_window(tmp_path):
+    page = render(make_report(runs(*two(), *two("simulated"), *two("specified"), failed("error", agent="a" * 80))))
+    probe = """<script>document.title = [...document.querySelectorAll("main *")].filter((node) => !node.closest(".scroll, svg")
+        && node.getBoundingClientRect().right > document.documentElement.clientWidth + 1).length + " too wide"</script>"""
+    assert "too wide" not in opened(page.replace("</body>", f"{probe}</body>"), tmp_path, 500).replace(probe, "")
+    loose = re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", page).replace("</body>", f"{probe}</body>")
+    for width in (500, 1200):
+        assert "<title>0 too wide</title>" in opened(loose, tmp_path, width)

@@ -1,0 +1,116 @@
+"""Reading runs: everything is found once, and what is damaged is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from openfingym.errors import UsageError
+from openfingym.reports.runs import read_runs
+from openfingym.results import FORMAT
+from tests.openfingym.reports.made import failed, scored, write
+
+
+def change(folder, **changes):
+    path = folder / "result.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_runs_are_found_at_any_depth_whatever_path_leads_to_them(tmp_path):
+    first, _ = write(tmp_path / "t4" / "ridge", scored(0.5), scored(0.6, seed=1))
+    write(tmp_path / "t4" / "naive", failed("error", agent="naive"))
+    (tmp_path / "t4" / "config.json").write_text("{}")
+    found = read_runs([tmp_path, tmp_path / "t4", first, tmp_path / "t4" / ".." / "t4"])
+    states = [(run.agent, run.seed, run.state) for run in found.results]
+    assert states == [("naive", 0, "error"), ("ridge", 0, "scored"), ("ridge", 1, "scored")]
+    assert found.results[1].path == first
+    assert (found.damaged, found.copies) == ((), 0)
+
+
+def test_what_is_being_written_is_not_read(tmp_path):
+    (folder,) = write(tmp_path, scored(0.5))
+    shutil.copytree(folder, tmp_path / f".{folder.name}.partial")
+    (tmp_path / ".attic").mkdir()
+    write(tmp_path / ".attic", scored(0.5, seed=1))
+    assert len(read_runs([tmp_path]).results) == 1
+    assert len(read_runs([tmp_path / ".attic"]).results) == 1
+
+
+def test_a_copy_of_a_rollout_counts_once(tmp_path):
+    (folder,) = write(tmp_path / "a", scored(0.5))
+    shutil.copytree(folder, tmp_path / "b" / folder.name)
+    found = read_runs([tmp_path])
+    assert (len(found.results), found.copies) == (1, 1)
+
+
+def test_a_failure_kept_beside_its_repetition_is_another_run(tmp_path):
+    write(tmp_path / "first", failed("error"))
+    write(tmp_path / "again", scored(0.5))
+    assert sorted(run.state for run in read_runs([tmp_path]).results) == ["error", "scored"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"state": "fine"}, "expected one of"),
+        ({"relative_total": float("nan")}, "relative total"),
+        ({"relative_total": 0.0}, "relative total"),
+        ({"relative_total": None}, "relative total"),
+        ({"total": None}, "its total is None"),
+        ({"total": True}, "its total is True"),
+        ({"task": None}, "names"),
+        ({"model": 7}, "names"),
+        ({"metrics": {"mae": "low"}}, "metrics"),
+        ({"cost_usd": float("inf")}, "cost"),
+        ({"wall_s": None}, "time"),
+        ({"seed": "one"}, "seed"),
+        ({"flags": None}, "not a readable result"),
+        ({"format": FORMAT + 1}, "update openfingym"),
+    ],
+)
+def test_a_damaged_result_is_named_and_in_no_figure(tmp_path, changes, words):
+    good, bad = write(tmp_path, scored(0.5), scored(0.6, seed=1))
+    change(bad, **changes)
+    found = read_runs([tmp_path])
+    assert [run.path for run in found.results] == [good]
+    (damaged,) = found.damaged
+    assert damaged.path == bad
+    assert words in damaged.reason
+    assert str(bad / "result.json") in damaged.reason
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"text"', "{}", "\x00\xff", "[" * 100_000])
+def test_a_result_that_is_no_result_is_named(tmp_path, text):
+    (bad,) = write(tmp_path, scored(0.5))
+    (bad / "result.json").write_text(text)
+    found = read_runs([tmp_path])
+    assert (found.results, [one.path for one in found.damaged]) == ((), [bad])
+
+
+def test_a_run_without_a_result_is_named(tmp_path):
+    good, bad = write(tmp_path, scored(0.5), scored(0.6, seed=1))
+    (bad / "result.json").unlink()
+    found = read_runs([tmp_path])
+    assert ([run.path for run in found.results], [one.path for one in found.damaged]) == ([good], [bad])
+
+
+def test_nothing_to_report_on_is_an_error(tmp_path):
+    with pytest.raises(UsageError, match="no run was found"):
+        read_runs([tmp_path])
+    with pytest.raises(UsageError, match="is not a folder"):
+        read_runs([tmp_path / "missing"])
+
+
+def test_what_an_agent_was_made_of_is_read_where_it_is_stated(tmp_path):
+    folders = write(tmp_path, *(scored(0.5, seed=seed) for seed in range(6)))
+    stated = [{"agent_digest": "x", "allowance": {"turns": 3}}, {"allowance": {"turns": 3}, "agent_digest": "x"}, {"agent_digest": "y"}]
+    for folder, inputs in zip(folders, [*stated, "text", None], strict=False):
+        (folder / "config.json").write_text(json.dumps({"inputs": inputs}))
+    (folders[5] / "config.json").write_text("{")
+    found = read_runs([tmp_path])
+    assert (len(found.results), found.damaged) == (6, ())
+    same, again, other, *silent = (found.settings.get(run.rollout_id) for run in found.results)
+    assert same == again != other
+    assert silent == [None] * 3
