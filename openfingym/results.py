@@ -8,7 +8,9 @@
         program.py         what was run
         output.log         its stdout and stderr
         log.jsonl          the verifier's hash-chained log of this rollout
-        submissions/N.npy  what the verifier accepted
+        submissions/N.npy  what the verifier accepted; of a sequential task, 1.npy holds the outcomes of its episodes
+        trajectory.json    of an agent with a model: what was said and done (openfingym.trajectory)
+        actions.jsonl      of a sequential task: every action the verifier took, in order
 
 The folder appears under its name only when it is complete.
 """
@@ -28,6 +30,9 @@ from openfingym.errors import StoreError
 
 State = Literal["scored", "rejected", "deferred", "void", "error"]
 """``rejected`` is the agent's fault; ``error`` is ours, and is never averaged in as a score."""
+
+Boundary = Literal["agent", "model", "sandbox", "verifier", "data", "protocol"]
+"""What a failure crossed: ``agent`` and ``model`` are theirs, the others ours."""
 
 FORMAT = 2
 GRPO_LOSS_CAP = 5.0
@@ -59,22 +64,38 @@ class RolloutResult:
     metrics: dict[str, float] = field(default_factory=dict)
     """Each metric on the private fold, in its own direction."""
     baseline: str | None = None
-    """Name of the baseline: ``naive``, ``gaussian`` or ``random``."""
+    """Name of the baseline: ``naive``, ``gaussian``, ``random`` or ``buy-and-hold``."""
     baseline_total: float | None = None
     """The paper's loss of the baseline on the same fold."""
     baseline_metrics: dict[str, float] = field(default_factory=dict)
     """Each metric of the baseline on the same fold."""
     direction: Literal["lower"] = "lower"
     submissions_accepted: int = 0
+    """Of a sequential task, private episodes begun."""
     submissions_rejected: int = 0
+    """Of a sequential task, actions refused."""
     budget: int = 0
+    """Submissions that could be accepted; of a sequential task, its private episodes."""
     flags: tuple[str, ...] = ()
     """What the verifier noticed, such as ``probing``."""
     ended_by: str | None = None
-    """How the program ended: exit, timeout, memory, output, cancelled."""
+    """How the program ended: exit, timeout, memory, output, cancelled; of an agent that ran many, how it ended
+    (:data:`openfingym.agents.llm.ending.EndName`)."""
     exit_code: int | None = None
     wall_s: float = 0.0
     started_at: str = ""
+    model: str | None = None
+    """Language model that acted; None for a program."""
+    attempt: int = 0
+    """Counts repetitions with the same task, agent, model and seed, from 0."""
+    boundary: Boundary | None = None
+    """Where a rollout without a score failed; None where it was scored."""
+    turns: int = 0
+    """Completions asked of the model."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    """What the completions cost; None where no price is known."""
     log_head: str | None = None
     """Hash of the verifier's log when the rollout was finalized."""
     format: int = FORMAT
@@ -130,6 +151,10 @@ class RunFiles:
     log: Iterable[Mapping[str, object]]
     submissions: Mapping[int, bytes]
     """Accepted submissions by number, as ``.npy`` bytes."""
+    actions: Iterable[Mapping[str, object]] | None = None
+    """Actions in a sequential task: episode, fold, number, step and action of each."""
+    trajectory: str | None = None
+    """JSON document of what an agent with a model said and did."""
 
 
 def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResult:
@@ -149,8 +174,11 @@ def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResu
         _write_json(partial / "config.json", dict(files.config))
         (partial / "program.py").write_text(files.program, encoding="utf-8")
         (partial / "output.log").write_bytes(files.output)
-        lines = [json.dumps(entry, sort_keys=True) for entry in files.log]
-        (partial / "log.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        _write_lines(partial / "log.jsonl", files.log)
+        if files.actions is not None:
+            _write_lines(partial / "actions.jsonl", files.actions)
+        if files.trajectory is not None:
+            (partial / "trajectory.json").write_text(files.trajectory, encoding="utf-8")
         for number, content in files.submissions.items():
             (partial / "submissions" / f"{number}.npy").write_bytes(content)
         _write_json(partial / "result.json", result.to_dict())
@@ -173,6 +201,11 @@ def read_run(folder: Path) -> RolloutResult:
         return RolloutResult.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise StoreError(f"{path}: not a readable result ({error})") from error
+
+
+def _write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> None:
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(f"{json.dumps(value, sort_keys=True)}\n" for value in values)
 
 
 def _write_json(path: Path, value: object) -> None:

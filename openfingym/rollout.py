@@ -23,25 +23,35 @@ from typing import TYPE_CHECKING, Self
 
 from openfingym import catalog
 from openfingym.agents import Agent, require_fit, resolve
+from openfingym.agents.oracle import submit_truth
 from openfingym.build import build
-from openfingym.errors import RuntimeFailureError, UsageError, VerifierError
-from openfingym.kinds import kind_of
+from openfingym.episodes import MAX_ACTION_BYTES
+from openfingym.errors import UsageError, VerifierError
+from openfingym.kinds import is_sequential
 from openfingym.package import BuiltPackage
 from openfingym.results import RolloutResult, RunFiles, write_run
 from openfingym.task import Task
+from openfingym.verdict import OURS, Acted, failed, judged
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from openfingym.client import RolloutTicket, VerifiedResult, VerifierClient
+    from openfingym.agents.llm.hosting import Host
+    from openfingym.agents.llm.launching import Voice
+    from openfingym.client import RolloutTicket, VerifierClient
+    from openfingym.models.meter import Allowance
+    from openfingym.models.prices import PriceTable
+    from openfingym.models.spec import ModelSpec
     from openfingym_runtime.gate import GateKeeper
-    from openfingym_runtime.job import Backend, Limits, Outcome
+    from openfingym_runtime.job import Backend, Limits
 
 VERIFIER_VARIABLE = "OPENFINGYM_VERIFIER"
 ADMIN_TOKEN_VARIABLE = "OPENFINGYM_ADMIN_TOKEN"  # noqa: S105  # the name of a variable
 BODY_OVERHEAD = 64 * 1024
 CALLS_PER_SUBMISSION = 200
+CALLS_PER_STEP = 4
+"""Room for repetitions."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +104,7 @@ class Launcher:
         self._address = verifier
         self._stack = contextlib.ExitStack()
         self._gates: GateKeeper | None = None
+        self._host: Host | None = None
         self._backends: dict[bool, Backend] = {}
         self._lock = threading.Lock()
 
@@ -125,6 +136,9 @@ class Launcher:
         package: BuiltPackage,
         agent: Agent,
         *,
+        model: ModelSpec | None = None,
+        allowance: Allowance | None = None,
+        prices: PriceTable | None = None,
         seed: int = 0,
         out: Path | None = None,
         cancel: threading.Event | None = None,
@@ -134,6 +148,9 @@ class Launcher:
         Args:
             package: one of :attr:`packages`.
             agent: who acts.
+            model: for agents that ask one.
+            allowance: what such an agent may spend; where it states no turns or no time, the task's size does.
+            prices: of models; by default the table of the package.
             seed: given to the agent's program.
             out: folder below which the run is kept; None keeps nothing.
             cancel: ends the program early when set.
@@ -144,13 +161,14 @@ class Launcher:
         Raises:
             BackendUnavailableError: no backend can run the program here.
             StoreError: the run could not be written.
-            UsageError: a built-in agent is not for this task.
+            UsageError: a built-in agent is not for this task, or its model cannot be asked.
         """
         require_fit(agent, package.task)
+        voice = self._voice(package, agent, model, allowance, prices)
         backend = self._backend(agent)
         name = backend.name if backend else "host"
         started, clock = datetime.now(UTC), time.monotonic()
-        ticket = self.client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=_lifetime_s(package))
+        ticket = self.client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=_lifetime_s(package, voice))
         if ticket.task_digest != package.manifest.digest:
             raise VerifierError(
                 f"the verifier scores another build of {package.manifest.name!r} ({ticket.task_digest[:16]}) than this one "
@@ -165,18 +183,18 @@ class Launcher:
             backend=name,
             seed=seed,
             state="error",
+            model=model.name if model else None,
             budget=ticket.budget,
             started_at=started.isoformat(timespec="milliseconds"),
         )
-        outcome: Outcome | None = None
+        acted = Acted()
         try:
-            outcome, failures = self._act(package, agent, backend, ticket, seed, cancel or threading.Event())
-            result = _merge(result, self.client.finalize(ticket.rollout_id), outcome)
-            if failures and not (result.state == "scored" and result.exit_code == 0):
-                # A program that ended well has tried again and got through; any other was let down by us.
-                raise VerifierError(f"the verifier failed {failures} request(s) of this rollout, whose result would not be the agent's")
-        except (RuntimeFailureError, VerifierError) as error:
-            result = replace(result, state="error", reason=str(error), total=None, relative_total=None, metrics={})
+            acted = self._act(package, agent, voice, backend, ticket, seed, cancel or threading.Event())
+            if acted.played is not None and acted.played.failure is not None:
+                raise acted.played.failure
+            result = judged(result, self.client.finalize(ticket.rollout_id), acted)
+        except OURS as error:
+            result = failed(result, error, acted)
         except BaseException:
             with contextlib.suppress(VerifierError):
                 self.client.finalize(ticket.rollout_id)
@@ -184,20 +202,31 @@ class Launcher:
         result = replace(result, wall_s=round(time.monotonic() - clock, 3))
         if out is None:
             return result
-        return write_run(out, result, self._files(package, agent, result, outcome))
+        return write_run(out, result, self._files(package, agent, voice, result, acted))
 
     def _act(
-        self, package: BuiltPackage, agent: Agent, backend: Backend | None, ticket: RolloutTicket, seed: int, cancel: threading.Event
-    ) -> tuple[Outcome | None, int]:
-        """Let the agent act; returns how its program ended, and how many of its requests our side failed."""
+        self,
+        package: BuiltPackage,
+        agent: Agent,
+        voice: Voice | None,
+        backend: Backend | None,
+        ticket: RolloutTicket,
+        seed: int,
+        cancel: threading.Event,
+    ) -> Acted:
+        """Let the agent act."""
         if backend is None:
-            kind, contract = kind_of(package.task), package.task.spec.contract
-            self.client.submit(ticket.token, kind.oracle(contract, package.read_truth(), package.manifest.submission_shape))
-            return None, 0
+            submit_truth(self.client, ticket, package)
+            return Acted()
+        body, calls = _gate_limits(package)
+        if voice is not None:
+            from openfingym.agents.llm.launching import Stage, play_rollout
+
+            stage = Stage(self._talking(), self.client, self._gate_keeper(), backend, limits_of(package), body, calls)
+            played = play_rollout(stage, package, voice, ticket, seed=seed, cancel=cancel)
+            return Acted(played.outcome, played.verifier_failures, played)
         from openfingym_runtime.job import Job
 
-        body = 16 * math.prod(package.manifest.submission_shape) + BODY_OVERHEAD
-        calls = CALLS_PER_SUBMISSION * (1 + package.task.spec.verification.budget)
         with self._gate_keeper().open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=body, max_calls=calls) as gate:
             job = Job(
                 rollout_id=ticket.rollout_id,
@@ -208,7 +237,31 @@ class Launcher:
                 seed=seed,
                 cancel=cancel,
             )
-            return backend.run(job), gate.verifier_failures
+            return Acted(backend.run(job), gate.verifier_failures)
+
+    def _voice(
+        self, package: BuiltPackage, agent: Agent, model: ModelSpec | None, allowance: Allowance | None, prices: PriceTable | None
+    ) -> Voice | None:
+        """What an agent that talks needs; None for any other."""
+        if agent.asks_model != (model is not None):
+            raise UsageError(
+                f"agent {agent.name!r} needs a model: give --model NAME, such as stand-in/competent"
+                if model is None
+                else f"agent {agent.name!r} asks no model; leave the model out"
+            )
+        if agent.acts is None:
+            return None
+        from openfingym.agents.llm.launching import find_voice
+
+        return find_voice(self._talking(), package, agent.acts, model, allowance, prices)
+
+    def _talking(self) -> Host:
+        with self._lock:
+            if self._host is None:
+                from openfingym.agents.llm.hosting import Host
+
+                self._host = self._stack.enter_context(Host())
+            return self._host
 
     def _backend(self, agent: Agent) -> Backend | None:
         if agent.kind == "oracle":
@@ -230,8 +283,14 @@ class Launcher:
                 self._gates = self._stack.enter_context(GateKeeper(where if self._address.is_url else Path(where)))
             return self._gates
 
-    def _files(self, package: BuiltPackage, agent: Agent, result: RolloutResult, outcome: Outcome | None) -> RunFiles:
+    def _files(self, package: BuiltPackage, agent: Agent, voice: Voice | None, result: RolloutResult, acted: Acted) -> RunFiles:
         from openfingym import __version__
+
+        program, trajectory = agent.program, None
+        if acted.played is not None:
+            from openfingym.agents.llm.record import rollout_record
+
+            program, trajectory = acted.played.program, rollout_record(acted.played, result).model_dump_json()
 
         config: dict[str, object] = {
             "format": result.format,
@@ -243,19 +302,22 @@ class Launcher:
             "task_digest": package.manifest.digest,
             "data_kind": package.manifest.data_kind,
             "agent": agent.name,
-            "program_sha256": hashlib.sha256(agent.program.encode()).hexdigest() if agent.program else None,
+            "program_sha256": hashlib.sha256(program.encode()).hexdigest() if program else None,
             "backend": result.backend,
             "limits": asdict(limits_of(package)),
             "seed": result.seed,
-        }
+        } | (voice.describe() if voice else {})
         # The evidence is the verifier's; where it cannot be reached the run is an error, and is kept all the same.
         log: list[dict[str, object]] = []
         submissions: dict[int, bytes] = {}
+        actions: list[dict[str, object]] | None = None
         with contextlib.suppress(VerifierError):
             log = [asdict(row) for row in self.client.log(result.rollout_id)]
-            for number in range(1, result.submissions_accepted + 1):
-                submissions[number] = _npy(self.client.submission(result.rollout_id, number))
-        return RunFiles(config, agent.program, outcome.output if outcome else b"", log, submissions)
+            if is_sequential(package.task.spec.contract):
+                actions = [asdict(action) for action in self.client.actions(result.rollout_id)]
+            for past in self.client.rollout_status(result.rollout_id).submissions:
+                submissions[past.submission] = _npy(self.client.submission(result.rollout_id, past.submission))
+        return RunFiles(config, program, acted.output, log, submissions, actions, trajectory)
 
 
 def run(
@@ -263,6 +325,9 @@ def run(
     agent: str | Agent = "naive",
     *,
     program: str | Path | None = None,
+    command: Sequence[str] | None = None,
+    model: str | ModelSpec | None = None,
+    allowance: Allowance | None = None,
     backend: str = "auto",
     seed: int = 0,
     out: str | Path | None = "runs",
@@ -274,6 +339,9 @@ def run(
         task: a task's name, its folder, or a task.
         agent: a built-in agent's name, as in :data:`openfingym.agents.BUILTIN`, or an agent.
         program: path of your program, with ``agent="script"``.
+        command: your own agent, with ``agent="command"``.
+        model: of agents that ask one: its name, such as ``stand-in/competent``, or where else it is.
+        allowance: what such an agent may spend.
         backend: ``auto``, ``docker``, ``sandbox`` or ``inline``.
         seed: given to the program as ``OPENFINGYM_SEED``.
         out: folder below which the run is kept; None keeps nothing on disk.
@@ -283,11 +351,17 @@ def run(
         OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
             returned as a result in state ``error``.
     """
-    resolved = resolve(agent, program)
+    resolved = resolve(agent, program, command=command)
+    if isinstance(model, str):
+        from openfingym.models.spec import ModelSpec
+
+        model = ModelSpec.parse(model)
     loaded = task if isinstance(task, Task) else catalog.load_task(task)
     require_fit(resolved, loaded)
     with Launcher.for_tasks([loaded], backend=backend, verifier=verifier or VerifierAddress.find()) as launcher:
-        return launcher.run(launcher.packages[0], resolved, seed=seed, out=Path(out) if out is not None else None)
+        return launcher.run(
+            launcher.packages[0], resolved, model=model, allowance=allowance, seed=seed, out=Path(out) if out is not None else None
+        )
 
 
 @contextlib.contextmanager
@@ -312,48 +386,19 @@ def limits_of(package: BuiltPackage) -> Limits:
     )
 
 
-def _lifetime_s(package: BuiltPackage) -> float:
-    """How long a rollout's token lives: the program's time, and a margin for starting and finalizing."""
-    return package.task.file.agent.timeout_sec + 300.0
+def _gate_limits(package: BuiltPackage) -> tuple[int, int]:
+    """Longest request body in bytes, and most calls, of a rollout."""
+    manifest, budget = package.manifest, package.task.spec.verification.budget
+    calls = CALLS_PER_SUBMISSION * (1 + budget)
+    if is_sequential(package.task.spec.contract):
+        # Axis 1 of the outcomes is at least as long as an episode.
+        return MAX_ACTION_BYTES, calls + CALLS_PER_STEP * (budget + manifest.n_private) * manifest.submission_shape[1]
+    return 16 * math.prod(manifest.submission_shape) + BODY_OVERHEAD, calls
 
 
-def _merge(result: RolloutResult, verified: VerifiedResult, outcome: Outcome | None) -> RolloutResult:
-    reason = None
-    if verified.state == "rejected":
-        reason = "; ".join(part for part in (_how_it_ended(outcome), verified.reason) if part)
-    return replace(
-        result,
-        state=verified.state,
-        reason=reason,
-        total=verified.total,
-        metrics=dict(verified.metrics),
-        relative_total=verified.relative_total,
-        baseline=verified.baseline,
-        baseline_total=verified.baseline_total,
-        baseline_metrics=dict(verified.baseline_metrics),
-        submissions_accepted=verified.submissions_accepted,
-        submissions_rejected=verified.submissions_rejected,
-        flags=tuple(verified.flags),
-        log_head=verified.log_head,
-        ended_by=outcome.ended_by if outcome else None,
-        exit_code=outcome.exit_code if outcome else None,
-    )
-
-
-def _how_it_ended(outcome: Outcome | None) -> str | None:
-    """One clause on a program that did not simply finish, with the last line it printed."""
-    if outcome is None or (outcome.ended_by == "exit" and outcome.exit_code == 0):
-        return None
-    stopped = {
-        "timeout": "the program was stopped at its time limit",
-        "memory": "the program was stopped at its memory limit",
-        "output": "the program was stopped for printing too much",
-        "cancelled": "the program was cancelled",
-    }
-    if outcome.ended_by != "exit":
-        return stopped[outcome.ended_by]
-    lines = outcome.output.decode(errors="replace").strip().splitlines()
-    return f"the program ended with status {outcome.exit_code}" + (f" ({lines[-1][:300]})" if lines else "")
+def _lifetime_s(package: BuiltPackage, voice: Voice | None) -> float:
+    """How long a rollout's token lives: the agent's time, and a margin for starting and finalizing."""
+    return (package.task.file.agent.timeout_sec if voice is None else voice.wall_s) + 300.0
 
 
 def _npy(values: NDArray[np.float64]) -> bytes:

@@ -2,12 +2,14 @@
 
 A *program* agent is a Python program run in isolation through the task's interface, as an
 agent's own code would be. The *oracle* runs on the host, reads the hidden targets and submits
-them: it exists to check that a task can be solved and that the best answer scores best.
+them: it exists to check that a task can be solved and that the best answer scores best. A *model* agent asks
+a language model, in a loop on the host, and a *command* is an external agent of the user's own; see :mod:`openfingym.agents.llm`.
 """
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -17,6 +19,7 @@ from openfingym.agents.builtin import BUILTIN, Builtin, fitting
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
+    from openfingym.agents.llm.session import ModelAgent
     from openfingym.task import Task
 
 __all__ = ["BUILTIN", "PROGRAM_LIMIT", "Agent", "Builtin", "fitting", "read_program", "require_fit", "resolve"]
@@ -30,19 +33,30 @@ class Agent:
 
     name: str
     """Name recorded with results."""
-    kind: Literal["program", "oracle"]
+    kind: Literal["program", "oracle", "model", "command"]
     program: str = ""
     """Source of the program, for program agents."""
     trusted: bool = False
     """Whether the program is ours, and may run without isolation where no backend can isolate it."""
+    acts: ModelAgent | None = None
+    """What acts, of a model agent or a command."""
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether it must be given a model."""
+        return self.kind == "model"
 
 
-def resolve(agent: str | Agent, program: str | Path | None = None) -> Agent:
+def resolve(
+    agent: str | Agent, program: str | Path | None = None, *, command: Sequence[str] | None = None, files: str | Path | None = None
+) -> Agent:
     """Turn an agent's name into an :class:`Agent`.
 
     Args:
         agent: a built-in name, or an agent, which is returned as it is.
         program: path of the program, for ``script`` only.
+        command: program and arguments, for ``command`` only.
+        files: folder whose files go into the container, where the command is run then; for ``command`` only.
 
     Raises:
         UsageError: unknown name, or a program that is missing, unreadable or out of place.
@@ -59,6 +73,20 @@ def resolve(agent: str | Agent, program: str | Path | None = None) -> Agent:
             if program is None
             else f"--program goes with --agent script, not with {agent!r}"
         )
+    if (agent == "command") != (command is not None):
+        raise UsageError(
+            "agent 'command' needs a command: give --command 'PROGRAM ARGUMENT...'"
+            if command is None
+            else f"--command goes with --agent command, not with {agent!r}"
+        )
+    if command is not None:
+        return _command(command, files)
+    if files is not None:
+        raise UsageError(f"--files goes with --agent command, not with {agent!r}")
+    if BUILTIN[agent].role == "model":
+        from openfingym.agents.llm import MODEL_AGENTS
+
+        return Agent(agent, "model", acts=MODEL_AGENTS[agent]())
     if program is not None:
         return Agent("script", "program", read_program(Path(program)))
     if agent == "oracle":
@@ -78,6 +106,15 @@ def require_fit(agent: Agent, task: Task) -> None:
         raise UsageError(
             f"agent {agent.name!r} does not fit {task.name!r}: it is for {record.fit}; agents that fit are {', '.join(fitting(task))}"
         )
+
+
+def _command(command: Sequence[str], files: str | Path | None) -> Agent:
+    from openfingym.agents.llm.command import Command, read_files
+
+    if not command or not all(command):
+        raise UsageError("a command is the name of a program, and arguments; found nothing")
+    inside = () if files is None else read_files(Path(files))
+    return Agent("command", "command", acts=Command(tuple(command), inside=files is not None, files=inside))
 
 
 def read_program(path: Path) -> str:

@@ -18,8 +18,8 @@ class Builtin:
     name: str
     does: str
     """What its program does, in a few words."""
-    role: Literal["baseline", "check", "yours"]
-    """A fair attempt, a check of the machinery, or whatever the user brings."""
+    role: Literal["baseline", "check", "model", "yours"]
+    """A fair attempt, a check of the machinery, one that asks a model, or whatever the user brings."""
     fit: str
     """Which tasks it is for, in words."""
     fits: Callable[[Spec], bool]
@@ -64,7 +64,9 @@ def _baseline(name: str, does: str, fit: str, fits: Callable[[Spec], bool]) -> B
 
 
 _RECORDS = (
-    _baseline("naive", "zero return, last level, Gaussian draws, random scores: what the relative total divides by", "all", _any),
+    _baseline(
+        "naive", "zero return, last level, Gaussian draws, random scores, buy and hold: what the relative total divides by", "all", _any
+    ),
     _baseline(
         "mean",
         "mean of training: of returns, of the move since the last value",
@@ -85,9 +87,21 @@ _RECORDS = (
     _baseline("isolation-forest", "isolation forest on node features, without labels", "fraud on nodes", _kinds("nodes")),
     _baseline("degree", "degree, neighbours' degrees and clustering, without labels", "fraud on nodes", _kinds("nodes")),
     _baseline("graph-smooth", "boosted trees on nodes and neighbours, smoothed", "fraud", _kinds("nodes", "graphs")),
+    _baseline("rolling-ridge", "ridge regression on the last returns, corrected by outcomes", "rolling forecasts", _kinds("rolling")),
+    _baseline("cash", "buys nothing", "trading", _kinds("trading")),
+    _baseline("buy-and-hold", "equal parts, bought at the first open and held", "trading", _kinds("trading")),
+    _baseline("equal-weight", "equal parts, restored every so often", "trading", _kinds("trading")),
+    _baseline("momentum", "long what has risen, short what has fallen", "trading", _kinds("trading")),
+    _baseline("mean-reversion", "buys far below the mean, sells far above it", "trading", _kinds("trading")),
+    _baseline("volatility-target", "equal parts, less of them in wild markets", "trading", _kinds("trading")),
+    _baseline("risk-parity", "every symbol adds the same risk", "trading", _kinds("trading")),
     Builtin("nop", "does nothing: must be rejected", "check", "all", _any),
     Builtin("oracle", "submits the hidden answer from the host: must score best", "check", "all", _any),
+    Builtin("oneshot", "one completion, one program, run once: the paper's setting", "model", "all", _any),
+    Builtin("react", "thinks, calls tools, reads what they answer; steps where the task is stepped through", "model", "all", _any),
+    Builtin("codeblock", "one code block a turn, whose output the model reads", "model", "all", _any),
     Builtin("script", "your own program, given with --program", "yours", "all", _any),
+    Builtin("command", "your own agent, given with --command", "yours", "all", _any),
 )
 BUILTIN: Mapping[str, Builtin] = MappingProxyType({record.name: record for record in _RECORDS})
 """The built-in agents by name."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.model_options import ModelOptions, model_options
 from openfingym.cli.render import Progress, number, print_json, print_table
 from openfingym.cli.task import json_option, real_option
 
@@ -19,6 +21,13 @@ if TYPE_CHECKING:
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
 @click.option("--agent", default="naive", show_default=True, help="Built-in agent; `openfingym agents` lists them.")
 @click.option("--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script.")
+@click.option("--command", help="Your own agent, a command that talks JSON over stdin and stdout, with --agent command.")
+@click.option(
+    "--files",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Run --command inside the container, with the files of this folder in /work.",
+)
+@model_options
 @click.option(
     "--backend",
     type=click.Choice(["auto", "docker", "sandbox", "inline"]),
@@ -39,6 +48,9 @@ def run(
     names: tuple[str, ...],
     agent: str,
     program: Path | None,
+    command: str | None,
+    files: Path | None,
+    model: ModelOptions,
     backend: str,
     seed: int,
     out: Path,
@@ -55,7 +67,8 @@ def run(
     from openfingym.agents import require_fit, resolve
     from openfingym.rollout import Launcher, VerifierAddress
 
-    resolved = resolve(agent, program)
+    resolved = model.sampled(resolve(agent, program, command=shlex.split(command) if command is not None else None, files=files))
+    spec, prices = model.spec(), model.price_table()
     tasks = [catalog.load_task(name, real=real) for name in names]
     for task in tasks:
         require_fit(resolved, task)
@@ -71,7 +84,7 @@ def run(
             results = []
             for package in launcher.packages:
                 show(f"{package.manifest.name}: running {resolved.name}")
-                results.append(launcher.run(package, resolved, seed=seed, out=out))
+                results.append(launcher.run(package, resolved, model=spec, allowance=model.allowance(), prices=prices, seed=seed, out=out))
     if as_json:
         print_json(results[0].to_dict() if len(results) == 1 else [result.to_dict() for result in results])
     else:
@@ -108,10 +121,14 @@ def print_results(results: list[RolloutResult]) -> None:
         right=["loss", "baseline", "relative", "tries", "seconds"],
     )
     for result in results:
+        if result.turns:
+            cost = "cost unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
+            tokens = f"{result.prompt_tokens} + {result.completion_tokens} tokens"
+            click.echo(f"{result.task}: {result.model or 'its own model'}: {result.turns} answers, {tokens}, {cost}")
         if result.reason:
             click.echo(f"{result.task}: {result.state}: {result.reason}")
         for flag in result.flags:
             click.echo(f"{result.task}: flagged by the verifier: {flag}")
-    click.echo("loss: the source paper's total, verified on the private fold, lower is better")
+    click.echo("loss: the task's total, the source paper's where it has one, verified on the private fold, lower is better")
     click.echo("relative: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; this one ranks")
     click.echo(f"details: {results[0].path}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else ""))

@@ -1,0 +1,41 @@
+"""Agents that ask a language model, and what an agent of one's own needs.
+
+An agent is something with one method::
+
+    @dataclass(frozen=True)
+    class MyAgent:
+        takes_steps = True                           # by the tool, where the task is stepped through
+
+        async def act(self, session: Session) -> None:
+            session.instruct("You are ...")
+            session.present()                        # the task, and the limits
+            while not session.tools.complete:
+                answer = await session.ask(tools=True)
+                if answer.tool_calls:
+                    await session.call(answer.tool_calls)
+                elif await session.conclude():
+                    return
+
+    openfingym.run("treasury-forecast", agent=Agent("my-agent", "model", acts=MyAgent()), model="stand-in/competent")
+
+The loop runs on this side; programs alone run in the container, and the model needs no network there. Limits,
+retries, records and failures are the session's matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from openfingym.agents.llm.codeblock import CodeBlock
+from openfingym.agents.llm.command import Command
+from openfingym.agents.llm.ending import Ended, Ending
+from openfingym.agents.llm.oneshot import OneShot
+from openfingym.agents.llm.react import React
+from openfingym.agents.llm.session import Brief, ModelAgent, Sampling, Session
+
+__all__ = ["MODEL_AGENTS", "Brief", "CodeBlock", "Command", "Ended", "Ending", "ModelAgent", "OneShot", "React", "Sampling", "Session"]
+
+_AGENTS: dict[str, Callable[[], ModelAgent]] = {"oneshot": OneShot, "react": React, "codeblock": CodeBlock}
+MODEL_AGENTS: Mapping[str, Callable[[], ModelAgent]] = MappingProxyType(_AGENTS)
+"""The built-in ones by name."""

@@ -1,0 +1,45 @@
+"""A conversation in programs: one block of code a turn, whose output is the next thing the model reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from openfingym.agents.llm.blocks import first_block
+from openfingym.agents.llm.prompts import METHODS, ROLE
+from openfingym.agents.llm.session import Sampling, Session
+from openfingym.workspace import WorkspaceError
+
+SYSTEM = f"""{ROLE}
+You work in a folder, /work, by programs: write one code block a turn, fenced and marked `python`. It is run as a
+process of its own, and what it prints comes back to you; files in /work stay, variables do not. When the task is answered and
+you are content, write a message without a code block.
+
+{METHODS}"""
+
+
+@dataclass(frozen=True)
+class CodeBlock:
+    """Runs the block in each answer until there is none."""
+
+    system: str = SYSTEM
+    sampling: Sampling = field(default_factory=Sampling)
+    takes_steps = False
+
+    async def act(self, session: Session) -> None:
+        """See :class:`openfingym.agents.llm.ModelAgent`."""
+        session.instruct(self.system)
+        session.present()
+        while not session.tools.complete:
+            answer = await session.ask(sampling=self.sampling)
+            program = first_block(answer.content)
+            if program is None:
+                if await session.conclude():
+                    return
+                continue
+            try:
+                found = await session.tools.run(program)
+            except WorkspaceError as error:
+                session.tell(f"It was not run: {error}")
+                continue
+            session.useful()
+            session.tell(f"Output:\n{found.text}")

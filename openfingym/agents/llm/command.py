@@ -1,0 +1,218 @@
+"""An agent of the user's own: an external program, on this machine or inside the container.
+
+On this machine it talks over its standard input and output, a JSON object a line::
+
+    -> {"type": "task", "protocol": 1, "task": NAME, "instruction": TEXT, "observation": TEXT | null, "seed": N,
+        "tools": [{"name": ..., "description": ..., "parameters": {...}}, ...], "limits": {"turns": N | null, ...}}
+    <- {"type": "call", "id": ID, "tool": NAME, "arguments": {...}}
+    -> {"type": "result", "id": ID, "text": TEXT, "failed": BOOL, "complete": BOOL}
+    <- {"type": "message", "content": TEXT, "model": NAME, "prompt_tokens": N, "completion_tokens": N, "cost_usd": X}
+    <- {"type": "end"}
+
+A ``message`` records what a model of its own said, and what that took; all but ``content`` may be left out. What it writes
+to its standard error is kept in the run's log. It runs with the user's own rights and environment, so unlike a program in the
+container it could look anywhere: a score of it is worth as much as the command is trusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from openfingym.agents.llm.ending import Ended
+from openfingym.agents.llm.session import Session
+from openfingym.errors import UsageError
+from openfingym.models.messages import Completion, Message, ToolCall, Usage
+from openfingym.trajectory.record import ToolUse
+from openfingym.workspace import WorkspaceError
+
+PROTOCOL = 1
+MAX_LINE_BYTES = 8 * 1024 * 1024
+MAX_ERRORS_BYTES = 1024 * 1024
+STOP_S = 5.0
+SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+"""Parts of names of variables whose values are taken out of what is kept."""
+OURS = frozenset({"OPENFINGYM_ADMIN_TOKEN"})
+"""Variables that no agent is given."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """Runs a command and does what it calls for."""
+
+    argv: tuple[str, ...]
+    inside: bool = False
+    """Run in the rollout's container, with :attr:`files` in ``/work``, instead of on this machine."""
+    files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Path below ``/work`` and text of each file; for a command inside."""
+
+    @property
+    def takes_steps(self) -> bool:
+        """Programs inside take the steps themselves."""
+        return not self.inside
+
+    async def act(self, session: Session) -> None:
+        """See :class:`openfingym.agents.llm.ModelAgent`."""
+        if self.inside:
+            await self._act_inside(session)
+            return
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self.argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=MAX_LINE_BYTES,
+                env={name: value for name, value in os.environ.items() if name not in OURS},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise UsageError(f"the command {self.argv[0]!r} cannot be started ({error.strerror})") from error
+        errors = asyncio.ensure_future(_collect(process))
+        try:
+            await _converse(process, session)
+        finally:
+            await _end(process)
+            session.tools.room.write(_without_secrets((await errors).decode("utf-8", "replace")))
+
+    async def _act_inside(self, session: Session) -> None:
+        room = session.tools.room
+        try:
+            workspace = await room.workspace()
+            for path, text in self.files:
+                await workspace.write_file(path, text.encode())
+            execution = await room.run(f"import subprocess, sys\n\nsys.exit(subprocess.run({list(self.argv)!r}).returncode)\n")
+        except WorkspaceError as error:
+            raise Ended("failed", f"the command could not be run: {error}") from None
+        if execution.exit_code != 0:
+            raise Ended("failed", f"the command ended with {execution.ended_by} {execution.exit_code}: {_last_line(execution.output)}")
+
+
+async def _converse(process: asyncio.subprocess.Process, session: Session) -> None:
+    """Answer the command's lines until it ends."""
+    brief, player = session.brief, session.tools.player
+    await _send(
+        process,
+        {
+            "type": "task",
+            "protocol": PROTOCOL,
+            "task": brief.task,
+            "instruction": brief.instruction,
+            "observation": None if player is None else await player.begin(),
+            "seed": brief.seed,
+            "tools": [asdict(tool) for tool in session.tools.offered],
+            "limits": asdict(session.meter.allowance),
+        },
+    )
+    while (line := await _line(process)) is not None:
+        session.check_limits()
+        try:
+            said = json.loads(line)
+            kind = said["type"]
+            if kind == "end":
+                return
+            if kind == "message":
+                session.record(_completion(said, costs=session.meter.allowance.cost_usd is not None))
+                continue
+            if kind != "call":
+                raise ValueError(f"unknown type {kind!r}")
+            call = ToolCall(str(said["id"]), str(said["tool"]), json.dumps(said["arguments"]))
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            await _send(process, {"type": "result", "id": None, "text": f"not understood: {error!r}", "failed": True, "complete": False})
+            session.useless("failed", None)
+            continue
+        found = await session.tools.use(call, message=len(session.turns))
+        session.note(ToolUse(id=call.id, name=call.name, arguments=call.arguments, result=found.text, failed=found.failed))
+        session.useful()
+        complete = session.tools.complete
+        await _send(process, {"type": "result", "id": call.id, "text": found.text, "failed": found.failed, "complete": complete})
+    status = await process.wait()
+    if status != 0:
+        raise Ended("failed", f"the command ended with status {status}")
+
+
+async def _send(process: asyncio.subprocess.Process, message: Mapping[str, object]) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(ConnectionError):  # it has ended, which reading will tell
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        await process.stdin.drain()
+
+
+async def _line(process: asyncio.subprocess.Process) -> bytes | None:
+    """The next line that is not blank; None at the end."""
+    assert process.stdout is not None
+    try:
+        while line := await process.stdout.readline():
+            if line.strip():
+                return line
+    except ValueError:
+        raise Ended("failed", f"the command wrote a line of more than {MAX_LINE_BYTES} bytes") from None
+    return None
+
+
+async def _collect(process: asyncio.subprocess.Process) -> bytes:
+    assert process.stderr is not None
+    kept = bytearray()
+    while part := await process.stderr.read(65536):
+        kept += part[: MAX_ERRORS_BYTES - len(kept)]
+    return bytes(kept)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Have the command and all it started end."""
+    assert process.stdin is not None
+    process.stdin.close()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), STOP_S)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
+    """What a command's own model said; where there is a limit on cost, it must state what that cost."""
+    prompt, completion, cost = said.get("prompt_tokens", 0), said.get("completion_tokens", 0), said.get("cost_usd")
+    if not isinstance(prompt, int) or not isinstance(completion, int) or prompt < 0 or completion < 0:
+        raise ValueError("tokens are whole numbers")
+    if cost is None and costs:
+        raise ValueError("a limit on cost is set, so a message states cost_usd")
+    if cost is not None and (not isinstance(cost, int | float) or not 0 <= cost < 1e9):
+        raise ValueError("cost_usd is a number of US dollars")
+    message = Message("assistant", str(said["content"]))
+    usage = Usage(prompt=prompt, completion=completion)
+    return Completion(message, "stop", usage, str(said.get("model", "unknown")), cost_usd=None if cost is None else float(cost))
+
+
+def _without_secrets(text: str) -> str:
+    for name, value in os.environ.items():
+        if len(value) >= 8 and any(part in name.upper() for part in SECRETS):
+            text = text.replace(value, "***")
+    return text
+
+
+def _last_line(output: str) -> str:
+    lines = output.strip().splitlines()
+    return lines[-1][:300] if lines else "it printed nothing"
+
+
+def read_files(folder: Path) -> tuple[tuple[str, str], ...]:
+    """The text files below a folder, for a command inside.
+
+    Raises:
+        UsageError: there is none, or one of them is no text.
+    """
+    try:
+        found = tuple(
+            (str(path.relative_to(folder)), path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*")) if path.is_file()
+        )
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{folder}: its files cannot be read as text ({error})") from error
+    if not found:
+        raise UsageError(f"{folder}: no folder with files")
+    return found

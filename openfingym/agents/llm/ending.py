@@ -1,0 +1,53 @@
+"""How a rollout's conversation ended, and whose doing that was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+EndName = Literal[
+    "finished",
+    "stopped",
+    "turns",
+    "tokens",
+    "cost",
+    "wall",
+    "workspace",
+    "failed",
+    "cancelled",
+    "refused",
+    "silent",
+    "no-program",
+    "bad-calls",
+    "endless",
+]
+"""
+``finished``: it submitted, or played every episode. ``stopped``: it ended without an answer. ``turns``, ``tokens``, ``cost``,
+``wall``: the limit that it reached. ``workspace``: its programs ended their container. ``failed``: its command failed.
+``cancelled``: somebody ended it from outside. The rest is the model's: ``refused``; ``silent``, empty answers; ``no-program``;
+``bad-calls``, arguments or tools that do not exist; ``endless``, answers that were cut off.
+"""
+
+OF_THE_MODEL = frozenset({"refused", "silent", "no-program", "bad-calls", "endless"})
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a conversation ended."""
+
+    how: EndName
+    detail: str
+    """One clause for people."""
+
+    @property
+    def boundary(self) -> Literal["agent", "model"]:
+        """Whose failure it is, where there is no score."""
+        return "model" if self.how in OF_THE_MODEL else "agent"
+
+
+class Ended(Exception):  # noqa: N818  # no failure: it is how a session tells that it is over
+    """The conversation is over. An agent lets it pass."""
+
+    def __init__(self, how: EndName, detail: str) -> None:
+        super().__init__(detail)
+        self.ending = Ending(how, detail)

@@ -1,0 +1,103 @@
+"""Where the conversations of a launcher run: one event loop in a thread of its own, and the models they share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future, wait
+from typing import Any, Self, TypeVar
+
+from openfingym.errors import UsageError
+from openfingym.models.endpoint import PATIENCE_S, ChatModel
+from openfingym.models.prices import PriceTable
+from openfingym.models.spec import ModelSpec
+
+T = TypeVar("T")
+LOOK_S = 0.1
+"""How often a caller's wish to cancel is looked for."""
+
+
+class Host:
+    """Runs conversations for callers in any thread; a context manager."""
+
+    def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
+        """Start nothing yet; ``patience_s`` is that with models' endpoints."""
+        self._patience_s = patience_s
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="openfingym-agents", daemon=True)
+        self._stack = contextlib.AsyncExitStack()
+        self._models: dict[ModelSpec, ChatModel] = {}
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.run(self._stack.aclose())
+        self.run(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def model(self, spec: ModelSpec, prices: PriceTable, *, priced: bool = False) -> ChatModel:
+        """A model, opened once for all who ask, so that the bounds on its endpoint hold for them together.
+
+        Args:
+            spec: which.
+            prices: of the first who asks.
+            priced: its price must be known.
+
+        Raises:
+            UsageError: there is no key, no price, or no extra ``llm``.
+        """
+        if priced and prices.find(spec.name) is None:
+            raise UsageError(f"no price is known for model {spec.name!r}, so a limit on cost cannot be kept; state it with --prices FILE")
+        return self.run(self._model(spec, prices))
+
+    def run(self, work: Coroutine[Any, Any, T], cancel: threading.Event | None = None) -> T:
+        """Run to the end; where ``cancel`` is set or the caller is interrupted, the work is cancelled, and its end awaited.
+
+        Raises:
+            concurrent.futures.CancelledError: it was cancelled and did not make a result of that.
+        """
+        done: Future[T] = Future()
+        tasks: list[asyncio.Task[T]] = []
+
+        def begin() -> None:
+            tasks.append(self._loop.create_task(work))
+            tasks[0].add_done_callback(lambda task: _settle(done, task))
+
+        def stop() -> None:
+            tasks[0].cancel()
+
+        self._loop.call_soon_threadsafe(begin)
+        try:
+            while not wait([done], None if cancel is None else LOOK_S).done:
+                if cancel is not None and cancel.is_set():
+                    self._loop.call_soon_threadsafe(stop)
+                    cancel = None
+        except BaseException:
+            self._loop.call_soon_threadsafe(stop)
+            wait([done])
+            raise
+        return done.result()
+
+    async def _model(self, spec: ModelSpec, prices: PriceTable) -> ChatModel:
+        if spec not in self._models:
+            self._models[spec] = await self._stack.enter_async_context(spec.open(prices=prices, patience_s=self._patience_s))
+        return self._models[spec]
+
+
+def _settle(done: Future[T], task: asyncio.Task[T]) -> None:
+    """Give the end of a task to who waits for it in another thread."""
+    if task.cancelled():
+        done.cancel()
+        done.set_running_or_notify_cancel()
+        return
+    error = task.exception()
+    if error is None:
+        done.set_result(task.result())
+    else:
+        done.set_exception(error)

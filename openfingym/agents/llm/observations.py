@@ -1,0 +1,126 @@
+"""Observations of sequential tasks as a few lines of text, for models that read and pay by the word."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openfingym.episodes import EpisodeStep
+
+FIRST_BARS = 20
+"""Bars told at the start of an episode; later the newest alone."""
+SPANS = (1, 5, 20)
+"""Bars over which past returns are told."""
+CLOSE = 3
+EVENTS = 12
+"""Fills, refusals and orders told at most, of each."""
+
+
+class Events:
+    """What happened in the steps since the last observation that was told."""
+
+    NAMES = ("fills", "rejections", "changes")
+
+    def __init__(self) -> None:
+        self.lists: dict[str, list[object]] = {name: [] for name in self.NAMES}
+
+    def add(self, observation: Mapping[str, object]) -> None:
+        """Keep the events of one step."""
+        for name, kept in self.lists.items():
+            found = observation.get(name)
+            kept.extend(found if isinstance(found, list) else [])
+
+
+def first_text(at: EpisodeStep, symbols: Sequence[str]) -> str:
+    """The start of an episode: its last closes, then as :func:`next_text`."""
+    bars = _bars(at)
+    if not bars:
+        return next_text(at, symbols)
+    closes = [[_number(symbol[CLOSE]) for symbol in row] for row in bars[-FIRST_BARS:]]
+    rows = [["bar", *symbols], *([f"{position - len(closes) + 1:+d}".replace("+0", "now"), *row] for position, row in enumerate(closes))]
+    return f"Closes of the last {len(closes)} bars:\n{_table(rows)}\n\n{next_text(at, symbols)}"
+
+
+def next_text(at: EpisodeStep, symbols: Sequence[str], *, reward: float = 0.0, passed: Events | None = None) -> str:
+    """What is seen at a step, in one screen.
+
+    Args:
+        at: the step.
+        symbols: names of the columns.
+        reward: of all steps since the last one that was told.
+        passed: what happened in them.
+    """
+    seen = {**at.observation, **(passed.lists if passed else {})}
+    left = seen.pop("steps_left", at.info.get("steps_left"))
+    lines = [f"Step {at.step}" + ("" if left is None else f", {left} left") + (f"; reward since the last {reward:+.5f}" if at.step else "")]
+    if "equity" in seen:
+        lines.append(", ".join(f"{name.replace('_', ' ')} {_number(seen.get(name))}" for name in ("equity", "cash", "free_cash")))
+    bars = _bars(at)
+    if bars:
+        lines.append(_market(bars, symbols, seen))
+    for name in (*Events.NAMES, "open_orders"):
+        found = seen.get(name)
+        if isinstance(found, list) and found:
+            lines.append(f"{name.replace('_', ' ')}:")
+            lines += [f"  {_event(item)}" for item in found[:EVENTS]]
+            lines += [f"  and {len(found) - EVENTS} more"] if len(found) > EVENTS else []
+    for name, usual in (("splits", 1.0), ("dividends", 0.0)):
+        found = seen.get(name)
+        if isinstance(found, list) and any(value != usual for value in found):
+            lines.append(f"{name}: {', '.join(f'{symbol} {_number(value)}' for symbol, value in zip(symbols, found, strict=False))}")
+    known = {"bars", "equity", "cash", "free_cash", "positions", "fills", "rejections", "changes", "open_orders", "splits", "dividends"}
+    other = {name: value for name, value in seen.items() if name not in known and value}
+    return "\n".join(lines + ([json.dumps(other)[:4000]] if other else []))
+
+
+def _market(bars: list[list[list[float]]], symbols: Sequence[str], seen: Mapping[str, object]) -> str:
+    """A row a symbol: the newest bar, what came before in a few figures, and what is held of it."""
+    spans = [span for span in SPANS if span < len(bars)]
+    held, equity = seen.get("positions"), seen.get("equity")
+    account = isinstance(held, list) and isinstance(equity, int | float)
+    head = ["symbol", "open", "high", "low", "close", "volume", *(f"return {span}" for span in spans), "volatility"]
+    rows = [[*head, *(["held", "weight"] if account else [])]]
+    for column, symbol in enumerate(symbols):
+        newest, closes = bars[-1][column], [row[column][CLOSE] for row in bars]
+        returns = [f"{100 * (closes[-1] / closes[-1 - span] - 1):+.2f}%" for span in spans]
+        row = [symbol, *(_number(value) for value in newest), *returns, _volatility(closes)]
+        if account and isinstance(held, list) and isinstance(equity, int | float):
+            row += [_number(held[column]), f"{held[column] * closes[-1] / equity:+.3f}" if equity else "-"]
+        rows.append(row)
+    return _table(rows)
+
+
+def _volatility(closes: Sequence[float]) -> str:
+    """Standard deviation of the log returns that are seen, a bar."""
+    steps = [math.log(later / earlier) for earlier, later in pairwise(closes) if earlier > 0 and later > 0]
+    if len(steps) < 2:
+        return "-"
+    mean = sum(steps) / len(steps)
+    return f"{100 * math.sqrt(sum((step - mean) ** 2 for step in steps) / (len(steps) - 1)):.2f}%"
+
+
+def _bars(at: EpisodeStep) -> list[list[list[float]]]:
+    found = at.observation.get("bars")
+    return found if isinstance(found, list) else []
+
+
+def _event(item: object) -> str:
+    if not isinstance(item, Mapping):
+        return str(item)
+    return ", ".join(f"{name} {_number(value)}" for name, value in item.items() if value is not None and value is not False and value != "")
+
+
+def _number(value: object) -> str:
+    """A number in seven digits at most, without an exponent where it can do without."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "-" if value is None else str(value)
+    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.6g}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)

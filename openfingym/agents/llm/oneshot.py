@@ -1,0 +1,36 @@
+"""One completion, one program, run once as a program of the user's own would be: the paper's setting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from openfingym.agents.llm.blocks import longest_block
+from openfingym.agents.llm.ending import Ended
+from openfingym.agents.llm.prompts import METHODS, ROLE
+from openfingym.agents.llm.session import Sampling, Session
+
+SYSTEM = f"""{ROLE}
+Answer with one complete Python program in a single fenced block marked `python`. It is run once, as it stands; you do
+not see what it prints, and there is no second answer. It must load the data, fit, and answer the task through `interface`.
+
+{METHODS}
+- Submit something safe first, such as the naive answer, then what you believe in: the last accepted submission counts."""
+
+
+@dataclass(frozen=True)
+class OneShot:
+    """Asks once and runs the program it is given."""
+
+    system: str = SYSTEM
+    sampling: Sampling = field(default_factory=Sampling)
+    takes_steps = False
+
+    async def act(self, session: Session) -> None:
+        """See :class:`openfingym.agents.llm.ModelAgent`."""
+        session.instruct(self.system)
+        session.present()
+        answer = await session.ask(once=True, sampling=self.sampling)
+        program = longest_block(answer.content)
+        if program is None:
+            raise Ended("no-program", "its answer without a program")
+        await session.run_once(program)

@@ -1,0 +1,122 @@
+"""Playing one rollout with an agent that talks: everything it needs is opened, and closed whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from openfingym.agents.llm.ending import Ended, Ending, EndName
+from openfingym.agents.llm.episodes import Player
+from openfingym.agents.llm.room import Room
+from openfingym.agents.llm.session import OUTAGE_S, Brief, ModelAgent, Session, over
+from openfingym.agents.llm.tools import Toolbox
+from openfingym.errors import ModelUnavailableError, RuntimeFailureError, VerifierError
+from openfingym.models.messages import Tool
+from openfingym.models.meter import Allowance, Meter, Spent
+from openfingym.trajectory.record import StepReward, Turn
+
+if TYPE_CHECKING:
+    from openfingym.client import RolloutTicket, VerifierClient
+    from openfingym.models.model import Model
+    from openfingym_runtime.job import Outcome
+
+Failure = RuntimeFailureError | VerifierError | ModelUnavailableError
+"""What is never the agent's fault."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One rollout, ready to be played."""
+
+    agent: ModelAgent
+    brief: Brief
+    room: Room
+    client: VerifierClient
+    ticket: RolloutTicket
+    model: Model | None
+    allowance: Allowance
+    symbols: tuple[str, ...] | None = None
+    """Of a task that is stepped by the agent itself; None where programs do, or there are no steps."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a rollout came to, before its score is known."""
+
+    ending: Ending
+    failure: Failure | None
+    """Ours; there is no score then."""
+    turns: tuple[Turn, ...]
+    tools: tuple[Tool, ...]
+    rewards: tuple[StepReward, ...]
+    steps: int | None
+    """Steps it took itself; None where programs do, or there are none."""
+    spent: Spent
+    program: str
+    output: bytes
+    execution_s: float
+    verifier_failures: int
+    outcome: Outcome | None = field(default=None, repr=False)
+    """How its one program ended, where it had but one."""
+    prompt_sha256: str | None = None
+
+
+async def play(setting: Setting) -> Played:
+    """Let an agent act until it is done, or a limit is reached, or the task is cancelled.
+
+    Returns:
+        What it came to; a failure of ours is in it, so that what was said until then is kept.
+    """
+    room = setting.room
+    player = None if setting.symbols is None else Player(setting.client, setting.ticket, setting.symbols)
+    tools = Toolbox(room, setting.client, setting.ticket, player)
+    session = Session(setting.brief, tools, Meter(setting.allowance), setting.model)
+    ending, failure = Ending("finished", "it answered the task"), None
+    try:
+        async with room:
+            ending = await _act(setting, session)
+    except (RuntimeFailureError, VerifierError, ModelUnavailableError) as error:
+        failure = error
+    except asyncio.CancelledError:
+        ending = Ending("cancelled", "it was cancelled")
+    return Played(
+        ending=ending,
+        failure=failure,
+        turns=tuple(session.turns),
+        tools=tools.offered if _offered(session) else (),
+        rewards=tuple(player.rewards) if player else (),
+        steps=len(player.rewards) if player else None,
+        spent=session.meter.spent,
+        program=room.program,
+        output=bytes(room.log),
+        execution_s=room.execution_s,
+        verifier_failures=room.verifier_failures,
+        outcome=room.outcome,
+        prompt_sha256=session.prompt_sha256,
+    )
+
+
+async def _act(setting: Setting, session: Session) -> Ending:
+    wall_s = setting.allowance.wall_s
+    try:
+        async with asyncio.timeout(wall_s) as limit:
+            await setting.agent.act(session)
+    except Ended as ended:
+        return ended.ending
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        since = session.waiting_since
+        waited = 0.0 if since is None else time.monotonic() - since
+        if since is not None and (session.meter.spent.turns == 0 or waited > OUTAGE_S):
+            raise ModelUnavailableError(f"the endpoint gave no answer in the last {waited:.0f} s of the rollout's time") from None
+        how: EndName = "wall"
+        return Ending(how, over(how, setting.allowance))
+    return Ending("finished", "it answered the task")
+
+
+def _offered(session: Session) -> bool:
+    """Whether tools were part of the conversation."""
+    return session.tools.player is not None or any(turn.tool_calls for turn in session.turns)

@@ -1,0 +1,47 @@
+"""Think, act, observe: a conversation with tools, native ones or calls written as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from openfingym.agents.llm.prompts import METHODS, ROLE
+from openfingym.agents.llm.session import Sampling, Session
+
+SYSTEM = f"""{ROLE}
+Work in small steps: think in a sentence or two, call a tool, and read what it answers. Look at the data before you fit.
+
+{METHODS}
+- Save predictions with numpy.save and submit the file. Feedback is rationed: submit what you have validated.
+- When your answer is submitted and you are content, write a message without a tool call."""
+
+SYSTEM_STEPS = f"""{ROLE}
+The task is played step by step with the tool `step`: each call takes an action and answers the next observation, until every
+episode is over. Programs may study the known data; they cannot take steps, and `interface.make()` is not for them.
+You are shown your latest {{shown}} answers and what followed them; what came before is not shown again, so note what you must know.
+
+{METHODS}
+- `wait` lets steps pass in which you do nothing: use it where nothing is to be decided at every bar."""
+
+
+@dataclass(frozen=True)
+class React:
+    """Calls tools until the model is content, or the last episode is over."""
+
+    system: str = SYSTEM
+    system_steps: str = SYSTEM_STEPS
+    shown: int = 12
+    """Answers that the model is shown again in a sequential task; in others, all are."""
+    sampling: Sampling = field(default_factory=Sampling)
+    takes_steps = True
+
+    async def act(self, session: Session) -> None:
+        """See :class:`openfingym.agents.llm.ModelAgent`."""
+        player = session.tools.player
+        session.instruct(self.system if player is None else self.system_steps.format(shown=self.shown))
+        session.present(*([] if player is None else [await player.begin()]))
+        while not session.tools.complete:
+            answer = await session.ask(tools=True, last=None if player is None else self.shown, sampling=self.sampling)
+            if answer.tool_calls:
+                await session.call(answer.tool_calls)
+            elif await session.conclude():
+                return

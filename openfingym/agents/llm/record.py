@@ -1,0 +1,71 @@
+"""The record of a rollout from what was said, done and scored."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from datetime import datetime
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from openfingym.agents.llm.playing import Played
+from openfingym.trajectory.record import Provenance, Rollout, Score, Timing
+
+if TYPE_CHECKING:
+    from openfingym.results import RolloutResult
+
+
+def rollout_record(played: Played, result: RolloutResult) -> Rollout:
+    """The record that goes into ``trajectory.json``.
+
+    Args:
+        played: what was said and done.
+        result: how it ended, complete but for its folder.
+    """
+    scored = result.state in {"scored", "rejected"}
+    return Rollout(
+        id=result.rollout_id,
+        task=result.task,
+        task_digest=result.task_digest,
+        data_kind=result.data_kind,
+        seed=result.seed,
+        agent=result.agent,
+        model=result.model,
+        tools=played.tools,
+        messages=played.turns,
+        rewards=played.rewards,
+        score=Score(
+            state=result.state,
+            total=result.total,
+            relative_total=result.relative_total,
+            reward=result.reward() if scored else None,
+            reason=result.reason,
+            metrics=result.metrics,
+        ),
+        failure="none" if result.boundary is None else result.boundary,
+        timing=Timing(
+            started_at=datetime.fromisoformat(result.started_at),
+            wall_s=result.wall_s,
+            model_s=played.spent.model_s,
+            execution_s=played.execution_s,
+        ),
+        usage=played.spent.usage,
+        cost_usd=result.cost_usd,
+        provenance=Provenance(
+            prompt_sha256=played.prompt_sha256,
+            code_sha256=hashlib.sha256(played.program.encode()).hexdigest() if played.program else None,
+            backend=result.backend,
+            versions=_versions(),
+        ),
+    )
+
+
+def _versions() -> dict[str, str]:
+    from openfingym import __version__
+
+    found = {"openfingym": __version__, "python": platform.python_version()}
+    try:
+        found["openai"] = metadata.version("openai")
+    except metadata.PackageNotFoundError:
+        return found
+    return found

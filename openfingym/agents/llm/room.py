@@ -1,0 +1,198 @@
+"""Where the programs of one rollout run: a workspace that is started when first needed, or one run of one program."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from openfingym.agents.llm.ending import Ended
+from openfingym.errors import OpenFinGymError
+from openfingym.workspace import Execution, Workspace, WorkspaceError, open_workspace
+
+if TYPE_CHECKING:
+    from openfingym.client import RolloutTicket
+    from openfingym.package import BuiltPackage
+    from openfingym.workspace import WorkspacePool
+    from openfingym_runtime.gate import Gate, GateKeeper
+    from openfingym_runtime.job import Backend, Limits, Outcome
+
+MAX_LOG_BYTES = 4 * 1024 * 1024
+
+
+class Room:
+    """The programs of one rollout, and what they printed; an async context manager.
+
+    Attributes:
+        program: the program that ran last.
+        log: what programs printed, in order, as far as it is kept.
+        execution_s: seconds that programs ran.
+        outcome: how the one program of :meth:`run_once` ended.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        package: BuiltPackage,
+        gates: GateKeeper,
+        ticket: RolloutTicket,
+        *,
+        seed: int,
+        limits: Limits,
+        wall_s: float,
+        max_body_bytes: int,
+        max_calls: int,
+        pool: WorkspacePool | None = None,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            backend: ``docker`` or ``sandbox``.
+            package: the task's.
+            gates: opens the rollout's gate.
+            ticket: the rollout's.
+            seed: given to programs.
+            limits: of each program.
+            wall_s: seconds that the rollout as a whole may take.
+            max_body_bytes: as of :meth:`GateKeeper.open`.
+            max_calls: likewise; 0 keeps programs from submitting or playing.
+            pool: where started workspaces wait.
+        """
+        self.program = ""
+        self.log = bytearray()
+        self.execution_s = 0.0
+        self.outcome: Outcome | None = None
+        self._backend = backend
+        self._package = package
+        self._gates = gates
+        self._ticket = ticket
+        self._seed = seed
+        self._limits = limits
+        self._wall_s = wall_s
+        self._body, self._calls = max_body_bytes, max_calls
+        self._pool = pool
+        self._gate: Gate | None = None
+        self._workspace: Workspace | None = None
+        self._stack = contextlib.AsyncExitStack()
+
+    @property
+    def calls(self) -> int:
+        """Requests that programs made of the verifier so far."""
+        return self._gate.calls if self._gate else 0
+
+    @property
+    def verifier_failures(self) -> int:
+        """Requests of theirs that our side failed."""
+        return self._gate.verifier_failures if self._gate else 0
+
+    async def workspace(self) -> Workspace:
+        """The rollout's workspace.
+
+        Raises:
+            RuntimeFailureError: it cannot be started.
+        """
+        if self._workspace is None:
+            if self._pool is not None:
+                taken = await self._pool.take(self._ticket, seed=self._seed, max_body_bytes=self._body, max_calls=self._calls)
+                self._workspace = await self._stack.enter_async_context(taken)
+                self._gate = self._workspace.gate
+            else:
+                limits = replace(self._limits, timeout_s=self._wall_s)
+                place = open_workspace(
+                    self._backend, self._package, self._open_gate(), seed=self._seed, limits=limits, rollout_id=self._ticket.rollout_id
+                )
+                self._workspace = await self._stack.enter_async_context(place)
+        return self._workspace
+
+    async def run(self, program: str) -> Execution:
+        """Run a program in the workspace, and keep what it prints.
+
+        Raises:
+            Ended: it ended the workspace as well.
+            WorkspaceError: the program cannot be run.
+            RuntimeFailureError: the workspace was ended by no doing of the agent's.
+        """
+        workspace = await self.workspace()
+        self.program = program
+        execution = await workspace.run_python(program, timeout_s=self._limits.timeout_s)
+        self.execution_s += execution.wall_s
+        status = f"status {execution.exit_code}" if execution.ended_by == "exit" else execution.ended_by
+        self.write(f"{execution.output.rstrip()}\n[{status}, {execution.wall_s:.2f} s]\n".lstrip("\n"))
+        self.require_alive(execution.ended_by)
+        return execution
+
+    async def run_once(self, program: str) -> Outcome:
+        """Run the one program of a rollout, as the program of a ``script`` agent is run.
+
+        Raises:
+            RuntimeFailureError: the machinery failed.
+        """
+        from openfingym_runtime.job import Job, Outcome
+
+        self.program, cancel = program, threading.Event()
+        if self._pool is not None:
+            try:
+                found = await (await self.workspace()).run_python(program, timeout_s=self._limits.timeout_s)
+            except WorkspaceError as error:
+                found = Execution(str(error), "killed", None, 0.0, truncated=False)
+            ended_by = "exit" if found.ended_by == "killed" else found.ended_by
+            status = -9 if found.ended_by == "killed" else found.exit_code
+            self.outcome = Outcome(ended_by, status, found.output.encode(), found.wall_s)
+        else:
+            job = Job(
+                rollout_id=self._ticket.rollout_id,
+                program=program,
+                task_files=self._package.agent_view(),
+                gate_directory=self._open_gate().directory,
+                limits=self._limits,
+                seed=self._seed,
+                cancel=cancel,
+            )
+            running = asyncio.ensure_future(asyncio.to_thread(self._backend.run, job))
+            try:
+                self.outcome = await asyncio.shield(running)
+            except asyncio.CancelledError:
+                cancel.set()
+                with contextlib.suppress(OpenFinGymError):
+                    self.outcome = await running
+                raise
+        self.execution_s += self.outcome.wall_s
+        self.write(self.outcome.output.decode(errors="replace"))
+        return self.outcome
+
+    def require_alive(self, ended_by: str) -> None:
+        """End the rollout where its workspace is no more.
+
+        Raises:
+            Ended: it is not.
+        """
+        if self._workspace is None or self._workspace.alive:
+            return
+        ended = self._workspace.ended
+        how = ended.ended_by if ended and ended.ended_by != "exit" else ended_by
+        raise Ended("workspace", _DEATHS.get(how, "its programs ended the workspace they ran in"))
+
+    def write(self, text: str) -> None:
+        """Keep a text in the log, while there is room."""
+        self.log += text.encode("utf-8", "replace")[: max(0, MAX_LOG_BYTES - len(self.log))]
+
+    def _open_gate(self) -> Gate:
+        self._gate = self._stack.enter_context(
+            self._gates.open(rollout_id=self._ticket.rollout_id, token=self._ticket.token, max_body_bytes=self._body, max_calls=self._calls)
+        )
+        return self._gate
+
+    async def __aenter__(self) -> Room:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+
+_DEATHS = {
+    "timeout": "the time of its workspace was over",
+    "memory": "its programs ran out of memory, and ended the workspace",
+    "output": "its programs ended the workspace by printing too much",
+}

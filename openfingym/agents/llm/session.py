@@ -1,0 +1,310 @@
+"""One rollout as its agent sees it: the task's brief, a model to ask, tools to call, and limits that hold.
+
+An agent talks and acts through a :class:`Session` alone. The session keeps the conversation, charges what is
+spent, says when little is left, and ends the agent by raising :class:`Ended`, which the agent lets pass.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from openfingym.agents.llm.ending import Ended, EndName
+from openfingym.agents.llm.tools import Toolbox
+from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
+from openfingym.models.messages import Completion, Message, Tool, ToolCall
+from openfingym.models.meter import Allowance, Meter
+from openfingym.models.model import Model
+from openfingym.trajectory.record import ToolUse, Turn
+
+NOTICE_SHARE = 0.2
+"""Of a limit: what is left is told once it is no more than this."""
+USELESS_IN_A_ROW = 3
+"""Answers that lead nowhere before the conversation is ended."""
+CALLS_A_TURN = 16
+OUTAGE_S = 300.0
+"""Who waited so long for one answer waited for an endpoint that was away, not for a model that thought."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a model is asked."""
+
+    temperature: float | None = None
+    """Randomness; None leaves it to the endpoint."""
+    reply_tokens: int = 16_384
+    """Longest answer, its reasoning included."""
+
+
+class ModelAgent(Protocol):
+    """An agent: something that acts in a session until it is done. A frozen dataclass, so that its settings are on record."""
+
+    @property
+    def takes_steps(self) -> bool:
+        """Whether it takes the steps of a sequential task by the tool ``step``; else its programs do."""
+
+    async def act(self, session: Session) -> None:
+        """Act until there is nothing more to do.
+
+        Raises:
+            Ended: by the session, when the rollout is over for another reason.
+        """
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What is asked."""
+
+    task: str
+    instruction: str
+    """The task's ``instruction.md``."""
+    sequential: bool
+    """Whether it is stepped through."""
+    seed: int = 0
+
+
+class Session:
+    """The conversation of one rollout.
+
+    Attributes:
+        brief: what is asked.
+        tools: what can be called, and what it came to so far.
+        meter: what may be spent, and what was.
+        turns: the conversation so far, for the record.
+        waiting_since: since when the model is being waited for, by the monotonic clock; None where it is not.
+    """
+
+    def __init__(self, brief: Brief, tools: Toolbox, meter: Meter, model: Model | None) -> None:
+        self.brief = brief
+        self.tools = tools
+        self.meter = meter
+        self.turns: list[Turn] = []
+        self.waiting_since: float | None = None
+        self._model = model
+        self._messages: list[Message] = []
+        self._answers: list[int] = []
+        """Positions of the model's messages."""
+        self._useless = 0
+        self._ever_useful = False
+
+    @property
+    def prompt_sha256(self) -> str | None:
+        """Digest of the system message; None without one."""
+        first = self.turns[0] if self.turns else None
+        return hashlib.sha256(first.content.encode()).hexdigest() if first and first.role == "system" else None
+
+    def instruct(self, text: str) -> None:
+        """Say who the model is and what the rules are, before anything else."""
+        assert not self.turns, "the system message is the first"
+        self.turns.append(Turn(role="system", content=text, at=datetime.now(UTC)))
+        self._messages.append(Message("system", text))
+
+    def tell(self, text: str) -> None:
+        """Say something to the model, with what is left of its limits where that is little."""
+        text = self._noticed(text)
+        self.turns.append(Turn(role="user", content=text, at=datetime.now(UTC)))
+        self._messages.append(Message("user", text))
+
+    def present(self, *more: str) -> None:
+        """Tell the task, its limits, and whatever else the agent wants to say first."""
+        self.tell("\n\n".join(part for part in (self.brief.instruction.strip(), *more, _limits(self.meter.allowance)) if part))
+
+    async def ask(self, *, tools: bool = False, last: int | None = None, once: bool = False, sampling: Sampling | None = None) -> Message:
+        """Have the model continue the conversation.
+
+        Args:
+            tools: offer the tools.
+            last: show the model its latest so many answers and what followed them alone, beside what came before the first.
+            once: end the rollout at the first useless answer.
+            sampling: how it is asked.
+
+        Raises:
+            Ended: a limit is reached, or the model refuses or is useless once too often.
+            ModelUnavailableError: no answer can be had.
+        """
+        assert self._model is not None, "who asks a model is run with one"
+        while True:
+            self.check_limits()
+            completion = await self._complete(self._model, self._shown(last), self.tools.offered if tools else (), sampling or Sampling())
+            self.record(completion)
+            message = completion.message
+            if completion.finish_reason in {"refusal", "content_filter"}:
+                raise Ended("refused", f"the model refused: {_excerpt(message.content)}")
+            if completion.finish_reason == "length":
+                self.useless("endless", "Your answer was cut off because it was too long. Nothing was done; be brief.", once=once)
+            elif not message.content.strip() and not message.tool_calls:
+                self.useless("silent", "You answered nothing. Go on with the task.", once=once)
+            else:
+                return message
+
+    def record(self, completion: Completion) -> None:
+        """Charge a completion and make it the latest message."""
+        try:
+            self.meter.charge(completion)
+        except UsageError as error:
+            raise ModelUnavailableError(f"the endpoint did not count its tokens: {error}") from None
+        self.turns.append(Turn.from_completion(completion, at=datetime.now(UTC)))
+        message = completion.message
+        # Some endpoints take no empty message back.
+        self._answers.append(len(self._messages))
+        self._messages.append(message if message.content or message.tool_calls else Message("assistant", "(nothing)"))
+
+    async def call(self, calls: Sequence[ToolCall]) -> bool:
+        """Do what the model's latest message calls for, one after the other, and tell it what came of each.
+
+        Returns:
+            Whether the rollout is complete: nothing more can be submitted or played.
+
+        Raises:
+            Ended: the calls are malformed once too often, or the workspace has ended.
+        """
+        malformed, last = [], min(len(calls), CALLS_A_TURN)
+        for number, call in enumerate(calls[:CALLS_A_TURN], 1):
+            if self.tools.complete:
+                break
+            started = time.monotonic()
+            found = await self.tools.use(call, message=len(self.turns) - 1)
+            malformed.append(found.malformed)
+            told = self._noticed(found.text) if number == last else found.text
+            self._answer(call.id, told, failed=found.failed, wall_s=time.monotonic() - started)
+        if self.tools.complete:
+            return True
+        if all(malformed):
+            self.useless("bad-calls", None)
+        else:
+            self.useful()
+        return False
+
+    def note(self, call: ToolUse) -> None:
+        """Record a call that was made and answered elsewhere, as a message of its own."""
+        self.turns.append(Turn(role="assistant", tool_calls=(call,), at=datetime.now(UTC)))
+
+    def useful(self) -> None:
+        """What the model said led somewhere."""
+        self._useless, self._ever_useful = 0, True
+
+    def useless(self, how: EndName, told: str | None, *, once: bool = False) -> None:
+        """What the model said led nowhere; tell it why, unless it was told.
+
+        Raises:
+            Ended: that was once too often.
+        """
+        self._useless += 1
+        if once or self._useless >= USELESS_IN_A_ROW:
+            number, answers = (self._useless, "answers in a row") if self._useless > 1 else ("its", "answer")
+            raise Ended(how, _USELESS.get(how, how).format(f"{number} {answers}"))
+        self._close_calls()
+        if told is not None:
+            self.tell(told)
+
+    async def run_once(self, program: str) -> None:
+        """Run the one program of the rollout, as a program of the user's own is run; nobody sees what it prints until it is over.
+
+        Raises:
+            RuntimeFailureError: the machinery failed.
+        """
+        await self.tools.room.run_once(program)
+
+    async def conclude(self) -> bool:
+        """The model says that it is done: so it is if it has answered the task; else it is told so.
+
+        Raises:
+            Ended: it has nothing to submit even when asked again.
+        """
+        if await self.tools.answered():
+            return True
+        how: EndName = "stopped" if self._ever_useful else "no-program"
+        missing = "the episodes are not over" if self.brief.sequential else "nothing was accepted by the verifier"
+        self.useless(how, f"The task is not answered yet: {missing}. Go on, or the rollout ends without a score.")
+        return False
+
+    async def _complete(self, model: Model, messages: Sequence[Message], offered: Sequence[Tool], sampling: Sampling) -> Completion:
+        left = self.meter.left
+        most = sampling.reply_tokens if left.tokens is None else max(1, min(sampling.reply_tokens, left.tokens))
+        self.waiting_since = time.monotonic()
+        try:
+            completion = await model.complete(
+                messages,
+                tools=offered,
+                max_tokens=most,
+                temperature=sampling.temperature,
+                seed=self.brief.seed,
+            )
+        except ModelRefusedError as error:
+            if error.reason == "bad-request":
+                # What is wrong with the request is of our making, or of the endpoint's settings: no score can come of it.
+                raise ModelUnavailableError(f"{error}; check the model's name, its limits and --reply-tokens") from error
+            raise Ended("refused", str(error)) from None
+        self.waiting_since = None
+        return completion
+
+    def check_limits(self) -> None:
+        """Raise :class:`Ended` where a limit is reached."""
+        limit = self.meter.exhausted
+        if limit is not None:
+            raise Ended(limit, over(limit, self.meter.allowance))
+
+    def _shown(self, last: int | None) -> list[Message]:
+        """The messages that the model is given."""
+        self._close_calls()
+        if last is None or len(self._answers) <= last:
+            return list(self._messages)
+        return [*self._messages[: self._answers[0]], *self._messages[self._answers[-last] :]]
+
+    def _close_calls(self) -> None:
+        """Every call must have a result before anybody speaks again."""
+        if self._answers:
+            answered = {message.tool_call_id for message in self._messages[self._answers[-1] + 1 :]}
+            for call in self._messages[self._answers[-1]].tool_calls:
+                if call.id not in answered:
+                    self._answer(call.id, "This was not done.", failed=True, wall_s=0.0)
+
+    def _answer(self, call_id: str, text: str, *, failed: bool, wall_s: float) -> None:
+        index = next(index for index in range(len(self.turns) - 1, -1, -1) if self.turns[index].role == "assistant")
+        self.turns[index] = self.turns[index].with_result(call_id, text, failed=failed, wall_s=wall_s)
+        self._messages.append(Message("tool", text, tool_call_id=call_id))
+
+    def _noticed(self, text: str) -> str:
+        notice = self.meter.notice(share=NOTICE_SHARE)
+        return f"{text}\n\n{notice}" if notice else text
+
+
+_USELESS: Mapping[EndName, str] = {
+    "endless": "{} cut off for length",
+    "silent": "{} empty",
+    "bad-calls": "{} with calls of tools that do not exist, or with arguments that are none",
+    "no-program": "{} without a program or a call",
+    "failed": "{} that were not understood",
+    "stopped": "{} that it was done, while nothing was answered",
+}
+
+
+def over(limit: EndName, allowance: Allowance) -> str:
+    """One clause on a limit that is reached."""
+    return {
+        "turns": f"its {allowance.turns} turns were used up",
+        "tokens": f"its {allowance.tokens} tokens were used up",
+        "cost": f"its {allowance.cost_usd} US dollars were used up",
+        "wall": f"its {allowance.wall_s:g} seconds were over" if allowance.wall_s else "its time was over",
+    }[limit]
+
+
+def _limits(allowance: Allowance) -> str:
+    """What may be spent, in one line."""
+    stated = (
+        (allowance.turns, "{} answers"),
+        (allowance.tokens, "{} tokens, input and output together"),
+        (allowance.cost_usd, "{} US dollars"),
+        (allowance.wall_s, "{:g} seconds"),
+    )
+    said = [text.format(value) for value, text in stated if value is not None]
+    return f"You have {', '.join(said)} for all of this." if said else ""
+
+
+def _excerpt(text: str) -> str:
+    text = " ".join(text.split())
+    return f"{text[:200]}..." if len(text) > 200 else text or "no reason was given"

@@ -1,0 +1,255 @@
+"""The tools an agent is offered, and what calling one comes to.
+
+=============================  ===========================================================================
+``run_python(code)``           a program in the rollout's workspace; files stay from one to the next
+``read_file(path)``            of the workspace, or of the task in ``/task``
+``write_file(path, content)``  below ``/work``
+``submit(path)``               submits the array of a ``.npy`` file, through the gate as a program would
+``step(action, wait)``         the next step of a sequential task, taken by this side with the rollout's token
+=============================  ===========================================================================
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openfingym.agents.llm.episodes import Player
+from openfingym.agents.llm.room import Room
+from openfingym.models.messages import Tool, ToolCall
+from openfingym.workspace import Execution, WorkspaceError
+
+if TYPE_CHECKING:
+    from openfingym.client import RolloutTicket, VerifierClient
+
+MAX_TOLD = 12_000
+"""Characters of an output or a file that a model is told."""
+_TEXT = {"type": "string"}
+
+RUN_PYTHON = Tool(
+    "run_python",
+    "Run a Python program in /work and get what it prints. Each call is a new process; files in /work stay. "
+    "`import interface` gives the task's data.",
+    {"type": "object", "properties": {"code": {**_TEXT, "description": "The whole program."}}, "required": ["code"]},
+)
+READ_FILE = Tool(
+    "read_file",
+    "Read a text file: a path in /work, or an absolute one such as /task/instruction.md.",
+    {"type": "object", "properties": {"path": _TEXT}, "required": ["path"]},
+)
+WRITE_FILE = Tool(
+    "write_file",
+    "Write a text file below /work, whole.",
+    {"type": "object", "properties": {"path": _TEXT, "content": _TEXT}, "required": ["path", "content"]},
+)
+SUBMIT = Tool(
+    "submit",
+    "Submit the predictions in a .npy file below /work, as saved by numpy.save. Answers the feedback on the public part of the "
+    "hidden set, or what is wrong. The last accepted submission counts.",
+    {"type": "object", "properties": {"path": {**_TEXT, "description": "For example predictions.npy."}}, "required": ["path"]},
+)
+STEP = Tool(
+    "step",
+    "Take the next step of the episode and get the next observation. Only this tool takes steps; programs cannot.",
+    {
+        "type": "object",
+        "properties": {
+            "action": {"description": "The action as the instruction states it, a JSON object; null does nothing."},
+            "wait": {"type": "integer", "description": "Steps in which nothing more is done before you are shown the next observation."},
+        },
+        "required": ["action"],
+    },
+)
+
+SUBMISSION = """
+import sys
+import numpy
+import interface
+from openfingym_agent import SubmissionRefused
+
+try:
+    values = numpy.load({path!r}, allow_pickle=False)
+except Exception as error:
+    sys.exit(f"{{{path!r}}} is no array saved by numpy.save: {{error}}")
+try:
+    print(interface.submit(values))
+except SubmissionRefused as refused:
+    sys.exit(f"refused: {{refused}}")
+"""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a call came to."""
+
+    text: str
+    """For the model to read."""
+    failed: bool = False
+    malformed: bool = False
+    """Whether there is no such tool, or the arguments are none."""
+
+
+class Malformed(Exception):  # noqa: N818  # an answer for the model, not a failure
+    """A call that cannot be made."""
+
+
+class Toolbox:
+    """The tools of one rollout.
+
+    Attributes:
+        room: where programs run.
+        player: takes the steps of a sequential task; None where programs do, or where there are none.
+        complete: whether nothing more can be submitted or played.
+        offered: the tools, as a model is told of them.
+    """
+
+    def __init__(self, room: Room, client: VerifierClient, ticket: RolloutTicket, player: Player | None) -> None:
+        self.room = room
+        self.player = player
+        self.complete = False
+        self._client = client
+        self._ticket = ticket
+        self._calls = 0
+        self._tools: dict[str, tuple[Tool, Callable[[Mapping[str, object]], Awaitable[Found]]]] = {}
+        for tool, run in (
+            (RUN_PYTHON, self._run_python),
+            (READ_FILE, self._read_file),
+            (WRITE_FILE, self._write_file),
+            (STEP, self._step) if player is not None else (SUBMIT, self._submit),
+        ):
+            self._tools[tool.name] = (tool, run)
+        self._message = 0
+
+    @property
+    def offered(self) -> tuple[Tool, ...]:
+        """The tools, as a model is told of them."""
+        return tuple(tool for tool, _ in self._tools.values())
+
+    async def use(self, call: ToolCall, *, message: int) -> Found:
+        """Make a call; a mistake of the agent's is an answer, not an error.
+
+        Args:
+            call: what the model wants.
+            message: position of its message in the record.
+
+        Raises:
+            Ended: the workspace is no more.
+            RuntimeFailureError: the machinery failed.
+            VerifierError: the verifier failed.
+        """
+        self._message = message
+        try:
+            if call.name not in self._tools:
+                raise Malformed(f"There is no tool {call.name!r}; there are {', '.join(self._tools)}.")
+            tool, run = self._tools[call.name]
+            arguments = _checked(call, tool)
+        except Malformed as error:
+            return Found(str(error), failed=True, malformed=True)
+        try:
+            return await run(arguments)
+        except WorkspaceError as error:
+            self.room.require_alive("killed")
+            return Found(str(error), failed=True)
+
+    async def run(self, program: str) -> Found:
+        """Run a program in the workspace and tell what came of it.
+
+        Raises:
+            Ended: the workspace is no more.
+            WorkspaceError: the program cannot be run.
+            RuntimeFailureError: the machinery failed.
+        """
+        execution = await self.room.run(program)
+        await self._look()
+        return Found(told(execution), failed=execution.exit_code != 0)
+
+    async def answered(self) -> bool:
+        """Whether there is something to score."""
+        if self.player is not None:
+            return self.player.over
+        status = await asyncio.to_thread(self._client.rollout_status, self._ticket.rollout_id)
+        return status.submissions_accepted > 0
+
+    async def _look(self) -> None:
+        """Find out whether the budget is spent, where something was said to the verifier since the last look."""
+        if self.player is None and self.room.calls > self._calls:
+            self._calls = self.room.calls
+            status = await asyncio.to_thread(self._client.rollout_status, self._ticket.rollout_id)
+            # Of a sequential task, an episode that was begun is not played yet.
+            self.complete = status.remaining == 0 and bool(status.submissions)
+
+    async def _run_python(self, arguments: Mapping[str, object]) -> Found:
+        return await self.run(str(arguments["code"]))
+
+    async def _submit(self, arguments: Mapping[str, object]) -> Found:
+        last = self.room.program
+        found = await self.run(SUBMISSION.format(path=str(arguments["path"])))
+        self.room.program = last
+        return found
+
+    async def _read_file(self, arguments: Mapping[str, object]) -> Found:
+        content = await (await self.room.workspace()).read_file(str(arguments["path"]), max_bytes=8 * MAX_TOLD)
+        return Found(shorten(content.decode("utf-8", "replace")) or "(the file is empty)")
+
+    async def _write_file(self, arguments: Mapping[str, object]) -> Found:
+        content = str(arguments["content"]).encode("utf-8", "replace")
+        await (await self.room.workspace()).write_file(str(arguments["path"]), content)
+        return Found(f"{len(content)} bytes written to {arguments['path']}.")
+
+    async def _step(self, arguments: Mapping[str, object]) -> Found:
+        assert self.player is not None
+        action, wait = arguments["action"], arguments.get("wait", 0)
+        if isinstance(action, str):
+            try:
+                action = json.loads(action)
+            except ValueError:
+                return Found(f"An action is a JSON object or null, found the text {action[:100]!r}.", failed=True)
+        told, failed = await self.player.step(action, wait if isinstance(wait, int) else 0, message=self._message)
+        self.complete = self.player.over
+        return Found(told, failed=failed)
+
+
+def told(execution: Execution) -> str:
+    """What a model is told of a program's run."""
+    output = shorten(execution.output.rstrip()) or "(it printed nothing)"
+    if execution.ended_by == "exit" and execution.exit_code == 0:
+        return output
+    ends = {
+        "timeout": f"it was stopped after {execution.wall_s:.0f} s, its time limit",
+        "memory": "it was stopped at its memory limit",
+        "output": "it was stopped for printing too much",
+        "killed": "it ended its workspace",
+    }
+    return f"{output}\n[{ends.get(execution.ended_by, f'it ended with status {execution.exit_code}')}]"
+
+
+def shorten(text: str) -> str:
+    """A text without its middle, where it is too long to tell."""
+    if len(text) <= MAX_TOLD:
+        return text
+    head, tail = text[: MAX_TOLD // 3], text[-2 * MAX_TOLD // 3 :]
+    return f"{head}\n[... {len(text) - len(head) - len(tail)} characters left out ...]\n{tail}"
+
+
+def _checked(call: ToolCall, tool: Tool) -> Mapping[str, object]:
+    """The arguments of a call.
+
+    Raises:
+        Malformed: they are none; the message says what was expected.
+    """
+    try:
+        arguments = call.parsed()
+    except ValueError as error:
+        raise Malformed(f"{str(error)[:300]}. Nothing was done.") from None
+    properties, required = tool.parameters["properties"], tool.parameters["required"]
+    assert isinstance(properties, Mapping)
+    assert isinstance(required, list)
+    for name in required:
+        if name not in arguments:
+            raise Malformed(f"{tool.name} needs the argument {name!r}; found {', '.join(map(repr, arguments)) or 'none'}.")
+        if properties[name].get("type") == "string" and not isinstance(arguments[name], str):
+            raise Malformed(f"The argument {name!r} of {tool.name} is a text, found {type(arguments[name]).__name__}.")
+    return arguments

@@ -1,0 +1,30 @@
+"""What the oracle does, from the host: the best answer, or the best actions of every private episode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openfingym.kinds import is_sequential, kind_of, sequential_kind
+
+if TYPE_CHECKING:
+    from openfingym.client import RolloutTicket, VerifierClient
+    from openfingym.package import BuiltPackage
+
+
+def submit_truth(client: VerifierClient, ticket: RolloutTicket, package: BuiltPackage) -> None:
+    """Submit the hidden targets, or play with them in hand.
+
+    Raises:
+        VerifierError: the verifier failed.
+    """
+    spec, manifest, truth = package.task.spec, package.manifest, package.read_truth()
+    if not is_sequential(spec.contract):
+        client.submit(ticket.token, kind_of(package.task).oracle(spec.contract, truth, manifest.submission_shape))
+        return
+    kind = sequential_kind(spec.contract)
+    for number in range(manifest.n_public, manifest.n_public + manifest.n_private):
+        at = client.start_episode(ticket.token)
+        for action in kind.oracle_actions(spec, package.array, truth, number):
+            if at.done:
+                break
+            at = client.step(ticket.token, at.episode, at.step + 1, action)

@@ -1,0 +1,88 @@
+"""A launcher for three kinds of task, and a way to play one rollout of them and read everything it left."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from openfingym.agents import Agent, resolve
+from openfingym.agents.llm import ModelAgent
+from openfingym.agents.llm.hosting import Host
+from openfingym.build import build
+from openfingym.catalog import load_task
+from openfingym.models import ModelSpec
+from openfingym.results import RolloutResult
+from openfingym.rollout import Launcher
+from openfingym.trajectory import Rollout, read_rollout
+
+TASKS = {"forecast": "treasury-forecast", "fraud": "ba2motifs-fraud", "trading": "equity-trading"}
+PATIENCE_S = 1.0
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a rollout left behind."""
+
+    result: RolloutResult
+    record: Rollout
+    folder: Path
+
+    @property
+    def told(self) -> str:
+        """Everything that the model was told."""
+        turns = self.record.messages
+        return "\n".join(
+            [turn.content for turn in turns if turn.role != "assistant"] + [call.result or "" for turn in turns for call in turn.tool_calls]
+        )
+
+    @property
+    def config(self) -> dict[str, object]:
+        found: dict[str, object] = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
+        return found
+
+
+Play = Callable[..., Left]
+
+
+@contextlib.contextmanager
+def launched(backend: str) -> Iterator[Launcher]:
+    packages = [build(load_task(name)) for name in TASKS.values()]
+    with Launcher(packages, backend=backend) as launcher, Host(patience_s=PATIENCE_S) as host:
+        launcher._host = host  # an endpoint that is away must not be waited for ten minutes
+        yield launcher
+
+
+@pytest.fixture(scope="session")
+def sandboxed(store_home: Path) -> Iterator[Launcher]:
+    with launched("sandbox") as launcher:
+        yield launcher
+
+
+@pytest.fixture(scope="session")
+def contained(store_home: Path) -> Iterator[Launcher]:
+    with launched("docker") as launcher:
+        yield launcher
+
+
+def player(launcher: Launcher, out: Path) -> Play:
+    def play(agent: str | Agent | ModelAgent, model: str | ModelSpec | None = None, kind: str = "forecast", **options: object) -> Left:
+        package = next(package for package in launcher.packages if package.manifest.name == TASKS[kind])
+        if not isinstance(agent, str | Agent):
+            agent = Agent("own", "command" if model is None else "model", acts=agent)
+        spec = ModelSpec.parse(f"stand-in/{model}") if isinstance(model, str) else model
+        result = launcher.run(package, resolve(agent), model=spec, out=out, **options)  # type: ignore[arg-type]
+        assert result.path is not None
+        return Left(result, read_rollout(result.path / "trajectory.json"), result.path)
+
+    return play
+
+
+@pytest.fixture
+def play(sandboxed: Launcher, tmp_path: Path) -> Play:
+    """``play(agent, "competent", kind="forecast", allowance=...)``: one rollout in the sandbox."""
+    return player(sandboxed, tmp_path / "runs")
