@@ -1,0 +1,129 @@
+"""Batch rollouts: going on with a long run, and what the harness costs over bare containers.
+
+Run: ``python benchmarks/rollouts.py``. Prints, of a run of 10,000 rollouts with one missing, the time from the start of
+the command to the start of the missing one (limit: 5 s); and, where a Docker engine and the agent image are there, rollouts
+a minute of a one-shot agent whose model answers at once, over the same program under ``docker run`` with the same isolation,
+equally many at once (limit: 0.8).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rollout import isolation_flags
+
+from openfingym.agents import resolve
+from openfingym.build import build
+from openfingym.catalog import load_task
+from openfingym.errors import BackendUnavailableError
+from openfingym.package import BuiltPackage
+from openfingym.results import RolloutResult
+from openfingym.rollouts import Engine, LocalRunner, RolloutSpec, RunFolder, Station
+from openfingym_runtime.backends import select
+from openfingym_runtime.images import agent_image_tag
+
+FINISHED = 10_000
+RESUME_LIMIT_S = 5.0
+ROLLOUTS, AT_ONCE = 24, 2
+RATIO_LIMIT = 0.8
+TASK = "treasury-forecast"
+
+
+def finished(out: Path, package: BuiltPackage) -> None:
+    """Folders as a run leaves them, all but the last one."""
+    for seed in range(FINISHED - 1):
+        spec = RolloutSpec(TASK, package.manifest.digest, resolve("naive"), seed=seed)
+        folder = out / spec.folder
+        folder.mkdir(parents=True)
+        result = RolloutResult(
+            f"r{seed}", TASK, spec.task_digest, "real", "naive", "inline", seed, "scored", total=0.5, relative_total=0.8, path=folder
+        )  # fmt: skip
+        (folder / "result.json").write_text(json.dumps(result.to_dict(), indent=2))
+        (folder / "config.json").write_text("{}")
+
+
+def resume(package: BuiltPackage) -> float:
+    with tempfile.TemporaryDirectory() as name:
+        out = Path(name)
+        finished(out, package)
+        code = "from openfingym.cli import main; main()"
+        options = ["--tasks", TASK, "--agent", "naive", "--seeds", str(FINISHED), "--backend", "inline", "--out", str(out)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        began = datetime.now(UTC)
+        subprocess.run([sys.executable, "-c", code, "rollout", *options], env=environment, check=True, capture_output=True)
+        (new,) = out.glob(f"*/naive-s{FINISHED - 1}-*/result.json")
+        return (datetime.fromisoformat(json.loads(new.read_text())["started_at"]) - began).total_seconds()
+
+
+def ours(package: BuiltPackage, out: Path) -> tuple[float, str]:
+    """Seconds for all rollouts, the verifier already there; and the program they ran."""
+    specs = [
+        RolloutSpec(TASK, package.manifest.digest, resolve("oneshot"), "stand-in/competent", seed=seed) for seed in range(ROLLOUTS + 1)
+    ]
+
+    async def main() -> tuple[float, str]:
+        with RunFolder.open(out) as folder:
+            async with Engine(LocalRunner(Station([package], backend="docker"), AT_ONCE), folder) as engine:
+                first = await engine.submit(specs[0])
+                started = time.perf_counter()
+                results = await engine.run(specs[1:])
+                seconds = time.perf_counter() - started
+        assert {result.state for result in results} == {"scored"}, results
+        assert first.path is not None
+        return seconds, (first.path / "program.py").read_text()
+
+    return asyncio.run(main())
+
+
+def bare(package: BuiltPackage, program: str, folder: Path) -> float:
+    (folder / "gate").mkdir()
+    (folder / "program.py").write_text(program)
+    # The peer computes the same, and submits to nobody.
+    (folder / "interface.py").write_text(package.interface.read_text() + "\n\ndef submit(predictions):\n    return predictions.sum()\n")
+    mount = f"--mount=type=bind,src={package.data},dst=/task/data,readonly"
+    command = [
+        "docker",
+        "run",
+        "--rm",
+        *isolation_flags(folder),
+        mount,
+        "--entrypoint=python3",
+        agent_image_tag(),
+    ]
+    started = time.perf_counter()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(lambda _: subprocess.run([*command, "/agent/program.py"], check=True, capture_output=True), range(ROLLOUTS)))
+    return time.perf_counter() - started
+
+
+def main() -> int:
+    package = build(load_task(TASK))
+    seconds = resume(package)
+    print(f"{FINISHED} rollouts, 1 missing: it starts after {seconds:.1f} s   limit {RESUME_LIMIT_S:g}")
+    missed = seconds > RESUME_LIMIT_S
+    try:
+        select("docker", trusted=False)
+    except BackendUnavailableError as error:
+        print(f"no comparison with bare containers: {error}")
+        return int(missed)
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "bare").mkdir()
+        own, program = ours(package, Path(name) / "run")
+        peer = bare(package, program, Path(name) / "bare")
+    print(f"{'path':<28}{'per minute':>12}{'ratio':>8}")
+    print(f"{'docker run --rm':<28}{60 * ROLLOUTS / peer:>12.0f}{1:>8.2f}")
+    print(f"{'one-shot rollouts':<28}{60 * ROLLOUTS / own:>12.0f}{peer / own:>8.2f}   limit {RATIO_LIMIT}, {AT_ONCE} at once")
+    return int(missed or peer / own < RATIO_LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""The core of batch rollouts: every rollout once, its result kept, failures of ours tried again.
+
+    async with Engine(runner, folder) as engine:
+        result = await engine.submit(spec)
+
+Anything that runs on asyncio can drive it; where rollouts run is the :class:`Runner`'s matter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from openfingym.errors import RuntimeFailureError, VerifierError
+from openfingym.results import RolloutResult, read_run
+from openfingym.rollouts.folders import RunFolder
+from openfingym.rollouts.spec import RolloutSpec
+from openfingym.rollouts.station import Runner
+
+ERRORS_IN_A_ROW = 10
+"""So many failures of ours, and no other result between them, are no accident."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often a rollout that failed for a reason of ours is tried, and how long apart."""
+
+    tries: int = 3
+    pause_s: float = 2.0
+    """Before the second try; four times as long before each further one."""
+
+
+class Watch(Protocol):
+    """Who is told how a run is doing."""
+
+    def started(self, spec: RolloutSpec) -> None:
+        """A rollout has a place and begins."""
+
+    def again(self, spec: RolloutSpec, reason: str) -> None:
+        """A rollout failed for a reason of ours, and will be tried again."""
+
+    def ended(self, spec: RolloutSpec, result: RolloutResult) -> None:
+        """A rollout's result is kept."""
+
+
+class Nobody:
+    """A watch that looks away."""
+
+    def started(self, spec: RolloutSpec) -> None:
+        """See :class:`Watch`."""
+
+    def again(self, spec: RolloutSpec, reason: str) -> None:
+        """See :class:`Watch`."""
+
+    def ended(self, spec: RolloutSpec, result: RolloutResult) -> None:
+        """See :class:`Watch`."""
+
+
+class Engine:
+    """Runs rollouts and keeps their results; an async context manager, used on one event loop."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        folder: RunFolder,
+        *,
+        heavy: Collection[str] = (),
+        scoring: int = 1,
+        patience: Patience | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        """Run with ``runner``, which is closed with this, into ``folder``.
+
+        Args:
+            runner: where rollouts run.
+            folder: where results are kept.
+            heavy: names of tasks whose scoring keeps a core of the verifier busy.
+            scoring: rollouts of those that may run at once.
+            patience: with failures of ours.
+            watch: who is told.
+        """
+        self._runner = runner
+        self._folder = folder
+        self._heavy = frozenset(heavy)
+        self._scoring = asyncio.Semaphore(scoring)
+        self._patience = patience or Patience()
+        self._watch = watch or Nobody()
+        self._tasks: dict[str, asyncio.Task[RolloutResult]] = {}
+        self._errors = 0
+
+    def submit(self, spec: RolloutSpec) -> asyncio.Task[RolloutResult]:
+        """Run a rollout, unless its result is there or on its way.
+
+        Returns:
+            A task that ends with the result as it is kept; ``state`` is ``error`` where our machinery
+            failed every time. Cancelling it ends the rollout without a trace.
+
+            It raises a ``StoreError`` where the result cannot be written; a ``VerifierError`` or a
+            ``RuntimeFailureError`` where there is no result at all, or one failure of ours follows another;
+            and a ``BackendUnavailableError`` where nothing here can isolate a program.
+        """
+        known = self._tasks.get(spec.identity)
+        if known is not None and not known.cancelled():
+            return known
+        task = asyncio.get_running_loop().create_task(self._once(spec), name=spec.title)
+        self._tasks[spec.identity] = task
+        return task
+
+    async def run(self, specs: Iterable[RolloutSpec]) -> list[RolloutResult]:
+        """Run rollouts to their end; the first failure that leaves one without a result ends them all.
+
+        Raises:
+            OpenFinGymError: as :meth:`submit`; what was finished is kept.
+        """
+        tasks = [self.submit(spec) for spec in specs]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            await self._end(tasks)
+
+    async def close(self) -> None:
+        """End what is still running, and the runner."""
+        await self._end(self._tasks.values())
+        await self._runner.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _end(self, tasks: Iterable[asyncio.Task[RolloutResult]]) -> None:
+        tasks = list(tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _once(self, spec: RolloutSpec) -> RolloutResult:
+        found = self._folder.find(spec)
+        if found is not None:
+            return read_run(found)
+        pause = self._patience.pause_s
+        for _ in range(self._patience.tries - 1):
+            result = await self._try(spec, last=False)
+            if result is not None:
+                return result
+            await asyncio.sleep(pause)
+            pause *= 4
+        final = await self._try(spec, last=True)
+        assert final is not None
+        return final
+
+    async def _try(self, spec: RolloutSpec, *, last: bool) -> RolloutResult | None:
+        """One try; None where it failed for a reason of ours and is to be made again."""
+        with self._folder.staged(spec) as place:
+            try:
+                async with self._scoring if spec.task in self._heavy else contextlib.nullcontext():
+                    result = await self._runner.run(spec, place, lambda: self._watch.started(spec))
+            except (RuntimeFailureError, VerifierError) as error:
+                if last:
+                    raise
+                self._watch.again(spec, str(error))
+                return None
+            assert result.path is not None
+            if result.state == "error" and not last:
+                self._folder.keep_evidence(spec, result, result.path)
+                self._watch.again(spec, result.reason or "no reason was given")
+                return None
+            result = self._folder.keep(spec, result, result.path)
+        self._watch.ended(spec, result)
+        self._count(result)
+        return result
+
+    def _count(self, result: RolloutResult) -> None:
+        self._errors = self._errors + 1 if result.state == "error" else 0
+        if self._errors >= ERRORS_IN_A_ROW:
+            raise RuntimeFailureError(
+                f"{self._errors} rollouts in a row failed for a reason of ours, the last one because {result.reason}; "
+                "mend that, then run the same command again with --retry error"
+            )

@@ -1,0 +1,223 @@
+"""The folder of a run: one folder a rollout, and nothing half-written under a name that counts.
+
+::
+
+    runs/demo/
+        treasury-forecast/
+            ridge-s0-a0-5f0c…/     a finished rollout, as openfingym.results describes it
+        .lock                      who is writing here; held for as long as he lives
+        .staging/                  rollouts that are running now
+        .failed/                   failures of ours that were tried again: the evidence, in no figure
+
+The folders are the truth: there is no index that could disagree with them. A name ends with the
+rollout's identity, so one listing tells what is finished.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import re
+import shutil
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from openfingym.errors import StoreError, UsageError
+from openfingym.results import RolloutResult
+from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
+
+LOCK, STAGING, FAILED = ".lock", ".staging", ".failed"
+IDENTITY = re.compile(rf"-([0-9a-f]{{{NAME_DIGITS}}})$")
+READERS = 8
+"""Threads that read results: on a network file system each one waits."""
+
+
+class RunFolder:
+    """The folder of one run, which this process alone writes; see :meth:`open`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.finished: dict[str, Path] = {}
+        """Folders of finished rollouts by the beginning of their identity."""
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, root: Path) -> Iterator[Self]:
+        """Take the folder for this process, and look at what is finished.
+
+        What a dead process was writing is removed; its lock went with it.
+
+        Raises:
+            UsageError: another process is writing there.
+            StoreError: it cannot be written, or its file system has no locks.
+        """
+        root = root.absolute()
+        with store_errors(root):
+            root.mkdir(parents=True, exist_ok=True)
+        with _locked(root):
+            folder = cls(root)
+            with store_errors(root):
+                shutil.rmtree(root / STAGING, ignore_errors=True)
+                (root / STAGING).mkdir(exist_ok=True)
+                folder.finished = _finished(root)
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(root / STAGING, ignore_errors=True)
+
+    def find(self, spec: RolloutSpec) -> Path | None:
+        """The folder of a rollout that is finished; None of one that is not."""
+        return self.finished.get(spec.identity[:NAME_DIGITS])
+
+    def read(self, specs: Iterable[RolloutSpec]) -> dict[str, RolloutResult]:
+        """Results of those that are finished, by identity; a damaged one is set aside, to be run again."""
+        known = [(spec, path) for spec in specs if (path := self.find(spec)) is not None]
+        shares = [known[n::READERS] for n in range(READERS)]
+        with ThreadPoolExecutor(READERS) as pool:
+            found = {spec.identity: result for share in pool.map(_read_all, shares) for spec, result in share}
+        for spec, _ in known:
+            if found[spec.identity] is None:
+                self.set_aside(spec)
+        return {identity: result for identity, result in found.items() if result is not None}
+
+    @contextlib.contextmanager
+    def staged(self, spec: RolloutSpec) -> Iterator[Path]:
+        """A folder to write a rollout into; it is gone afterwards, unless it was kept."""
+        folder = self.root / STAGING / spec.identity
+        try:
+            with store_errors(folder):
+                folder.mkdir()
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def keep(self, spec: RolloutSpec, result: RolloutResult, written: Path) -> RolloutResult:
+        """Make a written rollout the finished one, in one step, where there is none yet.
+
+        Args:
+            spec: which rollout it is.
+            result: how it ended.
+            written: its complete folder, on the same file system.
+
+        Returns:
+            The result as it is kept, with its folder.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        final = self.root / spec.folder
+        result = replace(result, attempt=spec.attempt, path=final)
+        with store_errors(final):
+            _amend(written / "config.json", {"identity": spec.identity, "inputs": spec.inputs})
+            # Last, and to the disk: after a power cut a folder has a whole result, or is not counted.
+            _amend(written / "result.json", result.to_dict(), sync=True)
+            final.parent.mkdir(exist_ok=True)
+            written.rename(final)
+        self.finished[spec.identity[:NAME_DIGITS]] = final
+        return result
+
+    def set_aside(self, spec: RolloutSpec) -> Path | None:
+        """Move a finished rollout out of the way, where no figure counts it; returns where it is now."""
+        found = self.find(spec)
+        return None if found is None else self._retire(spec, found)
+
+    def keep_evidence(self, spec: RolloutSpec, result: RolloutResult, written: Path) -> None:
+        """Keep a try that failed for a reason of ours and is made again.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        with store_errors(written):
+            _amend(written / "result.json", replace(result, attempt=spec.attempt, path=None).to_dict())
+        self._retire(spec, written)
+
+    def _retire(self, spec: RolloutSpec, folder: Path) -> Path:
+        parent = self.root / FAILED
+        with store_errors(parent):
+            parent.mkdir(exist_ok=True)
+            name = f"{spec.task}-{Path(spec.folder).name}"
+            for number in range(1, 1_000_000):
+                target = parent / f"{name}.{number}"
+                if not target.exists():
+                    folder.rename(target)
+                    break
+        self.finished.pop(spec.identity[:NAME_DIGITS], None)
+        return target
+
+
+@contextlib.contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Report what the file system refuses as a :class:`StoreError`, with the remedy."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        remedy = "free some space, then run the same command again" if full else "choose another folder with --out"
+        raise StoreError(f"{error.filename or path}: the run cannot be written ({error.strerror}); {remedy}") from error
+
+
+@contextlib.contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    """Hold the folder's lock; the kernel drops it when the process dies, however that comes about."""
+    with store_errors(root):
+        lock = os.open(root / LOCK, os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.read(lock, 200).decode(errors="replace").strip() or "another process"
+            raise UsageError(f"{root}: {owner} is writing there; wait until it ends, or give another folder with --out") from None
+        except OSError as error:
+            raise StoreError(f"{root}: its file system has no locks ({error.strerror}); choose another one with --out") from error
+        with store_errors(root):
+            os.ftruncate(lock, 0)
+            owner = f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC,"
+            os.pwrite(lock, owner.encode(), 0)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _finished(root: Path) -> dict[str, Path]:
+    found = {}
+    with os.scandir(root) as tasks:
+        for task in tasks:
+            if not task.name.startswith(".") and task.is_dir():
+                with os.scandir(task.path) as rollouts:
+                    found.update({match[1]: Path(item.path) for item in rollouts if (match := IDENTITY.search(item.name))})
+    return found
+
+
+def _read_all(known: Sequence[tuple[RolloutSpec, Path]]) -> list[tuple[RolloutSpec, RolloutResult | None]]:
+    return [(spec, _read(spec, folder)) for spec, folder in known]
+
+
+def _read(spec: RolloutSpec, folder: Path) -> RolloutResult | None:
+    """The result in a folder; None where it is damaged or of another rollout."""
+    try:
+        # A folder may have been moved, so its path is not what its result says.
+        result = RolloutResult.from_dict(json.loads((folder / "result.json").read_bytes()) | {"path": folder})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return result if (result.task, result.agent, result.seed) == (spec.task, spec.agent.name, spec.seed) else None
+
+
+def _amend(path: Path, changes: Mapping[str, object], *, sync: bool = False) -> None:
+    """Write changes of a JSON object, whole or not at all."""
+    value = {**json.loads(path.read_text(encoding="utf-8")), **changes}
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("w", encoding="utf-8") as stream:
+        json.dump(value, stream, indent=2, sort_keys=True, allow_nan=False)
+        stream.write("\n")
+        if sync:
+            stream.flush()
+            os.fsync(stream.fileno())
+    partial.replace(path)

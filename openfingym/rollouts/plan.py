@@ -1,0 +1,283 @@
+"""What a run is to do: tasks x agents x models x seeds x attempts, from a TOML file or the command line."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from openfingym import catalog
+from openfingym.agents import BUILTIN, Agent, read_program, require_fit, resolve
+from openfingym.contracts import PositiveInt, Section, as_tuple
+from openfingym.errors import UsageError
+from openfingym.explain import explain
+from openfingym.models.meter import Allowance
+from openfingym.rollouts.spec import RolloutSpec
+from openfingym.task import TASK_NAME, Family, Task
+
+BackendName = Literal["auto", "docker", "sandbox", "inline"]
+
+
+class AgentChoice(Section):
+    """One of ``agents``: a built-in agent by its name alone, or ``[[agents]]``, a program of the user's own under a name of its own."""
+
+    name: str
+    program: str | None = None
+    """Path of the file, relative to the plan."""
+    command: tuple[str, ...] | None = None
+    """Program and arguments of an external agent."""
+    files: str | None = None
+    """Folder whose files go into the container, where the command is run then; relative to the plan."""
+
+    _lists = field_validator("command", mode="before")(as_tuple)
+
+    @model_validator(mode="after")
+    def _own_name(self) -> Self:
+        own = self.program is not None or self.command is not None
+        if own and self.name in BUILTIN:
+            raise ValueError(f"{self.name!r} is a built-in agent; give yours another name")
+        if self.program is not None and self.command is not None:
+            raise ValueError(f"{self.name!r} has both a program and a command; give one of them")
+        if own and not re.match(TASK_NAME, self.name):
+            raise ValueError(f"{self.name!r}: a name is lower-case kebab-case, such as my-agent")
+        return self
+
+
+class Limits(Section):
+    """``[limits]``: what one rollout may spend on its model."""
+
+    turns: PositiveInt | None = None
+    tokens: PositiveInt | None = None
+    cost_usd: Annotated[float, Field(gt=0.0)] | None = None
+    wall_s: Annotated[float, Field(gt=0.0)] | None = None
+
+
+class Plan(Section):
+    """A plan; see docs/rollouts.md for the file."""
+
+    tasks: tuple[str, ...]
+    """Names, globs over names (``*-forecast``), ``family/glob`` (``forecasting/*``), or folders of tasks."""
+    agents: tuple[AgentChoice, ...]
+    models: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (0,)
+    """Which; the file may say how many instead, and they count from 0."""
+    attempts: PositiveInt = 1
+    """Repetitions with the same seed."""
+    limits: Limits = Limits()
+    base_url: str | None = None
+    """Endpoint of the models; by default the environment's."""
+    prices: str | None = None
+    """File with prices of models, relative to the plan."""
+    real: bool = False
+    """Use pulled real data where a task's own is simulated."""
+    backend: BackendName = "auto"
+    concurrency: PositiveInt | None = None
+    """Rollouts at once on each machine; by default one a core."""
+    scoring: PositiveInt | None = None
+    """Rollouts at once, on all machines together, of tasks that are heavy to score; by default one a core of this one."""
+
+    _lists = field_validator("tasks", "models", mode="before")(as_tuple)
+
+    @field_validator("agents", mode="before")
+    @classmethod
+    def _names(cls, value: object) -> object:
+        return tuple({"name": item} if isinstance(item, str) else item for item in value) if isinstance(value, list | tuple) else value
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _count(cls, value: object) -> object:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return tuple(range(value))
+        return as_tuple(value)
+
+    @field_validator("tasks", "agents", "seeds")
+    @classmethod
+    def _some(cls, value: tuple[object, ...]) -> tuple[object, ...]:
+        if not value:
+            raise ValueError("needs at least one")
+        return tuple(dict.fromkeys(value))
+
+    @classmethod
+    def read(cls, path: Path, changes: Mapping[str, object] | None = None) -> Self:
+        """Read a plan's file.
+
+        Args:
+            path: of the file.
+            changes: keys that the caller states otherwise; None changes nothing.
+
+        Raises:
+            UsageError: it cannot be read, or says what it may not; the message names the key.
+        """
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UsageError(f"{path}: the plan cannot be read ({error.strerror})") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path}: not valid TOML: {error}") from error
+        return cls.make({**_relative_to(path.parent, data), **(changes or {})}, str(path))
+
+    @classmethod
+    def make(cls, data: Mapping[str, object], source: str = "the plan") -> Self:
+        """Check plain values.
+
+        Raises:
+            UsageError: with one clause a problem, each naming the key.
+        """
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise UsageError(f"{source}: " + "; ".join(explain(detail, cls) for detail in error.errors())) from None
+
+    @property
+    def allowance(self) -> Allowance:
+        """The limits, as a meter wants them."""
+        return Allowance(**self.limits.model_dump())
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Who is to run on what."""
+
+    pairs: tuple[tuple[Task, Agent], ...]
+    skipped: Mapping[str, tuple[str, ...]]
+    """Tasks that a pattern gave and an agent is not for, by the agent's name."""
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Every task once, in the order of the plan."""
+        return list({task.name: task for task, _ in self.pairs}.values())
+
+
+def select(plan: Plan, *, program: Path | None = None) -> Selection:
+    """The plan's tasks with the agents that are for them.
+
+    A task that is named must fit every agent; where a pattern gives it, the pair is left out.
+
+    Args:
+        plan: what to run.
+        program: the program of agent ``script``.
+
+    Raises:
+        UsageError: a pattern matches nothing, an agent is unknown or fits none of the tasks.
+        TaskError: a task package is malformed.
+    """
+    agents = [_agent(given, program) for given in plan.agents]
+    if len({agent.name for agent in agents}) < len(agents):
+        raise UsageError("an agent is given twice; programs need names of their own")
+    _check_models(plan, agents)
+    pairs, skipped = [], {agent.name: list[str]() for agent in agents}
+    for task, named in _choose(plan.tasks, real=plan.real):
+        for agent in agents:
+            try:
+                require_fit(agent, task)
+            except UsageError:
+                if named:
+                    raise
+                skipped[agent.name].append(task.name)
+            else:
+                pairs.append((task, agent))
+    for agent in agents:
+        if not any(who is agent for _, who in pairs):
+            raise UsageError(f"agent {agent.name!r} is for none of {', '.join(plan.tasks)}; `openfingym agents` says what each is for")
+    return Selection(tuple(pairs), {name: tuple(tasks) for name, tasks in skipped.items() if tasks})
+
+
+def expand(plan: Plan, selection: Selection, digests: Mapping[str, str]) -> list[RolloutSpec]:
+    """Every rollout of a plan.
+
+    Attempts and seeds vary slowest, so that a run that is broken off has something on every task.
+
+    Args:
+        plan: what to run.
+        selection: its tasks and agents.
+        digests: digest of each task's build, by name.
+    """
+    return [
+        RolloutSpec(task.name, digests[task.name], agent, model, plan.allowance if agent.acts else Allowance(), seed, attempt)
+        for attempt in range(plan.attempts)
+        for seed in plan.seeds
+        for task, agent in selection.pairs
+        for model in (plan.models if agent.asks_model else (None,))
+    ]
+
+
+def shard(specs: Sequence[RolloutSpec], part: str) -> list[RolloutSpec]:
+    """The part ``"k/n"`` of some rollouts, k from 1 to n: every n-th.
+
+    Raises:
+        UsageError: it is not of that form.
+    """
+    first, slash, last = part.partition("/")
+    if not (slash and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
+        raise UsageError(f"a part is given as k/n with k from 1 to n, such as 2/8; found {part!r}")
+    return list(specs[int(first) - 1 :: int(last)])
+
+
+def _relative_to(folder: Path, data: dict[str, object]) -> dict[str, object]:
+    """Files are found beside their plan, wherever it is read from."""
+
+    def placed(table: dict[str, object], *keys: str) -> dict[str, object]:
+        return table | {key: str(folder / path) for key in keys if isinstance(path := table.get(key), str)}
+
+    agents = data.get("agents")
+    if isinstance(agents, list):
+        data = data | {"agents": [placed(agent, "program", "files") if isinstance(agent, dict) else agent for agent in agents]}
+    return placed(data, "prices")
+
+
+def _agent(given: AgentChoice, program: Path | None) -> Agent:
+    if given.program is not None:
+        return Agent(given.name, "program", read_program(Path(given.program)))
+    if given.command is not None:
+        return replace(resolve("command", command=given.command, files=given.files), name=given.name)
+    return resolve(given.name, program if given.name == "script" else None)
+
+
+def _check_models(plan: Plan, agents: Sequence[Agent]) -> None:
+    from openfingym.models.spec import ModelSpec
+
+    talkers = [agent.name for agent in agents if agent.asks_model]
+    if talkers and not plan.models:
+        raise UsageError(f"agent {talkers[0]!r} needs a model: give --model NAME, such as stand-in/competent")
+    if plan.models and not talkers:
+        raise UsageError(f"none of the agents {', '.join(agent.name for agent in agents)} asks a model; leave the models out")
+    for model in plan.models:
+        ModelSpec.parse(model, base_url=plan.base_url)
+
+
+def _choose(patterns: Iterable[str], *, real: bool) -> list[tuple[Task, bool]]:
+    """Tasks that the patterns give, each once, and whether it was named outright."""
+    folders = catalog.task_folders()
+    chosen: dict[str, tuple[Task, bool]] = {}
+    for pattern in patterns:
+        found, named = _matches(pattern, folders, real=real)
+        for task in found:
+            before = chosen.setdefault(task.name, (task, named))
+            if before[0].folder.resolve() != task.folder.resolve():
+                raise UsageError(f"two tasks are named {task.name!r}: {before[0].folder} and {task.folder}")
+            chosen[task.name] = (task, before[1] or named)
+    return list(chosen.values())
+
+
+def _matches(pattern: str, folders: Mapping[str, Path], *, real: bool) -> tuple[list[Task], bool]:
+    if pattern in folders or (Path(pattern) / "task.toml").is_file():
+        return [catalog.load_task(pattern, real=real)], True
+    family, slash, glob = pattern.rpartition("/")
+    if slash and family not in get_args(Family):
+        near = difflib.get_close_matches(family, get_args(Family), 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"families: {', '.join(get_args(Family))}"
+        raise UsageError(f"{pattern}: no folder of a task, and no family is named {family!r}; {hint}")
+    if not slash and not any(sign in pattern for sign in "*?["):
+        return [catalog.load_task(pattern, real=real)], True  # which says what it may have meant
+    tasks = [catalog.load_task(folders[name], real=real) for name in fnmatch.filter(folders, glob)]
+    tasks = [task for task in tasks if not slash or task.spec.family == family]
+    if not tasks:
+        raise UsageError(f"{pattern}: matches no task; `openfingym tasks` lists them")
+    return tasks, False

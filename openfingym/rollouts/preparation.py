@@ -1,0 +1,125 @@
+"""From a plan to the rollouts that are still to be run: tasks built, identities known, finished ones found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from openfingym import store
+from openfingym.build import build, build_key
+from openfingym.results import RolloutResult
+from openfingym.rollouts.folders import RunFolder
+from openfingym.rollouts.plan import Plan, Selection, expand, shard
+from openfingym.rollouts.spec import RolloutSpec
+from openfingym.workers import build_tasks, default_jobs
+
+if TYPE_CHECKING:
+    from openfingym.package import BuiltPackage
+    from openfingym.task import Task
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a run has to do, and what of it is done."""
+
+    specs: tuple[RolloutSpec, ...]
+    """Every rollout of the run."""
+    done: dict[str, RolloutResult]
+    """Results of the finished ones, by identity."""
+    packages: dict[str, BuiltPackage]
+    """Built packages of all tasks, by name."""
+
+    @property
+    def missing(self) -> list[RolloutSpec]:
+        """Rollouts that have no result yet."""
+        return [spec for spec in self.specs if spec.identity not in self.done]
+
+    @property
+    def needed(self) -> list[BuiltPackage]:
+        """Packages of the tasks that have rollouts missing."""
+        return [self.packages[name] for name in dict.fromkeys(spec.task for spec in self.missing)]
+
+
+def prepare(
+    plan: Plan,
+    selection: Selection,
+    folder: RunFolder,
+    *,
+    part: str | None = None,
+    again: bool = False,
+    retry_errors: bool = False,
+    show: Callable[[str], None] = lambda _: None,
+) -> Work:
+    """Build what is not built, and find out what is left to do.
+
+    Args:
+        plan: what to run.
+        selection: its tasks and agents.
+        folder: where results are kept.
+        part: ``"k/n"`` for every n-th rollout only.
+        again: run everything once more, as further attempts.
+        retry_errors: move failures of ours aside, so that they are run again.
+        show: told what is being done.
+
+    Raises:
+        UsageError: ``part`` is malformed.
+        TaskError: a task cannot be built as it is written.
+        DataError: a dataset is missing or damaged.
+        StoreError: packages or results cannot be read or written.
+    """
+    packages = build_all(selection.tasks, show)
+    specs = expand(plan, selection, {name: package.manifest.digest for name, package in packages.items()})
+    if again:
+        specs = _further_attempts(specs, folder)
+    if part is not None:
+        specs = shard(specs, part)
+    show("reading what is finished")
+    done = folder.read(specs)
+    if retry_errors:
+        for spec in specs:
+            if spec.identity in done and done[spec.identity].state == "error":
+                folder.set_aside(spec)
+                del done[spec.identity]
+    return Work(tuple(specs), done, packages)
+
+
+def build_all(tasks: Sequence[Task], show: Callable[[str], None] = lambda _: None) -> dict[str, BuiltPackage]:
+    """The built packages of some tasks, by name; what the store has not is built, several at once.
+
+    Raises:
+        TaskError: a task cannot be built as it is written.
+        DataError: a dataset is missing or damaged.
+        StoreError: the store cannot be written.
+    """
+    absent = [task for task in tasks if not (store.package_folders(task.name, build_key(task))[0] / "package.json").is_file()]
+    for real in (False, True):
+        folders = [task.folder for task in absent if task.real == real]
+        if len(folders) > 1:
+            show(f"building {len(folders)} tasks")
+            for number, outcome in enumerate(build_tasks(folders, jobs=min(default_jobs(), len(folders)), real=real), 1):
+                if outcome.error is not None:
+                    raise outcome.error
+                show(f"building {len(folders)} tasks: {number} done")
+    return {task.name: build(task) for task in tasks}
+
+
+def is_heavy(package: BuiltPackage) -> bool:
+    """Whether scoring a task's submissions keeps a core of the verifier busy for long."""
+    from openfingym.metrics import find_metric
+
+    spec = package.task.spec
+    return spec.contract.kind == "generation" or any(find_metric(metric.name).heavy for metric in spec.scoring.metrics)
+
+
+def _further_attempts(specs: Sequence[RolloutSpec], folder: RunFolder) -> list[RolloutSpec]:
+    """The same rollouts as attempts that are not there yet."""
+    first: dict[str, int] = {}
+    fresh = []
+    for spec in specs:
+        base = replace(spec, attempt=0)
+        if base.identity not in first:
+            first[base.identity] = next(n for n in count() if folder.find(replace(spec, attempt=n)) is None)
+        fresh.append(replace(spec, attempt=first[base.identity] + spec.attempt))
+    return fresh

@@ -1,0 +1,122 @@
+"""What one rollout is, and when two are the same."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import cached_property, lru_cache
+
+from openfingym.agents import Agent
+from openfingym.errors import UsageError
+from openfingym.models.meter import Allowance
+from openfingym.package import canonical_json
+
+NAME_DIGITS = 16
+"""Hex digits of an identity that a folder's name carries."""
+
+
+@dataclass(frozen=True)
+class RolloutSpec:
+    """One rollout to be run: plain values that can go to another machine."""
+
+    task: str
+    """Name of the task."""
+    task_digest: str
+    """Of the build that is meant; a machine that has another one refuses."""
+    agent: Agent
+    model: str | None = None
+    """Language model that acts; None for a program."""
+    allowance: Allowance = field(default_factory=Allowance)
+    """What may be spent on the model."""
+    seed: int = 0
+    attempt: int = 0
+    """Counts repetitions of the same, from 0."""
+
+    @cached_property
+    def inputs(self) -> dict[str, object]:
+        """Everything that makes this rollout what it is.
+
+        Where it runs is left out (backend, machine, endpoint of the model): a run goes on elsewhere.
+        """
+        return {
+            "task": self.task,
+            "task_digest": self.task_digest,
+            "agent": self.agent.name,
+            "agent_digest": agent_digest(self.agent),
+            "model": self.model,
+            "allowance": asdict(self.allowance),
+            "seed": self.seed,
+            "attempt": self.attempt,
+        }
+
+    @cached_property
+    def identity(self) -> str:
+        """SHA-256 of :attr:`inputs`, in hex: two rollouts with one identity are the same rollout."""
+        return hashlib.sha256(canonical_json(self.inputs)).hexdigest()
+
+    @property
+    def label(self) -> str:
+        """Who acts, in one word: ``ridge`` or ``react-stand-in.competent``."""
+        return self.agent.name if self.model is None else f"{self.agent.name}-{_plain(self.model)}"
+
+    @property
+    def folder(self) -> str:
+        """Its folder below a run's: for people the names, for programs the identity."""
+        return f"{self.task}/{_plain(self.label)}-s{self.seed}-a{self.attempt}-{self.identity[:NAME_DIGITS]}"
+
+    @property
+    def title(self) -> str:
+        """One line for people."""
+        return f"{self.task} {self.label} seed {self.seed}" + (f" attempt {self.attempt}" if self.attempt else "")
+
+
+@lru_cache(maxsize=256)
+def agent_digest(agent: Agent) -> str:
+    """SHA-256 of what an agent does: its program, prompt and whatever else it is made of, its name left out.
+
+    Of an agent with a loop of the user's own that is the loop's source too. An external command is known by its
+    words alone.
+    """
+    made_of = {
+        item.name: _made_of(getattr(agent, item.name))
+        for item in fields(agent)
+        # What a newer version may add changes nothing where it is not used.
+        if item.name not in {"name", "trusted"} and getattr(agent, item.name) != item.default
+    }
+    return hashlib.sha256(canonical_json(made_of)).hexdigest()
+
+
+def _made_of(value: object) -> object:
+    """Plain values that say what something is, the same in every process.
+
+    Raises:
+        UsageError: it cannot be told from another of its class.
+    """
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, tuple | list):
+        return [_made_of(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _made_of(item) for key, item in value.items()}
+    kind = type(value)
+    if not is_dataclass(value):
+        raise UsageError(f"{kind.__name__} must be a dataclass of plain values, so that a run knows which rollouts it has finished")
+    parts = {item.name: _made_of(getattr(value, item.name)) for item in fields(value)}
+    own = {} if kind.__module__.startswith("openfingym.") else {"source": _source(kind)}
+    return {"class": f"{kind.__module__}.{kind.__qualname__}", **parts, **own}
+
+
+def _source(kind: type) -> str | None:
+    """The text of a class; None where it was typed at a prompt."""
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        return None
+
+
+def _plain(text: str) -> str:
+    """A text that is safe in a file's name on every system."""
+    return re.sub(r"[^A-Za-z0-9._-]+", ".", text).strip(".-")[:80] or "unnamed"

@@ -1,0 +1,235 @@
+"""Running rollouts on this machine: one verifier for all tasks of a run, replaced when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self
+
+from openfingym.errors import RuntimeFailureError, VerifierError
+from openfingym.models.prices import PriceTable
+from openfingym.models.spec import ModelSpec
+from openfingym.results import RolloutResult
+from openfingym.rollout import Launcher, VerifierAddress
+from openfingym.rollouts.spec import RolloutSpec
+
+if TYPE_CHECKING:
+    from openfingym.package import BuiltPackage
+
+
+WATCH_S = 1.0
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class ModelAccess:
+    """The way to language models, and what they cost; the key is in the environment of whoever asks them."""
+
+    base_url: str | None = None
+    """Of the endpoint; None for the environment's."""
+    prices: PriceTable | None = None
+    """None for the built-in table."""
+
+
+class Runner(Protocol):
+    """Where rollouts are run: on this machine, or on a cluster."""
+
+    async def run(self, spec: RolloutSpec, out: Path, started: Callable[[], None]) -> RolloutResult:
+        """Run one rollout once a place is free.
+
+        Cancelling it ends the rollout's program, and returns when nothing of it is left.
+
+        Args:
+            spec: which rollout.
+            out: existing folder below which its run is written.
+            started: called when it has a place.
+
+        Returns:
+            The result, with the folder of its run; its state is ``error`` where our machinery failed.
+
+        Raises:
+            OpenFinGymError: there is no result at all.
+        """
+
+    async def close(self) -> None:
+        """End everything that was started, and wait for it."""
+
+
+@dataclass
+class _Shift:
+    """A launcher and who is using it."""
+
+    launcher: Launcher
+    stack: contextlib.ExitStack
+    socket: Path | None
+    """Of a verifier of our own; None of one that runs elsewhere."""
+    running: set[threading.Event] = field(default_factory=set)
+    """Cancels each of the rollouts that use it."""
+    over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def lives(self) -> bool:
+        """Whether the verifier still listens; of one that runs elsewhere, nobody here can do anything about it."""
+        if self.socket is None:
+            return True
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(str(self.socket))
+            except OSError:
+                return False
+            return True
+
+    def watch(self) -> None:
+        """Until it is over: when the verifier dies, end the programs that would wait for it in vain."""
+        while not self.over.wait(WATCH_S):
+            if not self.lives:
+                for cancel in tuple(self.running):
+                    cancel.set()
+
+
+class Station:
+    """Runs rollouts of some tasks on this machine; may be used from many threads.
+
+    All tasks share one verifier process, which holds the labels of them all: some hundred megabytes
+    for a whole catalogue. Where that is too much, run a verifier for a part of the tasks elsewhere.
+    """
+
+    def __init__(
+        self,
+        packages: Sequence[BuiltPackage],
+        *,
+        backend: str = "auto",
+        verifier: VerifierAddress | None = None,
+        models: ModelAccess | None = None,
+    ) -> None:
+        self._models = models or ModelAccess()
+        self._packages = {package.manifest.name: package for package in packages}
+        self._backend = backend
+        self._verifier = verifier
+        self._lock = threading.Lock()
+        self._shift: _Shift | None = None
+        self._closed = False
+
+    def run(self, spec: RolloutSpec, out: Path, cancel: threading.Event) -> RolloutResult:
+        """Run one rollout to its end; see :meth:`Runner.run`.
+
+        Raises:
+            RuntimeFailureError: this machine has another build of the task.
+            OpenFinGymError: as of :meth:`Launcher.run`.
+        """
+        package = self._packages.get(spec.task)
+        if package is None or package.manifest.digest != spec.task_digest:
+            found = "not at all" if package is None else f"as {package.manifest.digest[:16]}"
+            raise RuntimeFailureError(
+                f"the run is about build {spec.task_digest[:16]} of {spec.task!r}, which this machine has {found}; "
+                "install one version of OpenFinGym and of the task everywhere"
+            )
+        with self._borrowed(cancel) as launcher:
+            try:
+                return launcher.run(
+                    package,
+                    spec.agent,
+                    model=ModelSpec.parse(spec.model, base_url=self._models.base_url) if spec.model else None,
+                    allowance=spec.allowance,
+                    prices=self._models.prices,
+                    seed=spec.seed,
+                    out=out,
+                    cancel=cancel,
+                )
+            except CancelledError:
+                # By the watch over the verifier, or by a caller who does not look at the result any more.
+                raise VerifierError(f"the verifier died while {spec.title} ran") from None
+
+    def close(self) -> None:
+        """Stop the verifier, once nobody uses it; doing it twice does no harm."""
+        with self._lock:
+            self._closed = True
+            shift, self._shift = self._shift, None
+        if shift is not None and not shift.running:
+            shift.stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _borrowed(self, cancel: threading.Event) -> Iterator[Launcher]:
+        with self._lock:
+            # A dead verifier takes what is running with it; who comes next gets a new one.
+            if self._shift is not None and not self._shift.lives:
+                ended, self._shift = self._shift, None
+                if not ended.running:
+                    ended.stack.close()
+            if self._shift is None:
+                self._shift = self._begin()
+            shift = self._shift
+            shift.running.add(cancel)
+        try:
+            yield shift.launcher
+        finally:
+            with self._lock:
+                shift.running.discard(cancel)
+                over = shift is not self._shift and not shift.running
+            if over:
+                shift.stack.close()
+
+    def _begin(self) -> _Shift:
+        if self._closed:
+            raise RuntimeFailureError("this station is closed")
+        with contextlib.ExitStack() as stack:
+            address, uds = self._verifier, None
+            if address is None:
+                from openfingym_verifier.embedded import EmbeddedVerifier
+
+                embedded = stack.enter_context(EmbeddedVerifier.start(list(self._packages.values())))
+                uds = embedded.uds
+                address = VerifierAddress(str(uds), embedded.admin_token)
+            launcher = stack.enter_context(Launcher(list(self._packages.values()), backend=self._backend, verifier=address))
+            shift = _Shift(launcher, stack.pop_all(), uds)
+        if uds is not None:
+            watch = threading.Thread(target=shift.watch, name="verifier-watch", daemon=True)
+            watch.start()
+            shift.stack.callback(watch.join)
+            shift.stack.callback(shift.over.set)
+        return shift
+
+
+class LocalRunner:
+    """Runs rollouts on this machine, a few at once."""
+
+    def __init__(self, station: Station, places: int) -> None:
+        """Use ``station``, which is closed with this, for ``places`` rollouts at once."""
+        self._station = station
+        self._places = asyncio.Semaphore(places)
+        self._pool = ThreadPoolExecutor(places, thread_name_prefix="rollout")
+
+    async def run(self, spec: RolloutSpec, out: Path, started: Callable[[], None]) -> RolloutResult:
+        """See :meth:`Runner.run`."""
+        async with self._places:
+            started()
+            cancel = threading.Event()
+            future = asyncio.get_running_loop().run_in_executor(self._pool, self._station.run, spec, out, cancel)
+            try:
+                return await asyncio.shield(future)
+            except asyncio.CancelledError:
+                cancel.set()
+                await asyncio.gather(future, return_exceptions=True)
+                raise
+
+    async def close(self) -> None:
+        """See :meth:`Runner.close`."""
+        await asyncio.to_thread(self._pool.shutdown)
+        await asyncio.to_thread(self._station.close)

@@ -1,0 +1,113 @@
+"""Plain rollouts to plan with, and a runner that really writes run folders but runs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+
+from openfingym.agents import Agent
+from openfingym.results import RolloutResult, RunFiles, write_run
+from openfingym.rollouts import RolloutSpec
+
+AGENT = Agent("test", "program", "print('hello')")
+NAIVE = (
+    "import os, time, interface, numpy as np\n"
+    "time.sleep(float({pause}))\n"
+    "interface.submit(np.repeat(interface.load_test_inputs()[:, -1:, :], interface.HORIZON, axis=1))\n"
+)
+"""Submits the last value, after a while."""
+
+
+def spec(**changes: object) -> RolloutSpec:
+    return replace(RolloutSpec("some-task", "d" * 64, AGENT), **changes)  # type: ignore[arg-type]  # as the caller says
+
+
+class PaperRunner:
+    """Ends every rollout as it is told to, in a run folder of the real form, and counts."""
+
+    def __init__(
+        self, places: int = 4, states: Callable[[RolloutSpec, int], str] = lambda spec, time: "scored", seconds: float = 0.0
+    ) -> None:
+        self.places, self.states, self.seconds = asyncio.Semaphore(places), states, seconds
+        self.runs: dict[str, int] = {}
+        self.now: list[RolloutSpec] = []
+        self.most: dict[str, int] = {}
+        self.closed = False
+
+    async def run(self, spec: RolloutSpec, out: Path, started: Callable[[], None]) -> RolloutResult:
+        async with self.places:
+            started()
+            time = self.runs[spec.identity] = self.runs.get(spec.identity, 0) + 1
+            self.now.append(spec)
+            for task in ("any", spec.task):
+                running = len([one for one in self.now if task in ("any", one.task)])
+                self.most[task] = max(self.most.get(task, 0), running)
+            try:
+                await asyncio.sleep(self.seconds)
+            finally:
+                self.now.remove(spec)
+            return paper(spec, self.states(spec, time), out)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def paper(spec: RolloutSpec, state: str, out: Path, name: str | None = None) -> RolloutResult:
+    name = name or uuid.uuid4().hex
+    scored = {"total": 0.5, "relative_total": 0.8} if state == "scored" else {"reason": "as it was told to"}
+    result = RolloutResult(
+        name, spec.task, spec.task_digest, "simulated", spec.agent.name, "paper", spec.seed, state, **scored  # type: ignore[arg-type]
+    )  # fmt: skip
+    return write_run(out, result, RunFiles({"agent": spec.agent.name}, spec.agent.program, b"said\n", [], {}))
+
+
+class Cli:
+    """The command line in a process of its own, with temporary folders of its own."""
+
+    def __init__(self, home: Path) -> None:
+        self.temporary = Path(tempfile.mkdtemp(prefix="ofg-", dir="/tmp"))  # short: unix sockets go there
+        self.environment = {
+            **os.environ, "OPENFINGYM_HOME": str(home), "TMPDIR": str(self.temporary), "XDG_RUNTIME_DIR": str(self.temporary),
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        }  # fmt: skip
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        code = "from openfingym.cli import main; main()"
+        command = [sys.executable, "-c", code, "rollout", *arguments]
+        return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=120)
+        return process.returncode, out, err
+
+    def leftovers(self) -> list[str]:
+        """What lies in the temporary folders, their empty frames left out."""
+        paths = [path for path in self.temporary.rglob("*") if path.name != "lock" and not path.name.startswith("openfingym-")]
+        return sorted(str(path.relative_to(self.temporary)) for path in paths)
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def alive(processes: list[psutil.Process], patience_s: float = 10.0) -> list[psutil.Process]:
+    return psutil.wait_procs(processes, timeout=patience_s)[1]
+
+
+def runs(out: Path) -> list[dict[str, object]]:
+    """Every finished rollout, as its folder says."""
+    return [json.loads(path.read_text()) for path in sorted(out.glob("*/*/result.json")) if not path.parts[-3].startswith(".")]

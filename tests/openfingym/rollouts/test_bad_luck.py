@@ -1,0 +1,168 @@
+"""What bad luck gets: real programs in real isolation, a real verifier, and somebody who kills them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+import pytest
+
+from openfingym.agents import Agent, resolve
+from openfingym.package import BuiltPackage
+from openfingym.rollouts import Engine, LocalRunner, Patience, RolloutSpec, RunFolder, Station
+from tests.openfingym.rollouts.driving import NAIVE, Cli, alive, descendants, runs
+
+SEEDS = 4
+
+
+ISOLATED = [pytest.param("sandbox", marks=pytest.mark.sandbox), pytest.param("docker", marks=pytest.mark.docker)]
+IN_SANDBOX = pytest.mark.parametrize("backend", ISOLATED[:1])
+
+
+@pytest.fixture
+def arguments(tmp_path: Path, treasury: BuiltPackage, backend: str) -> list[str]:
+    program = tmp_path / "slow.py"
+    program.write_text(NAIVE.format(pause="0.5"))
+    return [
+        "--tasks", "treasury-forecast", "--agent", "script", "--program", str(program), "--seeds", str(SEEDS), "--concurrency", "2",
+        "--backend", backend, "--out", str(tmp_path / "run"),
+    ]  # fmt: skip
+
+
+def wait_for(out: Path, finished: int) -> None:
+    until = time.monotonic() + 60
+    while len(runs(out)) < finished:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def complete(out: Path) -> None:
+    found = runs(out)
+    assert Counter(one["seed"] for one in found) == dict.fromkeys(range(SEEDS), 1), "nothing lost, nothing double"
+    assert {one["state"] for one in found} == {"scored"}
+    assert not (out / ".failed").exists()
+    assert not (out / ".staging").exists()
+
+
+def containers(pid: int) -> list[str]:
+    """Names of the containers that a process started."""
+    said = subprocess.run(
+        ["docker", "ps", "-a", "--no-trunc", "--format", "{{.Names}} {{.Labels}}"], capture_output=True, text=True, check=True
+    )
+    return [line for line in said.stdout.splitlines() if f",{pid}," in line]
+
+
+@pytest.mark.parametrize("backend", ISOLATED)
+def test_killed_in_the_middle_it_goes_on(cli: Cli, arguments: list[str], tmp_path: Path, backend: str) -> None:
+    out = tmp_path / "run"
+    process = cli.start(*arguments)
+    wait_for(out, 1)
+    below = descendants(process.pid)
+    assert len(below) >= (3 if backend == "sandbox" else 1), "a verifier and two programs"
+    if backend == "docker":
+        assert containers(process.pid)
+    process.kill()
+    process.communicate()
+    assert alive(below) == []
+    before = {path: path.stat().st_mtime_ns for path in out.glob("*/*/result.json")}
+    status, _, err = cli.run(*arguments)
+    assert status == 0, err
+    assert f"{len(before)} of {SEEDS} rollouts are finished already" in err
+    complete(out)
+    assert all(path.stat().st_mtime_ns == at for path, at in before.items()), "what was finished is not run again"
+    assert cli.leftovers() == [], "of the killed one neither"
+    if backend == "docker":
+        assert containers(process.pid) == []
+
+
+@IN_SANDBOX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_cleans_up_says_how_to_go_on_and_does(
+    cli: Cli, arguments: list[str], tmp_path: Path, number: signal.Signals
+) -> None:
+    out = tmp_path / "run"
+    process = cli.start(*arguments)
+    wait_for(out, 1)
+    below = descendants(process.pid)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "to go on, run the same command unchanged" in err
+    assert "Traceback" not in err
+    assert alive(below, 0.0) == []
+    assert cli.leftovers() == []
+    assert 1 <= len(runs(out)) < SEEDS
+    assert cli.run(*arguments)[0] == 0
+    complete(out)
+
+
+@IN_SANDBOX
+def test_two_at_once_in_one_folder_are_told_apart(cli: Cli, arguments: list[str], tmp_path: Path) -> None:
+    first = cli.start(*arguments)
+    wait_for(tmp_path / "run", 1)
+    status, _, err = cli.run(*arguments)
+    assert status == 2
+    assert f"process {first.pid}" in err
+    _, err = first.communicate(timeout=60)
+    assert first.returncode == 0, err
+    complete(tmp_path / "run")
+
+
+@pytest.mark.sandbox
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # httpcore drops a socket that cannot connect
+def test_a_verifier_that_is_killed_costs_no_result(treasury: BuiltPackage, tmp_path: Path) -> None:
+    agent = Agent("slow", "program", NAIVE.format(pause="0.5"))
+    specs = [RolloutSpec("treasury-forecast", treasury.manifest.digest, agent, seed=seed) for seed in range(SEEDS)]
+    killed = []
+
+    def kill() -> None:
+        wait_for(tmp_path, 1)
+        verifiers = [one for one in psutil.Process().children() if "openfingym_verifier.embedded_child" in one.cmdline()]
+        killed.extend(verifiers)
+        os.kill(verifiers[0].pid, signal.SIGKILL)
+
+    async def main() -> None:
+        with RunFolder.open(tmp_path) as folder:
+            runner = LocalRunner(Station([treasury], backend="sandbox"), 2)
+            async with Engine(runner, folder, patience=Patience(pause_s=0.1)) as engine:
+                await engine.run(specs)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    asyncio.run(main())
+    thread.join()
+    assert len(killed) == 1
+    found = runs(tmp_path)
+    assert Counter(one["seed"] for one in found) == dict.fromkeys(range(SEEDS), 1)
+    assert {one["state"] for one in found} == {"scored"}
+    assert [one for one in psutil.Process().children() if "openfingym_verifier" in " ".join(one.cmdline())] == []
+
+
+def test_a_hundred_queued_leave_nothing_behind(treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(cli.temporary))
+    specs = [RolloutSpec("treasury-forecast", treasury.manifest.digest, resolve("nop"), seed=seed) for seed in range(100)]
+    files, threads = open_files(), threading.active_count()
+
+    async def main() -> None:
+        with RunFolder.open(tmp_path) as folder:
+            async with Engine(LocalRunner(Station([treasury], backend="inline"), 2), folder) as engine:
+                results = await engine.run(specs)
+        assert Counter(result.state for result in results) == {"rejected": 100}
+
+    asyncio.run(main())
+    assert len(runs(tmp_path)) == 100
+    assert psutil.Process().children(recursive=True) == []
+    assert cli.leftovers() == []
+    assert threading.active_count() == threads
+    assert open_files() <= files + 1

@@ -1,0 +1,81 @@
+"""``openfingym rollout`` as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from openfingym.package import BuiltPackage
+from openfingym.results import read_run
+from openfingym.rollouts import RunFolder
+from tests.openfingym.rollouts.driving import Cli, runs
+
+TREASURY = ["--tasks", "treasury-forecast", "--backend", "inline", "--concurrency", "2"]
+
+
+def test_baselines_again_more_seeds_and_a_report(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    status, said, err = cli.run(*TREASURY, "--agent", "naive", "--agent", "nop", "--seeds", "2", "--out", str(out), "--json")
+    assert status == 3, "nop is rejected"
+    summary = json.loads(said)
+    assert [(g["agent"], g["scored"], g["rejected"], g["error"]) for g in summary["groups"]] == [("naive", 2, 0, 0), ("nop", 0, 2, 0)]
+    assert "4/4 treasury-forecast" in err
+    status, said, err = cli.run(*TREASURY, "--agent", "naive", "--seeds", "0,1,7", "--out", str(out))
+    assert status == 0
+    assert "2 of 3 rollouts are finished already" in err
+    assert f"openfingym report {out}" in said
+    assert cli.run(*TREASURY, "--agent", "naive", "--seeds", "1", "--again", "--out", str(out))[0] == 0
+    assert sorted((r["agent"], r["seed"], r["attempt"]) for r in runs(out)) == [
+        ("naive", 0, 0), ("naive", 0, 1), ("naive", 1, 0), ("naive", 7, 0), ("nop", 0, 0), ("nop", 1, 0),
+    ]  # fmt: skip
+    naive = [r for r in runs(out) if r["agent"] == "naive"]
+    assert all(r["relative_total"] == pytest.approx(1.0) for r in naive)
+    assert cli.leftovers() == []
+
+
+def test_failures_of_ours_are_no_score_and_redone_when_asked(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [*TREASURY, "--agent", "naive", "--out", str(out)]
+    assert cli.run(*command)[0] == 0
+    (path,) = out.glob("*/*/result.json")
+    failed = {**json.loads(path.read_text()), "state": "error", "total": None, "relative_total": None, "reason": "the disk was full"}
+    path.write_text(json.dumps(failed))
+    status, said, _ = cli.run(*command)
+    assert status == 4
+    assert "a failure of ours, not a score: the disk was full" in said
+    assert "--retry error" in said
+    assert cli.run(*command, "--retry", "error")[0] == 0
+    assert [r["state"] for r in runs(out)] == ["scored"]
+    (evidence,) = (out / ".failed").iterdir()
+    assert read_run(evidence).reason == "the disk was full"
+
+
+def test_parts_of_a_run_make_the_whole(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
+    for part in ("1/2", "2/2"):
+        command = [*TREASURY, "--agent", "nop", "--seeds", "5", "--shard", part, "--out", str(tmp_path / part[0])]
+        assert cli.run(*command)[0] == 3
+    parts = [{r["seed"] for r in runs(tmp_path / name)} for name in ("1", "2")]
+    assert parts == [{0, 2, 4}, {1, 3}]
+
+
+WRONG = {
+    "nothing to do": ([], "say what to run"),
+    "no agent": (["--tasks", "fx-forecast"], "say what to run"),
+    "unknown agent": (["--tasks", "fx-forecast", "--agent", "rigde"], "did you mean 'ridge'?"),
+    "no tasks": (["--tasks", "zzz*", "--agent", "naive"], "matches no task"),
+    "seeds": (["--tasks", "fx-forecast", "--agent", "naive", "--seeds", "two"], "--seeds"),
+    "part": (["--tasks", "fx-forecast", "--agent", "naive", "--shard", "3/2"], "k/n"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_use_is_two_and_one_message(case: str, cli: Cli, tmp_path: Path) -> None:
+    arguments, expected = WRONG[case]
+    status, _, err = cli.run(*arguments, "--out", str(tmp_path))
+    assert status == 2
+    assert expected in err
+    assert "Traceback" not in err
+    with RunFolder.open(tmp_path):
+        pass

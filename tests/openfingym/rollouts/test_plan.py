@@ -1,0 +1,141 @@
+"""Plans: what they may say, and which rollouts they give."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openfingym import catalog
+from openfingym.errors import TaskNotFoundError, UsageError
+from openfingym.rollouts import Plan, expand, select
+from openfingym.rollouts.plan import shard
+from tests.openfingym.rollouts.driving import spec
+
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
+FORECASTS = [row.name for row in catalog.tasks("forecasting")]
+
+
+def names(plan: Plan) -> list[tuple[str, str]]:
+    return [(task.name, agent.name) for task, agent in select(plan).pairs]
+
+
+def test_a_family_gives_all_of_its_tasks_and_leaves_out_those_an_agent_is_not_for() -> None:
+    selection = select(Plan.make({"tasks": ["forecasting/*"], "agents": ["naive", "ridge"]}))
+    by = Counter(agent.name for _, agent in selection.pairs)
+    assert by["naive"] == len(FORECASTS)
+    assert by["ridge"] == len(FORECASTS) - len(selection.skipped["ridge"])
+    assert "crypto-rolling-forecast" in selection.skipped["ridge"]
+    assert "naive" not in selection.skipped
+
+
+def test_patterns_overlap_without_repeating_a_task_and_a_folder_is_a_task(own_task: Path) -> None:
+    assert names(Plan.make({"tasks": ["fx-*", "fx-forecast", "forecasting/fx-forecast", str(own_task)], "agents": ["naive"]})) == [
+        *((name, "naive") for name in FORECASTS if name.startswith("fx-")),
+        ("my-task", "naive"),
+    ]
+
+
+def test_every_combination_comes_once_and_seeds_vary_slowest() -> None:
+    plan = Plan.make({"tasks": ["fx-forecast", "treasury-forecast"], "agents": ["naive", "ridge"], "seeds": [3, 5], "attempts": 2})
+    specs = expand(plan, select(plan), {"fx-forecast": "a", "treasury-forecast": "b"})
+    assert len(specs) == len({one.identity for one in specs}) == 2 * 2 * 2 * 2
+    assert [(one.attempt, one.seed) for one in specs] == [(a, s) for a in (0, 1) for s in (3, 5) for _ in range(4)]
+    assert {one.task_digest for one in specs if one.task == "fx-forecast"} == {"a"}
+
+
+BAD = {
+    "no tasks": ({"tasks": []}, "tasks: needs at least one"),
+    "unknown key": ({"sedes": 3}, "did you mean 'seeds'?"),
+    "no seed": ({"seeds": 0}, "seeds: needs at least one"),
+    "true": ({"seeds": True}, "seeds"),
+    "number": ({"agents": [3]}, "agents[0]"),
+    "taken name": ({"agents": [{"name": "ridge", "program": "x.py"}]}, "another name"),
+    "limit": ({"limits": {"turns": 0}}, "limits.turns"),
+    "family": ({"tasks": ["forecast/*"]}, "did you mean 'forecasting'?"),
+    "nothing": ({"tasks": ["zzz*"]}, "matches no task"),
+    "agent": ({"agents": ["rigde"]}, "did you mean 'ridge'?"),
+    "named, but not for it": ({"tasks": ["crypto-rolling-forecast"]}, "does not fit"),
+    "for none": ({"tasks": ["fraud/*"]}, "is for none of fraud/*"),
+    "no script": ({"agents": ["script"]}, "--program"),
+    "model for nobody": ({"models": ["stand-in/competent"]}, "asks a model"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_wrong_plan_is_refused_with_the_remedy(case: str) -> None:
+    changes, expected = BAD[case]
+    with pytest.raises(UsageError) as caught:
+        select(Plan.make({"tasks": ["fx-forecast"], "agents": ["ridge"], **changes}))
+    assert expected in str(caught.value)
+
+
+def test_a_task_that_is_not_there_is_named_with_its_neighbours() -> None:
+    with pytest.raises(TaskNotFoundError, match="did you mean 'fx-forecast"):
+        select(Plan.make({"tasks": ["fx-forecats"], "agents": ["ridge"]}))
+
+
+def test_a_file_says_the_same_its_programs_lie_beside_it_and_the_caller_wins(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("print('mine')")
+    file = tmp_path / "plan.toml"
+    text = 'tasks = ["fx-forecast"]\nseeds = 3\n[[agents]]\nname = "mine"\nprogram = "mine.py"\n[limits]\nturns = 4\n'
+    file.write_text(text.replace("[limits]", '[[agents]]\nname = "theirs"\ncommand = ["./agent", "--fast"]\n[limits]'))
+    plan = Plan.read(file, {"seeds": 1})
+    (_, agent), (_, outside) = select(plan).pairs
+    assert (outside.name, outside.kind) == ("theirs", "command")
+    assert (agent.name, agent.program, agent.trusted) == ("mine", "print('mine')", False)
+    assert plan.seeds == (0,)
+    assert plan.allowance.turns == 4
+    with pytest.raises(UsageError, match="cannot be read"):
+        Plan.read(tmp_path / "none.toml")
+    file.write_text("tasks = [")
+    with pytest.raises(UsageError, match=r"plan.toml: not valid TOML"):
+        Plan.read(file)
+
+
+@given(st.integers(0, 40), st.integers(1, 9))
+def test_the_parts_of_a_run_are_the_run(total: int, parts: int) -> None:
+    specs = [spec(seed=seed) for seed in range(total)]
+    found = [one for k in range(1, parts + 1) for one in shard(specs, f"{k}/{parts}")]
+    assert sorted(one.seed for one in found) == list(range(total))
+    sizes = [len(shard(specs, f"{k}/{parts}")) for k in range(1, parts + 1)]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("text", ["", "1", "0/2", "3/2", "a/b", "1/2/3", "-1/2"])
+def test_no_part(text: str) -> None:
+    with pytest.raises(UsageError, match="k/n"):
+        shard([spec()], text)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples" / "plans").glob("*.toml")), ids=lambda path: path.stem)
+def test_the_example_plans_can_be_run(file: Path) -> None:
+    assert select(Plan.read(file, {"models": ["stand-in/competent"]} if "models" in file.read_text() else None)).pairs
+
+
+def test_every_key_of_a_plan_is_documented() -> None:
+    rows = [line.split("|")[1] for line in (ROOT / "docs" / "rollouts.md").read_text().splitlines() if line.startswith("| `")]
+    assert {key for row in rows for key in re.findall(r"`(\w+)`", row)} == set(Plan.model_fields)
+
+
+def test_a_model_for_each_agent_that_asks_one_and_for_no_other() -> None:
+    plan = Plan.make(
+        {
+            "tasks": ["fx-forecast"],
+            "agents": ["naive", "oneshot"],
+            "models": ["stand-in/competent", "stand-in/broken"],
+            "limits": {"turns": 3},
+        }
+    )
+    specs = expand(plan, select(plan), {"fx-forecast": "d"})
+    assert [(one.agent.name, one.model, one.allowance.turns) for one in specs] == [
+        ("naive", None, None),
+        ("oneshot", "stand-in/competent", 3),
+        ("oneshot", "stand-in/broken", 3),
+    ]
+    with pytest.raises(UsageError, match="needs a model"):
+        select(Plan.make({"tasks": ["fx-forecast"], "agents": ["oneshot"]}))
