@@ -41,7 +41,7 @@ def _split(portfolio: Portfolio, symbol: int, ratio: float) -> None:
     for order in list(portfolio.orders):
         if order.symbol != symbol:
             continue
-        if ratio < 1.0:
+        if ratio < 1.0 or order.remaining * ratio == math.inf:
             _cancel(portfolio, order)
             continue
         up = not _waits_below(order)

@@ -73,17 +73,18 @@ def _change_orders(a: State, i: int, m: Market, s: int, ratio: float, dividend: 
         if orders[i, n, SYMBOL] != s:
             continue
         limit, stop, triggered = orders[i, n, LIMIT], orders[i, n, STOP], orders[i, n, TRIGGERED] != 0.0
+        lost = ratio < 1.0 or orders[i, n, REMAINING] * ratio == math.inf
         below = (orders[i, n, KIND] == rules.LIMIT or triggered) == (orders[i, n, SIDE] > 0.0)
         if ratio == 1.0:
             if orders[i, n, KIND] == rules.MARKET or not below:
                 continue
             limit = rules.on_tick(limit - dividend, m.tick, False)
             stop = stop if triggered else rules.on_tick(stop - dividend, m.tick, False)
-        elif ratio > 1.0:
+        elif not lost:
             orders[i, n, REMAINING] = rules.whole_lots(orders[i, n, REMAINING] * ratio, m.lot)
             orders[i, n, OPENING] = min(orders[i, n, OPENING] * ratio, orders[i, n, REMAINING])
             limit, stop = rules.on_tick(limit / ratio, m.tick, not below), rules.on_tick(stop / ratio, m.tick, not below)
-        if ratio < 1.0 or limit <= 0.0 or stop <= 0.0:
+        if lost or limit <= 0.0 or stop <= 0.0:
             tell(a, i, _CANCELLED, n, _CORPORATE_ACTION)
             remove(a, i, n)
             k -= 1

@@ -95,7 +95,7 @@ def random_order(rng: np.random.Generator, symbols: int, price: float, market: M
             order._replace(quantity=-1.0),
             order._replace(quantity=0.0),
             order._replace(quantity=math.inf),
-            order._replace(quantity=1e300),
+            order._replace(quantity=1e308),
             order._replace(symbol=symbols),
             order._replace(limit_price=-1.0, stop_price=1e308),
             order._replace(side=0),  # type: ignore[arg-type]
