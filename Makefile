@@ -36,6 +36,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/verifier.py
 	$(BIN)/python benchmarks/gate.py
 	$(BIN)/python benchmarks/rollout.py
+	$(BIN)/python benchmarks/trading.py
+	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/workspace.py
+	$(BIN)/python benchmarks/rollouts.py
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -3,7 +3,7 @@
 Run: ``python benchmarks/rollouts.py``. Prints, of a run of 10,000 rollouts with one missing, the time from the start of
 the command to the start of the missing one (limit: 5 s); and, where a Docker engine and the agent image are there, rollouts
 a minute of a one-shot agent whose model answers at once, over the same program under ``docker run`` with the same isolation,
-equally many at once (limit: 0.8).
+equally many at once (limits: 0.8, and 2 with the warm pool).
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ from openfingym_runtime.images import agent_image_tag
 FINISHED = 10_000
 RESUME_LIMIT_S = 5.0
 ROLLOUTS, AT_ONCE = 24, 2
-RATIO_LIMIT = 0.8
+TURNS = 2
+"""All take turns, and each is given its best one."""
+COLD_LIMIT, WARM_LIMIT = 0.8, 2.0
 TASK = "treasury-forecast"
 
 
@@ -64,7 +66,7 @@ def resume(package: BuiltPackage) -> float:
         return (datetime.fromisoformat(json.loads(new.read_text())["started_at"]) - began).total_seconds()
 
 
-def ours(package: BuiltPackage, out: Path) -> tuple[float, str]:
+def ours(package: BuiltPackage, out: Path, *, warm: bool) -> tuple[float, str]:
     """Seconds for all rollouts, the verifier already there; and the program they ran."""
     specs = [
         RolloutSpec(TASK, package.manifest.digest, resolve("oneshot"), "stand-in/competent", seed=seed) for seed in range(ROLLOUTS + 1)
@@ -72,7 +74,9 @@ def ours(package: BuiltPackage, out: Path) -> tuple[float, str]:
 
     async def main() -> tuple[float, str]:
         with RunFolder.open(out) as folder:
-            async with Engine(LocalRunner(Station([package], backend="docker"), AT_ONCE), folder) as engine:
+            async with Engine(
+                LocalRunner(Station([package], backend="docker", upcoming=specs if warm else (), places=AT_ONCE), AT_ONCE), folder
+            ) as engine:
                 first = await engine.submit(specs[0])
                 started = time.perf_counter()
                 results = await engine.run(specs[1:])
@@ -85,7 +89,7 @@ def ours(package: BuiltPackage, out: Path) -> tuple[float, str]:
 
 
 def bare(package: BuiltPackage, program: str, folder: Path) -> float:
-    (folder / "gate").mkdir()
+    (folder / "gate").mkdir(parents=True)
     (folder / "program.py").write_text(program)
     # The peer computes the same, and submits to nobody.
     (folder / "interface.py").write_text(package.interface.read_text() + "\n\ndef submit(predictions):\n    return predictions.sum()\n")
@@ -116,13 +120,19 @@ def main() -> int:
         print(f"no comparison with bare containers: {error}")
         return int(missed)
     with tempfile.TemporaryDirectory() as name:
-        (Path(name) / "bare").mkdir()
-        own, program = ours(package, Path(name) / "run")
-        peer = bare(package, program, Path(name) / "bare")
-    print(f"{'path':<28}{'per minute':>12}{'ratio':>8}")
-    print(f"{'docker run --rm':<28}{60 * ROLLOUTS / peer:>12.0f}{1:>8.2f}")
-    print(f"{'one-shot rollouts':<28}{60 * ROLLOUTS / own:>12.0f}{peer / own:>8.2f}   limit {RATIO_LIMIT}, {AT_ONCE} at once")
-    return int(missed or peer / own < RATIO_LIMIT)
+        best = dict.fromkeys(("docker run --rm", "one-shot rollouts", "one-shot, warm pool"), float("inf"))
+        for turn in range(TURNS):
+            folder = Path(name) / str(turn)
+            cold, program = ours(package, folder / "cold", warm=False)
+            warm, _ = ours(package, folder / "warm", warm=True)
+            for path, seconds in zip(best, (bare(package, program, folder / "bare"), cold, warm), strict=True):
+                best[path] = min(best[path], seconds)
+    peer, *_ = best.values()
+    print(f"{'path':<24}{'per minute':>12}{'ratio':>8}   {AT_ONCE} at once")
+    for (path, seconds), limit in zip(best.items(), (None, COLD_LIMIT, WARM_LIMIT), strict=True):
+        print(f"{path:<24}{60 * ROLLOUTS / seconds:>12.0f}{peer / seconds:>8.2f}" + ("" if limit is None else f"   limit {limit}"))
+        missed |= limit is not None and peer / seconds < limit
+    return int(missed)
 
 
 if __name__ == "__main__":

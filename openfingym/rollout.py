@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import math
 import os
 import platform
 import threading
@@ -18,14 +17,15 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from openfingym import catalog
 from openfingym.agents import Agent, require_fit, resolve
 from openfingym.agents.oracle import submit_truth
+from openfingym.bounds import gate_bounds, lifetime_s, limits_of
 from openfingym.build import build
-from openfingym.episodes import MAX_ACTION_BYTES
 from openfingym.errors import UsageError, VerifierError
 from openfingym.kinds import is_sequential
 from openfingym.package import BuiltPackage
@@ -43,15 +43,12 @@ if TYPE_CHECKING:
     from openfingym.models.meter import Allowance
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
+    from openfingym.workspace import WorkspacePool
     from openfingym_runtime.gate import GateKeeper
-    from openfingym_runtime.job import Backend, Limits
+    from openfingym_runtime.job import Backend
 
 VERIFIER_VARIABLE = "OPENFINGYM_VERIFIER"
 ADMIN_TOKEN_VARIABLE = "OPENFINGYM_ADMIN_TOKEN"  # noqa: S105  # the name of a variable
-BODY_OVERHEAD = 64 * 1024
-CALLS_PER_SUBMISSION = 200
-CALLS_PER_STEP = 4
-"""Room for repetitions."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +102,8 @@ class Launcher:
         self._stack = contextlib.ExitStack()
         self._gates: GateKeeper | None = None
         self._host: Host | None = None
+        self._pool: WorkspacePool | None = None
+        self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
         self._lock = threading.Lock()
 
@@ -168,7 +167,8 @@ class Launcher:
         backend = self._backend(agent)
         name = backend.name if backend else "host"
         started, clock = datetime.now(UTC), time.monotonic()
-        ticket = self.client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=_lifetime_s(package, voice))
+        ttl_s = lifetime_s(package, voice.wall_s if voice else None)
+        ticket = self.client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=ttl_s)
         if ticket.task_digest != package.manifest.digest:
             raise VerifierError(
                 f"the verifier scores another build of {package.manifest.name!r} ({ticket.task_digest[:16]}) than this one "
@@ -204,6 +204,25 @@ class Launcher:
             return result
         return write_run(out, result, self._files(package, agent, voice, result, acted))
 
+    def warm(self, package: BuiltPackage, agent: Agent, rollouts: int, *, allowance: Allowance | None = None, size: int = 2) -> None:
+        """Have workspaces started for so many rollouts to come of an agent that asks a model, or of a command.
+
+        At most ``size`` of them wait, all tasks together; the first call decides.
+
+        Raises:
+            BackendUnavailableError: no backend can run the agent's programs here.
+        """
+        from openfingym.agents.llm.launching import open_pool, with_defaults
+
+        backend, gates, host = self._backend(agent), self._gate_keeper(), self._talking()
+        assert backend is not None, "the oracle needs no workspace"
+        with self._lock:
+            if self._pool is None:
+                self._pool = open_pool(host, backend, gates, size)
+            self._warmed.add(package.manifest.digest)
+        limits = replace(limits_of(package), timeout_s=with_defaults(allowance, package).wall_s or 0.0)
+        host.call(partial(self._pool.expect, package, rollouts, limits=limits))
+
     def _act(
         self,
         package: BuiltPackage,
@@ -218,11 +237,12 @@ class Launcher:
         if backend is None:
             submit_truth(self.client, ticket, package)
             return Acted()
-        body, calls = _gate_limits(package)
+        body, calls = gate_bounds(package)
         if voice is not None:
             from openfingym.agents.llm.launching import Stage, play_rollout
 
-            stage = Stage(self._talking(), self.client, self._gate_keeper(), backend, limits_of(package), body, calls)
+            pool = self._pool if package.manifest.digest in self._warmed else None
+            stage = Stage(self._talking(), self.client, self._gate_keeper(), backend, limits_of(package), body, calls, pool)
             played = play_rollout(stage, package, voice, ticket, seed=seed, cancel=cancel)
             return Acted(played.outcome, played.verifier_failures, played)
         from openfingym_runtime.job import Job
@@ -369,36 +389,6 @@ def launcher_for(task: str | Path | Task, *, backend: str = "auto") -> Iterator[
     """A launcher for one task, with the verifier of the environment or one of its own."""
     with Launcher.for_tasks([task], backend=backend, verifier=VerifierAddress.find()) as launcher:
         yield launcher
-
-
-def limits_of(package: BuiltPackage) -> Limits:
-    """The limits a task states, as the runtime wants them."""
-    from openfingym_runtime.job import Limits
-
-    file, own = package.task.file, package.task.spec.limits
-    return Limits(
-        timeout_s=file.agent.timeout_sec,
-        memory_mb=file.environment.memory_mb,
-        cpus=file.environment.cpus,
-        pids=own.pids,
-        storage_mb=file.environment.storage_mb,
-        output_bytes=own.output_kb * 1024,
-    )
-
-
-def _gate_limits(package: BuiltPackage) -> tuple[int, int]:
-    """Longest request body in bytes, and most calls, of a rollout."""
-    manifest, budget = package.manifest, package.task.spec.verification.budget
-    calls = CALLS_PER_SUBMISSION * (1 + budget)
-    if is_sequential(package.task.spec.contract):
-        # Axis 1 of the outcomes is at least as long as an episode.
-        return MAX_ACTION_BYTES, calls + CALLS_PER_STEP * (budget + manifest.n_private) * manifest.submission_shape[1]
-    return 16 * math.prod(manifest.submission_shape) + BODY_OVERHEAD, calls
-
-
-def _lifetime_s(package: BuiltPackage, voice: Voice | None) -> float:
-    """How long a rollout's token lives: the agent's time, and a margin for starting and finalizing."""
-    return (package.task.file.agent.timeout_sec if voice is None else voice.wall_s) + 300.0
 
 
 def _npy(values: NDArray[np.float64]) -> bytes:

@@ -24,6 +24,7 @@ _OPTIONS = (
     click.option("--base-url", help="Its OpenAI-compatible endpoint; default: $OPENAI_BASE_URL. The key is in $OPENAI_API_KEY."),
     click.option("--temperature", type=click.FloatRange(min=0.0), help="Its randomness; default: the endpoint's."),
     click.option("--reply-tokens", type=click.IntRange(min=1), help="Longest answer of the model.  [default: 16384]"),
+    click.option("--text-tools", is_flag=True, help="Have it write calls of tools as text: for models that make none natively."),
     click.option("--max-turns", type=click.IntRange(min=1), help="Most answers of the model; default: 40, and more where there are steps."),
     click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens, input and output together; default: no limit."),
     click.option("--max-cost", type=_POSITIVE, help="Most US dollars; default: no limit."),
@@ -40,6 +41,7 @@ class ModelOptions:
     base_url: str | None
     temperature: float | None
     reply_tokens: int | None
+    text_tools: bool
     max_turns: int | None
     max_tokens: int | None
     max_cost: float | None
@@ -77,15 +79,15 @@ class ModelOptions:
         Raises:
             UsageError: it asks none.
         """
-        wished = {name: value for name in ("temperature", "reply_tokens") if (value := getattr(self, name)) is not None}
-        if not wished:
+        if self.temperature is None and self.reply_tokens is None and not self.text_tools:
             return agent
-        from openfingym.agents.llm import CodeBlock, OneShot, React
+        from openfingym.agents.llm import CodeBlock, OneShot, React, Sampling
 
         acts = agent.acts
         if not isinstance(acts, CodeBlock | OneShot | React):
-            raise UsageError(f"agent {agent.name!r} asks no model, so --temperature and --reply-tokens mean nothing to it")
-        return replace(agent, acts=replace(acts, sampling=replace(acts.sampling, **wished)))
+            raise UsageError(f"agent {agent.name!r} asks no model, so --temperature, --reply-tokens and --text-tools mean nothing to it")
+        sampling = Sampling(self.temperature, self.reply_tokens or acts.sampling.reply_tokens, self.text_tools)
+        return replace(agent, acts=replace(acts, sampling=sampling))
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -78,6 +78,7 @@ def rollout(
     Failures of ours are tried again and are never a score.
     """
     from openfingym.rollouts import RunFolder, prepare, select
+    from openfingym.workers import default_jobs
 
     changes = {
         "tasks": tasks, "agents": agents, "models": models, "base_url": base_url, "seeds": _seeds(seeds), "attempts": attempts,
@@ -89,16 +90,14 @@ def rollout(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with RunFolder.open(out) as folder:
         with Progress(enabled=not as_json) as show:
-            work = prepare(plan, selection, folder, part=part, again=again, retry_errors=retry == "error", show=show)
+            jobs = default_jobs()
+            work = prepare(plan, selection, folder, part=part, again=again, retry_errors=retry == "error", jobs=jobs, show=show)
         _announce(selection, work, out)
         results = dict(work.done)
         if work.missing:
             ran = _interruptible(_run(plan, selection, work, folder, ray=backend == "ray", address=address))
             if ran is None:
-                left = len([spec for spec in work.specs if folder.find(spec) is None])
-                click.echo(f"interrupted: {len(work.specs) - left} of {len(work.specs)} rollouts are finished and kept in {out}", err=True)
-                resume = f"--attempts {1 + max(spec.attempt for spec in work.specs)} instead of --again" if again else "unchanged"
-                click.echo(f"to go on, run the same command {resume}; nothing was left running", err=True)
+                _say_how_to_go_on(work, folder, again=again)
                 ctx.exit(INTERRUPTED)
             results |= {spec.identity: result for spec, result in zip(work.missing, ran, strict=True)}
     ended = [results[spec.identity] for spec in work.specs]
@@ -147,7 +146,8 @@ async def _run(plan: Plan, selection: Selection, work: Work, folder: RunFolder, 
         tasks = [task for task in selection.tasks if task.name in names]
         runner = await RayRunner.open(tasks, places=places, backend=plan.backend, verifier=verifier, models=models)
     else:
-        runner = LocalRunner(Station(work.needed, backend=plan.backend, verifier=verifier, models=models), places)
+        station = Station(work.needed, backend=plan.backend, verifier=verifier, models=models, upcoming=work.missing, places=places)
+        runner = LocalRunner(station, places)
     heavy = {package.manifest.name for package in work.needed if is_heavy(package)}
     with LiveProgress(len(work.specs), len(work.done)) as progress:
         async with Engine(runner, folder, heavy=heavy, scoring=plan.scoring or cores(), watch=progress) as engine:
@@ -172,6 +172,13 @@ def _announce(selection: Selection, work: Work, out: Path) -> None:
         click.echo(f"left out: {agent} is not for {', '.join(tasks)}", err=True)
     if work.done:
         click.echo(f"{len(work.done)} of {len(work.specs)} rollouts are finished already in {out}", err=True)
+
+
+def _say_how_to_go_on(work: Work, folder: RunFolder, *, again: bool) -> None:
+    finished = sum(folder.find(spec) is not None for spec in work.specs)
+    resume = f"with --attempts {1 + max(spec.attempt for spec in work.specs)} instead of --again" if again else "unchanged"
+    click.echo(f"interrupted: {finished} of {len(work.specs)} rollouts are finished and kept in {folder.root}", err=True)
+    click.echo(f"to go on, run the same command {resume}; nothing was left running", err=True)
 
 
 @dataclass(frozen=True)
@@ -216,7 +223,7 @@ def _print(results: Sequence[RolloutResult], out: Path, resumed: int, *, as_json
         document = {"out": str(out), "rollouts": len(results), "finished_before": resumed, "groups": [asdict(group) for group in groups]}
         print_json(document)
         return
-    columns = ["agent", "model", "tasks", "rollouts", "scored", "rejected", "error", "median skill", "seconds"]
+    columns = ["agent", "model", "tasks", "runs", "scored", "rejected", "errors", "skill", "seconds"]
     rows = [
         (g.agent, g.model or "-", g.tasks, g.rollouts, g.scored, g.rejected, g.error, number(g.median_skill), f"{g.wall_s:.0f}")
         for g in groups
@@ -227,4 +234,5 @@ def _print(results: Sequence[RolloutResult], out: Path, resumed: int, *, as_json
         click.echo(f"{result.task} {result.agent} seed {result.seed}: a failure of ours, not a score: {result.reason}")
     if errors:
         click.echo(f"run the same command with --retry error to redo {'it' if len(errors) == 1 else f'these {len(errors)}'}")
+    click.echo("skill: median of what was scored; 0 is the baseline, higher is better")
     click.echo(f"compare: openfingym report {out}")

@@ -135,7 +135,9 @@ class Engine:
     async def _end(self, tasks: Iterable[asyncio.Task[RolloutResult]]) -> None:
         tasks = list(tasks)
         for task in tasks:
-            task.cancel()
+            # A second time would break off its cleaning up.
+            if not task.cancelling():
+                task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _once(self, spec: RolloutSpec) -> RolloutResult:
@@ -165,7 +167,8 @@ class Engine:
                 self._watch.again(spec, str(error))
                 return None
             assert result.path is not None
-            if result.state == "error" and not last:
+            # A model's client has been patient already, for ten minutes; and what was asked of it may have cost money.
+            if result.state == "error" and result.boundary != "model" and not last:
                 self._folder.keep_evidence(spec, result, result.path)
                 self._watch.again(spec, result.reason or "no reason was given")
                 return None

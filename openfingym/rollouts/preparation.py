@@ -13,7 +13,7 @@ from openfingym.results import RolloutResult
 from openfingym.rollouts.folders import RunFolder
 from openfingym.rollouts.plan import Plan, Selection, expand, shard
 from openfingym.rollouts.spec import RolloutSpec
-from openfingym.workers import build_tasks, default_jobs
+from openfingym.workers import build_tasks
 
 if TYPE_CHECKING:
     from openfingym.package import BuiltPackage
@@ -50,6 +50,7 @@ def prepare(
     part: str | None = None,
     again: bool = False,
     retry_errors: bool = False,
+    jobs: int = 1,
     show: Callable[[str], None] = lambda _: None,
 ) -> Work:
     """Build what is not built, and find out what is left to do.
@@ -61,6 +62,7 @@ def prepare(
         part: ``"k/n"`` for every n-th rollout only.
         again: run everything once more, as further attempts.
         retry_errors: move failures of ours aside, so that they are run again.
+        jobs: processes that build tasks at once; a script that gives more than one needs ``if __name__ == "__main__":``.
         show: told what is being done.
 
     Raises:
@@ -69,7 +71,7 @@ def prepare(
         DataError: a dataset is missing or damaged.
         StoreError: packages or results cannot be read or written.
     """
-    packages = build_all(selection.tasks, show)
+    packages = build_all(selection.tasks, jobs=jobs, show=show)
     specs = expand(plan, selection, {name: package.manifest.digest for name, package in packages.items()})
     if again:
         specs = _further_attempts(specs, folder)
@@ -85,8 +87,8 @@ def prepare(
     return Work(tuple(specs), done, packages)
 
 
-def build_all(tasks: Sequence[Task], show: Callable[[str], None] = lambda _: None) -> dict[str, BuiltPackage]:
-    """The built packages of some tasks, by name; what the store has not is built, several at once.
+def build_all(tasks: Sequence[Task], *, jobs: int = 1, show: Callable[[str], None] = lambda _: None) -> dict[str, BuiltPackage]:
+    """The built packages of some tasks, by name; what the store has not is built, ``jobs`` at once.
 
     Raises:
         TaskError: a task cannot be built as it is written.
@@ -98,7 +100,7 @@ def build_all(tasks: Sequence[Task], show: Callable[[str], None] = lambda _: Non
         folders = [task.folder for task in absent if task.real == real]
         if len(folders) > 1:
             show(f"building {len(folders)} tasks")
-            for number, outcome in enumerate(build_tasks(folders, jobs=min(default_jobs(), len(folders)), real=real), 1):
+            for number, outcome in enumerate(build_tasks(folders, jobs=min(jobs, len(folders)), real=real), 1):
                 if outcome.error is not None:
                     raise outcome.error
                 show(f"building {len(folders)} tasks: {number} done")

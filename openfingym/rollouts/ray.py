@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import logging
 import signal
 import tarfile
 import threading
@@ -267,7 +268,7 @@ def _connect(ray: Any) -> None:
     """Join a running cluster as a driver."""
     terminated = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(address="auto", log_to_driver=False)
+        ray.init(address="auto", log_to_driver=False, logging_level=logging.WARNING)
     except ConnectionError as error:
         raise UsageError(f"no Ray cluster was found ({error}); start one with `ray start --head`, or set RAY_ADDRESS") from error
     if threading.current_thread() is threading.main_thread():

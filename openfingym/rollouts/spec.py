@@ -73,13 +73,22 @@ class RolloutSpec:
         return f"{self.task} {self.label} seed {self.seed}" + (f" attempt {self.attempt}" if self.attempt else "")
 
 
-@lru_cache(maxsize=256)
 def agent_digest(agent: Agent) -> str:
     """SHA-256 of what an agent does: its program, prompt and whatever else it is made of, its name left out.
 
     Of an agent with a loop of the user's own that is the loop's source too. An external command is known by its
     words alone.
+
+    Raises:
+        UsageError: it is made of what cannot be told from another of its kind.
     """
+    try:
+        return _digest_once(agent)
+    except TypeError:  # it holds a list or the like, and cannot be remembered
+        return _digest(agent)
+
+
+def _digest(agent: Agent) -> str:
     made_of = {
         item.name: _made_of(getattr(agent, item.name))
         for item in fields(agent)
@@ -87,6 +96,9 @@ def agent_digest(agent: Agent) -> str:
         if item.name not in {"name", "trusted"} and getattr(agent, item.name) != item.default
     }
     return hashlib.sha256(canonical_json(made_of)).hexdigest()
+
+
+_digest_once = lru_cache(maxsize=256)(_digest)
 
 
 def _made_of(value: object) -> object:

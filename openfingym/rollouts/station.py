@@ -7,18 +7,20 @@ import contextlib
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from openfingym.errors import RuntimeFailureError, VerifierError
+from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
 from openfingym.results import RolloutResult
 from openfingym.rollout import Launcher, VerifierAddress
-from openfingym.rollouts.spec import RolloutSpec
+from openfingym.rollouts.spec import RolloutSpec, agent_digest
 
 if TYPE_CHECKING:
     from openfingym.package import BuiltPackage
@@ -101,8 +103,8 @@ class _Shift:
 class Station:
     """Runs rollouts of some tasks on this machine; may be used from many threads.
 
-    All tasks share one verifier process, which holds the labels of them all: some hundred megabytes
-    for a whole catalogue. Where that is too much, run a verifier for a part of the tasks elsewhere.
+    All tasks share one verifier process, which holds the labels of them all. Where that is too much, or scoring
+    is, run verifiers for parts of the tasks elsewhere.
     """
 
     def __init__(
@@ -112,7 +114,23 @@ class Station:
         backend: str = "auto",
         verifier: VerifierAddress | None = None,
         models: ModelAccess | None = None,
+        upcoming: Iterable[RolloutSpec] = (),
+        places: int = 1,
     ) -> None:
+        """Begin when the first rollout comes.
+
+        Args:
+            packages: of the tasks.
+            backend: how programs are isolated.
+            verifier: one that runs elsewhere; None to start one here.
+            models: the way to language models.
+            upcoming: rollouts that will come, so that their workspaces can be started before they do.
+            places: workspaces that may wait.
+        """
+        self._places = places
+        talkers = [spec for spec in upcoming if spec.agent.acts is not None]
+        self._upcoming = Counter(map(_company, talkers))
+        self._examples = {_company(spec): spec for spec in talkers}
         self._models = models or ModelAccess()
         self._packages = {package.manifest.name: package for package in packages}
         self._backend = backend
@@ -135,6 +153,8 @@ class Station:
                 f"the run is about build {spec.task_digest[:16]} of {spec.task!r}, which this machine has {found}; "
                 "install one version of OpenFinGym and of the task everywhere"
             )
+        with self._lock:
+            self._upcoming[_company(spec)] -= 1
         with self._borrowed(cancel) as launcher:
             try:
                 return launcher.run(
@@ -198,6 +218,9 @@ class Station:
                 uds = embedded.uds
                 address = VerifierAddress(str(uds), embedded.admin_token)
             launcher = stack.enter_context(Launcher(list(self._packages.values()), backend=self._backend, verifier=address))
+            for company, rollouts in (+self._upcoming).items():
+                first = self._examples[company]
+                launcher.warm(self._packages[first.task], first.agent, rollouts, allowance=first.allowance, size=self._places)
             shift = _Shift(launcher, stack.pop_all(), uds)
         if uds is not None:
             watch = threading.Thread(target=shift.watch, name="verifier-watch", daemon=True)
@@ -205,6 +228,11 @@ class Station:
             shift.stack.callback(watch.join)
             shift.stack.callback(shift.over.set)
         return shift
+
+
+def _company(spec: RolloutSpec) -> tuple[str, str, Allowance]:
+    """Rollouts that can do with the same workspaces."""
+    return spec.task, agent_digest(spec.agent), spec.allowance
 
 
 class LocalRunner:

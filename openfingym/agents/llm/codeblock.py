@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from openfingym.agents.llm.blocks import first_block
 from openfingym.agents.llm.prompts import METHODS, ROLE
 from openfingym.agents.llm.session import Sampling, Session
-from openfingym.workspace import WorkspaceError
 
 SYSTEM = f"""{ROLE}
 You work in a folder, /work, by programs: write one code block a turn, fenced and marked `python`. It is run as a
@@ -36,10 +35,6 @@ class CodeBlock:
                 if await session.conclude():
                     return
                 continue
-            try:
-                found = await session.tools.run(program)
-            except WorkspaceError as error:
-                session.tell(f"It was not run: {error}")
-                continue
+            found = await session.tools.run(program)
             session.useful()
             session.tell(f"Output:\n{found.text}")

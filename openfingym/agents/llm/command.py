@@ -21,7 +21,7 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -76,7 +76,8 @@ class Command:
             raise UsageError(f"the command {self.argv[0]!r} cannot be started ({error.strerror})") from error
         errors = asyncio.ensure_future(_collect(process))
         try:
-            await _converse(process, session)
+            with _taking_along(process):
+                await _converse(process, session)
         finally:
             await _end(process)
             session.tools.room.write(_without_secrets((await errors).decode("utf-8", "replace")))
@@ -164,14 +165,38 @@ async def _collect(process: asyncio.subprocess.Process) -> bytes:
     return bytes(kept)
 
 
+@contextlib.contextmanager
+def _taking_along(process: asyncio.subprocess.Process) -> Iterator[None]:
+    """End what the command started as soon as it ends itself: its pipes stay open as long as anybody holds them."""
+    if not hasattr(os, "pidfd_open"):  # not Linux: the command's end is seen when its last pipe closes, or its time is up
+        yield
+        return
+    loop, end = asyncio.get_running_loop(), os.pidfd_open(process.pid)
+
+    def ended() -> None:
+        loop.remove_reader(end)
+        _kill_group(process)
+
+    loop.add_reader(end, ended)
+    try:
+        yield
+    finally:
+        loop.remove_reader(end)
+        os.close(end)
+
+
+def _kill_group(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Have the command and all it started end."""
     assert process.stdin is not None
     process.stdin.close()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), STOP_S)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    _kill_group(process)
     await process.wait()
 
 

@@ -6,14 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.observations import Events, first_text, next_text
-from openfingym.errors import SubmissionError
+from openfingym.errors import SubmissionError, VerifierError
 from openfingym.trajectory.record import StepReward
 
 if TYPE_CHECKING:
     from openfingym.client import RolloutTicket, VerifierClient
     from openfingym.episodes import EpisodeStep
 
-CANNOT_STEP = frozenset({"episode-over", "episodes-exhausted", "rollout-expired", "rollout-finalized"})
 MAX_WAIT = 100_000
 
 
@@ -40,7 +39,10 @@ class Player:
         Raises:
             VerifierError: the verifier failed.
         """
-        self._at = await asyncio.to_thread(self._client.start_episode, self._ticket.token)
+        try:
+            self._at = await asyncio.to_thread(self._client.start_episode, self._ticket.token)
+        except SubmissionError as error:  # one that is left can be begun
+            raise VerifierError(f"the next episode could not be begun: {error}") from error
         self._total = 0.0
         episodes = self._at.number + 1 + self._at.episodes_left
         return f"Episode {self._at.number + 1} of {episodes} begins.\n{first_text(self._at, self._symbols)}"

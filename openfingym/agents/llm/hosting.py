@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypeVar
 
 from openfingym.errors import UsageError
@@ -15,6 +16,8 @@ from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
 
 T = TypeVar("T")
+CALLS_AT_ONCE = 64
+"""Blocking calls, such as those of the verifier, that are under way for all rollouts together."""
 LOOK_S = 0.1
 """How often a caller's wish to cancel is looked for."""
 
@@ -26,6 +29,7 @@ class Host:
         """Start nothing yet; ``patience_s`` is that with models' endpoints."""
         self._patience_s = patience_s
         self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="openfingym-calls"))
         self._thread = threading.Thread(target=self._loop.run_forever, name="openfingym-agents", daemon=True)
         self._stack = contextlib.AsyncExitStack()
         self._models: dict[ModelSpec, ChatModel] = {}
@@ -83,6 +87,22 @@ class Host:
             wait([done])
             raise
         return done.result()
+
+    def enter(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> T:
+        """Make and enter what belongs to the loop; it is left when this is."""
+
+        async def entered() -> T:
+            return await self._stack.enter_async_context(make())
+
+        return self.run(entered())
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Call a function on the loop."""
+
+        async def called() -> T:
+            return function()
+
+        return self.run(called())
 
     async def _model(self, spec: ModelSpec, prices: PriceTable) -> ChatModel:
         if spec not in self._models:

@@ -79,14 +79,21 @@ def find_voice(
     Raises:
         UsageError: there is no key or no price for it, or the extra ``llm`` is missing.
     """
-    allowed = with_defaults(allowance or Allowance(), package)
+    allowed = with_defaults(allowance, package)
     model = None if spec is None else host.model(spec, prices or PriceTable.load(), priced=allowed.cost_usd is not None)
     return Voice(agent, spec, model, allowed)
 
 
-def with_defaults(allowance: Allowance, package: BuiltPackage) -> Allowance:
+def open_pool(host: Host, backend: Backend, gates: GateKeeper, size: int) -> WorkspacePool:
+    """A pool of started workspaces, which is closed with ``host``."""
+    from openfingym.workspace import WorkspacePool
+
+    return host.enter(lambda: WorkspacePool(backend, gates, size=size))
+
+
+def with_defaults(given: Allowance | None, package: BuiltPackage) -> Allowance:
     """An allowance in which turns and time have an end: what is not stated follows from the task."""
-    contract = package.task.spec.contract
+    allowance, contract = given or Allowance(), package.task.spec.contract
     steps = package.manifest.n_private * contract.steps if isinstance(contract, TradingContract | RollingContract) else 0
     return replace(
         allowance,

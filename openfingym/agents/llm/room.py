@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.ending import Ended
 from openfingym.errors import OpenFinGymError
 from openfingym.workspace import Execution, Workspace, WorkspaceError, open_workspace
+from openfingym.workspace.job_thread import JobThread
 
 if TYPE_CHECKING:
     from openfingym.client import RolloutTicket
@@ -131,7 +131,7 @@ class Room:
         """
         from openfingym_runtime.job import Job, Outcome
 
-        self.program, cancel = program, threading.Event()
+        self.program = program
         if self._pool is not None:
             try:
                 found = await (await self.workspace()).run_python(program, timeout_s=self._limits.timeout_s)
@@ -148,15 +148,14 @@ class Room:
                 gate_directory=self._open_gate().directory,
                 limits=self._limits,
                 seed=self._seed,
-                cancel=cancel,
             )
-            running = asyncio.ensure_future(asyncio.to_thread(self._backend.run, job))
+            running = JobThread(self._backend, job)
             try:
-                self.outcome = await asyncio.shield(running)
+                self.outcome = await running.finished()
             except asyncio.CancelledError:
-                cancel.set()
+                running.cancel()
                 with contextlib.suppress(OpenFinGymError):
-                    self.outcome = await running
+                    self.outcome = await running.finished()
                 raise
         self.execution_s += self.outcome.wall_s
         self.write(self.outcome.output.decode(errors="replace"))

@@ -19,6 +19,7 @@ from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageErr
 from openfingym.models.messages import Completion, Message, Tool, ToolCall
 from openfingym.models.meter import Allowance, Meter
 from openfingym.models.model import Model
+from openfingym.models.text_tools import TextToolModel
 from openfingym.trajectory.record import ToolUse, Turn
 
 NOTICE_SHARE = 0.2
@@ -38,6 +39,8 @@ class Sampling:
     """Randomness; None leaves it to the endpoint."""
     reply_tokens: int = 16_384
     """Longest answer, its reasoning included."""
+    text_tools: bool = False
+    """Have calls of tools written as text, for models that make none natively."""
 
 
 class ModelAgent(Protocol):
@@ -225,9 +228,10 @@ class Session:
     async def _complete(self, model: Model, messages: Sequence[Message], offered: Sequence[Tool], sampling: Sampling) -> Completion:
         left = self.meter.left
         most = sampling.reply_tokens if left.tokens is None else max(1, min(sampling.reply_tokens, left.tokens))
+        asked = TextToolModel(model) if sampling.text_tools else model
         self.waiting_since = time.monotonic()
         try:
-            completion = await model.complete(
+            completion = await asked.complete(
                 messages,
                 tools=offered,
                 max_tokens=most,

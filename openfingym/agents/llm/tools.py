@@ -103,7 +103,6 @@ class Toolbox:
         room: where programs run.
         player: takes the steps of a sequential task; None where programs do, or where there are none.
         complete: whether nothing more can be submitted or played.
-        offered: the tools, as a model is told of them.
     """
 
     def __init__(self, room: Room, client: VerifierClient, ticket: RolloutTicket, player: Player | None) -> None:
@@ -151,20 +150,25 @@ class Toolbox:
         try:
             return await run(arguments)
         except WorkspaceError as error:
-            self.room.require_alive("killed")
-            return Found(str(error), failed=True)
+            return self._refused(error)
 
     async def run(self, program: str) -> Found:
         """Run a program in the workspace and tell what came of it.
 
         Raises:
             Ended: the workspace is no more.
-            WorkspaceError: the program cannot be run.
             RuntimeFailureError: the machinery failed.
         """
-        execution = await self.room.run(program)
+        try:
+            execution = await self.room.run(program)
+        except WorkspaceError as error:
+            return self._refused(error)
         await self._look()
         return Found(told(execution), failed=execution.exit_code != 0)
+
+    def _refused(self, error: WorkspaceError) -> Found:
+        self.room.require_alive("killed")
+        return Found(str(error), failed=True)
 
     async def answered(self) -> bool:
         """Whether there is something to score."""

@@ -90,7 +90,7 @@ def test_agents_are_listed() -> None:
     everything = json.loads(CliRunner().invoke(cli, ["agents", "--json"]).output)
     assert [row["name"] for row in everything] == list(BUILTIN)
     some = json.loads(CliRunner().invoke(cli, ["agents", "--task", "ba2motifs-fraud", "--json"]).output)
-    assert [row["name"] for row in some] == ["naive", "graph-smooth", "nop", "oracle", "script"]
+    assert [row["name"] for row in some] == ["naive", "graph-smooth", "nop", "oracle", "oneshot", "react", "codeblock", "script", "command"]
     shown = CliRunner().invoke(cli, ["agents"]).output
     assert all(name in shown for name in BUILTIN)
 

@@ -41,6 +41,7 @@ class PaperRunner:
         self.places, self.states, self.seconds = asyncio.Semaphore(places), states, seconds
         self.runs: dict[str, int] = {}
         self.now: list[RolloutSpec] = []
+        self.cleaned: list[RolloutSpec] = []
         self.most: dict[str, int] = {}
         self.closed = False
 
@@ -54,6 +55,10 @@ class PaperRunner:
                 self.most[task] = max(self.most.get(task, 0), running)
             try:
                 await asyncio.sleep(self.seconds)
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.05)  # as stopping a container takes its time
+                self.cleaned.append(spec)
+                raise
             finally:
                 self.now.remove(spec)
             return paper(spec, self.states(spec, time), out)

@@ -107,6 +107,24 @@ def test_interrupted_it_cleans_up_says_how_to_go_on_and_does(
     complete(out)
 
 
+@pytest.mark.sandbox
+def test_workspaces_that_wait_for_a_model_go_with_the_run(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    process = cli.start(
+        "--tasks", "treasury-forecast", "--agent", "react", "--model", "stand-in/competent", "--seeds", "20", "--concurrency", "2",
+        "--backend", "sandbox", "--out", str(out),
+    )  # fmt: skip
+    wait_for(out, 2)
+    below = descendants(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert alive(below, 0.0) == []
+    assert cli.leftovers() == []
+    assert {one["state"] for one in runs(out)} == {"scored"}
+    assert all((tmp_path / str(one["path"]) / "trajectory.json").is_file() for one in runs(out))
+
+
 @IN_SANDBOX
 def test_two_at_once_in_one_folder_are_told_apart(cli: Cli, arguments: list[str], tmp_path: Path) -> None:
     first = cli.start(*arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,16 @@ def test_a_failure_of_ours_that_stays_is_a_result_without_a_score(tmp_path: Path
     assert len(list((tmp_path / ".failed").iterdir())) == 2
 
 
+def test_a_model_that_stays_away_is_not_asked_all_over_again_at_once(tmp_path: Path) -> None:
+    class Away(PaperRunner):
+        async def run(self, one, out, started):  # type: ignore[no-untyped-def]
+            return replace(await super().run(one, out, started), boundary="model")
+
+    runner = Away(states=lambda one, time: "error")
+    assert [result.state for result in run(tmp_path, runner, [spec()])] == ["error"]
+    assert list(runner.runs.values()) == [1]
+
+
 def test_the_agents_fault_is_not_tried_again(tmp_path: Path) -> None:
     runner = PaperRunner(states=lambda one, time: "rejected")
     assert {result.state for result in run(tmp_path, runner)} == {"rejected"}
@@ -124,8 +135,10 @@ def test_places_and_heavy_scoring_are_bounded_each_on_its_own(tmp_path: Path) ->
 
 
 def test_broken_off_it_keeps_what_is_finished_and_goes_on(tmp_path: Path) -> None:
+    broken_off = PaperRunner(places=2, seconds=0.05)
+
     async def main() -> None:
-        async with engine(tmp_path, PaperRunner(places=2, seconds=0.05)) as made:
+        async with engine(tmp_path, broken_off) as made:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.13):
                     await made.run(SPECS)
@@ -133,6 +146,7 @@ def test_broken_off_it_keeps_what_is_finished_and_goes_on(tmp_path: Path) -> Non
     asyncio.run(main())
     kept = len(runs(tmp_path))
     assert 2 <= kept <= 6
+    assert len(broken_off.cleaned) == 2, "what was running was given the time to clean up"
     runner = PaperRunner()
     assert len(run(tmp_path, runner)) == 12
     assert sum(runner.runs.values()) == 12 - kept

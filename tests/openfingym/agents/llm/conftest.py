@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,12 @@ import pytest
 from openfingym.agents import Agent, resolve
 from openfingym.agents.llm import ModelAgent
 from openfingym.agents.llm.hosting import Host
+from openfingym.agents.llm.launching import Stage, Voice, play_rollout, with_defaults
+from openfingym.agents.llm.playing import Played
+from openfingym.bounds import limits_of
 from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.models import ModelSpec
+from openfingym.models import Allowance, Model, ModelSpec
 from openfingym.results import RolloutResult
 from openfingym.rollout import Launcher
 from openfingym.trajectory import Rollout, read_rollout
@@ -57,13 +61,13 @@ def launched(backend: str) -> Iterator[Launcher]:
         yield launcher
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def sandboxed(store_home: Path) -> Iterator[Launcher]:
     with launched("sandbox") as launcher:
         yield launcher
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def contained(store_home: Path) -> Iterator[Launcher]:
     with launched("docker") as launcher:
         yield launcher
@@ -86,3 +90,21 @@ def player(launcher: Launcher, out: Path) -> Play:
 def play(sandboxed: Launcher, tmp_path: Path) -> Play:
     """``play(agent, "competent", kind="forecast", allowance=...)``: one rollout in the sandbox."""
     return player(sandboxed, tmp_path / "runs")
+
+
+@pytest.fixture
+def talk(sandboxed: Launcher) -> Callable[..., Played]:
+    """``talk(agent, model, kind="trading", turns=...)``: one rollout with a model of this process, up to its score."""
+
+    def played(agent: str, model: Model, kind: str = "trading", **limits: float) -> Played:
+        package = next(package for package in sandboxed.packages if package.manifest.name == TASKS[kind])
+        ticket = sandboxed.client.create_rollout(package.manifest.name)
+        resolved = resolve(agent)
+        backend = sandboxed._backend(resolved)
+        assert resolved.acts is not None
+        assert backend is not None
+        stage = Stage(sandboxed._talking(), sandboxed.client, sandboxed._gate_keeper(), backend, limits_of(package), 1 << 20, 100)
+        voice = Voice(resolved.acts, None, model, with_defaults(Allowance(**limits), package))  # type: ignore[arg-type]
+        return play_rollout(stage, package, voice, ticket, seed=0, cancel=threading.Event())
+
+    return played

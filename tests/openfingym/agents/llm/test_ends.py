@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from dataclasses import dataclass
@@ -84,12 +85,12 @@ def test_an_endpoint_that_never_answers_is_not_the_agents_fault(play: Play) -> N
 
 
 def test_tokens_are_limited_and_the_agent_is_told(play: Play) -> None:
-    left = play("react", "competent", allowance=Allowance(tokens=2500))
+    left = play("react", "competent", allowance=Allowance(tokens=1500))
     assert (left.result.ended_by, left.result.boundary) == ("tokens", "agent")
-    assert "2500 tokens, input and output together" in left.told
+    assert "1500 tokens, input and output together" in left.told
     assert "Left:" in left.told
     spent = left.result.prompt_tokens + left.result.completion_tokens
-    assert 2500 <= spent < 5000
+    assert 1500 <= spent < 3500
 
 
 def test_what_was_submitted_before_a_limit_counts(play: Play) -> None:
@@ -148,10 +149,13 @@ class Regicide:
         await session.tools.run("import interface, numpy\ninterface.submit(numpy.zeros(interface.SUBMISSION_SHAPE))\n")
 
 
+# httpcore leaves a socket to the garbage collector whose connection was refused.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_verifier_that_dies_is_no_score(tmp_path: Path) -> None:
     spared = tuple(process.pid for process in psutil.Process().children(recursive=True))
     with Launcher([build(load_task("treasury-forecast"))], backend="sandbox") as launcher:
-        left = player(launcher, tmp_path)(Regicide(spared), allowance=Allowance(wall_s=60))
+        left = player(launcher, tmp_path)(Regicide(spared), allowance=Allowance(wall_s=4))
+    gc.collect()
     assert (left.result.state, left.result.boundary, left.record.failure) == ("error", "verifier", "verifier")
 
 

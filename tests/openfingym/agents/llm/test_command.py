@@ -1,0 +1,118 @@
+"""External agents: on this machine by JSON lines, and inside the container."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from openfingym.agents import resolve
+from openfingym.agents.llm.command import Command
+from openfingym.errors import UsageError
+from openfingym.models import Allowance
+
+from .conftest import Play
+
+pytestmark = pytest.mark.sandbox
+
+TALK = """
+import json, os, sys
+
+def hear():
+    return json.loads(sys.stdin.readline())
+
+def say(**message):
+    print(json.dumps(message), flush=True)
+
+def call(tool, **arguments):
+    say(type="call", id="1", tool=tool, arguments=arguments)
+    return hear()
+
+task = hear()
+"""
+SUBMITS = """
+say(type="message", content="The last value again.", model="mine", prompt_tokens=10, completion_tokens=5, cost_usd=0.25)
+code = '''
+import interface, numpy
+test = interface.load_test_inputs()
+numpy.save("p.npy", numpy.repeat(test[:, -1:], interface.HORIZON, axis=1))
+'''
+assert not call("run_python", code=code)["failed"]
+found = call("submit", path="p.npy")
+print("heard", found["text"], os.environ["MY_API_KEY"], "admin" if "OPENFINGYM_ADMIN_TOKEN" in os.environ else "", file=sys.stderr)
+say(type="end")
+"""
+
+
+def _command(program: str) -> Command:
+    return Command((sys.executable, "-c", TALK + program))
+
+
+def test_it_is_told_and_tells(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "a-key-of-my-own")
+    monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", "nobody-is-told")
+    left = play(_command(SUBMITS))
+    assert (left.result.state, left.result.boundary, left.result.model) == ("scored", None, None)
+    assert left.result.relative_total == pytest.approx(1.0)
+    assert (left.result.turns, left.result.prompt_tokens, left.result.cost_usd) == (1, 10, 0.25)
+    assert [call.name for turn in left.record.messages for call in turn.tool_calls] == ["run_python", "submit"]
+    log = (left.folder / "output.log").read_text(encoding="utf-8")
+    assert "heard submission 1: public loss" in log
+    assert "a-key-of-my-own" not in log
+    assert "admin" not in log
+
+
+def test_it_steps(play: Play) -> None:
+    program = 'assert "Episode 1 of 4" in task["observation"]\nwhile not call("step", action=None, wait=500)["complete"]: pass\n'
+    left = play(_command(program), kind="trading")
+    assert left.result.state == "scored", left.result.reason
+    assert len(left.record.rewards) == 800
+
+
+@pytest.mark.parametrize(
+    ("program", "how", "reason"),
+    [
+        ("sys.exit(3)", "failed", "ended with status 3"),
+        ("for _ in range(5): print('hello', flush=True)\nsys.stdin.read()", "failed", "not understood"),
+        ("print('x' * 9_000_000, flush=True)\nsys.stdin.read()", "failed", "a line of more than"),
+        ("say(type='end')", "finished", "no submission was accepted"),
+        ("import time\ntime.sleep(60)", "wall", "2 seconds were over"),
+    ],
+)
+def test_it_fails(program: str, how: str, reason: str, play: Play) -> None:
+    left = play(_command(program), allowance=Allowance(wall_s=2.0))
+    assert (left.result.state, left.result.boundary, left.result.ended_by) == ("rejected", "agent", how)
+    assert reason in str(left.result.reason)
+
+
+def test_what_it_started_ends_with_it(play: Play, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    play(_command(f"import subprocess\nprocess = subprocess.Popen(['sleep', '300'])\nopen({str(pid)!r}, 'w').write(str(process.pid))\n"))
+    number = int(pid.read_text())
+    assert not psutil.pid_exists(number) or psutil.Process(number).status() == psutil.STATUS_ZOMBIE
+
+
+def test_inside_the_container(play: Play, tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    program = "import interface, numpy\nprint(interface.submit(numpy.zeros(interface.SUBMISSION_SHAPE)))\n"
+    (files / "agent.py").write_text(program, encoding="utf-8")
+    agent = resolve("command", command=["python3", "agent.py"], files=files)
+    left = play(agent)
+    assert left.result.state == "scored", left.result.reason
+    assert left.result.submissions_accepted == 1
+    failing = play(resolve("command", command=["no-such-program"], files=files))
+    assert (failing.result.state, failing.result.ended_by) == ("rejected", "failed")
+
+
+def test_what_cannot_be_started_is_the_users_mistake(play: Play) -> None:
+    with pytest.raises(UsageError, match="cannot be started"):
+        play(Command(("/no/such/program",)))
+    with pytest.raises(UsageError, match="--command"):
+        resolve("command")
+    with pytest.raises(UsageError, match="--agent command"):
+        resolve("ridge", command=["x"])
+    assert os.environ.get("OPENFINGYM_ADMIN_TOKEN") is None

@@ -1,0 +1,37 @@
+"""Rollouts in workspaces that were started before."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from openfingym.agents import resolve
+from openfingym.build import build
+from openfingym.catalog import load_task
+from openfingym.rollout import Launcher
+
+from .conftest import player
+
+
+@pytest.mark.sandbox
+def test_what_waits_is_taken_and_nothing_stays(store_home: Path, tmp_path: Path) -> None:
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    with Launcher([build(load_task("treasury-forecast"))], backend="sandbox") as launcher:
+        launcher.warm(launcher.packages[0], resolve("oneshot"), 3)
+        pool = launcher._pool
+        assert pool is not None
+        give_up = time.monotonic() + 20
+        while pool.waiting < 2 and time.monotonic() < give_up:
+            time.sleep(0.05)
+        assert pool.waiting == 2
+        play = player(launcher, tmp_path)
+        for agent, policy in (("oneshot", "competent"), ("react", "competent"), ("oneshot", "careless")):
+            left = play(agent, policy)
+            assert left.result.state == ("scored" if policy == "competent" else "rejected")
+            assert left.result.ended_by == ("exit" if agent == "oneshot" else "finished")
+        assert left.result.exit_code == 1
+        assert "SubmissionRefused" in str(left.result.reason)
+    assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
