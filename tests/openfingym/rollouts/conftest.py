@@ -15,4 +15,5 @@ from tests.openfingym.rollouts.driving import Cli
 def cli(store_home: Path) -> Iterator[Cli]:
     command = Cli(store_home)
     yield command
+    command.end()
     shutil.rmtree(command.temporary)

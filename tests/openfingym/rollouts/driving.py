@@ -81,6 +81,7 @@ class Cli:
 
     def __init__(self, home: Path) -> None:
         self.temporary = Path(tempfile.mkdtemp(prefix="ofg-", dir="/tmp"))  # short: unix sockets go there
+        self.started: list[subprocess.Popen[str]] = []
         self.environment = {
             **os.environ, "OPENFINGYM_HOME": str(home), "TMPDIR": str(self.temporary), "XDG_RUNTIME_DIR": str(self.temporary),
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
@@ -89,12 +90,21 @@ class Cli:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         code = "from openfingym.cli import main; main()"
         command = [sys.executable, "-c", code, "rollout", *arguments]
-        return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
+        process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
+        self.started.append(process)
+        return process
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         process = self.start(*arguments)
         out, err = process.communicate(timeout=120)
         return process.returncode, out, err
+
+    def end(self) -> None:
+        """End what a test that failed left running; it must not trouble the next one."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
 
     def leftovers(self) -> list[str]:
         """What lies in the temporary folders, their empty frames left out."""
