@@ -1,9 +1,10 @@
 """Rollouts per minute from the warm pool, against bare ``docker run`` of the same program, two at a time.
 
 Run: ``python benchmarks/workspace.py``. Needs an engine, its command line, and the agent image. A rollout takes a
-workspace with a gate of its own, runs a program that does nothing, and closes. Once the pool is empty at first and fills
-and refills meanwhile, so that every start is part of the time; once all the workspaces wait already, as they do
-when models keep the rollouts waiting. The peer is ``docker run --rm`` with the same isolation flags; all take turns.
+workspace with a gate of its own, runs a program that imports NumPy, as nearly every one does, and closes. Once the pool
+is empty at first and fills and refills meanwhile, so that every start is part of the time; once all the workspaces wait
+already, as they do when models keep the rollouts waiting. The peer is ``docker run --rm`` with the same isolation flags;
+all take turns.
 
 Starting a container costs about as much processor time here as it does there: a refilled pool is ahead by what the peer
 leaves unused, which needs more processors than rollouts at a time.
@@ -34,6 +35,7 @@ CONCURRENT = 2
 ROLLOUTS = 24
 ROUNDS = 3
 TARGET = 2.0
+PROGRAM = "import numpy"
 
 
 async def at_once(rollout: Callable[[int], Awaitable[None]]) -> float:
@@ -69,7 +71,7 @@ async def pooled(backend: DockerBackend, package: BuiltPackage, taken: list[floa
                 workspace = await pool.take(ticket, seed=number)
                 taken.append(time.perf_counter() - started)
                 async with workspace:
-                    assert (await workspace.run_python("", timeout_s=60)).exit_code == 0
+                    assert (await workspace.run_python(PROGRAM, timeout_s=60)).exit_code == 0
 
             pool.expect(package, ROLLOUTS, limits=LIMITS)
             while full and pool.waiting < size:  # noqa: ASYNC110 (a pool tells nobody how it fills)
@@ -85,8 +87,8 @@ async def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "gate").mkdir()
-        for file in ("program.py", "interface.py"):
-            (folder / file).touch()
+        (folder / "program.py").write_text(PROGRAM)
+        (folder / "interface.py").touch()
         times = [
             (
                 await bare(folder),

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from openfingym.envs.making import make, make_vec
     from openfingym.errors import OpenFinGymError
     from openfingym.results import RolloutResult, read_run
-    from openfingym.rollout import VerifierAddress, run
+    from openfingym.rollout import run
     from openfingym.task import Task
+    from openfingym.verifiers import VerifierAddress
 
 __all__ = [
     "Agent",
@@ -50,7 +51,7 @@ _HOMES = {
     "RolloutResult": "results",
     "Task": "task",
     "TaskInfo": "catalog",
-    "VerifierAddress": "rollout",
+    "VerifierAddress": "verifiers",
     "load_task": "catalog",
     "make": "envs.making",
     "make_vec": "envs.making",

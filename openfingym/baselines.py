@@ -126,7 +126,7 @@ def run_baselines(
     Yields:
         A result as soon as it is there; a failure of ours is a row too, in state ``error``.
     """
-    from openfingym.rollout import launcher_for
+    from openfingym.rollout import Launcher
 
     show = progress or (lambda _: None)
     kept = {(row.task, row.key): row for row in done if row.state != "error"}
@@ -138,7 +138,7 @@ def run_baselines(
             continue
         show(f"{task.name}: building")
         package = build(task)
-        with launcher_for(task, backend=backend) as launcher:
+        with Launcher.for_tasks([task], backend=backend) as launcher:
             for agent, key in missing.items():
                 show(f"{task.name}: {agent}")
                 yield _one(launcher, package, task, agent, key, backend, seed)

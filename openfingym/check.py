@@ -300,9 +300,9 @@ def smoke(task: Task, backend: str) -> str:
         _FailedError: it went otherwise.
     """
     from openfingym.agents import resolve
-    from openfingym.rollout import launcher_for
+    from openfingym.rollout import Launcher
 
-    with launcher_for(task, backend=backend) as launcher:
+    with Launcher.for_tasks([task], backend=backend) as launcher:
         results = {name: launcher.run(launcher.packages[0], resolve(name)) for name in ("naive", "nop")}
     wanted = {"naive": "scored", "nop": "rejected"}
     for name, result in results.items():

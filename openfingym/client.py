@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
+import logging
+import threading
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import httpx
 
 from openfingym.episodes import EpisodeStep, RecordedAction
-from openfingym.errors import SubmissionError, UsageError, VerifierError
+from openfingym.errors import SubmissionError, UsageError, VerifierAwayError, VerifierError
+from openfingym.verifier_answers import Feedback, HeldTask, Load, LogRow, PastSubmission, RolloutStatus, RolloutTicket, VerifiedResult
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from openfingym.episodes import FoldName
-    from openfingym.task import DataKind
 
 __all__ = [
     "EpisodeStep",
     "Feedback",
     "HeldTask",
+    "Load",
     "LogRow",
     "PastSubmission",
     "RecordedAction",
@@ -38,139 +42,22 @@ __all__ = [
 
 AGENT_STATUSES = frozenset({409, 413, 415, 422, 429})
 """Answers to a submission that are the agent's fault."""
-ATTEMPTS = 4
+PATIENCE_S = 1.1
+"""How long a verifier that does not answer is waited for, where nobody wants more."""
 FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
 PROBLEM_PREFIX = "urn:openfingym:problem:"
 
 T = TypeVar("T")
 
-
-@dataclass(frozen=True)
-class RolloutTicket:
-    """A new rollout and its token."""
-
-    rollout_id: str
-    task: str
-    task_digest: str
-    token: str
-    """Bearer token of the rollout; goes to the gate, never into the sandbox."""
-    expires_at: str
-    """ISO 8601, UTC."""
-    budget: int
-    """Submissions that may be accepted, or private episodes that may be played."""
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """The answer to an accepted submission: losses of the public fold, lower is better."""
-
-    submission: int
-    """Number of the submission, from 1."""
-    total: float
-    """Clipped and rounded."""
-    metrics: dict[str, float]
-    """Each loss by name, clipped and rounded."""
-    remaining: int
-    """Submissions that may still be accepted."""
-
-
-@dataclass(frozen=True)
-class PastSubmission:
-    """An accepted submission and its feedback so far."""
-
-    submission: int
-    total: float | None
-    """None for the moment between accepting and scoring after a crash."""
-    metrics: dict[str, float]
-
-
-@dataclass(frozen=True)
-class RolloutStatus:
-    """How a rollout is doing, as the operator sees it."""
-
-    rollout_id: str
-    task: str
-    task_digest: str
-    agent: str | None
-    seed: int | None
-    state: Literal["open", "expired", "scored", "rejected"]
-    budget: int
-    remaining: int
-    submissions: tuple[PastSubmission, ...]
-    submissions_accepted: int
-    submissions_rejected: int
-    last_refusal: str | None
-    """``slug: detail`` of the latest refused submission."""
-    created_at: str
-    expires_at: str
-    finalized_at: str | None
-
-
-@dataclass(frozen=True)
-class VerifiedResult:
-    """A rollout's final result, from the private fold."""
-
-    rollout_id: str
-    task: str
-    task_digest: str
-    data_kind: DataKind
-    state: Literal["scored", "rejected"]
-    reason: str | None
-    """Why it was rejected."""
-    total: float | None
-    """The source paper's weighted loss; lower is better."""
-    relative_total: float | None
-    """Geometric mean of each metric's loss relative to the baseline's; lower is better, 1 is the baseline."""
-    metrics: dict[str, float]
-    """Each metric, in its own direction."""
-    baseline: str
-    """Name of the baseline."""
-    baseline_total: float
-    """Total of the baseline on the same fold."""
-    baseline_metrics: dict[str, float]
-    submissions_accepted: int
-    """Of a sequential task, private episodes begun."""
-    submissions_rejected: int
-    """Of a sequential task, actions refused."""
-    budget: int
-    flags: tuple[str, ...]
-    """``probing`` where the submissions look like an attempt to read the labels."""
-    log_head: str
-    """Hash of the log's row of this result."""
-    created_at: str
-    finalized_at: str
-
-
-@dataclass(frozen=True)
-class LogRow:
-    """A row of the verifier's hash-chained log."""
-
-    seq: int
-    entry: dict[str, object]
-    prev_hash: str
-    hash: str
-
-
-@dataclass(frozen=True)
-class HeldTask:
-    """A task that a verifier holds."""
-
-    name: str
-    version: str
-    digest: str
-    data_kind: DataKind
-    submission_shape: tuple[int, ...]
-    budget: int
-    baseline: str
-    baseline_total: float | None
-    """None while nobody has needed it: where scoring is heavy, it takes seconds."""
+_log = logging.getLogger(__name__)
 
 
 class VerifierClient:
     """Talks to one verifier; safe to share between threads.
 
-    A request whose connection fails is repeated a few times: control requests are idempotent,
-    and a submission carries the same idempotency key each time. Creating a rollout is not
+    A request whose connection fails is repeated for a moment, or for longer where :meth:`patient` says so: control
+    requests are idempotent, and a submission carries the same idempotency key each time. Creating a rollout is not
     repeated once it may have arrived.
     """
 
@@ -180,7 +67,7 @@ class VerifierClient:
         """Connect, when first needed, to ``base_url`` or to the unix socket ``uds``, of which exactly one is given.
 
         Args:
-            admin_token: needed for everything but :meth:`submit`.
+            admin_token: needed for everything but :meth:`load` and what has a token of its own.
             base_url: ``http://host:port``.
             uds: path of a unix socket.
             timeout_s: longest wait for an answer, in seconds; where scoring is heavy, many submissions at once wait for each other.
@@ -199,6 +86,21 @@ class VerifierClient:
             trust_env=False,
         )
         self._admin = admin_token
+        self._patience_s = PATIENCE_S
+        self._hurry = threading.Event()
+        self._away = threading.Event()
+        """Set while the verifier does not answer, for all who share the connections."""
+
+    def patient(self, patience_s: float, hurry: threading.Event) -> VerifierClient:
+        """This client, over the same connections, for a verifier that may be restarted.
+
+        Args:
+            patience_s: seconds that a request may wait for it.
+            hurry: ends the waiting when set.
+        """
+        other = copy.copy(self)
+        other._patience_s, other._hurry = patience_s, hurry
+        return other
 
     def create_rollout(self, task: str, *, agent: str | None = None, seed: int | None = None, ttl_s: float | None = None) -> RolloutTicket:
         """Begin a rollout.
@@ -326,6 +228,19 @@ class VerifierClient:
         found = self._json("GET", "/v1/tasks")
         return tuple(_build(HeldTask, {**task, "submission_shape": tuple(task["submission_shape"])}) for task in found)
 
+    def load(self) -> Load:
+        """How busy the verifier is; that it answers shows that it is well."""
+        from prometheus_client.parser import text_string_to_metric_families
+
+        answer = self._send("GET", "/metrics", None)
+        if not answer.is_success:
+            self._checked(answer)
+        try:
+            found = {sample.name: int(sample.value) for one in text_string_to_metric_families(answer.text) for sample in one.samples}
+            return Load(found["openfingym_open_rollouts"], found["openfingym_ledger_queue_depth"])
+        except (KeyError, ValueError) as error:
+            raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
+
     def close(self) -> None:
         """Drop the connections."""
         self._http.close()
@@ -343,16 +258,24 @@ class VerifierClient:
         self, method: str, path: str, token: str | None, *, again: tuple[type[Exception], ...] = (httpx.TransportError,), **request: Any
     ) -> httpx.Response:
         headers = {**request.pop("headers", {}), **({"Authorization": f"Bearer {token}"} if token else {})}
-        for attempt in range(ATTEMPTS):
+        until, pause, waits = time.monotonic() + self._patience_s, FIRST_PAUSE_S, self._patience_s > PATIENCE_S
+        while True:
             try:
-                return self._http.request(method, path, headers=headers, **request)
+                answer = self._http.request(method, path, headers=headers, **request)
             except httpx.TransportError as error:
                 # A timeout already took its time; the verifier is there, and repeating would add to its load.
-                final = attempt == ATTEMPTS - 1 or isinstance(error, httpx.ReadTimeout) or not isinstance(error, again)
-                if final:
-                    raise VerifierError(f"the verifier at {self.where} cannot be reached: {error or type(error).__name__}") from error
-            time.sleep(FIRST_PAUSE_S * 4**attempt)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+                lost = isinstance(error, httpx.ReadTimeout) or not isinstance(error, again)
+                over = time.monotonic() + pause > until
+                if lost or over or self._hurry.wait(pause):
+                    kind = VerifierAwayError if over and waits else VerifierError
+                    raise kind(f"the verifier at {self.where} cannot be reached: {error or type(error).__name__}") from error
+                if waits and not self._away.is_set():
+                    _log.warning("the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s)
+                    self._away.set()
+            else:
+                self._away.clear()
+                return answer
+            pause = min(4 * pause, LONGEST_PAUSE_S)
 
     def _checked(self, answer: httpx.Response) -> Any:
         if answer.is_success:

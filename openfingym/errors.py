@@ -15,6 +15,7 @@ The tree follows the boundary that was crossed, so that a caller can tell whose 
     ├── ModelUnavailableError       a model's endpoint is down, limited or does not let us in (ours)
     ├── ModelRefusedError           a model's endpoint refused this very request (the agent's or the model's)
     └── VerifierError               the verifier is unreachable or failed (ours)
+        └── VerifierAwayError       it did not come back in the time that it was waited for
 
 A message says what was found, what was expected and what to do next. The command line
 prints the message without a traceback and exits with the class's ``exit_code``.
@@ -114,16 +115,20 @@ class ModelUnavailableError(OpenFinGymError):
     exit_code = 4
 
 
+RefusalReason = Literal["context-too-long", "content-filter", "no-tools", "bad-call", "bad-request"]
+
+
 class ModelRefusedError(OpenFinGymError):
     """A model's endpoint refused this very request; another attempt at the same would be refused too.
 
     Attributes:
-        reason: ``context-too-long``, ``content-filter`` or ``bad-request``.
+        reason: ``context-too-long``; ``content-filter``; ``no-tools``, the endpoint takes none for this model; ``bad-call``, the
+            model wrote a call that its endpoint cannot read; ``bad-request``, anything else.
     """
 
     exit_code = 3
 
-    def __init__(self, message: str, *, reason: Literal["context-too-long", "content-filter", "bad-request"]) -> None:
+    def __init__(self, message: str, *, reason: RefusalReason) -> None:
         super().__init__(message)
         self.reason = reason
 
@@ -135,3 +140,7 @@ class VerifierError(OpenFinGymError):
     """The verifier is unreachable, or failed; never the agent's fault."""
 
     exit_code = 4
+
+
+class VerifierAwayError(VerifierError):
+    """The verifier was waited for, and did not come back."""

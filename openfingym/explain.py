@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+_EXPECTED = {"tuple_type": "expected a list", "list_type": "expected a list", "model_type": "expected a table"}
 _KINDS = frozenset({"forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading"})
 
 
@@ -35,7 +36,7 @@ def explain(detail: Mapping[str, Any], root: type[BaseModel]) -> str:
         return f"{key}.kind: required, but not there; known: {', '.join(sorted(_KINDS))}"
     if kind == "union_tag_invalid":
         return f"{key}.kind: unknown kind {detail['ctx']['tag']!r}; known: {', '.join(sorted(_KINDS))}"
-    message = detail["msg"].removeprefix("Value error, ")
+    message = _EXPECTED.get(kind) or detail["msg"].removeprefix("Value error, ")
     found = detail.get("input")
     shown = "" if kind == "value_error" or isinstance(found, dict | list) else f", found {found!r}"
     return f"{key}: {message}{shown}" if key else f"{message}{shown}"

@@ -3,7 +3,7 @@
 ::
 
     runs/<rollout id>/
-        config.json        what was asked: task, digests, agent, program digest, backend, limits, seed, versions
+        config.json        what went into it: task, agent, program, prompt and environment with their digests, limits, seed, versions
         result.json        how it ended: state, loss, metrics, reason
         program.py         what was run
         output.log         its stdout and stderr
@@ -18,10 +18,11 @@ The folder appears under its name only when it is complete.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -31,8 +32,9 @@ from openfingym.errors import StoreError
 State = Literal["scored", "rejected", "deferred", "void", "error"]
 """``rejected`` is the agent's fault; ``error`` is ours, and is never averaged in as a score."""
 
-Boundary = Literal["agent", "model", "sandbox", "verifier", "data", "protocol"]
-"""What a failure crossed: ``agent`` and ``model`` are theirs, the others ours."""
+Boundary = Literal["agent", "model", "protocol", "sandbox", "verifier"]
+"""What a failure crossed. ``agent``: what it did, or did not. ``model``: it refused; of an error, its endpoint was away. ``protocol``:
+its answers were empty, endless, or neither program nor call. ``sandbox`` and ``verifier`` are ours."""
 
 FORMAT = 2
 GRPO_LOSS_CAP = 5.0
@@ -157,6 +159,17 @@ class RunFiles:
     """JSON document of what an agent with a model said and did."""
 
 
+@contextlib.contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Report what the file system refuses as a :class:`StoreError`, with the remedy."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        remedy = "free some space, then run the same command again" if full else "choose another folder with --out"
+        raise StoreError(f"{error.filename or path}: the run cannot be written ({error.strerror}); {remedy}") from error
+
+
 def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResult:
     """Write one run folder below ``root``; it appears complete or not at all.
 
@@ -170,23 +183,23 @@ def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResu
     partial = root / f".{result.rollout_id}.partial"
     result = replace(result, path=final)
     try:
-        (partial / "submissions").mkdir(parents=True)
-        _write_json(partial / "config.json", dict(files.config))
-        (partial / "program.py").write_text(files.program, encoding="utf-8")
-        (partial / "output.log").write_bytes(files.output)
-        _write_lines(partial / "log.jsonl", files.log)
-        if files.actions is not None:
-            _write_lines(partial / "actions.jsonl", files.actions)
-        if files.trajectory is not None:
-            (partial / "trajectory.json").write_text(files.trajectory, encoding="utf-8")
-        for number, content in files.submissions.items():
-            (partial / "submissions" / f"{number}.npy").write_bytes(content)
-        _write_json(partial / "result.json", result.to_dict())
-        partial.rename(final)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(partial)
-        raise StoreError(f"{final}: the run could not be written ({error.strerror}); choose another folder with --out") from error
+        with store_errors(final):
+            (partial / "submissions").mkdir(parents=True)
+            _write_json(partial / "config.json", dict(files.config))
+            (partial / "program.py").write_text(files.program, encoding="utf-8")
+            (partial / "output.log").write_bytes(files.output)
+            _write_lines(partial / "log.jsonl", files.log)
+            if files.actions is not None:
+                _write_lines(partial / "actions.jsonl", files.actions)
+            if files.trajectory is not None:
+                (partial / "trajectory.json").write_text(files.trajectory, encoding="utf-8")
+            for number, content in files.submissions.items():
+                (partial / "submissions" / f"{number}.npy").write_bytes(content)
+            _write_json(partial / "result.json", result.to_dict())
+            partial.rename(final)
+    except StoreError:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
     return result
 
 
@@ -200,7 +213,8 @@ def read_run(folder: Path) -> RolloutResult:
     try:
         return RolloutResult.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise StoreError(f"{path}: not a readable result ({error})") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise StoreError(f"{path}: not a readable result ({reason})") from error
 
 
 def _write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> None:

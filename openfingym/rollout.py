@@ -1,44 +1,40 @@
 """Running a rollout: verifier, gate, backend and agent put together.
 
-One :class:`Launcher` holds what rollouts share: the verifier (its own process, or one that is
-running elsewhere), the gate keeper and the backend. :func:`run` is one rollout with a launcher of
+One :class:`Launcher` holds what rollouts share: the verifier (its own process, or those that are
+running elsewhere), the gate keepers and the backend. :func:`run` is one rollout with a launcher of
 its own.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
-import os
-import platform
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from openfingym import catalog
-from openfingym.agents import Agent, require_fit, resolve
+from openfingym.agents import Agent, require_fit, require_model, resolve
 from openfingym.agents.oracle import submit_truth
 from openfingym.bounds import gate_bounds, lifetime_s, limits_of
 from openfingym.build import build
 from openfingym.errors import UsageError, VerifierError
-from openfingym.kinds import is_sequential
+from openfingym.models.endpoint import PATIENCE_S
 from openfingym.package import BuiltPackage
-from openfingym.results import RolloutResult, RunFiles, write_run
+from openfingym.results import RolloutResult, write_run
+from openfingym.run_files import files_of
 from openfingym.task import Task
 from openfingym.verdict import OURS, Acted, failed, judged
+from openfingym.verifiers import VerifierAddress, find_verifiers, require_same_build, require_served
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from openfingym.agents.llm.hosting import Host
     from openfingym.agents.llm.launching import Voice
+    from openfingym.agents.llm.session import Listener
     from openfingym.client import RolloutTicket, VerifierClient
     from openfingym.models.meter import Allowance
     from openfingym.models.prices import PriceTable
@@ -47,45 +43,15 @@ if TYPE_CHECKING:
     from openfingym_runtime.gate import GateKeeper
     from openfingym_runtime.job import Backend
 
-VERIFIER_VARIABLE = "OPENFINGYM_VERIFIER"
-ADMIN_TOKEN_VARIABLE = "OPENFINGYM_ADMIN_TOKEN"  # noqa: S105  # the name of a variable
 
+@dataclass
+class _Line:
+    """The way to one verifier: a client, gates, and workspaces that wait for its tasks."""
 
-@dataclass(frozen=True)
-class VerifierAddress:
-    """Where a running verifier is, and the token that lets one create rollouts there."""
-
-    location: str
-    """``http://host:port``, or the path of a unix socket."""
-    admin_token: str
-
-    @classmethod
-    def find(cls, location: str | None = None) -> VerifierAddress | None:
-        """The verifier named by the argument or ``$OPENFINGYM_VERIFIER``; None to start one.
-
-        Raises:
-            UsageError: a location is given without ``$OPENFINGYM_ADMIN_TOKEN``.
-        """
-        location = location or os.environ.get(VERIFIER_VARIABLE)
-        if not location:
-            return None
-        token = os.environ.get(ADMIN_TOKEN_VARIABLE)
-        if not token:
-            raise UsageError(f"the verifier at {location} needs its admin token in ${ADMIN_TOKEN_VARIABLE}")
-        return cls(location, token)
-
-    def connect(self) -> VerifierClient:
-        """A client for this verifier."""
-        from openfingym.client import VerifierClient
-
-        if self.is_url:
-            return VerifierClient(base_url=self.location, admin_token=self.admin_token)
-        return VerifierClient(uds=Path(self.location), admin_token=self.admin_token)
-
-    @property
-    def is_url(self) -> bool:
-        """Whether it is reached over TCP."""
-        return self.location.startswith(("http://", "https://"))
+    address: VerifierAddress
+    client: VerifierClient
+    gates: GateKeeper | None = None
+    pool: WorkspacePool | None = None
 
 
 class Launcher:
@@ -95,40 +61,91 @@ class Launcher:
         packages: the built packages it serves, in the order given.
     """
 
-    def __init__(self, packages: Sequence[BuiltPackage], *, backend: str = "auto", verifier: VerifierAddress | None = None) -> None:
+    def __init__(
+        self,
+        packages: Sequence[BuiltPackage],
+        *,
+        backend: str = "auto",
+        verifiers: Mapping[str, VerifierAddress] | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            packages: of the tasks.
+            backend: how programs are isolated.
+            verifiers: running ones, by the names of their tasks; None starts one for all.
+            patience_s: how long what is away is waited for: a model's endpoint, the Docker engine, a verifier that runs elsewhere.
+        """
         self.packages = list(packages)
         self._backend_name = backend
-        self._address = verifier
+        self._verifiers = verifiers
+        self._patience_s = patience_s
+        self._elsewhere = verifiers is not None
+        self._lines: dict[VerifierAddress, _Line] = {}
         self._stack = contextlib.ExitStack()
-        self._gates: GateKeeper | None = None
+        self._hosting = contextlib.ExitStack()
         self._host: Host | None = None
-        self._pool: WorkspacePool | None = None
         self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
         self._lock = threading.Lock()
 
     @classmethod
     def for_tasks(
-        cls, tasks: Sequence[str | Path | Task], *, backend: str = "auto", verifier: VerifierAddress | None = None, real: bool = False
+        cls, tasks: Sequence[str | Path | Task], *, backend: str = "auto", verifier: str | VerifierAddress | None = None, real: bool = False
     ) -> Launcher:
-        """A launcher for tasks given by name, folder or value, building what is not built."""
+        """A launcher for tasks given by name, folder or value, building what is not built.
+
+        Args:
+            tasks: which.
+            backend: how programs are isolated.
+            verifier: where a running one is, or a registry file; None for what the environment says, or one of its own.
+            real: pulled real data where a task's own is simulated.
+
+        Raises:
+            UsageError: a task is named twice, or none or two of the running verifiers are for it.
+            VerifierError: one of the verifiers cannot be used for its tasks.
+        """
         loaded = [task if isinstance(task, Task) else catalog.load_task(task, real=real) for task in tasks]
         names = [task.name for task in loaded]
         if len(set(names)) < len(names):
             raise UsageError("a task is named twice")
-        return cls([build(task) for task in loaded], backend=backend, verifier=verifier)
+        verifiers = find_verifiers(verifier, loaded)
+        packages = [build(task) for task in loaded]
+        if verifiers is not None:
+            require_served(packages, verifiers)
+        return cls(packages, backend=backend, verifiers=verifiers)
 
     def __enter__(self) -> Self:
-        if self._address is None:
+        if self._verifiers is None:
             from openfingym_verifier.embedded import EmbeddedVerifier
 
             embedded = self._stack.enter_context(EmbeddedVerifier.start(self.packages))
-            self._address = VerifierAddress(str(embedded.uds), embedded.admin_token)
-        self.client = self._stack.enter_context(contextlib.closing(self._address.connect()))
+            address = VerifierAddress(str(embedded.uds), embedded.admin_token)
+            self._verifiers = {package.manifest.name: address for package in self.packages}
+        for package in self.packages:
+            address = self._verifiers[package.manifest.name]
+            if address not in self._lines:
+                self._lines[address] = _Line(address, self._stack.enter_context(contextlib.closing(address.connect())))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        with self._stack:
+            self._hosting.close()  # before the gates of what it hosts
+            for backend in self._backends.values():
+                backend.tidy()
+
+    def client_for(self, package: BuiltPackage) -> VerifierClient:
+        """A client of the verifier that scores a task.
+
+        Args:
+            package: one of :attr:`packages`.
+        """
+        return self._line(package).client
+
+    def _line(self, package: BuiltPackage) -> _Line:
+        assert self._verifiers is not None, "the launcher has not been entered"
+        return self._lines[self._verifiers[package.manifest.name]]
 
     def run(
         self,
@@ -141,6 +158,7 @@ class Launcher:
         seed: int = 0,
         out: Path | None = None,
         cancel: threading.Event | None = None,
+        listener: Listener | None = None,
     ) -> RolloutResult:
         """Run one rollout to its verified result.
 
@@ -153,6 +171,7 @@ class Launcher:
             seed: given to the agent's program.
             out: folder below which the run is kept; None keeps nothing.
             cancel: ends the program early when set.
+            listener: told what an agent that talks says and does, as it does; called in another thread.
 
         Returns:
             The result; ``state`` is ``error`` where our machinery failed.
@@ -164,16 +183,19 @@ class Launcher:
         """
         require_fit(agent, package.task)
         voice = self._voice(package, agent, model, allowance, prices)
+        if voice is not None and listener is not None:
+            voice = replace(voice, listener=listener)
         backend = self._backend(agent)
         name = backend.name if backend else "host"
+        line, cancel = self._line(package), cancel or threading.Event()
+        # An engine that is away is waited for before the rollout exists, so that its time has not begun.
+        if backend is not None:
+            backend.ready(self._patience_s, cancel)
         started, clock = datetime.now(UTC), time.monotonic()
         ttl_s = lifetime_s(package, voice.wall_s if voice else None)
-        ticket = self.client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=ttl_s)
-        if ticket.task_digest != package.manifest.digest:
-            raise VerifierError(
-                f"the verifier scores another build of {package.manifest.name!r} ({ticket.task_digest[:16]}) than this one "
-                f"({package.manifest.digest[:16]}); update whichever is older"
-            )
+        client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
+        ticket = client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=ttl_s)
+        require_same_build(package, ticket.task_digest, line.address)
         result = RolloutResult(
             rollout_id=ticket.rollout_id,
             task=package.manifest.name,
@@ -189,39 +211,40 @@ class Launcher:
         )
         acted = Acted()
         try:
-            acted = self._act(package, agent, voice, backend, ticket, seed, cancel or threading.Event())
+            acted = self._act(package, agent, voice, backend, line, client, ticket, seed, cancel)
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
-            result = judged(result, self.client.finalize(ticket.rollout_id), acted)
+            result = judged(result, client.finalize(ticket.rollout_id), acted)
         except OURS as error:
             result = failed(result, error, acted)
         except BaseException:
             with contextlib.suppress(VerifierError):
-                self.client.finalize(ticket.rollout_id)
+                line.client.finalize(ticket.rollout_id)
             raise
         result = replace(result, wall_s=round(time.monotonic() - clock, 3))
         if out is None:
             return result
-        return write_run(out, result, self._files(package, agent, voice, result, acted))
+        return write_run(out, result, files_of(client, package, agent, voice, backend, result, acted))
 
     def warm(self, package: BuiltPackage, agent: Agent, rollouts: int, *, allowance: Allowance | None = None, size: int = 2) -> None:
         """Have workspaces started for so many rollouts to come of an agent that asks a model, or of a command.
 
-        At most ``size`` of them wait, all tasks together; the first call decides.
+        At most ``size`` of them wait, all tasks together, shared out among the verifiers; the first call decides.
 
         Raises:
             BackendUnavailableError: no backend can run the agent's programs here.
         """
         from openfingym.agents.llm.launching import open_pool, with_defaults
 
-        backend, gates, host = self._backend(agent), self._gate_keeper(), self._talking()
+        backend, line, host = self._backend(agent), self._line(package), self._talking()
         assert backend is not None, "the oracle needs no workspace"
+        gates = self._gate_keeper(line)
         with self._lock:
-            if self._pool is None:
-                self._pool = open_pool(host, backend, gates, size)
+            if line.pool is None:
+                line.pool = open_pool(host, backend, gates, max(1, size // len(self._lines)))
             self._warmed.add(package.manifest.digest)
         limits = replace(limits_of(package), timeout_s=with_defaults(allowance, package).wall_s or 0.0)
-        host.call(partial(self._pool.expect, package, rollouts, limits=limits))
+        host.call(partial(line.pool.expect, package, rollouts, limits=limits))
 
     def _act(
         self,
@@ -229,25 +252,27 @@ class Launcher:
         agent: Agent,
         voice: Voice | None,
         backend: Backend | None,
+        line: _Line,
+        client: VerifierClient,
         ticket: RolloutTicket,
         seed: int,
         cancel: threading.Event,
     ) -> Acted:
         """Let the agent act."""
         if backend is None:
-            submit_truth(self.client, ticket, package)
+            submit_truth(client, ticket, package)
             return Acted()
         body, calls = gate_bounds(package)
         if voice is not None:
             from openfingym.agents.llm.launching import Stage, play_rollout
 
-            pool = self._pool if package.manifest.digest in self._warmed else None
-            stage = Stage(self._talking(), self.client, self._gate_keeper(), backend, limits_of(package), body, calls, pool)
+            pool = line.pool if package.manifest.digest in self._warmed else None
+            stage = Stage(self._talking(), client, self._gate_keeper(line), backend, limits_of(package), body, calls, pool)
             played = play_rollout(stage, package, voice, ticket, seed=seed, cancel=cancel)
             return Acted(played.outcome, played.verifier_failures, played)
         from openfingym_runtime.job import Job
 
-        with self._gate_keeper().open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=body, max_calls=calls) as gate:
+        with self._gate_keeper(line).open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=body, max_calls=calls) as gate:
             job = Job(
                 rollout_id=ticket.rollout_id,
                 program=agent.program,
@@ -263,12 +288,7 @@ class Launcher:
         self, package: BuiltPackage, agent: Agent, model: ModelSpec | None, allowance: Allowance | None, prices: PriceTable | None
     ) -> Voice | None:
         """What an agent that talks needs; None for any other."""
-        if agent.asks_model != (model is not None):
-            raise UsageError(
-                f"agent {agent.name!r} needs a model: give --model NAME, such as stand-in/competent"
-                if model is None
-                else f"agent {agent.name!r} asks no model; leave the model out"
-            )
+        require_model(agent, given=model is not None)
         if agent.acts is None:
             return None
         from openfingym.agents.llm.launching import find_voice
@@ -280,7 +300,7 @@ class Launcher:
             if self._host is None:
                 from openfingym.agents.llm.hosting import Host
 
-                self._host = self._stack.enter_context(Host())
+                self._host = self._hosting.enter_context(Host(patience_s=self._patience_s))
             return self._host
 
     def _backend(self, agent: Agent) -> Backend | None:
@@ -293,51 +313,14 @@ class Launcher:
                 self._backends[agent.trusted] = select(self._backend_name, trusted=agent.trusted)
             return self._backends[agent.trusted]
 
-    def _gate_keeper(self) -> GateKeeper:
+    def _gate_keeper(self, line: _Line) -> GateKeeper:
         with self._lock:
-            if self._gates is None:
+            if line.gates is None:
                 from openfingym_runtime.gate import GateKeeper
 
-                assert self._address is not None
-                where = self._address.location
-                self._gates = self._stack.enter_context(GateKeeper(where if self._address.is_url else Path(where)))
-            return self._gates
-
-    def _files(self, package: BuiltPackage, agent: Agent, voice: Voice | None, result: RolloutResult, acted: Acted) -> RunFiles:
-        from openfingym import __version__
-
-        program, trajectory = agent.program, None
-        if acted.played is not None:
-            from openfingym.agents.llm.record import rollout_record
-
-            program, trajectory = acted.played.program, rollout_record(acted.played, result).model_dump_json()
-
-        config: dict[str, object] = {
-            "format": result.format,
-            "openfingym": __version__,
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            "task": package.manifest.name,
-            "task_version": package.manifest.version,
-            "task_digest": package.manifest.digest,
-            "data_kind": package.manifest.data_kind,
-            "agent": agent.name,
-            "program_sha256": hashlib.sha256(program.encode()).hexdigest() if program else None,
-            "backend": result.backend,
-            "limits": asdict(limits_of(package)),
-            "seed": result.seed,
-        } | (voice.describe() if voice else {})
-        # The evidence is the verifier's; where it cannot be reached the run is an error, and is kept all the same.
-        log: list[dict[str, object]] = []
-        submissions: dict[int, bytes] = {}
-        actions: list[dict[str, object]] | None = None
-        with contextlib.suppress(VerifierError):
-            log = [asdict(row) for row in self.client.log(result.rollout_id)]
-            if is_sequential(package.task.spec.contract):
-                actions = [asdict(action) for action in self.client.actions(result.rollout_id)]
-            for past in self.client.rollout_status(result.rollout_id).submissions:
-                submissions[past.submission] = _npy(self.client.submission(result.rollout_id, past.submission))
-        return RunFiles(config, program, acted.output, log, submissions, actions, trajectory)
+                where = line.address.location
+                line.gates = self._stack.enter_context(GateKeeper(where if line.address.is_url else Path(where)))
+            return line.gates
 
 
 def run(
@@ -351,7 +334,7 @@ def run(
     backend: str = "auto",
     seed: int = 0,
     out: str | Path | None = "runs",
-    verifier: VerifierAddress | None = None,
+    verifier: str | VerifierAddress | None = None,
 ) -> RolloutResult:
     """Run one agent on one task and return its verified result.
 
@@ -365,7 +348,7 @@ def run(
         backend: ``auto``, ``docker``, ``sandbox`` or ``inline``.
         seed: given to the program as ``OPENFINGYM_SEED``.
         out: folder below which the run is kept; None keeps nothing on disk.
-        verifier: a running verifier; None starts one for this call.
+        verifier: where a running one is, or a registry file; None for what ``$OPENFINGYM_VERIFIER`` says, or one for this call.
 
     Raises:
         OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
@@ -378,22 +361,7 @@ def run(
         model = ModelSpec.parse(model)
     loaded = task if isinstance(task, Task) else catalog.load_task(task)
     require_fit(resolved, loaded)
-    with Launcher.for_tasks([loaded], backend=backend, verifier=verifier or VerifierAddress.find()) as launcher:
+    with Launcher.for_tasks([loaded], backend=backend, verifier=verifier) as launcher:
         return launcher.run(
             launcher.packages[0], resolved, model=model, allowance=allowance, seed=seed, out=Path(out) if out is not None else None
         )
-
-
-@contextlib.contextmanager
-def launcher_for(task: str | Path | Task, *, backend: str = "auto") -> Iterator[Launcher]:
-    """A launcher for one task, with the verifier of the environment or one of its own."""
-    with Launcher.for_tasks([task], backend=backend, verifier=VerifierAddress.find()) as launcher:
-        yield launcher
-
-
-def _npy(values: NDArray[np.float64]) -> bytes:
-    import numpy as np
-
-    buffer = io.BytesIO()
-    np.save(buffer, values, allow_pickle=False)
-    return buffer.getvalue()

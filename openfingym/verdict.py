@@ -36,11 +36,6 @@ class Acted:
         return self.played is None or self.played.ending.how == "finished"
 
     @property
-    def idle(self) -> bool:
-        """Whether episodes were shown to it and it took no step: the verifier knows of an episode, which is no answer."""
-        return self.played is not None and self.played.steps == 0
-
-    @property
     def output(self) -> bytes:
         """What its programs printed."""
         if self.played is not None:
@@ -54,13 +49,12 @@ def judged(result: RolloutResult, verified: VerifiedResult, acted: Acted) -> Rol
     Raises:
         VerifierError: the verifier failed on the way, so that this would not be the agent's result.
     """
-    scored = verified.state == "scored" and not acted.idle
+    scored = verified.state == "scored"
     if acted.verifier_failures and not (scored and acted.ended_well):
         raise VerifierError(
             f"the verifier failed {acted.verifier_failures} request(s) of this rollout, whose result would not be the agent's"
         )
-    found = "no step was taken" if acted.idle else verified.reason
-    reason = None if scored else "; ".join(part for part in (_how_it_ended(acted), found) if part)
+    reason = None if scored else "; ".join(part for part in (_how_it_ended(acted), verified.reason) if part)
     return replace(
         spent(result, acted),
         state="scored" if scored else "rejected",

@@ -20,7 +20,7 @@ def store_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     home = tmp_path_factory.mktemp("store")
     patch = pytest.MonkeyPatch()
     patch.setenv("OPENFINGYM_HOME", str(home))
-    for name in ("OPENFINGYM_TASKS", "OPENFINGYM_VERIFIER", "OPENFINGYM_ADMIN_TOKEN"):
+    for name in ("OPENFINGYM_TASKS", "OPENFINGYM_VERIFIER", "OPENFINGYM_ADMIN_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         patch.delenv(name, raising=False)
     yield home
     patch.undo()

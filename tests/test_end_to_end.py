@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import os
 import re
@@ -21,7 +22,9 @@ import openfingym
 from openfingym.agents import Agent, resolve
 from openfingym.errors import UsageError, VerifierError
 from openfingym.package import BuiltPackage
-from openfingym.rollout import Launcher, VerifierAddress
+from openfingym.rollout import Launcher
+from openfingym.rollouts import RolloutSpec
+from openfingym.verifiers import VerifierAddress
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -69,6 +72,36 @@ def test_ridge_scores_and_its_run_can_be_read_by_another_program(
     for (backend, task), total in scores.items():
         if backend == "docker" and ("sandbox", task) in scores:
             assert scores["sandbox", task] == pytest.approx(total, rel=1e-9), "the same program scores the same wherever it runs"
+
+
+LOOK_AROUND = """
+import importlib, json, platform
+names = {"numpy": "numpy", "pandas": "pandas", "scipy": "scipy", "scikit-learn": "sklearn"}
+versions = {name: importlib.import_module(module).__version__ for name, module in names.items()}
+print(json.dumps({"python": platform.python_version(), "machine": platform.machine(), "packages": versions}))
+"""
+
+
+def test_a_run_says_by_digest_what_it_was_made_of(launcher: Launcher, tmp_path: Path) -> None:
+    package, agent = launcher.packages[0], program(LOOK_AROUND)
+    result = launcher.run(package, agent, out=tmp_path)
+    assert result.path is not None
+    config = json.loads((result.path / "config.json").read_text())
+    assert config["program_sha256"] == hashlib.sha256(LOOK_AROUND.encode()).hexdigest()
+    assert config["agent_digest"] == RolloutSpec("t", "d", agent).inputs["agent_digest"]
+    environment = config["environment"]
+    if result.backend == "docker":
+        inspect = ["docker", "image", "inspect", "--format", "{{.Id}}", environment["image"]]
+        assert subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.strip() == environment["image_id"]
+        assert environment["image_id"] == f"sha256:{environment['digest']}"
+    else:
+        seen = json.loads((result.path / "output.log").read_bytes())
+        assert seen.pop("packages").items() <= environment["packages"].items()
+        assert seen.items() <= environment.items()
+        assert re.fullmatch("[0-9a-f]{64}", environment["digest"])
+    again = launcher.run(package, resolve("oracle"), out=tmp_path)
+    assert again.path is not None
+    assert json.loads((again.path / "config.json").read_text())["environment"] is None, "nothing ran anywhere"
 
 
 def test_the_oracle_is_best_and_nop_is_rejected(launcher: Launcher) -> None:
@@ -161,7 +194,7 @@ def collected() -> Iterator[None]:
 def test_a_verifier_that_dies_is_our_error_and_never_a_score(treasury: BuiltPackage, tmp_path: Path) -> None:
     with EmbeddedVerifier.start([treasury]) as verifier:
         address = VerifierAddress(str(verifier.uds), verifier.admin_token)
-        with Launcher([treasury], backend="inline", verifier=address) as launcher:
+        with Launcher([treasury], backend="inline", verifiers={treasury.manifest.name: address}, patience_s=0.5) as launcher:
             killer = threading.Timer(0.5, os.kill, (verifier.pid, signal.SIGKILL))
             killer.start()
             sleeper = Agent("sleeper", "program", "import time, interface\ntime.sleep(2)\ninterface.budget()", trusted=True)

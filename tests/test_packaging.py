@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tarfile
@@ -53,7 +54,7 @@ def test_the_sdist_holds_only_the_project(built: Path) -> None:
         "Dockerfile.verifier", "Makefile", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "pyproject.toml", "PKG-INFO",
         ".gitignore",
     }  # fmt: skip
-    assert "tests/test_packaging.py" in names
+    assert {"tests/test_packaging.py", "examples/cluster/Dockerfile", "examples/cluster/shard.sh"} <= names
 
 
 def test_the_wheel_works_without_a_checkout(built: Path, tmp_path: Path) -> None:
@@ -78,3 +79,9 @@ def test_the_wheel_works_without_a_checkout(built: Path, tmp_path: Path) -> None
     count, _, shape = done.stdout.strip().partition(" ")
     assert int(count) >= 5
     assert shape == "(40, 5, 6)"
+    options = ["--tasks", "treasury-forecast", "--agent", "naive", "--backend", "inline", "--out", "run", "--json"]
+    command = [python.with_name("openfingym"), "rollout", *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    (group,) = json.loads(done.stdout)["groups"]
+    assert (group["agent"], group["scored"]) == ("naive", 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -22,7 +22,18 @@ if TYPE_CHECKING:
     from openfingym.agents.llm.session import ModelAgent
     from openfingym.task import Task
 
-__all__ = ["BUILTIN", "PROGRAM_LIMIT", "Agent", "Builtin", "fitting", "read_program", "require_fit", "resolve"]
+__all__ = [
+    "BUILTIN",
+    "PROGRAM_LIMIT",
+    "Agent",
+    "Builtin",
+    "fitting",
+    "read_program",
+    "require_fit",
+    "require_model",
+    "resolve",
+    "with_sampling",
+]
 
 PROGRAM_LIMIT = 1024 * 1024
 
@@ -95,6 +106,29 @@ def resolve(
     return Agent(agent, "program", source, trusted=True)
 
 
+def with_sampling(
+    agent: Agent, *, temperature: float | None = None, reply_tokens: int | None = None, text_tools: bool | None = None
+) -> Agent:
+    """The agent, asking its model as stated; None leaves a setting as it is. An agent that asks no model stays as it is.
+
+    Raises:
+        UsageError: its loop is the user's own, and has no such settings.
+    """
+    if not agent.asks_model or (temperature is None and reply_tokens is None and text_tools is None):
+        return agent
+    from openfingym.agents.llm import CodeBlock, OneShot, React, Sampling
+
+    if not isinstance(agent.acts, CodeBlock | OneShot | React):
+        raise UsageError(f"agent {agent.name!r} asks its model in its own way: its sampling cannot be set")
+    own = agent.acts.sampling
+    sampling = Sampling(
+        own.temperature if temperature is None else temperature,
+        own.reply_tokens if reply_tokens is None else reply_tokens,
+        own.text_tools if text_tools is None else text_tools,
+    )
+    return replace(agent, acts=replace(agent.acts, sampling=sampling))
+
+
 def require_fit(agent: Agent, task: Task) -> None:
     """Refuse a built-in agent on a task it is not for; a program of the user's own may try any.
 
@@ -106,6 +140,18 @@ def require_fit(agent: Agent, task: Task) -> None:
         raise UsageError(
             f"agent {agent.name!r} does not fit {task.name!r}: it is for {record.fit}; agents that fit are {', '.join(fitting(task))}"
         )
+
+
+def require_model(agent: Agent, *, given: bool) -> None:
+    """Refuse an agent that asks a model without one, and any other with one.
+
+    Raises:
+        UsageError: says what to do.
+    """
+    if agent.asks_model and not given:
+        raise UsageError(f"agent {agent.name!r} needs a model: give --model NAME, such as stand-in/competent")
+    if given and not agent.asks_model:
+        raise UsageError(f"agent {agent.name!r} asks no model; leave the model out")
 
 
 def _command(command: Sequence[str], files: str | Path | None) -> Agent:

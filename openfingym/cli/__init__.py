@@ -22,8 +22,9 @@ COMMANDS = {
     "rollout": ("openfingym.cli.rollout:rollout", "Run many rollouts: tasks x agents x models x seeds."),
     "score": ("openfingym.cli.score:score", "Score an answer of your own against a truth of your own."),
     "report": ("openfingym.cli.report:report", "Compare finished runs; what the baselines get on every task, and what a trading run did."),
+    "view": ("openfingym.cli.view:view", "Read what an agent did, and how it ended."),
     "export": ("openfingym.cli.export:export", "Write what was recorded in the formats others read."),
-    "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, or ask one how it is."),
+    "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, or ask those that are running how they are."),
     "image": ("openfingym.cli.image:image", "Build the agent image for the docker backend."),
     "doctor": ("openfingym.cli.doctor:doctor", "Say what works on this machine, and what to do about the rest."),
 }
@@ -61,7 +62,7 @@ def cli() -> None:
     """Evaluate and train AI agents on quantitative finance, with scores that can be trusted.
 
     Exit status: 0 scored or done, 2 wrong use, 3 the agent's submission was rejected,
-    4 a failure of ours or of this machine, 5 a malformed task package, 6 data or store.
+    4 a failure of ours or of this machine, 5 a malformed task package, 6 data or store, 130 interrupted.
     """
 
 

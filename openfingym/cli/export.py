@@ -30,9 +30,9 @@ def export() -> None:
     "form",
     type=click.Choice(["atif", "openai", "native"]),
     required=True,
-    help="Harbor's ATIF 1.8, OpenAI's fine-tuning lines, or the complete record.",
+    help="Harbor's trials with ATIF 1.8, OpenAI's fine-tuning lines, or the complete record.",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of one file a rollout; of openai, one .jsonl file.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder; of openai, one .jsonl file.")
 @click.option(
     "--state",
     "states",
@@ -64,14 +64,16 @@ def trajectories(runs: tuple[Path, ...], form: str, out: Path, states: tuple[str
                 yield rollout
 
     written = 0
+    write = {"atif": lambda: _trials(chosen(), out, left_out), "openai": lambda: _lines(chosen(), out, left_out)}
     try:
-        for _ in _lines(chosen(), out, left_out) if form == "openai" else _files(chosen(), form, out, left_out):
+        for _ in write.get(form, lambda: _records(chosen(), out))():
             written += 1
     except OSError as error:
         raise StoreError(f"{out}: cannot be written ({error.strerror}); choose another place with --out") from error
     if not written:
         reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items() if count)
-        raise UsageError(f"no trajectory to export in {', '.join(map(str, runs))}" + (f" (left out: {reasons})" if reasons else ""))
+        found = f" (left out: {reasons})" if reasons else "; a run has one where a model took part"
+        raise UsageError(f"no trajectory to export in {', '.join(map(str, runs))}{found}")
     if as_json:
         print_json({"format": form, "out": str(out), "written": written, "left_out": left_out})
         return
@@ -89,24 +91,33 @@ def schema() -> None:
     click.echo(json.dumps(rollout_schema(), indent=2, sort_keys=True))
 
 
-def _files(rollouts: Iterator[Rollout], form: str, out: Path, left_out: dict[str, int]) -> Iterator[Path]:
+def _records(rollouts: Iterator[Rollout], out: Path) -> Iterator[Path]:
     """Write one file a rollout."""
-    from openfingym.trajectory import to_atif, write_rollout
+    from openfingym.trajectory import write_rollout
+
+    for rollout in rollouts:
+        out.mkdir(parents=True, exist_ok=True)
+        path = out / f"{rollout.id}.json"
+        write_rollout(path, rollout)
+        yield path
+
+
+def _trials(rollouts: Iterator[Rollout], out: Path, left_out: dict[str, int]) -> Iterator[Path]:
+    """Write one trial of Harbor a rollout."""
+    from openfingym.trajectory import to_atif, to_trial, trial_name
     from openfingym.trajectory.files import write_text
 
-    out.mkdir(parents=True, exist_ok=True)
     for rollout in rollouts:
-        path = out / f"{rollout.id}.json"
-        if form == "native":
-            write_rollout(path, rollout)
-        else:
-            try:
-                document = to_atif(rollout)
-            except DataError:
-                left_out["no messages"] += 1
-                continue
-            write_text(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-        yield path
+        try:
+            document = to_atif(rollout)
+        except DataError:
+            left_out["no messages"] += 1
+            continue
+        folder = out / trial_name(rollout)
+        (folder / "agent").mkdir(parents=True, exist_ok=True)
+        for path, content in ((folder / "agent" / "trajectory.json", document), (folder / "result.json", to_trial(rollout))):
+            write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        yield folder
 
 
 def _lines(rollouts: Iterator[Rollout], out: Path, left_out: dict[str, int]) -> Iterator[Path]:

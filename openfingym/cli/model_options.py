@@ -1,10 +1,10 @@
-"""Options of commands that ask a model: which one, where, and what may be spent."""
+"""Options of commands that ask a model: which one, where, how, and what may be spent."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
     from openfingym.models.spec import ModelSpec
 
 _POSITIVE = click.FloatRange(min=0.0, min_open=True)
+_ONE = click.option("--model", "model_name", help="Model of agents that ask one, such as stand-in/competent, which needs no key.")
+_MANY = click.option("--model", "model_name", multiple=True, help="Model of agents that ask one, such as stand-in/competent; repeatable.")
 _OPTIONS = (
-    click.option("--model", "model_name", help="Model of agents that ask one, such as stand-in/competent, which needs no key."),
     click.option("--base-url", help="Its OpenAI-compatible endpoint; default: $OPENAI_BASE_URL. The key is in $OPENAI_API_KEY."),
     click.option("--temperature", type=click.FloatRange(min=0.0), help="Its randomness; default: the endpoint's."),
     click.option("--reply-tokens", type=click.IntRange(min=1), help="Longest answer of the model.  [default: 16384]"),
-    click.option("--text-tools", is_flag=True, help="Have it write calls of tools as text: for models that make none natively."),
+    click.option(
+        "--text-tools/--native-tools",
+        default=None,
+        help="Have it write calls of tools as text, or never; default: where the endpoint takes no tools.",
+    ),
     click.option("--max-turns", type=click.IntRange(min=1), help="Most answers of the model; default: 40, and more where there are steps."),
     click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens, input and output together; default: no limit."),
     click.option("--max-cost", type=_POSITIVE, help="Most US dollars; default: no limit."),
@@ -37,11 +42,12 @@ _OPTIONS = (
 class ModelOptions:
     """What was asked for."""
 
-    model_name: str | None
+    model_name: str | tuple[str, ...] | None
+    """One or None; of a command that takes several, those."""
     base_url: str | None
     temperature: float | None
     reply_tokens: int | None
-    text_tools: bool
+    text_tools: bool | None
     max_turns: int | None
     max_tokens: int | None
     max_cost: float | None
@@ -49,21 +55,37 @@ class ModelOptions:
     prices: Path | None
 
     def spec(self) -> ModelSpec | None:
-        """The model; None where none was named."""
+        """The model; None where none was named.
+
+        Raises:
+            UsageError: it is no model, or nothing lets us ask it.
+        """
         if self.model_name is None:
             return None
         from openfingym.models.spec import ModelSpec
 
-        return ModelSpec.parse(self.model_name, base_url=self.base_url)
+        assert isinstance(self.model_name, str)
+        spec = ModelSpec.parse(self.model_name, base_url=self.base_url)
+        spec.require_access()
+        return spec
 
     def allowance(self) -> Allowance | None:
         """What may be spent; None where nothing was said."""
-        limits = (self.max_turns, self.max_tokens, self.max_cost, self.max_seconds)
-        if all(limit is None for limit in limits):
+        if not self.limits:
             return None
         from openfingym.models.meter import Allowance
 
-        return Allowance(*limits)
+        return Allowance(**self.limits)
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What was said of what may be spent, by the names of an allowance."""
+        return _stated(turns=self.max_turns, tokens=self.max_tokens, cost_usd=self.max_cost, wall_s=self.max_seconds)
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """What was said of how the model is asked, by the names of a sampling."""
+        return _stated(temperature=self.temperature, reply_tokens=self.reply_tokens, text_tools=self.text_tools)
 
     def price_table(self) -> PriceTable | None:
         """Prices from a file; None without one."""
@@ -79,25 +101,29 @@ class ModelOptions:
         Raises:
             UsageError: it asks none.
         """
-        if self.temperature is None and self.reply_tokens is None and not self.text_tools:
-            return agent
-        from openfingym.agents.llm import CodeBlock, OneShot, React, Sampling
+        if self.sampling and not agent.asks_model:
+            options = ", ".join(f"--{key.replace('_', '-')}" for key in self.sampling)
+            raise UsageError(f"agent {agent.name!r} asks no model, so {options} mean nothing to it")
+        from openfingym.agents import with_sampling
 
-        acts = agent.acts
-        if not isinstance(acts, CodeBlock | OneShot | React):
-            raise UsageError(f"agent {agent.name!r} asks no model, so --temperature, --reply-tokens and --text-tools mean nothing to it")
-        sampling = Sampling(self.temperature, self.reply_tokens or acts.sampling.reply_tokens, self.text_tools)
-        return replace(agent, acts=replace(acts, sampling=sampling))
+        return with_sampling(agent, **self.sampling)
 
 
-def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command these options, as one argument named ``model``."""
+def _stated(**values: object) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def model_options(*, many: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command these options, as one argument named ``model``; ``many`` models where it takes several."""
     names = [item.name for item in fields(ModelOptions)]
 
-    @functools.wraps(command)
-    def wrapped(*args: Any, **options: Any) -> Any:
-        return command(*args, model=ModelOptions(**{name: options.pop(name) for name in names}), **options)
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def wrapped(*args: Any, **options: Any) -> Any:
+            return command(*args, model=ModelOptions(**{name: options.pop(name) for name in names}), **options)
 
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+        for option in reversed((_MANY if many else _ONE, *_OPTIONS)):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorate

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+LINE_S = 5.0
+"""Work that takes longer has a line now and then where there is no terminal."""
 
 
 def print_json(value: object) -> None:
@@ -13,7 +22,9 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2, sort_keys=False, allow_nan=False))
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = (), optional: Sequence[str] = ()
+) -> None:
     """Print a table on stdout.
 
     Args:
@@ -21,22 +32,33 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
         columns: column headings.
         rows: the cells; anything is shown by ``str``.
         right: headings of the columns to align right.
+        optional: headings of the columns that a narrow terminal does without, the first to go first.
     """
     import sys
 
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+
+    console = Console() if sys.stdout.isatty() else Console(width=200)
+    left_out: set[str] = set()
+    for heading in ("", *optional):
+        left_out.add(heading)
+        table = _table(title, columns, rows, right, left_out)
+        if console.measure(table, options=console.options.update(max_width=10_000)).maximum <= console.width:
+            break
+    console.print(table)
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str], left_out: Container[str]) -> Table:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=column == columns[0])
+    shown = [index for index, column in enumerate(columns) if column not in left_out]
+    for index in shown:
+        table.add_column(columns[index], justify="right" if columns[index] in right else "left", no_wrap=index == 0, overflow="fold")
     for row in rows:
-        table.add_row(*map(str, row))
-    console = Console()
-    if not sys.stdout.isatty():
-        console = Console(width=200)
-    console.print(table)
+        table.add_row(*(str(row[index]) for index in shown))
+    return table
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -45,19 +67,26 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 class Progress:
-    """A spinner on a terminal's stderr; nothing elsewhere."""
+    """A spinner on a terminal's stderr; elsewhere nothing, or a line now and then."""
 
-    def __init__(self, *, enabled: bool = True) -> None:
+    def __init__(self, *, enabled: bool = True, lines: bool = False) -> None:
         import sys
 
         self._enabled = enabled and sys.stderr.isatty()
+        self._lines = enabled and lines and not self._enabled
+        self._said = time.monotonic()
+        self.console: Console | None = None
+        """Where more can be said while this goes on; None where nothing is to be."""
+        if enabled:
+            from rich.console import Console
+
+            self.console = Console(stderr=True, highlight=False)
 
     def __enter__(self) -> Progress:
         if self._enabled:
-            from rich.console import Console
             from rich.status import Status
 
-            self._status = Status("", console=Console(stderr=True))
+            self._status = Status("starting", console=self.console)
             self._status.start()
         return self
 
@@ -65,6 +94,9 @@ class Progress:
         """Show what is being done."""
         if self._enabled:
             self._status.update(text)
+        elif self._lines and time.monotonic() - self._said > LINE_S:
+            self._said = time.monotonic()
+            click.echo(text, err=True)
 
     def __exit__(self, *_: object) -> None:
         if self._enabled:

@@ -10,6 +10,7 @@ import click
 
 from openfingym.cli.render import Progress, number, print_json, print_table
 from openfingym.cli.task import FAMILIES, json_option
+from openfingym.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,8 @@ SENTENCES = 10
 """Comparisons said in words; all are in the JSON and on the page."""
 DAMAGED = 20
 """Damaged runs named."""
+LONGEST = 1000
+"""Characters of a name or sentence."""
 
 
 class _ComparesFolders(click.Group):
@@ -106,17 +109,16 @@ def _show_report(found: Report, *, each_task: bool) -> None:
             if table is not None:
                 _show_table(table, note=table.note not in notes)
                 notes.add(table.note)
-        chosen = tables.clearest(one for one in found.comparisons if one.data_kind == kind)
-        for one in chosen[:SENTENCES]:
-            click.echo(_printable(one.sentence))
-        if len(chosen) > SENTENCES:
-            click.echo(f"and {len(chosen) - SENTENCES} more comparisons with --json or --html")
+        sentences, rest = tables.said([one for one in found.comparisons if one.data_kind == kind], SENTENCES)
+        for sentence in (*sentences, rest):
+            if sentence:
+                click.echo(one_line(sentence, LONGEST))
         click.echo()
     click.echo(f"{found.runs:,} runs" + (f", {found.copies:,} copies left out" if found.copies else ""))
-    for mixture in found.mixtures:
-        click.echo(f"beware: {_printable(mixture.sentence)}")
+    for caution in found.cautions:
+        click.echo(f"beware: {one_line(caution.sentence, LONGEST)}")
     for damaged in found.damaged[:DAMAGED]:
-        click.echo(f"damaged, in no figure: {_printable(damaged.reason)}")
+        click.echo(f"damaged, in no figure: {one_line(damaged.reason, LONGEST)}")
     if len(found.damaged) > DAMAGED:
         click.echo(f"and {len(found.damaged) - DAMAGED:,} more damaged runs; --json names all")
 
@@ -124,15 +126,10 @@ def _show_report(found: Report, *, each_task: bool) -> None:
 def _show_table(table: TextTable, *, note: bool) -> None:
     from rich.markup import escape
 
-    rows = [[escape(_printable(text)) for text in row] for row in table.rows]
-    print_table(table.title, table.columns, rows, right=table.columns[table.left :])
+    rows = [[escape(one_line(text, LONGEST)) for text in row] for row in table.rows]
+    print_table(table.title, table.columns, rows, right=table.columns[table.left :], optional=table.optional)
     if note and table.note:
         click.echo(f"{table.note}\n")
-
-
-def _printable(text: str) -> str:
-    """Text of an agent's making without what would steer a terminal."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def _write(path: Path, text: str) -> None:

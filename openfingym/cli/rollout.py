@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from openfingym.cli.render import Progress, number, print_json, print_table
+from openfingym.cli.model_options import ModelOptions, model_options
+from openfingym.cli.render import Progress
+from openfingym.cli.rollout_tables import print_ended, print_intended
 from openfingym.cli.run import exit_status
-from openfingym.cli.task import json_option, real_option
+from openfingym.cli.task import json_option, quiet_option, real_option
+from openfingym.cli.verifier import verifier_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.results import RolloutResult
     from openfingym.rollouts import Plan, RunFolder, Selection, Work
+    from openfingym.rollouts.progress import LiveProgress
+    from openfingym.verifiers import VerifierAddress
 
 T = TypeVar("T")
 BACKENDS = ("auto", "docker", "sandbox", "inline", "ray")
@@ -31,24 +36,31 @@ INTERRUPTED = 130
 @click.option("--tasks", multiple=True, help="Name, glob over names, family/glob such as 'forecasting/*', or folder; repeatable.")
 @click.option("--agent", "agents", multiple=True, help="Built-in agent; repeatable. `openfingym agents` lists them.")
 @click.option("--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script.")
-@click.option("--model", "models", multiple=True, help="Language model, for agents that ask one; repeatable.")
-@click.option("--base-url", help="OpenAI-compatible endpoint of the models; default: $OPENAI_BASE_URL.")
+@click.option("--seeds", help="How many seeds, counted from 0; or which, such as 3,5,8.")
+@click.option("--attempts", type=click.IntRange(min=1), help="Repetitions with the same seed.")
 @click.option(
     "--plan",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="TOML file that says all this and more, such as limits; options win over it.",
+    help="TOML file that says all this and more; options win over it.",
 )
-@click.option("--seeds", help="How many seeds, counted from 0; or which, such as 3,5,8.")
-@click.option("--attempts", type=click.IntRange(min=1), help="Repetitions with the same seed.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the run; what is there goes on.")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Rollouts at once on each machine; default: one a core.")
-@click.option("--backend", type=click.Choice(BACKENDS), help="How programs are isolated; ray: on the nodes of a running Ray cluster.")
-@click.option("--verifier", "address", help="URL or unix socket of a running verifier; default: one is started for this command.")
-@click.option("--shard", "part", metavar="K/N", help="Only every N-th rollout, from the K-th on: one part for each of N machines.")
+@click.option("--dry-run", is_flag=True, help="Say what would be run and what it may cost; run nothing.")
 @click.option("--again", is_flag=True, help="Run everything once more, as further attempts.")
 @click.option("--retry", type=click.Choice(["error"]), help="Run again what failed for a reason of ours; the evidence is kept.")
+@model_options(many=True)
+@click.option("--concurrency", type=click.IntRange(min=1), help="Rollouts at once on each machine; default: one a core.")
+@click.option("--backend", type=click.Choice(BACKENDS), help="How programs are isolated; ray: on the nodes of a running Ray cluster.")
+@verifier_option
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0.0, min_open=True),
+    metavar="SECONDS",
+    help="How long a model's endpoint, Docker or a verifier that does not answer is waited for.  [default: 600]",
+)
+@click.option("--shard", "part", metavar="K/N", help="Only every N-th rollout, from the K-th on: one part for each of N machines.")
 @real_option
+@quiet_option
 @json_option
 @click.pass_context
 def rollout(
@@ -56,19 +68,21 @@ def rollout(
     tasks: tuple[str, ...],
     agents: tuple[str, ...],
     program: Path | None,
-    models: tuple[str, ...],
-    base_url: str | None,
-    file: Path | None,
     seeds: str | None,
     attempts: int | None,
+    file: Path | None,
     out: Path,
+    dry_run: bool,
+    again: bool,
+    retry: str | None,
+    model: ModelOptions,
     concurrency: int | None,
     backend: str | None,
     address: str | None,
+    patience: float | None,
     part: str | None,
-    again: bool,
-    retry: str | None,
     real: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Run many rollouts: tasks x agents x models x seeds.
@@ -78,31 +92,53 @@ def rollout(
     Failures of ours are tried again and are never a score.
     """
     from openfingym.rollouts import RunFolder, prepare, select
+    from openfingym.verifiers import find_verifiers, require_served
     from openfingym.workers import default_jobs
 
     changes = {
-        "tasks": tasks, "agents": agents, "models": models, "base_url": base_url, "seeds": _seeds(seeds), "attempts": attempts,
-        "concurrency": concurrency, "backend": None if backend == "ray" else backend, "real": real,
+        "tasks": tasks, "agents": agents, "seeds": _seeds(seeds), "attempts": attempts, "models": model.model_name,
+        "base_url": model.base_url, "limits": model.limits, "sampling": model.sampling, "prices": model.prices and str(model.prices),
+        "concurrency": concurrency, "backend": None if backend == "ray" else backend, "patience_s": patience, "real": real,
     }  # fmt: skip
     plan = _plan(file, changes, agents)
     selection = select(plan, program=program)
-    # Being terminated cleans up as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with RunFolder.open(out) as folder:
-        with Progress(enabled=not as_json) as show:
+    if backend != "ray" and not dry_run:
+        for spec in plan.model_specs:
+            spec.require_access()
+    way = _Way(ray=backend == "ray", verifiers=find_verifiers(address, selection.tasks), quiet=quiet)
+    for sign in _endings():
+        signal.signal(sign, signal.default_int_handler)
+    with contextlib.nullcontext(RunFolder.look(out)) if dry_run else RunFolder.open(out) as folder:
+        with _interruptible_preparation(ctx), Progress(enabled=not quiet, lines=True) as show:
             jobs = default_jobs()
             work = prepare(plan, selection, folder, part=part, again=again, retry_errors=retry == "error", jobs=jobs, show=show)
-        _announce(selection, work, out)
-        results = dict(work.done)
+            if way.verifiers is not None and not way.ray and not dry_run:  # Ray's nodes may reach what this machine does not
+                show("asking the verifiers")
+                require_served(work.needed, way.verifiers)
+        if not quiet:
+            _announce(selection, work, out)
+        if dry_run:
+            print_intended(plan, work, out, as_json=as_json)
+            return
+        started, results = time.monotonic(), dict(work.done)
         if work.missing:
-            ran = _interruptible(_run(plan, selection, work, folder, ray=backend == "ray", address=address))
+            ran = _run(plan, selection, work, folder, way)
             if ran is None:
                 _say_how_to_go_on(work, folder, again=again)
                 ctx.exit(INTERRUPTED)
             results |= {spec.identity: result for spec, result in zip(work.missing, ran, strict=True)}
     ended = [results[spec.identity] for spec in work.specs]
-    _print(ended, out, len(work.done), as_json=as_json)
+    print_ended(ended, out, resumed=len(work.done), wall_s=time.monotonic() - started, as_json=as_json)
     ctx.exit(exit_status(ended))
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How rollouts are run."""
+
+    ray: bool
+    verifiers: Mapping[str, VerifierAddress] | None
+    quiet: bool
 
 
 def _plan(file: Path | None, changes: Mapping[str, object], agents: tuple[str, ...]) -> Plan:
@@ -128,43 +164,90 @@ def _seeds(text: str | None) -> int | list[int] | None:
     return values if "," in text else values[0]
 
 
-async def _run(plan: Plan, selection: Selection, work: Work, folder: RunFolder, *, ray: bool, address: str | None) -> list[RolloutResult]:
+def _run(plan: Plan, selection: Selection, work: Work, folder: RunFolder, way: _Way) -> list[RolloutResult] | None:
+    """Run what is missing; None where that was interrupted."""
+    from openfingym.rollouts.progress import LiveProgress
+
+    if way.quiet:
+        return _interruptible(_drive(plan, selection, work, folder, way, None), lambda: None)
+    with LiveProgress(len(work.specs), len(work.done)) as progress:
+        return _interruptible(_drive(plan, selection, work, folder, way, progress), progress.stopping)
+
+
+async def _drive(
+    plan: Plan, selection: Selection, work: Work, folder: RunFolder, way: _Way, progress: LiveProgress | None
+) -> list[RolloutResult]:
     from openfingym.models.prices import PriceTable
-    from openfingym.rollout import VerifierAddress
     from openfingym.rollouts import Engine, LocalRunner, ModelAccess, Runner, Station
     from openfingym.rollouts.preparation import is_heavy
-    from openfingym.rollouts.progress import LiveProgress
     from openfingym.rollouts.station import cores
 
     places, names = plan.concurrency or cores(), {package.manifest.name for package in work.needed}
-    verifier = VerifierAddress.find(address)
-    models = ModelAccess(plan.base_url, PriceTable.load(plan.prices))
+    tasks = [task for task in selection.tasks if task.name in names]
+    models = ModelAccess({spec.name: spec for spec in plan.model_specs}, PriceTable.load(plan.prices))
     runner: Runner
-    if ray:
+    if way.ray:
         from openfingym.rollouts.ray import RayRunner
 
-        tasks = [task for task in selection.tasks if task.name in names]
-        runner = await RayRunner.open(tasks, places=places, backend=plan.backend, verifier=verifier, models=models)
+        runner = await RayRunner.open(
+            tasks,
+            backend=plan.backend,
+            verifiers=way.verifiers,
+            models=models,
+            upcoming=work.missing,
+            places=places,
+            patience_s=plan.patience_s,
+        )
     else:
-        station = Station(work.needed, backend=plan.backend, verifier=verifier, models=models, upcoming=work.missing, places=places)
-        runner = LocalRunner(station, places)
+        runner = LocalRunner(
+            Station(
+                work.needed,
+                backend=plan.backend,
+                verifiers=way.verifiers,
+                models=models,
+                upcoming=work.missing,
+                places=places,
+                patience_s=plan.patience_s,
+            ),
+            places,
+        )
     heavy = {package.manifest.name for package in work.needed if is_heavy(package)}
-    with LiveProgress(len(work.specs), len(work.done)) as progress:
-        async with Engine(runner, folder, heavy=heavy, scoring=plan.scoring or cores(), watch=progress) as engine:
-            return await engine.run(work.missing)
+    async with Engine(runner, folder, heavy=heavy, scoring=plan.scoring or cores(), watch=progress) as engine:
+        return await engine.run(work.missing)
 
 
-def _interruptible(work: Coroutine[object, object, T]) -> T | None:
-    """Run to the end, or to the first Ctrl-C or SIGTERM, which lets it clean up; None where that came first."""
+def _endings() -> list[signal.Signals]:
+    """Ctrl-C, and what cleans up as it does: being terminated, and losing the terminal, unless ``nohup`` is to keep that off."""
+    found = [signal.SIGINT, signal.SIGTERM]
+    return found if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [*found, signal.SIGHUP]
+
+
+def _interruptible(work: Coroutine[object, object, T], stopping: Callable[[], None]) -> T | None:
+    """Run to the end, or to the first of the signals that end it, which lets it clean up; None where that came first."""
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         task = loop.create_task(work)
-        for sign in (signal.SIGINT, signal.SIGTERM):
+
+        def stop() -> None:
             # A second one must not break off the cleaning up, which takes no longer than stopping the programs.
-            loop.add_signal_handler(sign, lambda: task.cancelling() or task.cancel())
+            if not task.cancelling():
+                task.cancel()
+            stopping()
+
+        for sign in _endings():
+            loop.add_signal_handler(sign, stop)
         with contextlib.suppress(asyncio.CancelledError):
             return loop.run_until_complete(task)
     return None
+
+
+@contextlib.contextmanager
+def _interruptible_preparation(ctx: click.Context) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("interrupted before the first rollout; what was built is kept, and the same command goes on", err=True)
+        ctx.exit(INTERRUPTED)
 
 
 def _announce(selection: Selection, work: Work, out: Path) -> None:
@@ -179,60 +262,3 @@ def _say_how_to_go_on(work: Work, folder: RunFolder, *, again: bool) -> None:
     resume = f"with --attempts {1 + max(spec.attempt for spec in work.specs)} instead of --again" if again else "unchanged"
     click.echo(f"interrupted: {finished} of {len(work.specs)} rollouts are finished and kept in {folder.root}", err=True)
     click.echo(f"to go on, run the same command {resume}; nothing was left running", err=True)
-
-
-@dataclass(frozen=True)
-class _Group:
-    """All rollouts of one agent with one model."""
-
-    agent: str
-    model: str | None
-    tasks: int
-    rollouts: int
-    scored: int
-    rejected: int
-    error: int
-    median_skill: float | None
-    wall_s: float
-
-
-def _group(results: Sequence[RolloutResult]) -> _Group:
-    import statistics
-
-    states = Counter(result.state for result in results)
-    skills = [result.skill for result in results if result.skill is not None]
-    return _Group(
-        results[0].agent,
-        results[0].model,
-        len({result.task for result in results}),
-        len(results),
-        states["scored"],
-        states["rejected"],
-        states["error"],
-        statistics.median(skills) if skills else None,
-        round(sum(result.wall_s for result in results), 1),
-    )
-
-
-def _print(results: Sequence[RolloutResult], out: Path, resumed: int, *, as_json: bool) -> None:
-    by: dict[tuple[str, str | None], list[RolloutResult]] = {}
-    for result in results:
-        by.setdefault((result.agent, result.model), []).append(result)
-    groups = [_group(found) for found in by.values()]
-    if as_json:
-        document = {"out": str(out), "rollouts": len(results), "finished_before": resumed, "groups": [asdict(group) for group in groups]}
-        print_json(document)
-        return
-    columns = ["agent", "model", "tasks", "runs", "scored", "rejected", "errors", "skill", "seconds"]
-    rows = [
-        (g.agent, g.model or "-", g.tasks, g.rollouts, g.scored, g.rejected, g.error, number(g.median_skill), f"{g.wall_s:.0f}")
-        for g in groups
-    ]
-    print_table("", columns, rows, right=columns[2:])
-    errors = [result for result in results if result.state == "error"]
-    for result in errors[:5]:
-        click.echo(f"{result.task} {result.agent} seed {result.seed}: a failure of ours, not a score: {result.reason}")
-    if errors:
-        click.echo(f"run the same command with --retry error to redo {'it' if len(errors) == 1 else f'these {len(errors)}'}")
-    click.echo("skill: median of what was scored; 0 is the baseline, higher is better")
-    click.echo(f"compare: openfingym report {out}")

@@ -11,9 +11,14 @@ import click
 
 from openfingym.cli.model_options import ModelOptions, model_options
 from openfingym.cli.render import Progress, number, print_json, print_table
-from openfingym.cli.task import json_option, real_option
+from openfingym.cli.task import json_option, quiet_option, real_option
+from openfingym.cli.verifier import verifier_option
+from openfingym.printable import printable
 
 if TYPE_CHECKING:
+    from openfingym.agents import Agent
+    from openfingym.agents.llm.session import Listener
+    from openfingym.package import BuiltPackage
     from openfingym.results import RolloutResult
 
 
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     help="Run --command inside the container, with the files of this folder in /work.",
 )
-@model_options
+@model_options()
 @click.option(
     "--backend",
     type=click.Choice(["auto", "docker", "sandbox", "inline"]),
@@ -39,8 +44,9 @@ if TYPE_CHECKING:
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"), show_default=True, help="Folder for results."
 )
-@click.option("--verifier", "address", help="URL or unix socket of a running verifier; default: one is started for this command.")
+@verifier_option
 @real_option
+@quiet_option
 @json_option
 @click.pass_context
 def run(
@@ -56,6 +62,7 @@ def run(
     out: Path,
     address: str | None,
     real: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Run one agent on one or more tasks and print verified scores.
@@ -64,11 +71,12 @@ def run(
     verifier, on windows no feedback was given on. Results are kept in the folder given by --out.
     """
     from openfingym import catalog
-    from openfingym.agents import require_fit, resolve
-    from openfingym.rollout import Launcher, VerifierAddress
+    from openfingym.agents import require_fit, require_model, resolve
+    from openfingym.rollout import Launcher
 
     resolved = model.sampled(resolve(agent, program, command=shlex.split(command) if command is not None else None, files=files))
-    spec, prices = model.spec(), model.price_table()
+    require_model(resolved, given=model.model_name is not None)
+    spec, allowance, prices = model.spec(), model.allowance(), model.price_table()
     tasks = [catalog.load_task(name, real=real) for name in names]
     for task in tasks:
         require_fit(resolved, task)
@@ -78,18 +86,31 @@ def run(
         from openfingym_runtime.images import ensure_agent_image
 
         ensure_agent_image(log=lambda line: click.echo(line, err=True))
-    with Progress(enabled=not as_json) as show:
+    with Progress(enabled=not (as_json or quiet)) as show:
         show(f"building {', '.join(names)}")
-        with Launcher.for_tasks(tasks, backend=backend, verifier=VerifierAddress.find(address)) as launcher:
+        with Launcher.for_tasks(tasks, backend=backend, verifier=address) as launcher:
             results = []
             for package in launcher.packages:
                 show(f"{package.manifest.name}: running {resolved.name}")
-                results.append(launcher.run(package, resolved, model=spec, allowance=model.allowance(), prices=prices, seed=seed, out=out))
+                listener = _listener(show, package, resolved)
+                results.append(
+                    launcher.run(package, resolved, model=spec, allowance=allowance, prices=prices, seed=seed, out=out, listener=listener)
+                )
     if as_json:
         print_json(results[0].to_dict() if len(results) == 1 else [result.to_dict() for result in results])
     else:
         print_results(results)
     ctx.exit(exit_status(results))
+
+
+def _listener(show: Progress, package: BuiltPackage, agent: Agent) -> Listener | None:
+    """Who prints what an agent says and does; None where it says nothing, or nobody wants to know."""
+    if agent.acts is None or show.console is None:
+        return None
+    from openfingym.cli.conversation import LiveConversation
+
+    show.console.print(f"\n{package.manifest.name}: {agent.name}", style="bold", markup=False)
+    return LiveConversation(show.console).heard
 
 
 def exit_status(results: list[RolloutResult]) -> int:
@@ -119,6 +140,7 @@ def print_results(results: list[RolloutResult]) -> None:
             for r in results
         ],
         right=["loss", "baseline", "relative", "tries", "seconds"],
+        optional=["where", "seconds", "tries", "agent"],
     )
     for result in results:
         if result.turns:
@@ -126,9 +148,11 @@ def print_results(results: list[RolloutResult]) -> None:
             tokens = f"{result.prompt_tokens} + {result.completion_tokens} tokens"
             click.echo(f"{result.task}: {result.model or 'its own model'}: {result.turns} answers, {tokens}, {cost}")
         if result.reason:
-            click.echo(f"{result.task}: {result.state}: {result.reason}")
+            click.echo(f"{result.task}: {result.state}: {printable(result.reason)}")
         for flag in result.flags:
             click.echo(f"{result.task}: flagged by the verifier: {flag}")
     click.echo("loss: the task's total, the source paper's where it has one, verified on the private fold, lower is better")
     click.echo("relative: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; this one ranks")
     click.echo(f"details: {results[0].path}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else ""))
+    if any(result.turns for result in results):
+        click.echo(f"read what was done: openfingym view {results[0].path}")

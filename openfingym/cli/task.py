@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FAMILIES = ("forecasting", "generation", "trading", "fraud")
 KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print the results alone, not how it goes.")
 real_option = click.option("--real", is_flag=True, help="Use pulled real data where the task's own is simulated (`openfingym data pull`).")
 
 

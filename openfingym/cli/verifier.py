@@ -1,67 +1,190 @@
-"""``openfingym verifier ...``."""
+"""``openfingym verifier ...``, and how other commands are told which verifier to use."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from openfingym.cli.render import print_json
 from openfingym.cli.task import json_option
-from openfingym.rollout import ADMIN_TOKEN_VARIABLE, VerifierAddress
+from openfingym.errors import OpenFinGymError, UsageError
+
+if TYPE_CHECKING:
+    from openfingym.client import HeldTask, Load
+    from openfingym.registry import Entry, Registry
+    from openfingym.task import Task
+    from openfingym.verifiers import VerifierAddress
+
+FAILED = 4
+
+verifier_option = click.option(
+    "--verifier",
+    "address",
+    help="URL or unix socket of a running verifier, or a registry file of several; default: $OPENFINGYM_VERIFIER, or one is started.",
+)
 
 
 @click.group()
 def verifier() -> None:
-    """Serve the verifier, or ask one how it is."""
+    """Serve the verifier, or ask those that are running how they are."""
 
 
 @verifier.command()
 @click.option("--task", "names", multiple=True, metavar="TASK", help="A task to serve; may be repeated. Default: every known task.")
 @click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 lets the system choose.")
 @click.option("--uds", type=click.Path(path_type=Path), help="Serve on this unix socket instead of TCP.")
 @click.option("--state", type=click.Path(file_okay=False, path_type=Path), help="Folder of its ledger. Default: verifier/ in the store.")
-def serve(names: tuple[str, ...], host: str, port: int, uds: Path | None, state: Path | None) -> None:
-    """Serve tasks until interrupted. The admin token is read from $OPENFINGYM_ADMIN_TOKEN."""
-    import os
+@click.option(
+    "--admin-token-file",
+    "token_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File with the admin token, made with a new one if missing. Default: the token is in $OPENFINGYM_ADMIN_TOKEN.",
+)
+@click.option("--register", "registry", type=click.Path(dir_okay=False, path_type=Path), help="Be listed in this registry file meanwhile.")
+def serve(
+    names: tuple[str, ...], host: str, port: int, uds: Path | None, state: Path | None, token_file: Path | None, registry: Path | None
+) -> None:
+    """Serve tasks until interrupted; rollouts are created with the admin token."""
+    import contextlib
 
     from openfingym import catalog, store
     from openfingym.build import build
-    from openfingym.errors import UsageError
+    from openfingym.registry import unregister
     from openfingym_verifier.serving import Address
     from openfingym_verifier.serving import serve as serve_packages
 
-    token = os.environ.pop(ADMIN_TOKEN_VARIABLE, "")
-    if len(token) < 16:
-        raise UsageError(f"set ${ADMIN_TOKEN_VARIABLE} to a secret of at least 16 characters, such as the output of `openssl rand -hex 16`")
+    token = _token(token_file)
     packages = [build(catalog.load_task(name)) for name in names or tuple(catalog.task_folders())]
+    tasks = [package.task for package in packages]
     address = Address(uds=uds) if uds else Address(host=host, port=port)
+    with contextlib.ExitStack() as stack:
 
-    def announce(where: list[str], _stop: object) -> None:
-        click.echo(f"serving {', '.join(package.manifest.name for package in packages)} on {', '.join(where)}", err=True)
+        def announce(where: list[str], _stop: object) -> None:
+            if registry is not None:
+                entry = _enlist(registry, where[0], tasks, token_file)
+                stack.callback(unregister, registry, entry)
+            click.echo(f"serving {', '.join(task.name for task in tasks)} on {', '.join(where)}", err=True)
 
-    serve_packages(packages, admin_token=token, state=state or store.home() / "verifier", address=address, on_ready=announce)
+        serve_packages(packages, admin_token=token, state=state or store.home() / "verifier", address=address, on_ready=announce)
 
 
 @verifier.command()
 @click.argument("location", required=False)
 @json_option
-def status(location: str | None, as_json: bool) -> None:
-    """Ask the verifier at LOCATION (URL or unix socket; default $OPENFINGYM_VERIFIER) what it serves."""
-    from contextlib import closing
-    from dataclasses import asdict
+@click.pass_context
+def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
+    """Ask the verifier at LOCATION what it serves and how busy it is.
 
-    from openfingym.errors import UsageError
+    LOCATION is a URL, a unix socket, or a registry file, all verifiers of which are asked; default:
+    $OPENFINGYM_VERIFIER. The exit status is 4 where one does not answer as it should.
+    """
+    from openfingym.verifiers import VERIFIER_VARIABLE, find_registry
 
-    address = VerifierAddress.find(location)
-    if address is None:
-        raise UsageError("name the verifier, as http://host:port or the path of its socket")
-    with closing(address.connect()) as client:
-        tasks = client.tasks()
+    location = location or os.environ.get(VERIFIER_VARIABLE)
+    if not location:
+        raise UsageError("name the verifier, as http://host:port, the path of its socket, or that of a registry file")
+    registry = find_registry(location)
+    if registry is None:
+        found = [_look(location)]
+    elif registry.entries:
+        found = [_look_listed(registry, entry) for entry in registry.entries]
+    else:
+        raise UsageError(f"{registry.path}: lists no verifier")
     if as_json:
-        print_json([{**asdict(task), "submission_shape": list(task.submission_shape)} for task in tasks])
-        return
-    for task in tasks:
+        print_json([asdict(one) for one in found])
+    else:
+        for one in found:
+            _print(one)
+    ctx.exit(FAILED if any(one.problems for one in found) else 0)
+
+
+def _token(file: Path | None) -> str:
+    from openfingym.registry import SHORTEST_TOKEN, make_token, read_token
+    from openfingym.verifiers import ADMIN_TOKEN_VARIABLE
+
+    # It leaves the environment, so that no child inherits it.
+    token = os.environ.pop(ADMIN_TOKEN_VARIABLE, "")
+    if file is not None:
+        make_token(file)
+        return read_token(file)
+    if len(token) < SHORTEST_TOKEN:
+        raise UsageError(
+            f"set ${ADMIN_TOKEN_VARIABLE} to a secret of at least {SHORTEST_TOKEN} characters, such as the output of "
+            "`openssl rand -hex 16`, or give --admin-token-file"
+        )
+    return token
+
+
+def _enlist(registry: Path, where: str, tasks: list[Task], token_file: Path | None) -> Entry:
+    """Register what listens at ``where``."""
+    import re
+    import socket
+
+    from openfingym.registry import Entry, register
+
+    uds = where.removeprefix("unix:") if where.startswith("unix:") else None
+    # Who listens on every interface is found by the machine's name.
+    url = re.sub(r"//(0\.0\.0\.0|\[::\]):", f"//{socket.getfqdn()}:", where) if uds is None else None
+    entry = Entry(
+        url=url,
+        socket=str(Path(uds).absolute()) if uds else None,
+        tasks=tuple(task.name for task in tasks),
+        admin_token_file=str(token_file.absolute()) if token_file else None,
+    )
+    for dead in register(registry, entry, tasks):
+        click.echo(f"{registry}: {dead.place} does not answer; this verifier takes its place", err=True)
+    return entry
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What one verifier says of itself."""
+
+    verifier: str
+    load: Load | None = None
+    tasks: tuple[HeldTask, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def _look(location: str) -> _Look:
+    from openfingym.verifiers import VerifierAddress, token_of_environment
+
+    return _ask(location, lambda: VerifierAddress(location, token_of_environment(location)))
+
+
+def _look_listed(registry: Registry, entry: Entry) -> _Look:
+    from openfingym.verifiers import address_of
+
+    found = _ask(registry.location(entry), lambda: address_of(registry, entry))
+    if found.problems:
+        return found
+    held = {task.name for task in found.tasks}
+    missing = [name for name in entry.tasks if not set(name) & set("*?[/") and name not in held]
+    return replace(found, problems=tuple(f"{registry.path} leaves {name} to it, which it does not serve" for name in missing))
+
+
+def _ask(location: str, find: Callable[[], VerifierAddress]) -> _Look:
+    from openfingym.verifiers import QUICK_ANSWER_S
+
+    try:
+        with find().connect(timeout_s=QUICK_ANSWER_S) as client:
+            return _Look(location, client.load(), client.tasks())
+    except OpenFinGymError as error:
+        return _Look(location, problems=(str(error),))
+
+
+def _print(found: _Look) -> None:
+    load = found.load
+    busy = "not well" if load is None else f"{load.open_rollouts} open rollouts, {load.queued_writes} writes waiting"
+    click.echo(f"{found.verifier}: {busy}")
+    for problem in found.problems:
+        click.echo(f"  {problem}")
+    for task in found.tasks:
         loss = "not computed yet" if task.baseline_total is None else f"{task.baseline_total:.4g}"
-        click.echo(f"{task.name}  {task.digest[:16]}  {task.data_kind}  {task.baseline} loss {loss}")
+        click.echo(f"  {task.name}  {task.digest[:16]}  {task.data_kind}  {task.baseline} loss {loss}")

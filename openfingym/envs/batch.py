@@ -175,7 +175,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             if set(action) != {"predictions"}:
                 raise UsageError(f"an action dict has the one key 'predictions', found {sorted(action)}")
             action = action["predictions"]
-        client = lease.launcher.client
+        client = lease.client
         ticket = client.create_rollout(self.package.manifest.name, agent="array", seed=self._seed)
         refusal = None
         try:

@@ -53,7 +53,7 @@ class HiddenEpisodes:
             VerifierError: our machinery failed.
         """
         lease = self._lease = self._lease or Lease.take(self.package, "auto")
-        client = lease.launcher.client
+        client = lease.client
         if self._ticket is None:
             self._seed = seed or 0
             self._ticket = client.create_rollout(self.package.manifest.name, agent=self._agent, seed=self._seed)
@@ -73,7 +73,7 @@ class HiddenEpisodes:
         """
         if self._at is None or self._at.done or self._ticket is None or self._lease is None:
             raise UsageError("call reset() first; the episode is over")
-        self._at = self._lease.launcher.client.step(self._ticket.token, self._at.episode, self._at.step + 1, action)
+        self._at = self._lease.client.step(self._ticket.token, self._at.episode, self._at.step + 1, action)
         return self._at
 
     def finish(self) -> RolloutResult:
@@ -85,7 +85,7 @@ class HiddenEpisodes:
         """
         if self._ticket is None or self._lease is None:
             raise UsageError("no episode was begun, so there is nothing to score")
-        verified = self._lease.launcher.client.finalize(self._ticket.rollout_id)
+        verified = self._lease.client.finalize(self._ticket.rollout_id)
         self._ticket = self._at = None
         return as_result(verified, self.package, self._seed)
 

@@ -10,7 +10,7 @@ from openfingym.errors import OpenFinGymError
 from openfingym.results import RolloutResult
 
 if TYPE_CHECKING:
-    from openfingym.client import VerifiedResult
+    from openfingym.client import VerifiedResult, VerifierClient
     from openfingym.package import BuiltPackage
     from openfingym.rollout import Launcher
 
@@ -28,17 +28,24 @@ class Lease:
     @classmethod
     def take(cls, package: BuiltPackage, backend: str) -> Lease:
         """A share of the launcher of this package and backend, which is started if nobody has one."""
-        from openfingym.rollout import Launcher, VerifierAddress
+        from openfingym.rollout import Launcher
+        from openfingym.verifiers import find_verifiers
 
         key = (package.manifest.digest, backend)
         with cls._lock:
             if key not in cls._open:
                 stack = contextlib.ExitStack()
-                launcher = stack.enter_context(Launcher([package], backend=backend, verifier=VerifierAddress.find()))
+                verifiers = find_verifiers(None, [package.task])
+                launcher = stack.enter_context(Launcher([package], backend=backend, verifiers=verifiers))
                 cls._open[key] = (launcher, stack, 0)
             launcher, stack, users = cls._open[key]
             cls._open[key] = (launcher, stack, users + 1)
         return cls(key, launcher)
+
+    @property
+    def client(self) -> VerifierClient:
+        """Of the verifier that scores the task."""
+        return self.launcher.client_for(self.launcher.packages[0])
 
     def give_back(self) -> None:
         """Let go; the last one to do so stops the verifier."""

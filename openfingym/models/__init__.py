@@ -11,15 +11,16 @@ and a request that no patience helps raises ModelRefusedError. The client comes 
 from __future__ import annotations
 
 from openfingym.models.endpoint import ChatModel, Endpoint
-from openfingym.models.messages import Completion, FinishReason, Message, Role, Tokens, Tool, ToolCall, Usage
+from openfingym.models.messages import CallForm, Completion, FinishReason, Message, Role, Tokens, Tool, ToolCall, Usage
 from openfingym.models.meter import Allowance, Left, Meter, Spent
 from openfingym.models.model import Model
 from openfingym.models.prices import Price, PriceTable
 from openfingym.models.spec import ModelSpec
-from openfingym.models.text_tools import TextToolModel
+from openfingym.models.text_tools import ToolModel
 
 __all__ = [
     "Allowance",
+    "CallForm",
     "ChatModel",
     "Completion",
     "Endpoint",
@@ -33,9 +34,9 @@ __all__ = [
     "PriceTable",
     "Role",
     "Spent",
-    "TextToolModel",
     "Tokens",
     "Tool",
     "ToolCall",
+    "ToolModel",
     "Usage",
 ]

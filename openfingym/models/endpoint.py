@@ -9,22 +9,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
 from openfingym.models.messages import Completion, Message, Tool, Usage
 from openfingym.models.prices import PriceTable
-from openfingym.models.retrying import Transient, judge, retrying
-from openfingym.models.wire import Answer, Json, MalformedAnswer, StreamedAnswer, read_answer, request_body
+from openfingym.models.retrying import Transient, judge, refuses, retrying
+from openfingym.models.wire import ADAPTATIONS, Answer, Json, MalformedAnswer, StreamedAnswer, read_answer, request_body
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 E = TypeVar("E", bound=Exception)
 
+_log = logging.getLogger(__name__)
+
+NEEDS_CLIENT = "talking to a model needs the extra `llm`: pip install 'openfingym[llm]'"
 CONCURRENCY = 16
 TIMEOUT_S = 300.0
 PATIENCE_S = 600.0
@@ -68,8 +72,8 @@ class Endpoint:
         """Requests under way or waiting for a slot."""
         self._failing_since: float | None = None
         """Monotonic time of the first of the failures since anything was answered."""
-        self._newer: set[object] = set()
-        """Models that take ``max_completion_tokens`` and no ``max_tokens``."""
+        self._refused: set[tuple[object, str]] = set()
+        """Models, and words of :data:`ADAPTATIONS` that they were found not to take."""
         self._client = _client(base_url, api_key, timeout_s, loopback=loopback)
 
     async def __aenter__(self) -> Self:
@@ -152,16 +156,17 @@ class Endpoint:
     async def _attempt(self, body: Json, *, stream: bool, timeout_s: float) -> Answer:
         import openai
 
-        named = self._renamed(body)
+        named = self._adapted(body)
         try:
             # The client's own timeout is of a silence; an answer that drips would never end.
             async with asyncio.timeout(max(timeout_s, 0.001)):
                 return read_answer(await (self._streamed(named) if stream else self._whole(named)))
         except openai.APIStatusError as error:
-            if error.status_code == 400 and error.param == "max_tokens" and "max_tokens" in named:
-                self._newer.add(body["model"])
-                raise Transient("the model wants max_completion_tokens for max_tokens", retry_after_s=0.0) from None
-            raise self._without_key(judge(error)) from None
+            word = next((word for word, adapt in ADAPTATIONS.items() if refuses(error, word) and adapt(named) != named), None)
+            if word is not None:
+                self._refused.add((body["model"], word))
+                raise Transient(f"the model takes no {word}", retry_after_s=0.0) from None
+            raise self._without_key(judge(error, tools="tools" in named)) from None
         except (TimeoutError, openai.APITimeoutError):
             raise Transient(f"no answer within {timeout_s:.3g} s") from None
         except (MalformedAnswer, UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -172,14 +177,13 @@ class Endpoint:
             raise Transient(f"{type(error).__name__}: {error}") from None
 
     async def _whole(self, body: Json) -> object:
-        completions: Any = self._client.chat.completions
-        answer = await completions.with_raw_response.create(**_as_it_is(body))
-        return json.loads(answer.content)
+        # As it is: to check every message of it, and then the answer, would cost the client milliseconds of CPU a turn.
+        return await self._client.post("/chat/completions", cast_to=object, body=body)
 
     async def _streamed(self, body: Json) -> Json:
-        completions: Any = self._client.chat.completions
-        answer = StreamedAnswer()
-        async with await completions.create(**_as_it_is(body), stream=True, stream_options={"include_usage": True}) as chunks:
+        answer, model = StreamedAnswer(), str(body["model"])
+        options: Any = {"stream": True, "stream_options": {"include_usage": True}, "extra_body": body}
+        async with await self._client.chat.completions.create(model=model, messages=[], **options) as chunks:
             async for chunk in chunks:
                 answer.add(chunk.model_dump())
                 if answer.too_long:
@@ -188,11 +192,12 @@ class Endpoint:
             raise MalformedAnswer("the stream ended before the answer did")
         return answer.body()
 
-    def _renamed(self, body: Json) -> Json:
-        """With the newer name of ``max_tokens`` for models that were found to want it."""
-        if body["model"] not in self._newer or "max_tokens" not in body:
-            return body
-        return {key: value for key, value in body.items() if key != "max_tokens"} | {"max_completion_tokens": body["max_tokens"]}
+    def _adapted(self, body: Json) -> Json:
+        """Without what the model was found not to take."""
+        for word, adapt in ADAPTATIONS.items():
+            if (body["model"], word) in self._refused:
+                body = adapt(body)
+        return body
 
     def _without_key(self, error: E) -> E:
         """Some endpoints repeat the key that they refuse."""
@@ -212,6 +217,8 @@ class ChatModel:
         self._prices = prices
         self._stream = stream
         self._tokens = tokens
+        self._toolless: str | None = None
+        """Why no tools are offered any more: once refused, they always are."""
 
     async def complete(
         self,
@@ -224,10 +231,18 @@ class ChatModel:
         stop: Sequence[str] = (),
     ) -> Completion:
         """Continue a conversation; see :meth:`openfingym.models.Model.complete`."""
+        if tools and self._toolless:
+            raise ModelRefusedError(self._toolless, reason="no-tools")
         body = request_body(self._request_name, messages, tools=tools, max_tokens=max_tokens, temperature=temperature, seed=seed, stop=stop)
         if self._tokens:
-            body |= {"logprobs": True, "extra_body": {"return_token_ids": True}}
-        answer, latency_s, attempts = await self._endpoint.complete(body, stream=self._stream)
+            body |= {"logprobs": True, "return_token_ids": True}
+        try:
+            answer, latency_s, attempts = await self._endpoint.complete(body, stream=self._stream)
+        except ModelRefusedError as refused:
+            if refused.reason == "no-tools":
+                self._toolless = str(refused)
+                _log.info("%s: %s; its calls are text from now on", self.name, refused)
+            raise
         counted = answer.usage is not None
         usage = answer.usage or _estimate(messages, answer.message)
         cost_usd = self._prices.cost_usd(self.name, usage)
@@ -245,13 +260,6 @@ class ChatModel:
         )
 
 
-def _as_it_is(body: Json) -> Json:
-    """Arguments that send ``body`` unchanged: checking it message by message would cost the client milliseconds of CPU a turn."""
-    own = {key: value for key, value in body.items() if key != "extra_body"}
-    further = cast("Json", body.get("extra_body", {}))
-    return {"model": body["model"], "messages": [], "extra_body": {**own, **further}}
-
-
 def _estimate(messages: Sequence[Message], answer: Message) -> Usage:
     """Tokens where nobody counted them, so that a limit on tokens still holds: a quarter of the characters."""
     said, answered = (
@@ -265,7 +273,7 @@ def _client(base_url: str | None, api_key: str, timeout_s: float, *, loopback: b
     try:
         import openai
     except ImportError:
-        raise UsageError("talking to a model needs the extra `llm`: pip install 'openfingym[llm]'") from None
+        raise UsageError(NEEDS_CLIENT) from None
     transport: Any = openai.DefaultAsyncHttpxClient(trust_env=False) if loopback else None
     return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=timeout_s, max_retries=0, http_client=transport)
 

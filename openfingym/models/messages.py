@@ -7,13 +7,18 @@ chat completions.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
+CallForm = Literal["native", "text", "written"]
+"""How tools were offered and called. ``native``: by the endpoint's own means. ``text``: told in the system message, and called in the
+text of answers. ``written``: offered natively, and yet called in the text."""
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a completion ended. ``refusal``: the model said, in the field made for it, that it will not."""
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,23 @@ class ToolCall:
             ValueError: they are no JSON object; the message is fit for the model to read.
         """
         try:
-            found = json.loads(self.arguments or "{}")
+            # Models write line breaks into the texts of their JSON.
+            found = json.loads(self.arguments.strip() or "{}", strict=False)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the arguments of {self.name!r} are not valid JSON ({error})") from None
         if not isinstance(found, dict):
             raise ValueError(f"the arguments of {self.name!r} must be a JSON object, found {type(found).__name__}")
         return found
+
+    def sendable(self) -> ToolCall:
+        """The call as every endpoint takes it back: with a name, and with a JSON object for arguments."""
+        name = _NO_NAME.sub("_", self.name)[:64] or "unknown"
+        try:
+            self.parsed()
+            arguments = self.arguments.strip() or "{}"
+        except ValueError:
+            arguments = json.dumps({"unreadable": self.arguments})
+        return ToolCall(self.id, name, arguments)
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,17 @@ class Tool:
     description: str
     parameters: Mapping[str, object]
     """JSON schema of the arguments, an object."""
+
+    @property
+    def properties(self) -> Mapping[str, object]:
+        """The schema of each argument."""
+        found = self.parameters.get("properties")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """Arguments that are texts."""
+        return frozenset(name for name, schema in self.properties.items() if isinstance(schema, Mapping) and schema.get("type") == "string")
 
 
 @dataclass(frozen=True)
@@ -119,3 +146,5 @@ class Completion:
     """Whether the endpoint counted the tokens; if not, ``usage`` is a quarter of the characters."""
     tokens: Tokens | None = field(default=None, repr=False)
     """Where they were asked for and the endpoint tells them."""
+    call_form: CallForm | None = None
+    """None where no tools were offered."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Self
@@ -15,6 +17,7 @@ from openfingym.errors import UsageError
 from openfingym.models.messages import Usage
 
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+BUILTIN = "the package's table: list prices from memory, August 2025, not checked"
 LOCAL = "stand-in/"
 """Models of this prefix run on this machine and cost nothing."""
 
@@ -40,6 +43,8 @@ class PriceTable:
     """Prices by model name; a model that is not in it has no known price, which is not a price of 0."""
 
     prices: Mapping[str, Price]
+    origin: str = "given"
+    """Where the prices are from."""
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> Self:
@@ -55,13 +60,34 @@ class PriceTable:
                 table |= _read(Path(path).read_text(encoding="utf-8"), str(path))
             except (OSError, UnicodeDecodeError) as error:
                 raise UsageError(f"{path}: the price table cannot be read ({error})") from error
-        return cls(table)
+        return cls(table, BUILTIN if path is None else f"{Path(path).name}, then {BUILTIN}")
+
+    def describe(self, model: str) -> dict[str, object]:
+        """What a run's ``config.json`` says of how a model is priced: the table, its digest, and US dollars per million tokens."""
+        content = json.dumps({name: asdict(price) for name, price in self.prices.items()}, sort_keys=True)
+        price = self.find(model)
+        return {
+            "table": self.origin,
+            "sha256": hashlib.sha256(content.encode()).hexdigest(),
+            "price": None if price is None else asdict(price),
+        }
 
     def find(self, model: str) -> Price | None:
         """The price of a model by its exact name, or by its name without a date at the end."""
         if model.startswith(LOCAL):
             return Price(0.0, 0.0)
         return self.prices.get(model) or self.prices.get(_DATE.sub("", model))
+
+    def require(self, model: str) -> Price:
+        """The price of a model, which a limit on cost cannot do without.
+
+        Raises:
+            UsageError: it is not known.
+        """
+        price = self.find(model)
+        if price is None:
+            raise UsageError(f"no price is known for model {model!r}, so a limit on cost cannot be kept; state it with --prices FILE")
+        return price
 
     def cost_usd(self, model: str, usage: Usage) -> float | None:
         """What some tokens of a model cost; None where its price is not known."""

@@ -6,6 +6,7 @@
 | 408, 409, 425, 429, 5xx | asked again, after ``Retry-After`` where it is given |
 | 402 or 429 for want of credit, 401, 403, 404 | ModelUnavailableError: asking again cannot help |
 | 400, 413, 422 | ModelRefusedError: this request will never be taken |
+| any of them or 404, 500, 501, for the tools in the request | ModelRefusedError, with ``no-tools`` |
 | the patience is over | ModelUnavailableError |
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -32,6 +34,14 @@ _REFUSED = frozenset({400, 413, 422})
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _TOO_LONG = ("context_length", "context length", "context window", "maximum context", "prompt is too long")
 _FILTERED = ("content_filter", "content filter", "content_policy", "content policy", "content management policy")
+_BAD_CALL = frozenset({"tool_use_failed"})
+_TOOLLESS = frozenset({400, 404, 422, 500, 501})
+_TOOLS = re.compile(r"\btools?\b|\btool[ _-](?:use|calls?|choice)|\bfunction[ _-]?call")
+_NONE = re.compile(
+    r"not? support|n['’]t support|unsupported|(?:not|isn't) (?:enabled|available|allowed|permitted)|requires?\b.*--|no endpoints found|"
+    r"unknown (?:name|field|parameter)|unrecognized|extra inputs|only supports single"
+)
+"""Together in one message: how vLLM, llama.cpp, Ollama, OpenRouter, OpenAI, Mistral, Groq and others say that they take no tools."""
 
 _log = logging.getLogger(__name__)
 
@@ -62,18 +72,31 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def judge(error: APIStatusError) -> Transient | OpenFinGymError:
-    """What a status other than success means."""
+def refuses(error: APIStatusError, word: str) -> bool:
+    """Whether a request was refused for something that the model does not take."""
+    if error.status_code not in _REFUSED:
+        return False
+    text = str(error.body or error.message)[:LONGEST_MESSAGE].lower()
+    return error.param == word or bool(re.search(rf"\b{word}\b", text) and _NONE.search(text))
+
+
+def judge(error: APIStatusError, *, tools: bool = False) -> Transient | OpenFinGymError:
+    """What a status other than success means; ``tools`` says whether some were offered."""
     status, code = error.status_code, str(error.code or "")
     body = error.body
-    message = str(body["message"]) if isinstance(body, Mapping) and "message" in body else error.message
+    message = str(body["message"] if isinstance(body, Mapping) and "message" in body else body or error.message)
     said = f"status {status}: {message[:LONGEST_MESSAGE]}"
+    # Gateways put what their provider said beside the message.
+    text = f"{code} {str(body or message)[:LONGEST_MESSAGE]}".lower()
+    if tools and status in _TOOLLESS and code not in _BAD_CALL and _TOOLS.search(text) and _NONE.search(text):
+        return ModelRefusedError(f"the endpoint takes no tools for this model ({said})", reason="no-tools")
     if status in _REFUSED:
-        text = f"{code} {message}".lower()
         if status == 413 or any(sign in text for sign in _TOO_LONG):
             return ModelRefusedError(f"the conversation is too long for the model ({said})", reason="context-too-long")
         if any(sign in text for sign in _FILTERED):
             return ModelRefusedError(f"the endpoint's content filter refused the conversation ({said})", reason="content-filter")
+        if code in _BAD_CALL:
+            return ModelRefusedError(f"the endpoint could not read the model's call ({said})", reason="bad-call")
         return ModelRefusedError(f"the endpoint refused the request ({said})", reason="bad-request")
     if status == 402 or (status == 429 and code in _NO_CREDIT):
         return ModelUnavailableError(f"the account at the endpoint has no credit left ({said})")

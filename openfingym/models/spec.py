@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Self
 
 from openfingym.errors import UsageError
-from openfingym.models.endpoint import CONCURRENCY, PATIENCE_S, TIMEOUT_S, ChatModel, Endpoint
+from openfingym.models.endpoint import CONCURRENCY, NEEDS_CLIENT, PATIENCE_S, TIMEOUT_S, ChatModel, Endpoint
 from openfingym.models.prices import LOCAL, PriceTable
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -47,6 +48,25 @@ class ModelSpec:
             find_policy(name)
         return cls(name, base_url, key_variable)
 
+    @property
+    def _stands_in(self) -> bool:
+        """Whether it is the stand-in, to be started where it is asked."""
+        return self.name.startswith(LOCAL) and self.base_url is None
+
+    def require_access(self) -> None:
+        """Make sure that this process can ask the model, as far as that is known without asking.
+
+        Raises:
+            UsageError: there is no key for the default endpoint, or the extra ``llm`` is missing.
+        """
+        if importlib.util.find_spec("openai") is None:
+            raise UsageError(NEEDS_CLIENT)
+        if not (self._stands_in or self.base_url or os.environ.get(URL_VARIABLE) or os.environ.get(self.key_variable)):
+            raise UsageError(
+                f"model {self.name!r} needs a key in ${self.key_variable}, or the base URL of an endpoint that needs none; "
+                "stand-in/competent needs neither"
+            )
+
     @contextlib.asynccontextmanager
     async def open(
         self,
@@ -72,19 +92,15 @@ class ModelSpec:
             UsageError: there is no key for the default endpoint, or the extra ``llm`` is missing.
         """
         async with contextlib.AsyncExitStack() as stack:
+            self.require_access()
             base_url, key, local = self.base_url or os.environ.get(URL_VARIABLE), os.environ.get(self.key_variable, ""), False
-            if self.name.startswith(LOCAL) and self.base_url is None:
+            if self._stands_in:
                 from openfingym.agents.testing import StandIn
 
                 stand_in = StandIn()
                 await asyncio.to_thread(stand_in.__enter__)
                 stack.push_async_callback(asyncio.to_thread, stand_in.__exit__)
                 base_url, key, local = stand_in.base_url, _NO_KEY, True
-            elif not base_url and not key:
-                raise UsageError(
-                    f"model {self.name!r} needs a key in ${self.key_variable}, or the base URL of an endpoint that needs none; "
-                    "stand-in/competent needs neither"
-                )
             endpoint = await stack.enter_async_context(
                 Endpoint(base_url, key or _NO_KEY, concurrency=concurrency, timeout_s=timeout_s, patience_s=patience_s, loopback=local)
             )

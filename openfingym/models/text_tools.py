@@ -14,43 +14,57 @@ A text argument is what stands between its marks, without the line breaks next t
 can hold is the end of a call, and only the last may hold its own end.
 The result comes back as a user's message, ``<result tool="write_file">…</result>``.
 
-:class:`TextToolModel` makes a model that speaks so look like one that calls tools natively.
+:class:`ToolModel` makes any model look like one that calls tools natively.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
-from openfingym.models.messages import Completion, Message, Tool, ToolCall
+from openfingym.errors import ModelRefusedError
+from openfingym.models.messages import CallForm, Completion, Message, Tool, ToolCall
 from openfingym.models.model import Model
+from openfingym.models.written_calls import read_written_calls
 
 MARKER = "You call tools by writing them as text."
 """First line of what the system message is given."""
 END_OF_CALL = "</call>"
 _CALL = re.compile(r'<call tool="([^"\n]*)">(.*?)</call>', re.DOTALL)
-_EXPLANATION = """{marker}
-A call is written exactly like this, at the end of your answer, and only what it asks for happens:
-
-<call tool="NAME">
+_FORM = """<call tool="NAME">
 <ARGUMENT>
 value
 </ARGUMENT>
-</call>
+</call>"""
+_EXPLANATION = f"""{{marker}}
+A call is written exactly like this, at the end of your answer, and only what it asks for happens:
+
+{_FORM}
 
 Texts stand as they are, without quotes or escapes; other values are JSON. Write one call, then stop and wait: its result comes with the
 next message. The tools:
 
-{tools}"""
+{{tools}}"""
+HOW_TO_CALL = f"""Your message called no tool. Call one; where nothing else works, end your message with exactly this:
+
+{_FORM}"""
+"""For a model that calls nothing, or calls so that nobody understands it."""
 
 
-class TextToolModel:
-    """A model whose tool calls are text, as one that calls tools natively; see :class:`openfingym.models.Model`."""
+class ToolModel:
+    """A model that calls tools, whatever it takes to have it do so; see :class:`openfingym.models.Model`.
 
-    def __init__(self, model: Model) -> None:
+    Args:
+        model: any.
+        text: whether calls are text. None: only where the endpoint takes no tools.
+    """
+
+    def __init__(self, model: Model, *, text: bool | None = None) -> None:
         self._model = model
+        self._text = text
 
     @property
     def name(self) -> str:
@@ -67,13 +81,32 @@ class TextToolModel:
         seed: int | None = None,
         stop: Sequence[str] = (),
     ) -> Completion:
-        """Continue a conversation; the calls found in the answer are taken out of its text."""
-        found = await self._model.complete(as_text(messages, tools), max_tokens=max_tokens, temperature=temperature, seed=seed, stop=stop)
+        """Continue a conversation; calls in the text of the answer are taken out of it."""
+        complete = partial(self._model.complete, max_tokens=max_tokens, temperature=temperature, seed=seed, stop=stop)
         if not tools:
-            return found
-        # Calls of one conversation need names of their own.
-        message = read_calls(found.message, tools, first=sum(len(message.tool_calls) for message in messages))
-        return replace(found, message=message, finish_reason="tool_calls" if message.tool_calls else found.finish_reason)
+            return await complete(messages)
+        if self._text is not True:
+            try:
+                found = await complete(messages, tools=tools)
+            except ModelRefusedError as refused:
+                if refused.reason != "no-tools" or self._text is False:
+                    raise
+            else:
+                if found.message.tool_calls:
+                    return replace(found, call_form="native")
+                return _searched(found, messages, tools, "native", "written")
+        return _searched(await complete(as_text(messages, tools)), messages, tools, "text", "text")
+
+
+def _searched(found: Completion, messages: Sequence[Message], tools: Sequence[Tool], without: CallForm, with_calls: CallForm) -> Completion:
+    """An answer with the calls in its text."""
+    # Calls of one conversation need names of their own.
+    message = read_calls(found.message, tools, first=sum(len(message.tool_calls) for message in messages))
+    if not message.tool_calls:
+        return replace(found, call_form=without)
+    # What was cut off is no call.
+    reason = found.finish_reason if found.finish_reason == "length" else "tool_calls"
+    return replace(found, message=message, finish_reason=reason, call_form=with_calls)
 
 
 def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message, ...]:
@@ -87,12 +120,16 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message
     out = [Message("system", f"{head}\n\n{told}".strip())]
     for message in rest:
         if message.role == "tool":
-            out.append(Message("user", f'<result tool="{names.get(message.tool_call_id or "", "")}">\n{message.content}\n</result>'))
+            said = Message("user", f'<result tool="{names.get(message.tool_call_id or "", "")}">\n{message.content}\n</result>')
         elif message.tool_calls:
             calls = "\n".join(write_call(call, known.get(call.name)) for call in message.tool_calls)
-            out.append(Message(message.role, f"{message.content}\n{calls}".strip()))
+            said = Message(message.role, f"{message.content}\n{calls}".strip())
         else:
-            out.append(message)
+            said = message
+        # Many endpoints want the user's messages and the model's by turns.
+        if said.role == "user" == out[-1].role:
+            said = replace(said, content=f"{out.pop().content}\n{said.content}")
+        out.append(said)
     return tuple(out)
 
 
@@ -107,13 +144,13 @@ def write_call(call: ToolCall, tool: Tool | None = None) -> str:
         arguments = call.parsed()
     except ValueError:
         return f'<call tool="{call.name}">\n{call.arguments}\n</call>'
-    plain = {key: isinstance(value, str) and (tool is None or _is_text(tool, key)) for key, value in arguments.items()}
+    plain = {key: isinstance(value, str) and (tool is None or key in tool.texts) for key, value in arguments.items()}
     parts = (f"<{key}>\n{value if plain[key] else json.dumps(value)}\n</{key}>" for key, value in arguments.items())
     return "\n".join((f'<call tool="{call.name}">', *parts, END_OF_CALL))
 
 
 def read_calls(message: Message, tools: Sequence[Tool], *, first: int = 0) -> Message:
-    """A message with the calls in its text as tool calls.
+    """A message with the calls in its text as tool calls, in our form or, where none is, in those of :mod:`.written_calls`.
 
     What is no proper call keeps its text as arguments, so that whoever runs it says what is wrong with it.
 
@@ -130,7 +167,9 @@ def read_calls(message: Message, tools: Sequence[Tool], *, first: int = 0) -> Me
         ToolCall(f"text_{number}", name, _arguments(inner, known.get(name)))
         for number, (name, inner) in enumerate(_CALL.findall(text), first)
     )
-    return replace(message, content=_CALL.sub("", text).strip(), tool_calls=calls) if calls else message
+    if not calls:
+        return read_written_calls(message, tools, first=first)
+    return replace(message, content=_CALL.sub("", text).strip(), tool_calls=calls)
 
 
 def _arguments(inner: str, tool: Tool | None) -> str:
@@ -138,9 +177,9 @@ def _arguments(inner: str, tool: Tool | None) -> str:
     if tool is None:
         return inner.strip()
     values: dict[str, object] = {}
-    for name, part in _parts(inner, list(_properties(tool))):
+    for name, part in _parts(inner, list(tool.properties)):
         raw = part.removeprefix("\n").removesuffix("\n")
-        if _is_text(tool, name):
+        if name in tool.texts:
             values[name] = raw
             continue
         try:
@@ -164,14 +203,4 @@ def _parts(inner: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _describe(tool: Tool) -> str:
-    return f"- {tool.name}: {tool.description} Arguments: {json.dumps(_properties(tool), sort_keys=True)}"
-
-
-def _properties(tool: Tool) -> Mapping[str, object]:
-    found = tool.parameters.get("properties")
-    return found if isinstance(found, Mapping) else {}
-
-
-def _is_text(tool: Tool, argument: str) -> bool:
-    schema = _properties(tool).get(argument)
-    return isinstance(schema, Mapping) and schema.get("type") == "string"
+    return f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.properties, sort_keys=True)}"

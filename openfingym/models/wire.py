@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -72,6 +72,28 @@ def request_body(
     return body | {key: value for key, value in stated.items() if value is not None}
 
 
+def _renamed(body: Json) -> Json:
+    """With the newer name of ``max_tokens``."""
+    return {"max_completion_tokens" if key == "max_tokens" else key: value for key, value in body.items()}
+
+
+def _seedless(body: Json) -> Json:
+    return {key: value for key, value in body.items() if key != "seed"}
+
+
+def _folded(body: Json) -> Json:
+    """With the system's message at the head of the user's first."""
+    first, *rest = [_object(message, "a message") for message in _list(body["messages"])]
+    if first["role"] != "system":
+        return body
+    following = _text(rest.pop(0)["content"]) if rest and rest[0]["role"] == "user" else ""
+    return body | {"messages": [{"role": "user", "content": f"{first['content']}\n\n{following}".strip()}, *rest]}
+
+
+ADAPTATIONS: Mapping[str, Callable[[Json], Json]] = {"max_tokens": _renamed, "seed": _seedless, "system": _folded}
+"""What some models refuse, by the word that they say, and how a request does without."""
+
+
 def read_answer(document: object) -> Answer:
     """Read the body of an answer.
 
@@ -90,6 +112,8 @@ def read_answer(document: object) -> Answer:
     if len(content) > MAX_CONTENT:
         content, reason = content[:MAX_CONTENT], "length"
     thought = _text(said.get("reasoning_content")) or _text(said.get("reasoning"))
+    if not thought:
+        thought, content = _thought(content)
     return Answer(
         message=Message("assistant", content or refusal, calls, reasoning=thought or None),
         finish_reason=reason,
@@ -97,6 +121,14 @@ def read_answer(document: object) -> Answer:
         model=_text(body.get("model")),
         tokens=_read_tokens(body, choice),
     )
+
+
+def _thought(content: str) -> tuple[str, str]:
+    """What a model thought and what it said, where the endpoint tells them apart by marks alone, the first of which may be missing."""
+    thought, mark, said = content.partition("</think>")
+    if mark:
+        return thought.strip().removeprefix("<think>").strip(), said.lstrip()
+    return (content.strip().removeprefix("<think>").strip(), "") if content.lstrip().startswith("<think>") else ("", content)
 
 
 class StreamedAnswer:

@@ -109,7 +109,7 @@ class Cell:
     reward: float | None
     """The paper's: mean over tasks of the mean over scored runs; see :func:`paper_reward`."""
     skill: Estimate
-    """Over tasks; a rejected run counts as the baseline, whose answer one would fall back on."""
+    """A rejected run counts as the baseline, whose answer one would fall back on. No value where nothing was scored."""
     skill_scored: float | None
     """The same of scored runs alone; flatters an agent that fails where it is hard."""
     better: float | None
@@ -127,10 +127,8 @@ class TaskCell:
     family: str
     task: str
     counts: Counts
-    skill: float | None
-    """As in :class:`Cell`, of this task; None without a judged run."""
-    interval: Estimate
-    """Over its runs."""
+    skill: Estimate
+    """As in :class:`Cell`; its interval is over runs."""
     worst: float | None
     best: float | None
     total: float | None
@@ -154,6 +152,11 @@ def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[Group
     ]
 
 
+def label(row: Row) -> str:
+    """A row as one name; a program has no model to name."""
+    return " / ".join(part for part in row if part != NONE) or NONE
+
+
 def kind_order(kind: str) -> tuple[int, str]:
     """Sorts real before simulated before specified data."""
     known = ("real", "simulated", "specified")
@@ -167,12 +170,12 @@ def families_of(tasks: Iterable[str]) -> dict[str, str]:
 
     folders = catalog.task_folders()
     families = {}
-    for label in tasks:
-        name = label.partition("@")[0]
+    for task in tasks:
+        name = task.partition("@")[0]
         try:
-            families[label] = str(catalog.load_task(folders[name]).spec.family) if name in folders else UNKNOWN
+            families[task] = str(catalog.load_task(folders[name]).spec.family) if name in folders else UNKNOWN
         except TaskError:
-            families[label] = UNKNOWN
+            families[task] = UNKNOWN
     return families
 
 
@@ -186,12 +189,14 @@ def skill_of(log_ratio: float) -> float:
     return -math.expm1(log_ratio)
 
 
-def skill_estimate(log_ratios: Sequence[float], seed: int) -> Estimate:
-    """Skill from one mean log relative loss a unit: 1 - their geometric mean (Shchur et al. 2025), with its interval."""
-    mean = mean_estimate(log_ratios, seed)
-    if mean.value is None or mean.low is None or mean.high is None:
-        return mean
-    return Estimate(skill_of(mean.value), skill_of(mean.high), skill_of(mean.low), mean.units)
+def skill_estimate(tasks: Sequence[Sequence[RolloutResult]], seed: int) -> Estimate:
+    """Skill from the judged runs of each task: 1 - the geometric mean of relative losses (Shchur et al. 2025).
+
+    An agent that never delivers is not as good as the baseline; it has no skill to state.
+    """
+    if not any(run.state == "scored" for runs in tasks for run in runs):
+        return Estimate(None, None, None, len(tasks), None)
+    return mean_estimate([[log_relative(run) for run in runs] for runs in tasks], seed).map(skill_of)
 
 
 def paper_reward(run: RolloutResult, family: str) -> float | None:
@@ -248,7 +253,6 @@ def _cell(group: Group, family: str, tasks: Sequence[str], seed: int) -> Cell:
     rewards = [[paper_reward(run, family) for run in alone] for alone in scored] if family != ALL else []
     known = [[reward for reward in some if reward is not None] for some in rewards]
     counts = Counts.of(every)
-    skill = skill_estimate([fmean(map(log_relative, some)) for some in by_task], seed)
     return Cell(
         data_kind=group.data_kind,
         row=group.row,
@@ -256,9 +260,8 @@ def _cell(group: Group, family: str, tasks: Sequence[str], seed: int) -> Cell:
         tasks=len(by_task),
         counts=counts,
         reward=fmean(map(fmean, known)) if known and all(known) else None,
-        # An agent that never delivers is not as good as the baseline; it has no skill to state.
-        skill=skill if scored else Estimate(None, None, None, skill.units),
-        skill_scored=skill_of(fmean(fmean(map(log_relative, alone)) for alone in scored)) if scored and skill.enough else None,
+        skill=skill_estimate(by_task, seed),
+        skill_scored=skill_of(fmean(fmean(map(log_relative, alone)) for alone in scored)) if scored else None,
         better=sum(map(_is_better, runs)) / len(runs) if runs else None,
         cost=Cost.of(runs),
         pass_at=tuple(_pass_at(by_task)),
@@ -286,8 +289,7 @@ def _task_cell(group: Group, family: str, task: str, every: Sequence[RolloutResu
         family=family,
         task=task,
         counts=Counts.of(every),
-        skill=skill_of(fmean(logs)) if totals else None,
-        interval=skill_estimate(logs, seed),
+        skill=skill_estimate([runs] if runs else [], seed),
         worst=skill_of(max(logs)) if totals else None,
         best=skill_of(min(logs)) if totals else None,
         total=fmean(totals) if totals else None,

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from openfingym.reports.cells import Group, Row, judged, log_relative
-from openfingym.reports.statistics import FEWEST_UNITS, Estimate, holm, mean_estimate, sign_flip_p
+from openfingym.reports.cells import Group, Row, judged, label, log_relative
+from openfingym.reports.statistics import FEWEST_UNITS, MANY_UNITS, Estimate, holm, mean_estimate, sign_flip_p, unit_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from openfingym.results import RolloutResult
 
+Differences = Mapping[str, Mapping[int, float]]
+"""Of log relative loss, by task and seed."""
 Verdict = Literal["better", "worse", "no difference", "too few"]
 SIGNIFICANT = 0.05
 EVEN = 1e-9
@@ -49,7 +49,7 @@ class Comparison:
     losses: int
     ties: int
     p_value: float | None
-    """Of the two-sided sign-flip test over tasks."""
+    """Of the two-sided sign-flip test over tasks, or where they are too few, over their common seeds."""
     p_holm: float | None
     """Adjusted for all comparisons on data of this kind."""
     verdict: Verdict
@@ -60,21 +60,20 @@ class Comparison:
         """The comparison in words, the one with the lower loss first."""
         a, b, data = label(self.a), label(self.b), f"{self.data_kind} data"
         if self.verdict == "too few":
-            return f"{a} and {b} on {data}: too few to say, {self.tasks} common tasks, {FEWEST_UNITS} are needed."
+            needed = f"{FEWEST_UNITS} are needed, or {FEWEST_UNITS} common seeds of each"
+            return f"{a} and {b} on {data}: too few to say, {self.tasks} common task{'s' * (self.tasks != 1)}; {needed}."
         ratio, low, high = (value or 1.0 for value in (self.loss_ratio.value, self.loss_ratio.low, self.loss_ratio.high))
         wins, losses = self.wins, self.losses
         if ratio > 1.0:
             a, b, ratio, low, high, wins, losses = b, a, 1.0 / ratio, 1.0 / high, 1.0 / low, losses, wins
         size = f"{1.0 - ratio:.1%} lower (95 % interval of the ratio {low:.3g} to {high:.3g})"
-        found = f"over {self.tasks} tasks, better on {wins} and worse on {losses}; Holm-adjusted p = {self.p_holm:.2g}"
+        tasks = f"{self.tasks} task{'s' * (self.tasks != 1)}"
+        if self.loss_ratio.over == "run":
+            tasks = f"the seeds of {tasks}, which stand{'s' * (self.tasks == 1)} for no other"
+        found = f"over {tasks}, better on {wins} and worse on {losses}; p = {self.p_value:.2g}, Holm-adjusted {self.p_holm:.2g}"
         if self.verdict == "no difference":
             return f"{a} and {b} cannot be told apart on {data}: the loss of {a} is {size}, {found}."
         return f"{a} is better than {b} on {data}: its loss is {size}, {found}."
-
-
-def label(row: Row) -> str:
-    """A row as one name; a program has no model to name."""
-    return " / ".join(part for part in row if part != "-") or "-"
 
 
 def compare(groups: Sequence[Group], seed: int) -> list[Comparison]:
@@ -91,17 +90,16 @@ def compare(groups: Sequence[Group], seed: int) -> list[Comparison]:
 
 def _compare_kind(groups: Sequence[Group], seed: int) -> list[Comparison]:
     losses = [_by_task_and_seed(group) for group in groups]
-    tasks = sorted({task for one in losses for task in one})
     pairs = list(itertools.combinations(range(len(groups)), 2))
     differences = [_differences(losses[a], losses[b]) for a, b in pairs]
-    testable = [n for n, (values, _) in enumerate(differences) if len(values) >= FEWEST_UNITS]
-    matrix = np.array([[differences[n][0].get(task, 0.0) for task in tasks] for n in testable]).reshape(len(testable), len(tasks))
-    p_values = sign_flip_p(matrix, seed).tolist() if testable else []
-    p = dict(zip(testable, zip(p_values, holm(p_values), strict=True), strict=True))
-    return [
-        _comparison(groups[a], groups[b], values, common, p.get(n), seed)
-        for n, ((a, b), (values, common)) in enumerate(zip(pairs, differences, strict=True))
-    ]
+    tested = {n: units for n, values in enumerate(differences) if (units := _units(values))}
+    columns = {unit: place for place, unit in enumerate(sorted({unit for units in tested.values() for unit in units}))}
+    matrix = np.zeros((len(tested), len(columns)))
+    for row, units in zip(matrix, tested.values(), strict=True):
+        row[[columns[unit] for unit in units]] = list(units.values())
+    p_values = sign_flip_p(matrix, seed).tolist() if tested else []
+    p = dict(zip(tested, zip(p_values, holm(p_values), strict=True), strict=True))
+    return [_comparison(groups[a], groups[b], differences[n], p.get(n), seed) for n, (a, b) in enumerate(pairs)]
 
 
 def _by_task_and_seed(group: Group) -> dict[str, dict[int, float]]:
@@ -116,42 +114,52 @@ def _by_task_and_seed(group: Group) -> dict[str, dict[int, float]]:
     return found
 
 
-def _differences(a: Mapping[str, Mapping[int, float]], b: Mapping[str, Mapping[int, float]]) -> tuple[dict[str, float], int]:
-    """Mean difference of log loss over common seeds, by common task; and the number of common (task, seed)."""
-    values, pairs = {}, 0
-    for task in a.keys() & b.keys():
-        seeds = a[task].keys() & b[task].keys()
+def _differences(a: Mapping[str, Mapping[int, float]], b: Mapping[str, Mapping[int, float]]) -> Differences:
+    """Differences of log loss, by common task and common seed."""
+    found = {}
+    for task in sorted(a.keys() & b.keys()):
+        seeds = sorted(a[task].keys() & b[task].keys())
         if seeds:
-            values[task] = fmean(a[task][seed] - b[task][seed] for seed in sorted(seeds))
-            pairs += len(seeds)
-    return dict(sorted(values.items())), pairs
+            found[task] = {seed: a[task][seed] - b[task][seed] for seed in seeds}
+    return found
 
 
-def _comparison(a: Group, b: Group, values: Mapping[str, float], pairs: int, p: tuple[float, float] | None, seed: int) -> Comparison:
-    array: NDArray[np.float64] = np.array(list(values.values()), dtype=np.float64)
-    wins, losses = int((array < -EVEN).sum()), int((array > EVEN).sum())
+def _units(differences: Differences) -> Mapping[tuple[str, int], float]:
+    """What is tested: the share that each task, or where these are too few each seed, has in the sum of task means."""
+    unit = unit_of([len(values) for values in differences.values()])
+    if unit == "task":
+        return {(task, 0): fmean(values.values()) for task, values in differences.items()}
+    found: dict[tuple[str, int], float] = defaultdict(float)
+    if unit == "run":
+        # Seeds that change sign together make as valid a test, and a quick one where there are thousands.
+        blocks = MANY_UNITS // len(differences)
+        for task, values in differences.items():
+            for number, value in enumerate(values.values()):
+                found[task, number % blocks] += value / len(values)
+    return found
+
+
+def _comparison(a: Group, b: Group, differences: Differences, p: tuple[float, float] | None, seed: int) -> Comparison:
+    means = [fmean(values.values()) for values in differences.values()]
+    wins, losses = sum(mean < -EVEN for mean in means), sum(mean > EVEN for mean in means)
+    estimate = mean_estimate([list(values.values()) for values in differences.values()], seed)
     verdict: Verdict = "too few"
-    effect, ratio = None, Estimate(None, None, None, len(array))
+    effect = None
     if p is not None:
-        mean, spread = float(array.mean()), stdev(array.tolist())
+        mean, spread = fmean(means), stdev(means) if len(means) > 1 else 0.0
         effect = mean / spread if spread > EVEN else None
         verdict = "no difference" if p[1] >= SIGNIFICANT else "better" if mean < 0.0 else "worse"
-        estimate = mean_estimate(array, seed)
-        assert estimate.value is not None
-        assert estimate.low is not None
-        assert estimate.high is not None
-        ratio = Estimate(math.exp(estimate.value), math.exp(estimate.low), math.exp(estimate.high), len(array))
     return Comparison(
         data_kind=a.data_kind,
         a=a.row,
         b=b.row,
-        tasks=len(array),
-        pairs=pairs,
-        loss_ratio=ratio,
+        tasks=len(means),
+        pairs=sum(map(len, differences.values())),
+        loss_ratio=estimate.map(math.exp),
         effect=effect,
         wins=wins,
         losses=losses,
-        ties=len(array) - wins - losses,
+        ties=len(means) - wins - losses,
         p_value=p[0] if p else None,
         p_holm=p[1] if p else None,
         verdict=verdict,

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.charts import Scale, frame
-from openfingym.reports.cells import Cell, TaskCell, family_order
-from openfingym.reports.comparisons import label
-from openfingym.reports.tables import family_name, figure, interval, lacking, signed
+from openfingym.reports.cells import Cell, TaskCell, family_order, label
+from openfingym.reports.tables import family_name, figure, interval, signed, strength
 
 if TYPE_CHECKING:
     from openfingym.reports.cells import Row
@@ -42,7 +41,7 @@ def forest(cells: Sequence[Cell]) -> str:
             f'<thead><tr><th scope="col">{escape(family_name(family))}</th><td>{_ruler(scale)}</td><th scope="col">skill</th></tr></thead>'
         )
         parts.append(f'<table class="forest">{head}<tbody>{rows}</tbody></table>')
-    note = "Dot: skill; line: 95 % interval over tasks; dashed: the baseline."
+    note = "Dot: skill; line: 95 % interval; dashed: the baseline."
     return f'<section><h2>Skill with intervals</h2><p class="note">{note}</p><div class="trees">{"".join(parts)}</div></section>'
 
 
@@ -63,17 +62,23 @@ def heat_map(cells: Sequence[TaskCell], rows: Sequence[Row]) -> str:
             before = family
         inside = "".join(_tile(found.get((task, row))) for row in rows)
         body.append(f'<tr><th scope="row">{escape(task)}</th>{inside}</tr>')
-    table = f'<div class="scroll"><table class="heat"><thead><tr><td></td>{heads}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+    head = f"<thead><tr><td></td>{heads}</tr></thead>"
+    table = scrolled("Skill in every task", f'<table class="heat">{head}<tbody>{"".join(body)}</tbody></table>')
     note = "Green: better than the baseline, red: worse; ×: never scored; empty: not run."
     return f'<section><h2>Skill in every task</h2><p class="note">{note}</p>{table}</section>'
+
+
+def scrolled(name: str, table: str) -> str:
+    """A table in a frame that scrolls where it is too narrow, by the keyboard too."""
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">{table}</div>'
 
 
 def cost_scatter(cells: Sequence[Cell]) -> str:
     """Cost of a success against skill, a numbered point a cell; time stands for cost where no price is known."""
     priced = any(cell.cost.usd for cell in cells)
     of: Callable[[Cell], float | None] = (lambda cell: cell.cost.usd) if priced else (lambda cell: cell.cost.seconds)
-    points = [(cell, cost, cell.skill.value) for cell in cells if (cost := of(cell)) and cell.skill.value is not None]
-    if not points:
+    points = [(cell, cost, cell.skill.value) for cell in cells if (cost := of(cell)) and cell.skill.enough and cell.skill.value is not None]
+    if len(points) < 2:
         return ""
     unit, name = ("$", "USD") if priced else ("", "Seconds")
     ticks, place = _log_axis([cost for _, cost, _ in points])
@@ -91,7 +96,7 @@ def cost_scatter(cells: Sequence[Cell]) -> str:
     axis = [(place(tick), figure(tick, unit)) for tick in ticks]
     plot = frame(scale, "", axis, "".join(dots), f"{title}. {len(points)} points; the same numbers are in the tables.")
     left = len(cells) - len(points)
-    note = f'<p class="note">{left} more have no known cost, no success or too few tasks.</p>' if left else ""
+    note = f'<p class="note">{left} more have no known cost, no success or no interval.</p>' if left else ""
     caption = f'<figcaption><h3>{title}</h3><div class="keys">{"".join(keys)}</div></figcaption>'
     return f'<section><h2>Cost and skill</h2><figure class="scatter">{caption}{plot}</figure>{note}</section>'
 
@@ -101,7 +106,8 @@ def _branch(cell: Cell, scale: Scale) -> str:
     value, low, high = cell.skill.value, cell.skill.low, cell.skill.high
     zero = f'<line class="base" x1="{_across(scale, 0.0)}" x2="{_across(scale, 0.0)}" y2="100%"/>'
     if value is None or low is None or high is None:
-        return f'<tr>{name}<td><svg class="branch" aria-hidden="true">{zero}</svg></td><td class="lacking">{lacking(cell)}</td></tr>'
+        said = f'<td class="lacking">{strength(cell)}<small>{interval(cell.skill)}</small></td>'.replace("-", "−")
+        return f'<tr>{name}<td><svg class="branch" aria-hidden="true">{zero}</svg></td>{said}</tr>'
     tone = "gain" if low > 0.0 else "loss" if high < 0.0 else "open"
     line = f'<line class="span" x1="{_across(scale, low)}" x2="{_across(scale, high)}" y1="50%" y2="50%"/>'
     dot = f'<circle cx="{_across(scale, value)}" cy="50%" r="4.5"/>' if scale.low <= value <= scale.high else ""
@@ -130,14 +136,15 @@ def _tile(cell: TaskCell | None) -> str:
     if cell is None:
         return "<td></td>"
     said = f"{label(cell.row)} in {cell.task}: {cell.counts.scored} of {cell.counts.judged} runs scored"
-    if cell.skill is None:
+    skill = cell.skill.value
+    if skill is None:
         return f'<td class="never" title="{escape(said)}">{"×" if cell.counts.judged else "–"}</td>'
-    said += f", skill {signed(cell.skill)} ({signed(cell.worst)} to {signed(cell.best)})"
+    said += f", skill {signed(skill)} ({signed(cell.worst)} to {signed(cell.best)})"
     # The log treats half the loss and twice the loss alike, which skill does not.
-    size = abs(math.log(1.0 - cell.skill)) if cell.skill < 1.0 else math.inf
+    size = abs(math.log(1.0 - skill)) if skill < 1.0 else math.inf
     shade = sum(size >= limit for limit in TINTS)
-    tint = f' class="{"gain" if cell.skill > 0.0 else "loss"}-{shade}"' if shade else ""
-    return f'<td{tint} title="{escape(said)}">{f"{cell.skill:z.2f}".replace("-", "−")}</td>'
+    tint = f' class="{"gain" if skill > 0.0 else "loss"}-{shade}"' if shade else ""
+    return f'<td{tint} title="{escape(said)}">{f"{skill:z.2f}".replace("-", "−")}</td>'
 
 
 def _log_axis(values: Sequence[float]) -> tuple[list[float], Callable[[float], float]]:

@@ -7,11 +7,10 @@ from importlib import resources
 
 from openfingym.page import document, kind_notice
 from openfingym.reports import tables
-from openfingym.reports.cells import family_order
-from openfingym.reports.comparisons import label
-from openfingym.reports.figures import cost_scatter, forest, heat_map
+from openfingym.reports.cells import family_order, label
+from openfingym.reports.figures import cost_scatter, forest, heat_map, scrolled
 from openfingym.reports.report import Report
-from openfingym.reports.tables import TextTable, interval, lacking, percent, signed
+from openfingym.reports.tables import TextTable, interval, percent, strength
 
 SENTENCES = 10
 """Comparisons said in words; all are in the table."""
@@ -47,17 +46,19 @@ def _header(report: Report, kinds: list[str]) -> str:
         "Copies": f"{report.copies:,}, left out" if report.copies else "",
     }
     lines = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items() if text)
-    what = f"{report.by[0]}s" if len(report.by) == 1 else f"combinations of {' and '.join(report.by)}"
-    return f'<header><h1>Report <span>on {rows} {what}</span></h1><dl class="facts">{lines}</dl>{_warnings(report)}</header>'
+    noun, of = (report.by[0], "") if len(report.by) == 1 else ("combination", f" of {' and '.join(report.by)}")
+    what = f"{rows} {noun}{'s' * (rows != 1)}{of}"
+    return f'<header><h1>Report <span>on {what}</span></h1><dl class="facts">{lines}</dl>{_warnings(report)}</header>'
 
 
 def _warnings(report: Report) -> str:
-    mixed = "".join(f'<p class="kind unknown">{escape(one.sentence)}.</p>' for one in report.mixtures)
+    beware = "".join(f"<li>{escape(one.sentence)}</li>" for one in report.cautions)
+    found = f'<ul class="kind unknown cautions">{beware}</ul>' if beware else ""
     if not report.damaged:
-        return mixed
+        return found
     named = "".join(f"<li>{escape(one.reason)}</li>" for one in report.damaged[:DAMAGED])
     more = f"<li>and {len(report.damaged) - DAMAGED} more</li>" if len(report.damaged) > DAMAGED else ""
-    return f'{mixed}<p class="kind unknown">{len(report.damaged)} damaged runs are in no figure.</p><ul class="note">{named}{more}</ul>'
+    return f'{found}<p class="kind unknown">{len(report.damaged)} damaged runs are in no figure.</p><ul class="note">{named}{more}</ul>'
 
 
 def _kind(report: Report, kind: str) -> str:
@@ -100,26 +101,26 @@ def _headline(report: Report, kind: str) -> str:
             if cell is None:
                 texts.append("<td></td>")
                 continue
-            strength = signed(cell.skill.value) if cell.skill.enough else lacking(cell)
-            under = interval(cell.skill) or f"{cell.tasks} task{'' if cell.tasks == 1 else 's'}"
+            of = f"{cell.tasks} task{'' if cell.tasks == 1 else 's'}"
+            under = f"{interval(cell.skill)}, {of}" if cell.skill.value is not None else of
             runs = f"{percent(cell.counts.success)} of {cell.counts.judged} scored"
-            said = f"<strong>{strength}</strong>" if cell.skill.enough else f'<span class="lacking">{strength}</span>'
+            said = f"<strong>{strength(cell)}</strong>" if cell.skill.enough else f'<span class="lacking">{strength(cell)}</span>'
             texts.append(f"<td>{said}<small>{under}</small><small>{runs}</small></td>".replace("-", "−"))
         rows.append(f'<tr><th scope="row">{escape(label(best.row))}</th>{"".join(texts)}</tr>')
     heads = "".join(f'<th scope="col">{escape(tables.family_name(family))}</th>' for family in families)
     head = f"<thead><tr><td></td>{heads}</tr></thead>"
-    table = f'<div class="scroll"><table class="headline">{head}<tbody>{"".join(rows)}</tbody></table></div>'
+    table = scrolled("Skill against the baseline", f'<table class="headline">{head}<tbody>{"".join(rows)}</tbody></table>')
     note = tables.skill_table(report, kind).note
     return f'<section><h2>Skill against the baseline</h2>{table}<p class="note">{escape(note)}</p></section>'
 
 
 def _sentences(report: Report, kind: str) -> str:
-    chosen = tables.clearest(one for one in report.comparisons if one.data_kind == kind)
-    if not chosen:
+    sentences, rest = tables.said([one for one in report.comparisons if one.data_kind == kind], SENTENCES)
+    if not sentences:
         return ""
-    said = "".join(f"<li>{escape(one.sentence)}</li>" for one in chosen[:SENTENCES])
-    more = f'<p class="note">The {SENTENCES} clearest of {len(chosen)}; all are in the table below.</p>' if len(chosen) > SENTENCES else ""
-    return f'<section><h2>Who is better</h2><ul class="sentences">{said}</ul>{more}</section>'
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    remark = f'<p class="note">{rest}</p>' if rest else ""
+    return f'<section><h2>Who is better</h2><ul class="sentences">{items}</ul>{remark}</section>'
 
 
 def _plain(table: TextTable) -> str:
@@ -138,7 +139,7 @@ def _body(table: TextTable) -> str:
         for row in table.rows
     )
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
-    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{note}'
+    return scrolled(table.title, f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>") + note
 
 
 def _name(column: int, table: TextTable) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from openfingym.errors import UsageError
-from openfingym.reports.cells import Cell, Field, Group, Row, TaskCell, cells_of, families_of, grouped, judged, task_cells_of
-from openfingym.reports.comparisons import Comparison, compare, label
+from openfingym.reports.cautions import Caution, cautions_of
+from openfingym.reports.cells import Cell, Field, Group, Row, TaskCell, cells_of, families_of, grouped, task_cells_of
+from openfingym.reports.comparisons import Comparison, compare
 from openfingym.reports.runs import Damaged, Runs
 from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, REPLICATES
 
@@ -28,27 +29,9 @@ class Failure:
     row: Row
     state: str
     boundary: str
-    """Of whose side: agent, model, sandbox, verifier, data or protocol."""
+    """As in :data:`openfingym.results.Boundary`, or that it is not stated."""
     reason: str
     runs: int
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """A row whose runs are not all of one agent: programs, prompts or allowances differ under one name."""
-
-    data_kind: str
-    row: Row
-    settings: int
-    """How many there are."""
-
-    @property
-    def sentence(self) -> str:
-        """What a reader must know of the row."""
-        return (
-            f"{label(self.row)} on {self.data_kind} data pools {self.settings} settings of the agent (program, prompt or allowance); "
-            "report on folders of one setting, or name the agents apart"
-        )
 
 
 @dataclass(frozen=True)
@@ -64,7 +47,7 @@ class Report:
     comparisons: tuple[Comparison, ...]
     failures: tuple[Failure, ...]
     """The most frequent first."""
-    mixtures: tuple[Mixture, ...]
+    cautions: tuple[Caution, ...]
     runs: int
     copies: int
     """Folders left out because they hold a rollout that is already there."""
@@ -80,12 +63,12 @@ class Report:
             "runs": self.runs,
             "copies": self.copies,
             "damaged": [{"path": str(one.path), "reason": one.reason} for one in self.damaged],
-            "method": {"level": LEVEL, "replicates": REPLICATES, "seed": self.seed, "fewest_tasks": FEWEST_UNITS},
+            "method": {"level": LEVEL, "replicates": REPLICATES, "seed": self.seed, "fewest_units": FEWEST_UNITS},
             "cells": [self._named(asdict(cell)) | {"success": cell.counts.success} for cell in self.cells],
             "tasks": [self._named(asdict(cell)) for cell in self.tasks],
             "comparisons": [asdict(one) | {"a": list(one.a), "b": list(one.b), "sentence": one.sentence} for one in self.comparisons],
             "failures": [self._named(asdict(failure)) for failure in self.failures],
-            "mixtures": [self._named(asdict(one)) | {"sentence": one.sentence} for one in self.mixtures],
+            "cautions": [asdict(one) for one in self.cautions],
         }
 
     def _named(self, values: Mapping[str, object]) -> dict[str, object]:
@@ -116,6 +99,7 @@ class Report:
             "skill": cell.skill.value,
             "skill_low": cell.skill.low,
             "skill_high": cell.skill.high,
+            "interval_over": cell.skill.over,
             "skill_scored": cell.skill_scored,
             "better_than_baseline": cell.better,
             "usd_per_success": cell.cost.usd,
@@ -145,7 +129,7 @@ def make_report(runs: Runs, by: Sequence[Field] = ("agent", "model"), *, seed: i
         tasks=tuple(cell for group in groups for cell in task_cells_of(group, families, seed)),
         comparisons=tuple(compare(groups, seed)),
         failures=tuple(_failures(groups)),
-        mixtures=tuple(_mixtures(groups, runs.settings)),
+        cautions=tuple(cautions_of(groups, runs.made)),
         runs=len(runs.results),
         copies=runs.copies,
         damaged=runs.damaged,
@@ -162,14 +146,6 @@ def _failures(groups: Sequence[Group]) -> list[Failure]:
                     reason = " ".join(str(run.reason or "").split())[:REASON_LENGTH]
                     found[group.data_kind, group.row, run.state, str(run.boundary or UNSTATED), reason] += 1
     return [Failure(*key, runs=count) for key, count in found.most_common()]
-
-
-def _mixtures(groups: Sequence[Group], settings: Mapping[str, str]) -> Iterator[Mixture]:
-    for group in groups:
-        ids = (run.rollout_id for runs in group.tasks.values() for run in judged(runs))
-        found = {settings[run_id] for run_id in ids if run_id in settings}
-        if len(found) > 1:
-            yield Mixture(group.data_kind, group.row, len(found))
 
 
 def _not_a_formula(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,8 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.results import FORMAT, RolloutResult, State, read_run
 
 STATES = frozenset(get_args(State))
+HUGE = 1e100
+"""No figure is as large: beyond, sums and powers overflow."""
 READERS = 8
 """Threads that read: most of the time is spent waiting for the disk."""
 
@@ -28,6 +29,16 @@ class Damaged:
 
 
 @dataclass(frozen=True)
+class Made:
+    """What a rollout was made of, as its ``config.json`` states it; None where it does not."""
+
+    setting: str | None = None
+    """Digest of the agent, and its allowance."""
+    environment: str | None = None
+    """Digest of what its programs ran in."""
+
+
+@dataclass(frozen=True)
 class Runs:
     """What was found below some folders."""
 
@@ -37,8 +48,8 @@ class Runs:
     """Folders of runs that could not be read; they are in no figure."""
     copies: int = 0
     """Folders left out because they hold a rollout that is already there."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """By rollout, what its agent was made of and allowed, where its ``config.json`` states it."""
+    made: Mapping[str, Made] = field(default_factory=dict)
+    """What rollouts were made of, by id."""
 
 
 def read_runs(paths: Iterable[Path]) -> Runs:
@@ -53,11 +64,11 @@ def read_runs(paths: Iterable[Path]) -> Runs:
     paths = list(paths)
     results: dict[tuple[str, ...], RolloutResult] = {}
     damaged: list[Damaged] = []
-    settings: dict[str, str] = {}
+    made: dict[str, Made] = {}
     copies = 0
     with ThreadPoolExecutor(READERS) as pool:
         loaded = list(pool.map(_load, _unique(run_folders(paths))))
-    for folder, result, setting in loaded:
+    for folder, result, config in loaded:
         if isinstance(result, Damaged):
             damaged.append(result)
             continue
@@ -66,11 +77,10 @@ def read_runs(paths: Iterable[Path]) -> Runs:
             copies += 1
             continue
         results[key] = result
-        if setting is not None:
-            settings[result.rollout_id] = setting
+        made[result.rollout_id] = config
     if not results and not damaged:
         raise UsageError(f"no run was found below {', '.join(map(str, paths))}; a run is a folder with a result.json")
-    return Runs(tuple(sorted(results.values(), key=_order)), tuple(damaged), copies, settings)
+    return Runs(tuple(sorted(results.values(), key=_order)), tuple(damaged), copies, made)
 
 
 def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
@@ -120,11 +130,11 @@ def _unique(folders: Iterable[Path]) -> Iterator[Path]:
             yield folder
 
 
-def _load(folder: Path) -> tuple[Path, RolloutResult | Damaged, str | None]:
+def _load(folder: Path) -> tuple[Path, RolloutResult | Damaged, Made]:
     try:
-        return folder, _read(folder), _setting(folder)
+        return folder, _read(folder), _made(folder)
     except StoreError as error:
-        return folder, Damaged(folder, str(error)), None
+        return folder, Damaged(folder, str(error)), Made()
 
 
 def _read(folder: Path) -> RolloutResult:
@@ -138,13 +148,20 @@ def _read(folder: Path) -> RolloutResult:
     return result
 
 
-def _setting(folder: Path) -> str | None:
-    """Digest of the agent and its allowance as one text; None where the run does not state them."""
+def _made(folder: Path) -> Made:
     try:
-        inputs = json.loads((folder / "config.json").read_text(encoding="utf-8"))["inputs"]
-        return json.dumps([inputs["agent_digest"], inputs.get("allowance")], sort_keys=True)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return Made()
+    inputs, environment = (_section(config, name) for name in ("inputs", "environment"))
+    setting = [inputs["agent_digest"], inputs.get("allowance")] if "agent_digest" in inputs else None
+    digest = environment.get("digest")
+    return Made(None if setting is None else json.dumps(setting, sort_keys=True), None if digest is None else str(digest))
+
+
+def _section(config: object, name: str) -> Mapping[str, object]:
+    found = config.get(name) if isinstance(config, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _fault(result: RolloutResult) -> str | None:
@@ -164,13 +181,13 @@ def _fault(result: RolloutResult) -> str | None:
     if result.state == "scored":
         if not _is_number(result.total):
             return f"it is scored, but its total is {result.total!r}"
-        if not _is_number(result.relative_total) or not (result.relative_total or 0.0) > 0.0:
+        if not _is_number(result.relative_total) or not (result.relative_total or 0.0) > 1.0 / HUGE:
             return f"it is scored, but its relative total is {result.relative_total!r}, expected a number above 0"
     return None
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and -HUGE < value < HUGE
 
 
 def _order(result: RolloutResult) -> tuple[str, str, str, float, float, str]:

@@ -6,26 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from openfingym.reports.cells import ALL, Cell, Row, TaskCell, family_order
-from openfingym.reports.comparisons import Comparison, label
-from openfingym.reports.report import UNSTATED, Report
+from openfingym.reports.cells import ALL, Cell, Row, TaskCell, family_order, label
+from openfingym.reports.comparisons import Comparison
+from openfingym.reports.report import Report
 from openfingym.reports.statistics import FEWEST_UNITS, Estimate
 
 TOO_FEW = "too few to say"
 DASH = "-"
-BOUNDARIES = {
-    "agent": "by the agent",
-    "model": "by the model",
-    "sandbox": "in the sandbox",
-    "verifier": "in the verifier",
-    "data": "in the data",
-    "protocol": "in the protocol",
-    UNSTATED: UNSTATED,
-}
-"""What a failure crossed, as a heading."""
+FAILED = ("rejected", "error")
+"""States of a run that failed; the others wait, or do not count."""
 REASONS = 10
 ARROWS = {"forecasting": "↓", "generation": "↓", "trading": "↑", "fraud": "↑"}
 """Whether the paper's reward is better low or high."""
+SHOWN_PAIRS = 300
+"""Comparisons in the table."""
 SHOWN_K = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
 
 
@@ -39,6 +33,8 @@ class TextTable:
     left: int
     """Columns from the left that hold names; the rest are figures."""
     note: str = ""
+    optional: tuple[str, ...] = ()
+    """Columns that a narrow terminal does without, the first to go first."""
 
 
 def kinds_of(report: Report) -> list[str]:
@@ -47,9 +43,16 @@ def kinds_of(report: Report) -> list[str]:
 
 
 def overall(report: Report, data_kind: str) -> list[Cell]:
-    """Of each row, the cell over all its tasks on data of a kind, the best first."""
+    """Of each row, the cell over all its tasks on data of a kind, the best first.
+
+    Rows of too few tasks to stand for others come after those of enough, and rows without a skill last.
+    """
     last = {cell.row: cell for cell in report.cells if cell.data_kind == data_kind}
-    return sorted(last.values(), key=lambda cell: (cell.skill.value is None, -(cell.skill.value or 0.0), cell.row))
+
+    def rank(cell: Cell) -> tuple[bool, bool, float, Row]:
+        return cell.skill.value is None, cell.skill.over != "task", -(cell.skill.value or 0.0), cell.row
+
+    return sorted(last.values(), key=rank)
 
 
 def skill_table(report: Report, data_kind: str) -> TextTable:
@@ -63,7 +66,7 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
             *cell.row,
             family_name(cell.family),
             str(cell.tasks),
-            signed(cell.skill.value) if cell.skill.enough else lacking(cell),
+            strength(cell),
             interval(cell.skill),
             signed(cell.skill_scored),
             percent(cell.counts.success),
@@ -80,7 +83,9 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
         len(report.by) + 1,
         "Skill: 1 - geometric mean over tasks of the loss relative to the baseline's; 0 is the baseline, 1 perfect, higher is better. A "
         "rejected run counts as the baseline; 'if scored' leaves it out. Better: share of runs that beat the baseline. Left out of "
-        f"everything: errors, which are ours, deferred and void runs. Fewer than {FEWEST_UNITS} tasks are too few to say.",
+        f"everything: errors, which are ours, deferred and void runs. The interval is over tasks; of fewer than {FEWEST_UNITS} it is over "
+        f"the runs of each, where there are {FEWEST_UNITS}, and says nothing of other tasks.",
+        ("if scored", "better", "runs", "tasks"),
     )
 
 
@@ -132,17 +137,18 @@ def cost_table(report: Report, data_kind: str) -> TextTable:
 
 
 def boundary_table(report: Report, data_kind: str) -> TextTable | None:
-    """Runs without a score by the boundary their failure crossed; None where every run was scored."""
+    """Failed runs by the boundary their failure crossed; None where none failed."""
     found: dict[Row, Counter[str]] = {}
     for failure in report.failures:
-        if failure.data_kind == data_kind:
-            found.setdefault(failure.row, Counter())[failure.boundary] += failure.runs
+        if failure.data_kind == data_kind and failure.state in FAILED:
+            found.setdefault(failure.row, Counter())[f"{failure.state}: {failure.boundary}"] += failure.runs
     if not found:
         return None
-    columns = [name for name in BOUNDARIES if any(counts[name] for counts in found.values())]
+    # Rejected before error: whose fault it was comes first.
+    columns = sorted({name for counts in found.values() for name in counts}, key=lambda name: (name.startswith("error"), name))
     rows = tuple((*row, *(str(counts[name]) for name in columns)) for row, counts in sorted(found.items()))
-    note = "Runs without a score, by what their failure crossed: agent and model are theirs, the others ours."
-    return TextTable("Where runs failed", (*report.by, *(BOUNDARIES[name] for name in columns)), rows, len(report.by), note)
+    note = "Runs by the boundary that their failure crossed. Rejected: the fault of agent or model; error: ours, or an endpoint was away."
+    return TextTable("Where runs failed", (*report.by, *columns), rows, len(report.by), note)
 
 
 def reason_table(report: Report, data_kind: str) -> TextTable | None:
@@ -166,14 +172,16 @@ def task_table(report: Report, data_kind: str) -> TextTable:
         tuple(_task_row(cell) for cell in cells),
         1 + len(report.by),
         f"Interval over runs, from {FEWEST_UNITS} on. Loss: the paper's total, lower is better. USD and seconds: of a success.",
+        ("seconds", "USD", "worst", "best", "success", "loss"),
     )
 
 
 def comparison_table(report: Report, data_kind: str) -> TextTable | None:
-    """Every paired comparison, the clearest first; None where there is nothing to compare."""
-    chosen = clearest(one for one in report.comparisons if one.data_kind == data_kind)
-    if not chosen:
+    """Paired comparisons, the clearest first; None where there is nothing to compare."""
+    ordered = clearest(one for one in report.comparisons if one.data_kind == data_kind)
+    if not ordered:
         return None
+    rest = f" The {SHOWN_PAIRS} clearest of {len(ordered):,}; all are in the JSON." if len(ordered) > SHOWN_PAIRS else ""
     rows = (
         (
             label(one.a),
@@ -187,7 +195,7 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
             figure(one.p_holm),
             TOO_FEW if one.verdict == "too few" else one.verdict,
         )
-        for one in chosen
+        for one in ordered[:SHOWN_PAIRS]
     )
     return TextTable(
         "Paired comparisons",
@@ -195,13 +203,24 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
         tuple(rows),
         2,
         "On common tasks and seeds: two-sided sign-flip permutation test of task means of log relative loss, adjusted by Holm's method for "
-        "all comparisons on this kind of data.",
+        f"all comparisons on this kind of data. Of fewer than {FEWEST_UNITS} common tasks, over their seeds, {FEWEST_UNITS} of each.{rest}",
     )
 
 
 def clearest(comparisons: Iterable[Comparison]) -> list[Comparison]:
     """Comparisons by p-value, those with too few tasks last."""
     return sorted(comparisons, key=lambda one: (one.p_holm is None, one.p_holm or 0.0, one.p_value or 0.0, -one.tasks, one.a, one.b))
+
+
+def said(comparisons: Sequence[Comparison], most: int) -> tuple[list[str], str]:
+    """Comparisons in words: the clearest that can be made, and a remark on the others."""
+    ordered = clearest(comparisons)
+    able = [one for one in ordered if one.verdict != "too few"]
+    if not able:
+        return [one.sentence for one in ordered[:1]], f"{len(ordered) - 1} more are {TOO_FEW}." if len(ordered) > 1 else ""
+    rest = [f"{len(able) - most} more"] if len(able) > most else []
+    rest += [f"{len(ordered) - len(able)} {TOO_FEW}"] if len(ordered) > len(able) else []
+    return [one.sentence for one in able[:most]], f"{', '.join(rest)}; all are in the JSON." if rest else ""
 
 
 def family_name(family: str) -> str:
@@ -214,16 +233,17 @@ def signed(value: float | None) -> str:
     return DASH if value is None else f"{value:+z.3f}"
 
 
+def strength(cell: Cell | TaskCell) -> str:
+    """The skill of a cell, or why it has none."""
+    return signed(cell.skill.value) if cell.skill.value is not None else "never scored" if cell.counts.judged else "no run judged"
+
+
 def interval(estimate: Estimate, *, sign: bool = True) -> str:
-    """The ends of an interval."""
+    """The ends of an interval, or why there is none."""
     if estimate.low is None or estimate.high is None:
-        return ""
-    return f"{estimate.low:+z.3f} to {estimate.high:+z.3f}" if sign else f"{estimate.low:.3f} to {estimate.high:.3f}"
-
-
-def lacking(cell: Cell) -> str:
-    """Why a cell has no skill."""
-    return TOO_FEW if cell.counts.scored else "never scored" if cell.counts.judged else "no run judged"
+        return "" if estimate.value is None else TOO_FEW
+    ends = f"{estimate.low:+z.3f} to {estimate.high:+z.3f}" if sign else f"{estimate.low:.3f} to {estimate.high:.3f}"
+    return f"{ends}, over runs" if estimate.over == "run" else ends
 
 
 def left_out(cell: Cell) -> str:
@@ -257,5 +277,5 @@ def whole(value: float | None) -> str:
 
 def _task_row(cell: TaskCell) -> tuple[str, ...]:
     runs: Sequence[str] = (f"{cell.counts.scored}/{cell.counts.judged}", percent(cell.counts.success))
-    skills = (signed(cell.skill), interval(cell.interval), signed(cell.worst), signed(cell.best))
+    skills = (strength(cell), interval(cell.skill).removesuffix(", over runs"), signed(cell.worst), signed(cell.best))
     return (cell.task, *cell.row, *runs, *skills, figure(cell.total), figure(cell.cost.usd, "$"), figure(cell.cost.seconds))

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from openfingym.errors import RuntimeFailureError, VerifierError
+from openfingym.errors import RuntimeFailureError, VerifierAwayError, VerifierError
 from openfingym.results import RolloutResult, read_run
 from openfingym.rollouts.folders import RunFolder
 from openfingym.rollouts.spec import RolloutSpec
@@ -157,12 +157,19 @@ class Engine:
 
     async def _try(self, spec: RolloutSpec, *, last: bool) -> RolloutResult | None:
         """One try; None where it failed for a reason of ours and is to be made again."""
-        with self._folder.staged(spec) as place:
+        with contextlib.ExitStack() as stack:
+
+            def started() -> None:
+                # Not before: of thousands that are queued, a few have a folder.
+                stack.enter_context(self._folder.staged(spec))
+                self._watch.started(spec)
+
             try:
                 async with self._scoring if spec.task in self._heavy else contextlib.nullcontext():
-                    result = await self._runner.run(spec, place, lambda: self._watch.started(spec))
+                    result = await self._runner.run(spec, self._folder.staging(spec), started)
             except (RuntimeFailureError, VerifierError) as error:
-                if last:
+                # What was waited for already will not come back for the next one.
+                if last or isinstance(error, VerifierAwayError):
                     raise
                 self._watch.again(spec, str(error))
                 return None

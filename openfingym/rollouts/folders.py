@@ -16,7 +16,6 @@ rollout's identity, so one listing tells what is finished.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import json
 import os
@@ -31,10 +30,12 @@ from pathlib import Path
 from typing import Self
 
 from openfingym.errors import StoreError, UsageError
-from openfingym.results import RolloutResult
+from openfingym.results import RolloutResult, store_errors
 from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
 
 LOCK, STAGING, FAILED = ".lock", ".staging", ".failed"
+OWNER = "process "
+"""What a lock says begins with this."""
 IDENTITY = re.compile(rf"-([0-9a-f]{{{NAME_DIGITS}}})$")
 READERS = 8
 """Threads that read results: on a network file system each one waits."""
@@ -43,8 +44,9 @@ READERS = 8
 class RunFolder:
     """The folder of one run, which this process alone writes; see :meth:`open`."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, looking: bool = False) -> None:
         self.root = root
+        self._looking = looking
         self.finished: dict[str, Path] = {}
         """Folders of finished rollouts by the beginning of their identity."""
 
@@ -56,10 +58,11 @@ class RunFolder:
         What a dead process was writing is removed; its lock went with it.
 
         Raises:
-            UsageError: another process is writing there.
+            UsageError: another process is writing there, or the folder is a part of another run.
             StoreError: it cannot be written, or its file system has no locks.
         """
         root = root.absolute()
+        _require_own(root)
         with store_errors(root):
             root.mkdir(parents=True, exist_ok=True)
         with _locked(root):
@@ -72,6 +75,21 @@ class RunFolder:
                 yield folder
             finally:
                 shutil.rmtree(root / STAGING, ignore_errors=True)
+
+    @classmethod
+    def look(cls, root: Path) -> Self:
+        """The folder as it is now, in which nothing is written or moved; another process may be writing there.
+
+        Raises:
+            UsageError: the folder is a part of another run.
+            StoreError: it cannot be read.
+        """
+        root = root.absolute()
+        _require_own(root)
+        folder = cls(root, looking=True)
+        with store_errors(root):
+            folder.finished = _finished(root) if root.is_dir() else {}
+        return folder
 
     def find(self, spec: RolloutSpec) -> Path | None:
         """The folder of a rollout that is finished; None of one that is not."""
@@ -88,13 +106,17 @@ class RunFolder:
                 self.set_aside(spec)
         return {identity: result for identity, result in found.items() if result is not None}
 
+    def staging(self, spec: RolloutSpec) -> Path:
+        """Where a rollout is written while it runs."""
+        return self.root / STAGING / spec.identity
+
     @contextlib.contextmanager
     def staged(self, spec: RolloutSpec) -> Iterator[Path]:
-        """A folder to write a rollout into; it is gone afterwards, unless it was kept."""
-        folder = self.root / STAGING / spec.identity
+        """The folder to write a rollout into, made; it is gone afterwards, unless it was kept."""
+        folder = self.staging(spec)
         try:
             with store_errors(folder):
-                folder.mkdir()
+                folder.mkdir(exist_ok=True)  # a lost node's rollout begins again
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -140,6 +162,9 @@ class RunFolder:
         self._retire(spec, written)
 
     def _retire(self, spec: RolloutSpec, folder: Path) -> Path:
+        self.finished.pop(spec.identity[:NAME_DIGITS], None)
+        if self._looking:
+            return folder
         parent = self.root / FAILED
         with store_errors(parent):
             parent.mkdir(exist_ok=True)
@@ -149,19 +174,26 @@ class RunFolder:
                 if not target.exists():
                     folder.rename(target)
                     break
-        self.finished.pop(spec.identity[:NAME_DIGITS], None)
         return target
 
 
-@contextlib.contextmanager
-def store_errors(path: Path) -> Iterator[None]:
-    """Report what the file system refuses as a :class:`StoreError`, with the remedy."""
+def _require_own(root: Path) -> None:
+    """Refuse a folder inside a run, or around one: a report over the outer one would count both."""
+    if (root / "result.json").exists():
+        raise UsageError(f"{root}: is the folder of one rollout; give a folder of its own with --out")
+    for parent in root.parents:
+        if _is_run(parent):
+            raise UsageError(f"{root}: is inside another run, {parent}; give a folder of its own with --out")
+    inner = next((path.parent for path in root.glob(f"*/{LOCK}") if _is_run(path.parent)), None)
+    if inner is not None:
+        raise UsageError(f"{root}: holds another run, {inner}; give a folder of its own with --out, such as {root / 'NAME'}")
+
+
+def _is_run(folder: Path) -> bool:
     try:
-        yield
-    except OSError as error:
-        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-        remedy = "free some space, then run the same command again" if full else "choose another folder with --out"
-        raise StoreError(f"{error.filename or path}: the run cannot be written ({error.strerror}); {remedy}") from error
+        return (folder / LOCK).read_bytes().startswith(OWNER.encode())
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
@@ -179,7 +211,7 @@ def _locked(root: Path) -> Iterator[None]:
             raise StoreError(f"{root}: its file system has no locks ({error.strerror}); choose another one with --out") from error
         with store_errors(root):
             os.ftruncate(lock, 0)
-            owner = f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC,"
+            owner = f"{OWNER}{os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC,"
             os.pwrite(lock, owner.encode(), 0)
         yield
     finally:

@@ -14,14 +14,18 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from openfingym import catalog
-from openfingym.agents import BUILTIN, Agent, read_program, require_fit, resolve
+from openfingym.agents import BUILTIN, Agent, read_program, require_fit, require_model, resolve, with_sampling
 from openfingym.contracts import PositiveInt, Section, as_tuple
 from openfingym.errors import UsageError
 from openfingym.explain import explain
+from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
+from openfingym.models.prices import PriceTable
+from openfingym.models.spec import KEY_VARIABLE, ModelSpec
 from openfingym.rollouts.spec import RolloutSpec
 from openfingym.task import TASK_NAME, Family, Task
 
+MOST_SEEDS = 100_000
 BackendName = Literal["auto", "docker", "sandbox", "inline"]
 
 
@@ -43,11 +47,30 @@ class AgentChoice(Section):
         own = self.program is not None or self.command is not None
         if own and self.name in BUILTIN:
             raise ValueError(f"{self.name!r} is a built-in agent; give yours another name")
+        if self.files is not None and self.command is None:
+            raise ValueError(f"{self.name!r} has files, which go with a command")
         if self.program is not None and self.command is not None:
             raise ValueError(f"{self.name!r} has both a program and a command; give one of them")
         if own and not re.match(TASK_NAME, self.name):
             raise ValueError(f"{self.name!r}: a name is lower-case kebab-case, such as my-agent")
         return self
+
+
+class ModelChoice(Section):
+    """One of ``models``: its name alone, or ``{ name, base_url, key }``, a model with an endpoint or a key of its own."""
+
+    name: str
+    base_url: str | None = None
+    """Its endpoint; by default the plan's, or the environment's."""
+    key: str = KEY_VARIABLE
+    """Name of the environment variable that holds its key."""
+
+    @field_validator("key")
+    @classmethod
+    def _no_key(cls, value: str) -> str:
+        if not re.fullmatch(r"[A-Z][A-Z0-9_]*", value):
+            raise ValueError("names an environment variable, such as OPENROUTER_API_KEY, which holds the key; a plan holds none itself")
+        return value
 
 
 class Limits(Section):
@@ -59,18 +82,27 @@ class Limits(Section):
     wall_s: Annotated[float, Field(gt=0.0)] | None = None
 
 
+class SamplingChoice(Section):
+    """``[sampling]``: how models are asked; what is not stated is as :class:`openfingym.agents.llm.Sampling` has it."""
+
+    temperature: Annotated[float, Field(ge=0.0)] | None = None
+    reply_tokens: PositiveInt | None = None
+    text_tools: bool | None = None
+
+
 class Plan(Section):
     """A plan; see docs/rollouts.md for the file."""
 
     tasks: tuple[str, ...]
     """Names, globs over names (``*-forecast``), ``family/glob`` (``forecasting/*``), or folders of tasks."""
     agents: tuple[AgentChoice, ...]
-    models: tuple[str, ...] = ()
+    models: tuple[ModelChoice, ...] = ()
     seeds: tuple[int, ...] = (0,)
     """Which; the file may say how many instead, and they count from 0."""
     attempts: PositiveInt = 1
     """Repetitions with the same seed."""
     limits: Limits = Limits()
+    sampling: SamplingChoice = SamplingChoice()
     base_url: str | None = None
     """Endpoint of the models; by default the environment's."""
     prices: str | None = None
@@ -80,12 +112,14 @@ class Plan(Section):
     backend: BackendName = "auto"
     concurrency: PositiveInt | None = None
     """Rollouts at once on each machine; by default one a core."""
+    patience_s: Annotated[float, Field(gt=0.0)] = PATIENCE_S
+    """How long a model's endpoint, the Docker engine or a verifier that does not answer is waited for."""
     scoring: PositiveInt | None = None
     """Rollouts at once, on all machines together, of tasks that are heavy to score; by default one a core of this one."""
 
-    _lists = field_validator("tasks", "models", mode="before")(as_tuple)
+    _lists = field_validator("tasks", mode="before")(as_tuple)
 
-    @field_validator("agents", mode="before")
+    @field_validator("agents", "models", mode="before")
     @classmethod
     def _names(cls, value: object) -> object:
         return tuple({"name": item} if isinstance(item, str) else item for item in value) if isinstance(value, list | tuple) else value
@@ -94,8 +128,17 @@ class Plan(Section):
     @classmethod
     def _count(cls, value: object) -> object:
         if isinstance(value, int) and not isinstance(value, bool):
+            if value > MOST_SEEDS:
+                raise ValueError(f"at most {MOST_SEEDS} seeds, found {value}")
             return tuple(range(value))
         return as_tuple(value)
+
+    @field_validator("seeds")
+    @classmethod
+    def _seeds(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if any(seed < 0 for seed in value):
+            raise ValueError(f"a seed is 0 or more, found {min(value)}")
+        return value
 
     @field_validator("tasks", "agents", "seeds")
     @classmethod
@@ -110,7 +153,7 @@ class Plan(Section):
 
         Args:
             path: of the file.
-            changes: keys that the caller states otherwise; None changes nothing.
+            changes: keys that the caller states otherwise; those of a table such as ``limits`` one by one.
 
         Raises:
             UsageError: it cannot be read, or says what it may not; the message names the key.
@@ -121,7 +164,7 @@ class Plan(Section):
             raise UsageError(f"{path}: the plan cannot be read ({error.strerror})") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"{path}: not valid TOML: {error}") from error
-        return cls.make({**_relative_to(path.parent, data), **(changes or {})}, str(path))
+        return cls.make(_changed(_relative_to(path.parent, data), changes or {}), str(path))
 
     @classmethod
     def make(cls, data: Mapping[str, object], source: str = "the plan") -> Self:
@@ -134,6 +177,15 @@ class Plan(Section):
             return cls.model_validate(data)
         except ValidationError as error:
             raise UsageError(f"{source}: " + "; ".join(explain(detail, cls) for detail in error.errors())) from None
+
+    @property
+    def model_specs(self) -> list[ModelSpec]:
+        """The models, with their place.
+
+        Raises:
+            UsageError: one is no model.
+        """
+        return [ModelSpec.parse(model.name, base_url=model.base_url or self.base_url, key_variable=model.key) for model in self.models]
 
     @property
     def allowance(self) -> Allowance:
@@ -168,7 +220,7 @@ def select(plan: Plan, *, program: Path | None = None) -> Selection:
         UsageError: a pattern matches nothing, an agent is unknown or fits none of the tasks.
         TaskError: a task package is malformed.
     """
-    agents = [_agent(given, program) for given in plan.agents]
+    agents = [with_sampling(_agent(given, program), **plan.sampling.model_dump()) for given in plan.agents]
     if len({agent.name for agent in agents}) < len(agents):
         raise UsageError("an agent is given twice; programs need names of their own")
     _check_models(plan, agents)
@@ -204,7 +256,7 @@ def expand(plan: Plan, selection: Selection, digests: Mapping[str, str]) -> list
         for attempt in range(plan.attempts)
         for seed in plan.seeds
         for task, agent in selection.pairs
-        for model in (plan.models if agent.asks_model else (None,))
+        for model in ([model.name for model in plan.models] if agent.asks_model else (None,))
     ]
 
 
@@ -218,6 +270,20 @@ def shard(specs: Sequence[RolloutSpec], part: str) -> list[RolloutSpec]:
     if not (slash and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
         raise UsageError(f"a part is given as k/n with k from 1 to n, such as 2/8; found {part!r}")
     return list(specs[int(first) - 1 :: int(last)])
+
+
+def _changed(data: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
+    """What a file says, with the changes in it."""
+    found = {**data, **changes}
+    for key, change in changes.items():
+        said = data.get(key)
+        if isinstance(said, Mapping) and isinstance(change, Mapping):
+            found[key] = {**said, **change}
+    stated = found.get("models")
+    if "models" in changes and isinstance(said := data.get("models"), list) and isinstance(stated, Sequence):
+        places = {model.get("name"): model for model in said if isinstance(model, Mapping)}
+        found["models"] = [places.get(name, name) for name in stated]
+    return found
 
 
 def _relative_to(folder: Path, data: dict[str, object]) -> dict[str, object]:
@@ -241,15 +307,19 @@ def _agent(given: AgentChoice, program: Path | None) -> Agent:
 
 
 def _check_models(plan: Plan, agents: Sequence[Agent]) -> None:
-    from openfingym.models.spec import ModelSpec
-
-    talkers = [agent.name for agent in agents if agent.asks_model]
-    if talkers and not plan.models:
-        raise UsageError(f"agent {talkers[0]!r} needs a model: give --model NAME, such as stand-in/competent")
+    talkers = [agent for agent in agents if agent.asks_model]
+    for agent in talkers:
+        require_model(agent, given=bool(plan.models))
     if plan.models and not talkers:
         raise UsageError(f"none of the agents {', '.join(agent.name for agent in agents)} asks a model; leave the models out")
-    for model in plan.models:
-        ModelSpec.parse(model, base_url=plan.base_url)
+    if plan.sampling != SamplingChoice() and not talkers:
+        raise UsageError("sampling is for agents that ask a model, and none does; leave it out")
+    if len({model.name for model in plan.models}) < len(plan.models):
+        raise UsageError("a model is given twice; run each of its endpoints into a folder of its own")
+    prices = PriceTable.load(plan.prices)
+    for model in plan.model_specs:
+        if plan.limits.cost_usd is not None:
+            prices.require(model.name)
 
 
 def _choose(patterns: Iterable[str], *, real: bool) -> list[tuple[Task, bool]]:

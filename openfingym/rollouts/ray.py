@@ -1,29 +1,31 @@
-"""Rollouts on the nodes of a Ray cluster: one actor a node, results written by the driver.
+"""Rollouts on the nodes of a Ray cluster: one actor a node (:mod:`openfingym.rollouts.node`), results written by the driver.
 
 Every node needs OpenFinGym, the tasks, and what its backend needs; nothing is shared between nodes
-but what Ray carries. A node runs its own verifier, unless one address was given for all.
+but what Ray carries. A node runs its own verifier, unless some were given for all.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import logging
+import os
 import signal
-import tarfile
+import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from openfingym import catalog
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, UsageError
+from openfingym.models.endpoint import PATIENCE_S
 from openfingym.results import RolloutResult
-from openfingym.rollout import VerifierAddress
+from openfingym.rollouts.node import NodeActor, Order, Reply, unpack
 from openfingym.rollouts.spec import RolloutSpec
-from openfingym.rollouts.station import ModelAccess, Station
+from openfingym.rollouts.station import ModelAccess
+from openfingym.verifiers import VerifierAddress
 
 if TYPE_CHECKING:
     from openfingym.task import Task
@@ -34,79 +36,10 @@ LOSSES = 5
 """Nodes that may be lost under one rollout."""
 LOOK_S = 2.0
 """How often new nodes are looked for."""
-PATIENCE_S = 300.0
-"""How long to wait for a node when there is none."""
+CONNECT_S = 5.0
 END_S = 30.0
-
-
-@dataclass(frozen=True)
-class Order:
-    """What a node's actor needs to begin: plain values."""
-
-    tasks: tuple[tuple[str, bool], ...]
-    """Name of each task, or its folder where no catalogue has it; and whether pulled real data takes the place of simulated data."""
-    backend: str
-    verifier: VerifierAddress | None = None
-    models: ModelAccess | None = None
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What comes back from a node: a result with its run's files, or the error there was instead."""
-
-    result: RolloutResult | None
-    archive: bytes
-    """A tar of the run's folder."""
-    error: OpenFinGymError | None = None
-
-
-class NodeActor:
-    """Runs rollouts on one node; its methods run in threads."""
-
-    def __init__(self, order: Order) -> None:
-        self._order = order
-        self._lock = threading.Lock()
-        self._station: Station | None = None
-        self._running: dict[str, threading.Event] = {}
-
-    def run(self, spec: RolloutSpec) -> Reply:
-        """Run one rollout."""
-        from openfingym_runtime.owned_directory import owned_directory
-
-        cancel = self._running.setdefault(spec.identity, threading.Event())
-        try:
-            with owned_directory() as folder:
-                result = self._ready().run(spec, folder, cancel)
-                assert result.path is not None
-                return Reply(result, _pack(result.path))
-        except OpenFinGymError as error:
-            return Reply(None, b"", error)
-        finally:
-            self._running.pop(spec.identity, None)
-
-    def cancel(self, identity: str) -> None:
-        """End a rollout early."""
-        running = self._running.get(identity)
-        if running is not None:
-            running.set()
-
-    def close(self) -> None:
-        """Stop the node's verifier."""
-        with self._lock:
-            if self._station is not None:
-                self._station.close()
-
-    def _ready(self) -> Station:
-        from openfingym.rollouts.preparation import build_all
-        from openfingym_runtime import owned_directory
-
-        with self._lock:
-            if self._station is None:
-                owned_directory.reap()
-                packages = build_all([catalog.load_task(name, real=real) for name, real in self._order.tasks])
-                order = self._order
-                self._station = Station(list(packages.values()), backend=order.backend, verifier=order.verifier, models=order.models)
-            return self._station
+LOSS_CHARACTERS = 1000
+"""Of the reason why a node was lost."""
 
 
 @dataclass(eq=False)
@@ -115,19 +48,22 @@ class _Node:
 
     name: str
     actor: Any
+    host: str = ""
+    """Name of its machine, once the actor has started."""
     lost: bool = False
 
 
 class RayRunner:
     """Runs rollouts on a Ray cluster; see :class:`openfingym.rollouts.station.Runner`."""
 
-    def __init__(self, order: Order, places: int, *, connected: bool) -> None:
+    def __init__(self, order: Order, *, connected: bool) -> None:
         self._order = order
-        self._places_a_node = places
         self._connected = connected
         self._nodes: dict[str, _Node] = {}
         self._free: asyncio.Queue[_Node] = asyncio.Queue()
         self._looking: asyncio.Task[None] | None = None
+        self._starting: set[asyncio.Task[None]] = set()
+        self._last_loss = ""
 
     @classmethod
     async def open(
@@ -136,8 +72,10 @@ class RayRunner:
         *,
         places: int,
         backend: str = "auto",
-        verifier: VerifierAddress | None = None,
+        verifiers: Mapping[str, VerifierAddress] | None = None,
         models: ModelAccess | None = None,
+        upcoming: Iterable[RolloutSpec] = (),
+        patience_s: float = PATIENCE_S,
     ) -> Self:
         """Begin on the cluster this program is part of, or else on the one Ray finds: ``$RAY_ADDRESS``, or this machine's.
 
@@ -145,11 +83,14 @@ class RayRunner:
             tasks: what will be run.
             places: rollouts at once on each node.
             backend: how programs are isolated there.
-            verifier: one that every node can reach; None for one a node.
+            verifiers: those that every node can reach, by the names of their tasks; None for one a node.
             models: the way to language models.
+            upcoming: rollouts that will come, so that nodes can start workspaces before they do.
+            patience_s: as of :class:`openfingym.rollout.Launcher`; also how long a node is waited for where there is none.
 
         Raises:
             UsageError: the extra ``ray`` is missing, there is no cluster, or it has no node for rollouts.
+            RuntimeFailureError: no node could start.
         """
         ray = _ray()
         connected = not ray.is_initialized()
@@ -157,11 +98,13 @@ class RayRunner:
             _connect(ray)
         known = catalog.task_folders()
         names = tuple((task.name if known.get(task.name) == task.folder else str(task.folder), task.real) for task in tasks)
-        runner = cls(Order(names, backend, verifier, models), places, connected=connected)
+        talkers = tuple(spec for spec in upcoming if spec.agent.acts is not None)
+        runner = cls(Order(names, backend, verifiers, models, talkers, places, patience_s), connected=connected)
         try:
             await runner._look()
             if not runner._nodes:
                 raise UsageError(f"the Ray cluster has no node with a CPU or the resource {RESOURCE!r}; see docs/rollouts.md")
+            await runner._first_place()
         except BaseException:
             await runner.close()
             raise
@@ -172,32 +115,35 @@ class RayRunner:
         """See :meth:`openfingym.rollouts.station.Runner.run`; a rollout whose node is lost begins anew on another."""
         from ray.exceptions import RayActorError
 
-        for _ in range(LOSSES):
+        for lost in range(LOSSES):
             node = await self._place()
-            started()
+            if not lost:
+                started()
             try:
                 reply = await self._on(node, spec)
-            except RayActorError:
-                self._lose(node)
+            except RayActorError as error:
+                self._lose(node, error)
                 continue
             finally:
                 if not node.lost:
                     self._free.put_nowait(node)
             if reply.error is not None:
-                raise reply.error
+                raise _at(node.host, reply.error)
             assert reply.result is not None
-            return replace(reply.result, path=_unpack(reply.archive, out / reply.result.rollout_id))
-        raise RuntimeFailureError(f"{LOSSES} nodes of the Ray cluster were lost while {spec.title} ran on them")
+            return replace(reply.result, path=unpack(reply.archive, out / reply.result.rollout_id))
+        raise RuntimeFailureError(f"{LOSSES} nodes of the Ray cluster were lost while {spec.title} ran on them{self._last_loss}")
 
     async def close(self) -> None:
         """Stop the verifiers and the actors; leave the cluster as it was found."""
         ray = _ray()
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        ending = [*self._starting, *([self._looking] if self._looking else [])]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
         nodes = [node for node in self._nodes.values() if not node.lost]
         with contextlib.suppress(TimeoutError):
-            ended = asyncio.gather(*(_future(node.actor.close.remote()) for node in nodes), return_exceptions=True)
+            started = [node for node in nodes if node.host]
+            ended = asyncio.gather(*(_future(node.actor.close.remote()) for node in started), return_exceptions=True)
             await asyncio.wait_for(ended, END_S)
         for node in nodes:
             ray.kill(node.actor)
@@ -219,20 +165,37 @@ class RayRunner:
         """A node with room for one more rollout."""
         while True:
             try:
-                async with asyncio.timeout(PATIENCE_S):
+                async with asyncio.timeout(self._order.patience_s):
                     node = await self._free.get()
             except TimeoutError:
-                if all(node.lost for node in self._nodes.values()):
-                    raise RuntimeFailureError(f"the Ray cluster has had no node for rollouts for {PATIENCE_S:g} s") from None
+                if not any(node.host for node in self._nodes.values()):
+                    raise self._no_node() from None
                 continue  # every place is taken
             if not node.lost:
                 return node
 
-    def _lose(self, node: _Node) -> None:
+    async def _first_place(self) -> None:
+        """Wait for the first node to start; what keeps all of them from it will not go away by itself."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._order.patience_s):
+                while self._free.empty() and self._starting:
+                    await asyncio.wait(self._starting, return_when=asyncio.FIRST_COMPLETED)
+        if self._free.empty():
+            raise self._no_node()
+
+    def _no_node(self) -> RuntimeFailureError:
+        why = self._last_loss or f"; other programs may hold its CPUs or the resource {RESOURCE!r}"
+        return RuntimeFailureError(f"no node of the Ray cluster is ready for rollouts{why}")
+
+    def _lose(self, node: _Node, error: Exception) -> None:
         """Forget a node; where it still lives, or is replaced, the next look finds it."""
+        if node.lost:
+            return
         node.lost = True
-        if self._nodes.get(node.name) is node:
-            del self._nodes[node.name]
+        self._last_loss = f"; the last one: {str(error).strip()[:LOSS_CHARACTERS]}"
+        del self._nodes[node.name]
+        # An actor that is only out of reach must not go on, and keep the resource from the next.
+        _ray().kill(node.actor)
 
     async def _keep_looking(self) -> None:
         while True:
@@ -249,11 +212,24 @@ class RayRunner:
                 continue
             here = NodeAffinitySchedulingStrategy(name, soft=False)
             # Two more threads than places, so that cancelling and closing never wait for a rollout.
-            threads = self._places_a_node + 2
+            threads = self._order.places + 2
             actor = ray.remote(NodeActor).options(max_concurrency=threads, scheduling_strategy=here, **needs).remote(self._order)
             node = self._nodes[name] = _Node(name, actor)
-            for _ in range(self._places_a_node):
-                self._free.put_nowait(node)
+            task = asyncio.create_task(self._welcome(node))
+            self._starting.add(task)
+            task.add_done_callback(self._starting.discard)
+
+    async def _welcome(self, node: _Node) -> None:
+        """Give out a node's places once its actor has started."""
+        from ray.exceptions import RayActorError
+
+        try:
+            node.host = str(await _future(node.actor.greet.remote()))
+        except RayActorError as error:
+            self._lose(node, error)
+            return
+        for _ in range(self._order.places):
+            self._free.put_nowait(node)
 
 
 def _ray() -> Any:
@@ -268,12 +244,27 @@ def _connect(ray: Any) -> None:
     """Join a running cluster as a driver."""
     terminated = signal.getsignal(signal.SIGTERM)
     try:
+        _require_listener(os.environ.get("RAY_ADDRESS", ""))
         ray.init(address="auto", log_to_driver=False, logging_level=logging.WARNING)
-    except ConnectionError as error:
+    except OSError as error:
         raise UsageError(f"no Ray cluster was found ({error}); start one with `ray start --head`, or set RAY_ADDRESS") from error
     if threading.current_thread() is threading.main_thread():
         # Ray puts a handler of its own there, which would end this process without its cleaning up.
         signal.signal(signal.SIGTERM, terminated)
+
+
+def _require_listener(address: str) -> None:
+    """Find out at once what Ray itself finds out after minutes: that nobody listens at an address left over from another cluster.
+
+    Raises:
+        OSError: nobody does.
+    """
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal() and "/" not in host:
+        try:
+            socket.create_connection((host, int(port)), CONNECT_S).close()
+        except OSError as error:
+            raise ConnectionError(f"nobody answers at RAY_ADDRESS={address}: {error}") from error
 
 
 def nodes_for_rollouts(nodes: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -287,21 +278,7 @@ def _future(reference: Any) -> asyncio.Future[object]:
     return asyncio.wrap_future(reference.future())
 
 
-def _pack(folder: Path) -> bytes:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as tar:
-        tar.add(folder, ".")
-    return stream.getvalue()
-
-
-def _unpack(archive: bytes, folder: Path) -> Path:
-    """Write a run's folder.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
-    from openfingym.rollouts.folders import store_errors
-
-    with store_errors(folder), tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        tar.extractall(folder, filter="data")
-    return folder
+def _at(host: str, error: OpenFinGymError) -> OpenFinGymError:
+    """The error of a node, which says where it was."""
+    error.args = (f"on {host}: {error}", *error.args[1:])
+    return error

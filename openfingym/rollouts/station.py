@@ -8,19 +8,21 @@ import os
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from openfingym.errors import RuntimeFailureError, VerifierError
+from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
 from openfingym.results import RolloutResult
-from openfingym.rollout import Launcher, VerifierAddress
+from openfingym.rollout import Launcher
 from openfingym.rollouts.spec import RolloutSpec, agent_digest
+from openfingym.verifiers import VerifierAddress
 
 if TYPE_CHECKING:
     from openfingym.package import BuiltPackage
@@ -38,10 +40,18 @@ def cores() -> int:
 class ModelAccess:
     """The way to language models, and what they cost; the key is in the environment of whoever asks them."""
 
-    base_url: str | None = None
-    """Of the endpoint; None for the environment's."""
+    places: Mapping[str, ModelSpec] = field(default_factory=dict)
+    """Where models are, by their names; others are at the environment's endpoint."""
     prices: PriceTable | None = None
     """None for the built-in table."""
+
+    def find(self, name: str) -> ModelSpec:
+        """A model by its name.
+
+        Raises:
+            UsageError: there is none of that name.
+        """
+        return self.places.get(name) or ModelSpec.parse(name)
 
 
 class Runner(Protocol):
@@ -54,8 +64,8 @@ class Runner(Protocol):
 
         Args:
             spec: which rollout.
-            out: existing folder below which its run is written.
-            started: called when it has a place.
+            out: folder below which its run is written.
+            started: called when it has a place; makes that folder.
 
         Returns:
             The result, with the folder of its run; its state is ``error`` where our machinery failed.
@@ -103,8 +113,8 @@ class _Shift:
 class Station:
     """Runs rollouts of some tasks on this machine; may be used from many threads.
 
-    All tasks share one verifier process, which holds the labels of them all. Where that is too much, or scoring
-    is, run verifiers for parts of the tasks elsewhere.
+    Where no verifiers are given, all tasks share one process of its own, which holds the labels of them all. Where that is too
+    much, or scoring is, run verifiers for parts of the tasks elsewhere.
     """
 
     def __init__(
@@ -112,29 +122,32 @@ class Station:
         packages: Sequence[BuiltPackage],
         *,
         backend: str = "auto",
-        verifier: VerifierAddress | None = None,
+        verifiers: Mapping[str, VerifierAddress] | None = None,
         models: ModelAccess | None = None,
         upcoming: Iterable[RolloutSpec] = (),
         places: int = 1,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         """Begin when the first rollout comes.
 
         Args:
             packages: of the tasks.
             backend: how programs are isolated.
-            verifier: one that runs elsewhere; None to start one here.
+            verifiers: those that run elsewhere, by the names of their tasks; None to start one here.
             models: the way to language models.
             upcoming: rollouts that will come, so that their workspaces can be started before they do.
             places: workspaces that may wait.
+            patience_s: as of :class:`openfingym.rollout.Launcher`.
         """
         self._places = places
+        self._patience_s = patience_s
         talkers = [spec for spec in upcoming if spec.agent.acts is not None]
         self._upcoming = Counter(map(_company, talkers))
         self._examples = {_company(spec): spec for spec in talkers}
         self._models = models or ModelAccess()
         self._packages = {package.manifest.name: package for package in packages}
         self._backend = backend
-        self._verifier = verifier
+        self._verifiers = verifiers
         self._lock = threading.Lock()
         self._shift: _Shift | None = None
         self._closed = False
@@ -153,14 +166,14 @@ class Station:
                 f"the run is about build {spec.task_digest[:16]} of {spec.task!r}, which this machine has {found}; "
                 "install one version of OpenFinGym and of the task everywhere"
             )
-        with self._lock:
-            self._upcoming[_company(spec)] -= 1
         with self._borrowed(cancel) as launcher:
+            with self._lock:  # not before, for a launcher that begins with this one is to start a workspace for it as well
+                self._upcoming[_company(spec)] -= 1
             try:
                 return launcher.run(
                     package,
                     spec.agent,
-                    model=ModelSpec.parse(spec.model, base_url=self._models.base_url) if spec.model else None,
+                    model=self._models.find(spec.model) if spec.model else None,
                     allowance=spec.allowance,
                     prices=self._models.prices,
                     seed=spec.seed,
@@ -210,14 +223,16 @@ class Station:
         if self._closed:
             raise RuntimeFailureError("this station is closed")
         with contextlib.ExitStack() as stack:
-            address, uds = self._verifier, None
-            if address is None:
+            verifiers, uds = self._verifiers, None
+            if verifiers is None:
                 from openfingym_verifier.embedded import EmbeddedVerifier
 
                 embedded = stack.enter_context(EmbeddedVerifier.start(list(self._packages.values())))
                 uds = embedded.uds
-                address = VerifierAddress(str(uds), embedded.admin_token)
-            launcher = stack.enter_context(Launcher(list(self._packages.values()), backend=self._backend, verifier=address))
+                verifiers = dict.fromkeys(self._packages, VerifierAddress(str(uds), embedded.admin_token))
+            launcher = stack.enter_context(
+                Launcher(list(self._packages.values()), backend=self._backend, verifiers=verifiers, patience_s=self._patience_s)
+            )
             for company, rollouts in (+self._upcoming).items():
                 first = self._examples[company]
                 launcher.warm(self._packages[first.task], first.agent, rollouts, allowance=first.allowance, size=self._places)

@@ -1,7 +1,7 @@
 """Trajectories: one record a rollout, and the formats others read.
 
 - native: :class:`Rollout`, one JSON document, complete;
-- ATIF 1.8 of Harbor, out and back without loss;
+- ATIF 1.8 of Harbor, out and back without loss, and the trial that it is found in;
 - OpenAI's fine-tuning lines, which hold the conversation alone.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from openfingym.trajectory.atif import from_atif, to_atif
 from openfingym.trajectory.files import NAME, find_rollouts, read_rollout, rollout_schema, write_rollout
 from openfingym.trajectory.finetuning import Conversation, from_openai, to_openai
+from openfingym.trajectory.harbor import to_trial, trial_name
 from openfingym.trajectory.record import (
     FORMAT,
     Failure,
@@ -45,5 +46,7 @@ __all__ = [
     "rollout_schema",
     "to_atif",
     "to_openai",
+    "to_trial",
+    "trial_name",
     "write_rollout",
 ]

@@ -105,7 +105,7 @@ def _step(number: int, turn: Turn) -> Json:
         step["model_name"] = turn.generation.model
         step["llm_call_count"] = 1
         step["metrics"] = _metrics(turn.generation)
-        step["extra"] = {OURS: turn.generation.model_dump(mode="json", include={"finish_reason", "latency_s", "attempts", "counted"})}
+        step["extra"] = {OURS: turn.generation.model_dump(mode="json", exclude={"model", "usage", "cost_usd", "tokens"})}
     return step
 
 

@@ -2,7 +2,7 @@
 
 What comes back is the conversation alone: messages, calls, results, and the tools. Lost are reasoning, tokens, times,
 rewards and score, and whether a call that was told nothing had an empty result. Messages after the model's last one teach
-nothing and are left out. A message of the model whose loss mask holds no 1 has weight 0.
+nothing and are left out. A message of the model whose loss mask holds no 1, or that is empty, has weight 0.
 """
 
 from __future__ import annotations
@@ -76,5 +76,7 @@ def _message(item: Mapping[str, object]) -> Message:
 
 
 def _masked(turn: Turn) -> bool:
+    if turn.role == "assistant" and not turn.content and not turn.tool_calls:
+        return True
     tokens = turn.generation.tokens if turn.generation else None
     return tokens is not None and bool(tokens.loss_mask) and not any(tokens.loss_mask)

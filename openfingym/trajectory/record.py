@@ -11,19 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
-from openfingym.models.messages import Completion, FinishReason, Message, Tool, ToolCall, Usage
+from openfingym.models.messages import CallForm, Completion, FinishReason, Message, Tool, ToolCall, Usage
 
 if TYPE_CHECKING:
     from openfingym.results import RolloutResult
 
 FORMAT: Literal[1] = 1
 
-Failure = Literal["none", "agent", "model", "sandbox", "verifier", "data", "protocol"]
-"""The boundary at which a rollout failed.
-
-``agent``: what it submitted, or that it did not. ``model``: it refused, or its endpoint did. ``protocol``: its answers
-were no calls and no programs. ``sandbox``, ``verifier`` and ``data`` are failures of ours.
-"""
+Failure = Literal["none", "agent", "model", "protocol", "sandbox", "verifier"]
+"""The boundary at which a rollout failed; see :data:`openfingym.results.Boundary`."""
 State = Literal["scored", "rejected", "deferred", "void", "error"]
 """As in :mod:`openfingym.results`."""
 Seconds = Annotated[float, Field(ge=0.0)]
@@ -87,6 +83,9 @@ class Generation(Section):
     latency_s: Seconds = 0.0
     attempts: Annotated[int, Field(ge=1)] = 1
     tokens: TokenTrace | None = None
+    call_form: CallForm | None = None
+    """How tools were offered and called; None where none were offered. Of ``text`` and ``written``, the calls are taken out of the
+    content."""
 
 
 class Turn(Section):
@@ -130,6 +129,7 @@ class Turn(Section):
                 latency_s=completion.latency_s,
                 attempts=completion.attempts,
                 tokens=trace,
+                call_form=completion.call_form,
             ),
         )
 
@@ -141,13 +141,13 @@ class Turn(Section):
 
 
 class StepReward(Section):
-    """The reward of one step of a sequential task."""
+    """The reward of one step of a sequential task that the agent took itself."""
 
     episode: Annotated[int, Field(ge=0)]
     step: Annotated[int, Field(ge=1)]
     reward: float
     message: Annotated[int, Field(ge=0)] | None = None
-    """Index of the message that acted; None where a program did."""
+    """Index of the message that acted; None where none did, as of a command without a model."""
 
 
 class Score(Section):
@@ -225,6 +225,7 @@ class Rollout(Section):
     """Tools that the model was offered."""
     messages: tuple[Turn, ...] = ()
     rewards: tuple[StepReward, ...] = ()
+    """Of steps that the agent took itself; those of a program that it wrote are the program's."""
     score: Score
     failure: Failure = "none"
     timing: Timing

@@ -54,6 +54,7 @@ class JobThread:
             RuntimeFailureError: the machinery failed.
         """
         end = asyncio.wrap_future(self._future)
+        end.add_done_callback(lambda future: future.cancelled() or future.exception())  # who is cancelled here does not look at it
         try:
             return await asyncio.wait_for(asyncio.shield(end), patience_s)
         except TimeoutError:

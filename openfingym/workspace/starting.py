@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import socket
-import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,15 +24,10 @@ if TYPE_CHECKING:
 SOCKET_NAME = "workspace.sock"
 SOCKET_PATH_BYTES = 107
 """Longest path of a unix socket on Linux, its final NUL left out."""
-# Not by its package, whose other modules are for programs and take longer to import than all the rest.
 PROGRAM = """
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from openfingym_agent.workspace import serve
 
-(folder,) = find_spec("openfingym_agent").submodule_search_locations
-spec = spec_from_file_location("workspace", folder + "/workspace.py")
-workspace = module_from_spec(spec)
-spec.loader.exec_module(workspace)
-workspace.serve()
+serve()
 """
 PROTOCOL = 1
 ISOLATING = ("docker", "sandbox")
@@ -84,7 +78,6 @@ async def start(backend: Backend, job: Job) -> Workspace:
     """
     if backend.name not in ISOLATING:
         raise UsageError(f"backend {backend.name!r} isolates nothing; a workspace needs one of: {', '.join(ISOLATING)}")
-    started = time.time()
     path = job.gate_directory / SOCKET_NAME
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         _listen(listener, path)
@@ -102,7 +95,7 @@ async def start(backend: Backend, job: Job) -> Workspace:
         finally:
             # Whoever is first is our program: the agent's come later, and find no door.
             path.unlink(missing_ok=True)
-    return Workspace(thread, reader, writer, started)
+    return Workspace(thread, reader, writer)
 
 
 def _listen(listener: socket.socket, path: Path) -> None:

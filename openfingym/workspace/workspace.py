@@ -22,7 +22,6 @@ from openfingym.errors import RuntimeFailureError, UsageError
 from openfingym.workspace import frames
 from openfingym.workspace.answers import ENTRY_BYTES, MAX_ENTRIES, EndedBy, Entry, Execution, WorkspaceError, entries, execution, refusal
 from openfingym.workspace.job_thread import JobThread
-from openfingym.workspace.outside import was_killed_from_outside
 
 if TYPE_CHECKING:
     from openfingym_runtime.gate import Gate
@@ -58,14 +57,13 @@ class Workspace:
     gate: Gate | None = None
     """The rollout's gate, where the workspace came from a pool; closed with it."""
 
-    def __init__(self, job: JobThread, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, started: float) -> None:
-        """Talk to a started job; ``started`` is a Unix time before its start."""
+    def __init__(self, job: JobThread, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Talk to a started job."""
         self.cleanup = contextlib.ExitStack()
         """What is called when the workspace has ended."""
         self._job = job
         self._reader = reader
         self._writer = writer
-        self._started = started
         self._born = time.monotonic()
         self._environment: Mapping[str, str] = {}
         self._deadline = math.inf
@@ -300,19 +298,13 @@ class Workspace:
         """Whose doing was it that the program ended unasked?
 
         Raises:
-            RuntimeFailureError: not the agent's, as no code of the agent's had run, or as the engine knows of a kill.
+            RuntimeFailureError: not the agent's, as no code of the agent's had run, or as the backend knows.
         """
         outcome = await self._job.finished(STOP_S)
         if self._fault is not None:
             return
         if not self._used:
             raise RuntimeFailureError(f"the workspace ended before anything was run in it: {last_words(outcome)}")
-        if (
-            outcome.ended_by == "exit"
-            and (outcome.exit_code or 0) < 0
-            and await asyncio.to_thread(was_killed_from_outside, self._job.backend, self._job.job, self._started)
-        ):
-            raise RuntimeFailureError("the workspace's container was killed from outside")
 
 
 def _path(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
 import threading
@@ -11,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from openfingym.errors import BackendUnavailableError
+from openfingym.errors import BackendUnavailableError, RuntimeFailureError
 from openfingym_runtime import docker_container, docker_engine, images, owned_directory
+from openfingym_runtime.docker_ending import Ending
 from openfingym_runtime.docker_output import CANCEL_CHECK_S, Output, follow
 from openfingym_runtime.job import EndedBy, Job, Outcome
 from openfingym_runtime.owner import is_alive
@@ -20,13 +22,12 @@ from openfingym_runtime.owner import is_alive
 if TYPE_CHECKING:
     from docker import APIClient
 
-KILLED = 128 + 9
-OOM_REPORT_S = 0.5
-"""The engine may learn that memory ran out a moment after it learns of the exit."""
 CREATE_RETRIES = 5
-WAIT_STEP_S = 1
-"""A program that closed its output and lives on is looked after this often."""
+LOOK_S = 0.5
+"""How often an engine that is away is looked for."""
 REMEDY = "build it with `openfingym image build`, or on Debian and Ubuntu with `make images`"
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Engine:
     """What was learned about the engine, once."""
 
     api_version: str
+    image_id: str
+    """``sha256:`` and the digest of the agent image's contents; what is run, whatever its tag comes to mean."""
     image_environment: tuple[str, ...]
     """Variables the agent image sets."""
 
@@ -46,8 +49,16 @@ class DockerBackend:
     def __init__(self, image: str | None = None) -> None:
         """Use ``image``, by default the agent image of this release; nothing is contacted yet."""
         self._image = image or images.agent_image_tag()
+        self._left: set[str] = set()
+        """Containers that could not be removed, as the engine was away."""
+        self._away = False
         self._engine: Engine | None = None
         self._lock = threading.Lock()
+
+    def environment(self) -> dict[str, object]:
+        """See :class:`openfingym_runtime.job.Backend`."""
+        identity = self._known_engine().image_id
+        return {"image": self._image, "image_id": identity, "digest": identity.removeprefix("sha256:")}
 
     def check(self) -> None:
         """Return if the engine keeps what the backend promises; remove what dead launchers left.
@@ -64,7 +75,7 @@ class DockerBackend:
 
         Raises:
             BackendUnavailableError: as :meth:`check`, which runs first where it has not yet.
-            RuntimeFailureError: the engine failed, or a task file cannot be shown.
+            RuntimeFailureError: the engine failed or was stopped, somebody killed the container, or a task file cannot be shown.
         """
         engine = self._known_engine()
         docker_container.check_readable(job)
@@ -73,9 +84,38 @@ class DockerBackend:
             # A text that is no UTF-8 is the agent's mistake: Python will say so inside.
             program.write_bytes(job.program.encode("utf-8", "surrogatepass"))
             program.chmod(0o644)
-            config = docker_container.config(job, self._image, engine.image_environment, program, time.time() + job.limits.timeout_s)
-            with _container(api, config, docker_container.name_of(job)) as container:
+            config = docker_container.config(job, engine.image_id, engine.image_environment, program, time.time() + job.limits.timeout_s)
+            with self._container(api, config, docker_container.name_of(job)) as container:
                 return _execute(api, container, job)
+
+    def ready(self, patience_s: float, cancel: threading.Event) -> None:
+        """Wait for an engine that is being restarted, and remove what could not be removed without it.
+
+        Raises:
+            BackendUnavailableError: it does not come back in time.
+        """
+        until = time.monotonic() + patience_s
+        while not cancel.is_set():
+            try:
+                docker_engine.probe()
+            except OSError as error:
+                if time.monotonic() > until:
+                    raise BackendUnavailableError(docker_engine.unavailable(error)) from error
+                if not self._away:
+                    _log.warning("%s; waiting for it, up to %.0f s", docker_engine.unavailable(error), patience_s)
+                self._away = True
+                cancel.wait(LOOK_S)
+            else:
+                self._away = False
+                self.tidy()
+                return
+
+    def tidy(self) -> None:
+        """Remove what could not be removed while the engine was away; where it still is, the next :meth:`check` anywhere does it."""
+        for name in tuple(self._left):
+            with contextlib.suppress(RuntimeFailureError), docker_engine.failures(), docker_engine.client(None) as api:
+                _remove(api, name)
+                self._left.discard(name)
 
     def reap(self) -> int:
         """Remove the containers of dead launchers; returns how many.
@@ -85,6 +125,25 @@ class DockerBackend:
         """
         with docker_engine.failures(), docker_engine.client(None) as api:
             return _reap(api)
+
+    @contextlib.contextmanager
+    def _container(self, api: APIClient, config: dict[str, Any], name: str) -> Iterator[str]:
+        """A created container, removed whatever happens, or else remembered."""
+        created = False
+        try:
+            api.create_container_from_config(config, name)  # type: ignore[no-untyped-call]  # as types-docker has it
+            created = True
+            yield name
+        finally:
+            try:
+                with docker_engine.failures():
+                    # Interrupted while creating: the engine may be about to make it, under the name it was given.
+                    for _ in range(1 if created else CREATE_RETRIES):
+                        if _remove(api, name) or created:
+                            break
+                        time.sleep(CANCEL_CHECK_S)
+            except RuntimeFailureError:
+                self._left.add(name)
 
     def _known_engine(self) -> Engine:
         with self._lock:
@@ -98,10 +157,10 @@ class DockerBackend:
         try:
             with docker_engine.client(None) as api:
                 docker_engine.require(api.info())
-                environment = api.inspect_image(self._image)["Config"].get("Env") or ()  # type: ignore[no-untyped-call]  # as types-docker has it
+                image = api.inspect_image(self._image)  # type: ignore[no-untyped-call]  # as types-docker has it
                 _reap(api)
                 owned_directory.reap()
-                return Engine(api.api_version, tuple(environment))
+                return Engine(api.api_version, image["Id"], tuple(image["Config"].get("Env") or ()))
         except ImageNotFound:
             raise BackendUnavailableError(f"the engine has no image {self._image}; {REMEDY}") from None
         except (DockerException, OSError) as error:
@@ -117,22 +176,6 @@ def _reap(api: APIClient) -> int:
     for identity in dead:
         _remove(api, identity)
     return len(dead)
-
-
-@contextlib.contextmanager
-def _container(api: APIClient, config: dict[str, Any], name: str) -> Iterator[str]:
-    """A created container, removed whatever happens."""
-    created = False
-    try:
-        api.create_container_from_config(config, name)  # type: ignore[no-untyped-call]  # as types-docker has it
-        created = True
-        yield name
-    finally:
-        # Interrupted while creating: the engine may be about to make it, under the name it was given.
-        for _ in range(1 if created else CREATE_RETRIES):
-            if _remove(api, name) or created:
-                break
-            time.sleep(CANCEL_CHECK_S)
 
 
 def _remove(api: APIClient, name: str) -> bool:
@@ -151,20 +194,18 @@ def _remove(api: APIClient, name: str) -> bool:
 
 def _execute(api: APIClient, container: str, job: Job) -> Outcome:
     output = Output(job.limits.output_bytes)
-    stream = api.attach_socket(container, params={"stdout": 1, "stderr": 1, "stream": 1})
-    try:
-        api.start(container)
-        started = time.monotonic()
-        stop_at = started + job.limits.timeout_s
-        end = follow(stream.fileno(), job, stop_at, output)
-        ended_by: EndedBy
-        if end == "end":
-            ended_by, exit_code = _wait(api, container, job, stop_at)
-        else:
-            ended_by, exit_code = end, None
-        return Outcome(ended_by=ended_by, exit_code=exit_code, output=bytes(output.data), wall_s=time.monotonic() - started)
-    finally:
-        _hang_up(stream)
+    with contextlib.closing(Ending(api, container)) as ending:
+        stream = api.attach_socket(container, params={"stdout": 1, "stderr": 1, "stream": 1})
+        try:
+            api.start(container)
+            started = time.monotonic()
+            stop_at = started + job.limits.timeout_s
+            end = follow(stream.fileno(), job, stop_at, output)
+            ended_by: EndedBy
+            ended_by, exit_code = ending.wait(job, stop_at) if end == "end" else (end, None)
+            return Outcome(ended_by=ended_by, exit_code=exit_code, output=bytes(output.data), wall_s=time.monotonic() - started)
+        finally:
+            _hang_up(stream)
 
 
 def _hang_up(stream: Any) -> None:
@@ -173,38 +214,3 @@ def _hang_up(stream: Any) -> None:
         connection.shutdown(socket.SHUT_RDWR)
     stream._response.close()
     stream.close()
-
-
-def _wait(api: APIClient, container: str, job: Job, stop_at: float) -> tuple[EndedBy, int | None]:
-    """Wait for a program that has closed its output, normally by ending."""
-    from requests.exceptions import ConnectionError as TransportError
-    from requests.exceptions import Timeout
-
-    while True:
-        left = stop_at - time.monotonic()
-        if job.cancel.is_set():
-            return "cancelled", None
-        if left <= 0:
-            return "timeout", None
-        try:
-            code = int(api.wait(container, timeout=WAIT_STEP_S)["StatusCode"])
-        except Timeout:
-            continue
-        except TransportError as error:
-            if "timed out" not in str(error):
-                raise
-            continue
-        break
-    if code != 0 and _ran_out_of_memory(api, container, patient=code == KILLED):
-        return "memory", None
-    return "exit", 128 - code if 128 < code < 160 else code
-
-
-def _ran_out_of_memory(api: APIClient, container: str, *, patient: bool) -> bool:
-    until = time.monotonic() + (OOM_REPORT_S if patient else 0.0)
-    while True:
-        if api.inspect_container(container)["State"]["OOMKilled"]:
-            return True
-        if time.monotonic() >= until:
-            return False
-        time.sleep(0.05)

@@ -23,8 +23,12 @@ def _host() -> str:
     return os.environ.get("DOCKER_HOST") or DEFAULT_HOST
 
 
-def _probe() -> None:
-    """Connect once by hand: the SDK leaves a socket open where nothing listens."""
+def probe() -> None:
+    """Connect once by hand: the SDK leaves a socket open where nothing listens.
+
+    Raises:
+        OSError: nothing does.
+    """
     if _host().startswith(UNIX):
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(TIMEOUT_S)
@@ -46,7 +50,7 @@ def client(version: str | None = None, *, timeout_s: int = TIMEOUT_S) -> Iterato
     from docker import APIClient
     from docker.utils import kwargs_from_env
 
-    _probe()
+    probe()
     api = APIClient(version=version or "auto", timeout=timeout_s, **kwargs_from_env())
     try:
         yield api

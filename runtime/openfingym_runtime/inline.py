@@ -7,16 +7,20 @@ never run this way; :func:`openfingym_runtime.backends.select` refuses.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import IO
 
 from openfingym.errors import RuntimeFailureError
+from openfingym_runtime import lifeline, owned_directory
 from openfingym_runtime.job import EndedBy, Job, Outcome, program_environment
+from openfingym_runtime.packages import environment
 
 _POLL_S = 0.02
 
@@ -26,13 +30,22 @@ class InlineBackend:
 
     name = "inline"
 
+    def environment(self) -> dict[str, object]:
+        """See :class:`openfingym_runtime.job.Backend`."""
+        return environment()
+
     def check(self) -> None:
         """Always works."""
 
+    def ready(self, patience_s: float, cancel: threading.Event) -> None:
+        """It always is."""
+
+    def tidy(self) -> None:
+        """There is nothing to remove."""
+
     def run(self, job: Job) -> Outcome:
-        """Run ``job`` in a temporary folder; see :class:`openfingym_runtime.job.Backend`."""
-        with tempfile.TemporaryDirectory(prefix="openfingym-inline-") as folder:
-            root = Path(folder)
+        """Run ``job`` in a folder of its own; see :class:`openfingym_runtime.job.Backend`."""
+        with owned_directory.owned_directory() as root:
             for part in ("task", "work"):
                 (root / part).mkdir()
             for name, source in job.task_files.items():
@@ -56,22 +69,29 @@ def _supervise(job: Job, root: Path, program: Path, output: IO[bytes]) -> Outcom
         "PATH": os.environ.get("PATH", ""),
         "TMPDIR": str(root / "work"),
     }
+    read, write = os.pipe()
     try:
         process = subprocess.Popen(
-            [sys.executable, str(program)],
+            [sys.executable, lifeline.__file__, str(read), str(program)],
             cwd=root / "work",
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            pass_fds=(read,),
+            start_new_session=True,
         )
     except OSError as error:
+        os.close(write)
         raise RuntimeFailureError(f"the program could not be started: {error}") from error
+    finally:
+        os.close(read)
     try:
         ended_by = _wait(process, job, output, started)
     finally:
-        if process.poll() is None:
-            process.kill()
+        os.close(write)
+        with contextlib.suppress(OSError):  # it is gone, and so is all it started
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     output.seek(0)
     return Outcome(

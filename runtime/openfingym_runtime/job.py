@@ -75,12 +75,31 @@ class Backend(Protocol):
 
     name: str
 
+    def environment(self) -> Mapping[str, object]:
+        """What programs find here, as far as it may matter to their results: plain values.
+
+        ``digest`` is 64 hex digits, the same where all of it is the same.
+
+        Raises:
+            BackendUnavailableError: as :meth:`check`.
+        """
+
     def check(self) -> None:
         """Return if this machine can keep the backend's promises.
 
         Raises:
             BackendUnavailableError: with the reason and the remedy.
         """
+
+    def ready(self, patience_s: float, cancel: threading.Event) -> None:
+        """Return when programs can be started, or ``cancel`` is set: an engine may be restarting.
+
+        Raises:
+            BackendUnavailableError: it does not come back within ``patience_s``.
+        """
+
+    def tidy(self) -> None:
+        """Remove what :meth:`run` could not remove when it should have."""
 
     def run(self, job: Job) -> Outcome:
         """Run ``job`` to its end, blocking, and leave nothing behind.

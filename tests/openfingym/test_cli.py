@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -108,6 +110,11 @@ def test_an_error_with_json_is_json(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     status, out, _ = invoke(monkeypatch, capsys, "task", "show", "nothing-like-it", "--json")
     assert status == 2
     assert json.loads(out)["error"]["type"] == "TaskNotFoundError"
+
+
+def test_the_package_is_the_command_line() -> None:
+    done = subprocess.run([sys.executable, "-m", "openfingym", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("openfingym ")
 
 
 def test_an_unknown_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

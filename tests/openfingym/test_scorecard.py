@@ -58,9 +58,10 @@ def test_it_is_what_the_verifier_says_to_the_last_digit(kind: str, packages: dic
     values = near_truth(package)
     card = score_files(package, saved(tmp_path, values), package.truth)
     with Launcher([package]) as launcher:
-        ticket = launcher.client.create_rollout(package.manifest.name, agent="array")
-        launcher.client.submit(ticket.token, values)
-        verified = launcher.client.finalize(ticket.rollout_id)
+        client = launcher.client_for(package)
+        ticket = client.create_rollout(package.manifest.name, agent="array")
+        client.submit(ticket.token, values)
+        verified = client.finalize(ticket.rollout_id)
     assert (card.private.total, card.private.relative_total) == (verified.total, verified.relative_total)
     assert card.private.metrics == verified.metrics
     assert card.private.baseline_metrics == verified.baseline_metrics

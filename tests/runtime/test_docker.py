@@ -383,3 +383,19 @@ def test_the_image_holds_only_what_it_should(backend, engine):
     environment = engine.images.get(images.agent_image_tag()).attrs["Config"]["Env"]
     assert Counter(entry.partition("=")[0] for entry in environment)["PYTHONPATH"] == 1
     assert not any("PIP" in entry or "PROXY" in entry.upper() or "CERT" in entry for entry in environment)
+
+
+@pytest.mark.parametrize("program", ["import time; time.sleep(60)", "import os, time; os.close(1); os.close(2); time.sleep(60)"])
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_a_container_stopped_from_outside_is_ours_however_its_program_ends(backend, make_job, engine, program, how):
+    """Asked to end, a program may do so as if it were done."""
+    polite = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); " + program
+
+    def stop() -> None:
+        while not (found := engine.containers.list(filters={"label": f"{docker_container.OWNER_LABEL}={docker_container.owner_id()}"})):
+            time.sleep(0.05)
+        found[0].kill(signal=how)
+
+    threading.Thread(target=stop).start()
+    with pytest.raises(RuntimeFailureError, match="killed from outside"):
+        backend.run(make_job(polite))

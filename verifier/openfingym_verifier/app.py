@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from starlette.routing import Route
 
 from openfingym.metrics import find_metric
 from openfingym_verifier import documents as doc
+from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import Endpoint
 from openfingym_verifier.live import Calls, LiveEndpoint
 from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
@@ -167,7 +167,7 @@ def _add_admin_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
     @app.get("/v1/rollouts/{rollout_id}", response_model=doc.RolloutStatus, **common)
     async def status(rollout: Rollout = the_rollout) -> dict[str, object]:
         """How a rollout is doing."""
-        return rollout.admin_status(time.time_ns())
+        return rollout.admin_status(now_ns())
 
     @app.post("/v1/rollouts/{rollout_id}/finalize", response_model=doc.Result, **common)
     async def finalize(rollout: Rollout = the_rollout) -> dict[str, object]:
@@ -201,7 +201,7 @@ def _add_admin_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
 
 def _add_rollout_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
     async def own(request: Request) -> Rollout:
-        return await service.find(tokens.require_rollout(_authorization(request), time.time_ns()))
+        return await service.find(tokens.require_rollout(_authorization(request), now_ns()))
 
     the_rollout = Depends(own)
 

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
     from openfingym.package import BuiltPackage
 
-START_TIMEOUT_S = 60.0
+START_S = 60.0
+START_A_TASK_S = 10.0
+"""Loading the labels of one takes half a second of processor time, which may be shared with many; who dies is noticed at once."""
 MAX_SOCKET_PATH = 100
 """A unix socket's path has room for about 104 bytes."""
 
@@ -74,7 +76,7 @@ class EmbeddedVerifier:
                 "uds": str(verifier.uds),
                 "admin_token": token,
             }
-            _hand_over(process, order, stderr)
+            _hand_over(process, order, stderr, START_S + START_A_TASK_S * len(packages))
         except BaseException:
             if verifier is not None:
                 verifier.close()
@@ -124,18 +126,18 @@ def _spawn(stderr: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def _hand_over(process: subprocess.Popen[bytes], order: dict[str, object], stderr: Path) -> None:
+def _hand_over(process: subprocess.Popen[bytes], order: dict[str, object], stderr: Path, timeout_s: float) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(json.dumps(order).encode() + b"\n")
-    readable, _, _ = select.select([process.stdout], [], [], START_TIMEOUT_S)
+    readable, _, _ = select.select([process.stdout], [], [], timeout_s)
     line = process.stdout.readline() if readable else b""
     if not line:
         process.kill()
         process.wait()
         last = stderr.read_text(errors="replace").strip().splitlines()[-1:] if stderr.exists() else []
-        reason = f"it said nothing for {START_TIMEOUT_S:g} s" if not readable else f"it ended with code {process.returncode}"
+        reason = f"it said nothing for {timeout_s:g} s" if not readable else f"it ended with code {process.returncode}"
         raise VerifierError(f"the embedded verifier did not start: {reason}" + "".join(f"; {text}" for text in last))
     answer = json.loads(line)
     if not answer["ready"]:

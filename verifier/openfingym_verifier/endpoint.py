@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from openfingym_verifier.clock import now_ns
 from openfingym_verifier.intake import Submission
 from openfingym_verifier.problems import Problem
 
@@ -51,7 +51,7 @@ class Endpoint:
             raise
 
     async def _answer(self, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
-        rollout = await self._service.find(self._tokens.require_rollout(headers.get(b"authorization"), time.time_ns()))
+        rollout = await self._service.find(self._tokens.require_rollout(headers.get(b"authorization"), now_ns()))
 
         async def read_body(limit: int) -> bytes:
             try:

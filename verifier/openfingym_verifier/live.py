@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from typing import TYPE_CHECKING
 
 from openfingym.episodes import MAX_ACTION_BYTES
+from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import MAX_KEY_LENGTH, is_key
 from openfingym_verifier.episodes import read_json
 from openfingym_verifier.problems import INTERNAL, Problem
@@ -83,7 +83,7 @@ class LiveEndpoint:
             await asyncio.sleep(0)
 
     async def _rollout(self, authorization: bytes | None) -> Rollout:
-        rollout = await self._service.find(self._tokens.require_rollout(authorization, time.time_ns()))
+        rollout = await self._service.find(self._tokens.require_rollout(authorization, now_ns()))
         rollout.require_open()
         return rollout
 

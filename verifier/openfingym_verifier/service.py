@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
 from openfingym_verifier.bucket import Bucket
+from openfingym_verifier.clock import now_ns
 from openfingym_verifier.events import Accepted, Created, Finalized, Played, Scored
 from openfingym_verifier.feedback import feedback
 from openfingym_verifier.finalize import final_result, flags_of, nothing_accepted, stored_values
@@ -88,7 +89,7 @@ class Service:
         task = self.tasks.get(task_name)
         if task is None:
             raise Problem("not-found", f"No task {task_name[:100]!r} here; this verifier holds {', '.join(sorted(self.tasks))}.")
-        now = time.time_ns()
+        now = now_ns()
         rules = task.spec.verification
         row = RolloutRow(
             id=f"r{secrets.token_hex(10)}", task=task.name, task_digest=task.manifest.digest, agent=agent, seed=seed, budget=task.budget,
@@ -142,7 +143,7 @@ class Service:
             )
         if key not in rollout.by_key:
             # A retry of what was accepted is free; all else pays before a byte of the body is read.
-            rollout.take_token(time.time_ns())
+            rollout.take_token(now_ns())
             rollout.require_budget()
         try:
             body = await submission.read_body(task.max_body_bytes)
@@ -157,7 +158,7 @@ class Service:
             return await self._judge(rollout, task, submission, body), "accepted"
 
     async def _judge(self, rollout: Rollout, task: HiddenTask, submission: Submission, body: bytes) -> dict[str, object]:
-        start, received_ns = time.perf_counter(), time.time_ns()
+        start, received_ns = time.perf_counter(), now_ns()
         plain = submission.media_type == NPY and len(body) <= LIGHT_BYTES
         try:
             parsed = await self._run(plain, parse, submission, body, task)
@@ -186,7 +187,7 @@ class Service:
             raise VerifierError(f"rollout {rollout.id}: submission {n} was accepted but could not be scored")
         if early is None:
             # Nobody waits for this: feedback follows from the payload, and a restart computes it again.
-            self.ledger.writer.submit(Scored(rollout.id, n, time.time_ns(), found).apply, awaited=False)
+            self.ledger.writer.submit(Scored(rollout.id, n, now_ns(), found).apply, awaited=False)
         return _answer(rollout, n)
 
     async def _first_score(self, task: HiddenTask, parsed: Parsed) -> dict[str, object]:
@@ -210,7 +211,7 @@ class Service:
 
     async def _accept_scored(self, accepted: Accepted, found: dict[str, object]) -> dict[str, object]:
         """Keep a submission and its score, both or neither."""
-        scored = Scored(accepted.rollout_id, accepted.n, time.time_ns(), found)
+        scored = Scored(accepted.rollout_id, accepted.n, now_ns(), found)
 
         def write(transaction: Transaction) -> None:
             accepted.apply(transaction)
@@ -233,7 +234,7 @@ class Service:
 
     async def _record_refusal(self, rollout: Rollout, problem: Problem) -> None:
         if problem.slug in REFUSALS:
-            await self._write(rollout.refused(problem, time.time_ns()).apply)
+            await self._write(rollout.refused(problem, now_ns()).apply)
 
     async def finalize(self, rollout: Rollout) -> dict[str, object]:
         """The final result: computed once, from the private fold of what was submitted last or played, and the same ever after."""
@@ -247,7 +248,7 @@ class Service:
                 values = await self._values(rollout, task)
                 outcome, baseline = await asyncio.gather(self._private_score(rollout, task, values), self.grading.baseline(task))
                 flags = await self.in_pool(flags_of, rollout, self.ledger)
-                now = time.time_ns()
+                now = now_ns()
                 finalized = Finalized(rollout.id, now, final_result(rollout, outcome, baseline, flags, now))
                 if task.sequential and values is not None:
                     written = await self._write(Played(rollout.id, now, values.data.cast("B"), finalized).apply)
@@ -283,7 +284,7 @@ class Service:
         payload = await self.in_pool(self._payload, rollout, n)
         score = await self.grading.public(task, stored_values(payload, task), hashlib.sha256(payload).hexdigest())
         found = _feedback(task, score)
-        await self._write(Scored(rollout.id, n, time.time_ns(), found).apply)
+        await self._write(Scored(rollout.id, n, now_ns(), found).apply)
         rollout.feedback[n - 1] = found
 
     def _resume(self, rollout: Rollout) -> None:
@@ -298,7 +299,7 @@ class Service:
                 except OpenFinGymError:
                     logger.exception("rollout %s: submission %d cannot be scored", rollout.id, n)
                     continue
-                self.ledger.writer.run(Scored(rollout.id, n, time.time_ns(), found).apply)
+                self.ledger.writer.run(Scored(rollout.id, n, now_ns(), found).apply)
                 rollout.feedback[n - 1] = found
 
     def _payload(self, rollout: Rollout, n: int) -> bytes:

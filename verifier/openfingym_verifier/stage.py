@@ -7,7 +7,6 @@ actions when next needed, which is also how a restart takes up open rollouts.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from openfingym_verifier.clock import now_ns
 from openfingym_verifier.episodes import Play, answer, is_repetition, outcomes, read_move, read_start, take
 from openfingym_verifier.events import EpisodeStarted, Stepped
 from openfingym_verifier.ledger import EpisodeRow, Ledger
@@ -98,8 +98,8 @@ class Stage:
                 except Problem as problem:
                     if problem.slug == "malformed-action":
                         # What is refused is recorded too, at the pace of submissions at most.
-                        rollout.take_token(time.time_ns(), "refused actions")
-                        await self._ledger.writer.submit(rollout.refused(problem, time.time_ns()).apply)
+                        rollout.take_token(now_ns(), "refused actions")
+                        await self._ledger.writer.submit(rollout.refused(problem, now_ns()).apply)
                     raise
 
     async def outcomes(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64]:
@@ -123,7 +123,7 @@ class Stage:
             return answer(play.row, rollout.remaining, 0, play.first)
         row = EpisodeRow(len(progress.rows) + 1, fold, _next(rollout, task, progress, fold), key)
         play = await self._in_thread(partial(Play.begin, task, row))
-        await self._ledger.writer.submit(EpisodeStarted(rollout.id, row, time.time_ns()).apply)
+        await self._ledger.writer.submit(EpisodeStarted(rollout.id, row, now_ns()).apply)
         rollout.accepted += fold == "private"
         progress.rows.append(row)
         progress.play = play
@@ -139,7 +139,7 @@ class Stage:
             if size > MAX_KEPT_BYTES:
                 raise Problem("payload-too-large", f"All actions of a rollout together may take {MAX_KEPT_BYTES} bytes.")
             led_to = take(play, move)
-            await self._ledger.writer.submit(Stepped(rollout.id, move.episode, move.step, move.text, time.time_ns()).apply)
+            await self._ledger.writer.submit(Stepped(rollout.id, move.episode, move.step, move.text, now_ns()).apply)
             play.took(move.text, led_to)
             progress.action_bytes = size
         return answer(play.row, rollout.remaining, play.step, play.last)

@@ -10,7 +10,8 @@ from openfingym.agents.llm.session import Sampling, Session
 
 SYSTEM = f"""{ROLE}
 You work in a folder, /work, by programs: write one code block a turn, fenced and marked `python`. It is run as a
-process of its own, and what it prints comes back to you; files in /work stay, variables do not. When the task is answered and
+process of its own, and what it prints comes back to you; files in /work stay, variables do not. Where the task speaks of one
+program that runs once: you may run many, one after the other, and each has the time that the task states. When the task is answered and
 you are content, write a message without a code block.
 
 {METHODS}"""

@@ -2,7 +2,7 @@
 
 On this machine it talks over its standard input and output, a JSON object a line::
 
-    -> {"type": "task", "protocol": 1, "task": NAME, "instruction": TEXT, "observation": TEXT | null, "seed": N,
+    -> {"type": "task", "protocol": 1, "task": NAME, "instruction": TEXT, "seed": N,
         "tools": [{"name": ..., "description": ..., "parameters": {...}}, ...], "limits": {"turns": N | null, ...}}
     <- {"type": "call", "id": ID, "tool": NAME, "arguments": {...}}
     -> {"type": "result", "id": ID, "text": TEXT, "failed": BOOL, "complete": BOOL}
@@ -97,7 +97,7 @@ class Command:
 
 async def _converse(process: asyncio.subprocess.Process, session: Session) -> None:
     """Answer the command's lines until it ends."""
-    brief, player = session.brief, session.tools.player
+    brief = session.brief
     await _send(
         process,
         {
@@ -105,7 +105,6 @@ async def _converse(process: asyncio.subprocess.Process, session: Session) -> No
             "protocol": PROTOCOL,
             "task": brief.task,
             "instruction": brief.instruction,
-            "observation": None if player is None else await player.begin(),
             "seed": brief.seed,
             "tools": [asdict(tool) for tool in session.tools.offered],
             "limits": asdict(session.meter.allowance),

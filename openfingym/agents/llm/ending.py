@@ -28,7 +28,8 @@ EndName = Literal[
 ``bad-calls``, arguments or tools that do not exist; ``endless``, answers that were cut off.
 """
 
-OF_THE_MODEL = frozenset({"refused", "silent", "no-program", "bad-calls", "endless"})
+OF_THE_PROTOCOL = frozenset({"silent", "no-program", "bad-calls", "endless"})
+"""The model's answers were nothing that can be used."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,11 @@ class Ending:
     """One clause for people."""
 
     @property
-    def boundary(self) -> Literal["agent", "model"]:
+    def boundary(self) -> Literal["agent", "model", "protocol"]:
         """Whose failure it is, where there is no score."""
-        return "model" if self.how in OF_THE_MODEL else "agent"
+        if self.how == "refused":
+            return "model"
+        return "protocol" if self.how in OF_THE_PROTOCOL else "agent"
 
 
 class Ended(Exception):  # noqa: N818  # no failure: it is how a session tells that it is over

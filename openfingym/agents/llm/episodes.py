@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.observations import Events, first_text, next_text
@@ -17,11 +18,13 @@ MAX_WAIT = 100_000
 
 
 class Player:
-    """The private episodes of one rollout, one after the other.
+    """The episodes of one rollout: practice as long as the budget lasts, then the private ones, one after the other.
+
+    To begin one is the agent's own deed, as it is a program's: the verifier scores whoever began a private episode.
 
     Attributes:
-        over: whether all of them are played.
-        rewards: of each step, for the record.
+        over: whether all private ones are played.
+        rewards: of each step in them, for the record.
     """
 
     def __init__(self, client: VerifierClient, ticket: RolloutTicket, symbols: tuple[str, ...]) -> None:
@@ -33,19 +36,34 @@ class Player:
         self._at: EpisodeStep | None = None
         self._total = 0.0
 
-    async def begin(self) -> str:
+    @property
+    def observation(self) -> Mapping[str, object] | None:
+        """The latest one whole, as a program would get it; None before the first episode."""
+        return None if self._at is None else self._at.observation
+
+    async def start(self, *, practice: bool = False) -> tuple[str, bool]:
         """Begin the next episode, and tell how it starts.
+
+        Returns:
+            What to tell, and whether it was refused.
 
         Raises:
             VerifierError: the verifier failed.
         """
+        if self.over:
+            return "All episodes are over.", True
+        if self._at is not None and self._at.fold == "private" and not self._at.done:
+            return f"Episode {self._at.number + 1} is under way: go on with step.", True
         try:
-            self._at = await asyncio.to_thread(self._client.start_episode, self._ticket.token)
-        except SubmissionError as error:  # one that is left can be begun
-            raise VerifierError(f"the next episode could not be begun: {error}") from error
+            self._at = await asyncio.to_thread(self._client.start_episode, self._ticket.token, "public" if practice else "private")
+        except SubmissionError as error:
+            if practice:
+                return f"Refused: {error}", True
+            raise VerifierError(f"the next episode could not be begun: {error}") from error  # one that is left can be begun
         self._total = 0.0
         episodes = self._at.number + 1 + self._at.episodes_left
-        return f"Episode {self._at.number + 1} of {episodes} begins.\n{first_text(self._at, self._symbols)}"
+        name = "A practice episode" if practice else f"Episode {self._at.number + 1} of {episodes}"
+        return f"{name} begins.\n{first_text(self._at, self._symbols)}", False
 
     async def step(self, action: object, wait: int, *, message: int) -> tuple[str, bool]:
         """Take an action, then do nothing for ``wait`` more steps, and tell what is seen then.
@@ -61,8 +79,10 @@ class Player:
         Raises:
             VerifierError: the verifier failed.
         """
-        if self._at is None or self.over:
+        if self.over:
             return "All episodes are over.", True
+        if self._at is None or self._at.done:
+            return "No episode is under way; begin one with start_episode.", True
         passed, earned = Events(), 0.0
         for number in range(1 + max(0, min(wait, MAX_WAIT))):
             try:
@@ -76,13 +96,17 @@ class Player:
             earned += reward
             self._total += reward
             passed.add(self._at.observation)
-            self.rewards.append(StepReward(episode=self._at.number, step=self._at.step, reward=reward, message=message))
+            if self._at.fold == "private":
+                self.rewards.append(StepReward(episode=self._at.number, step=self._at.step, reward=reward, message=message))
             if self._at.done:
-                return await self._next_episode(), False
+                return await self._ended(), False
         return next_text(self._at, self._symbols, reward=earned, passed=passed), False
 
-    async def _next_episode(self) -> str:
+    async def _ended(self) -> str:
         assert self._at is not None
-        ended = f"Episode {self._at.number + 1} is over; its rewards add up to {self._total:+.4f}."
+        name, earned = f"Episode {self._at.number + 1}", f"is over; its rewards add up to {self._total:+.4f}."
+        if self._at.fold == "public":
+            return f"The practice episode {earned} It does not count; begin the next one with start_episode."
         self.over = self._at.episodes_left == 0
-        return f"{ended} It was the last one." if self.over else f"{ended}\n\n{await self.begin()}"
+        following = " It was the last one." if self.over else f"\n\n{(await self.start())[0]}"
+        return f"{name} {earned}{following}"

@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypeVar
 
-from openfingym.errors import UsageError
 from openfingym.models.endpoint import PATIENCE_S, ChatModel
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
@@ -18,7 +17,7 @@ from openfingym.models.spec import ModelSpec
 T = TypeVar("T")
 CALLS_AT_ONCE = 64
 """Blocking calls, such as those of the verifier, that are under way for all rollouts together."""
-LOOK_S = 0.1
+LOOK_S = 0.25
 """How often a caller's wish to cancel is looked for."""
 
 
@@ -56,8 +55,8 @@ class Host:
         Raises:
             UsageError: there is no key, no price, or no extra ``llm``.
         """
-        if priced and prices.find(spec.name) is None:
-            raise UsageError(f"no price is known for model {spec.name!r}, so a limit on cost cannot be kept; state it with --prices FILE")
+        if priced:
+            prices.require(spec.name)
         return self.run(self._model(spec, prices))
 
     def run(self, work: Coroutine[Any, Any, T], cancel: threading.Event | None = None) -> T:

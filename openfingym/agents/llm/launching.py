@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.playing import Played, Setting, play
 from openfingym.agents.llm.room import Room
-from openfingym.agents.llm.session import Brief, ModelAgent
+from openfingym.agents.llm.session import Brief, Listener, ModelAgent, Sampling
 from openfingym.contracts import RollingContract, TradingContract
 from openfingym.models.meter import Allowance
 from openfingym.models.model import Model
@@ -55,6 +55,9 @@ class Voice:
     model: Model | None
     allowance: Allowance
     """In which turns and time have an end."""
+    prices: PriceTable
+    listener: Listener | None = None
+    """Told what is said, as it is."""
 
     @property
     def wall_s(self) -> float:
@@ -64,9 +67,12 @@ class Voice:
 
     def describe(self) -> dict[str, object]:
         """What a run's ``config.json`` says of it: plain values, and no key."""
+        sampling = getattr(self.agent, "sampling", None)
         return {
             "model": self.spec.name if self.spec else None,
             "base_url": _CREDENTIALS.sub("//", self.spec.base_url or "") or None if self.spec else None,
+            "sampling": asdict(sampling) if isinstance(sampling, Sampling) else None,
+            "prices": self.prices.describe(self.spec.name) if self.spec else None,
             "allowance": asdict(self.allowance),
         }
 
@@ -80,8 +86,9 @@ def find_voice(
         UsageError: there is no key or no price for it, or the extra ``llm`` is missing.
     """
     allowed = with_defaults(allowance, package)
-    model = None if spec is None else host.model(spec, prices or PriceTable.load(), priced=allowed.cost_usd is not None)
-    return Voice(agent, spec, model, allowed)
+    prices = prices or PriceTable.load()
+    model = None if spec is None else host.model(spec, prices, priced=allowed.cost_usd is not None)
+    return Voice(agent, spec, model, allowed, prices)
 
 
 def open_pool(host: Host, backend: Backend, gates: GateKeeper, size: int) -> WorkspacePool:
@@ -133,4 +140,5 @@ def play_rollout(
         pool=stage.pool,
     )
     brief = Brief(package.manifest.name, package.instruction.read_text(encoding="utf-8"), sequential, seed)
-    return stage.host.run(play(Setting(voice.agent, brief, room, stage.client, ticket, voice.model, voice.allowance, symbols)), cancel)
+    setting = Setting(voice.agent, brief, room, stage.client, ticket, voice.model, voice.allowance, symbols, voice.listener)
+    return stage.host.run(play(setting), cancel)

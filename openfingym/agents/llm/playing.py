@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from openfingym.agents.llm.ending import Ended, Ending, EndName
 from openfingym.agents.llm.episodes import Player
 from openfingym.agents.llm.room import Room
-from openfingym.agents.llm.session import OUTAGE_S, Brief, ModelAgent, Session, over
+from openfingym.agents.llm.session import OUTAGE_S, Brief, Listener, ModelAgent, Session, over
 from openfingym.agents.llm.tools import Toolbox
 from openfingym.errors import ModelUnavailableError, RuntimeFailureError, VerifierError
 from openfingym.models.messages import Tool
@@ -39,6 +39,8 @@ class Setting:
     allowance: Allowance
     symbols: tuple[str, ...] | None = None
     """Of a task that is stepped by the agent itself; None where programs do, or there are no steps."""
+    listener: Listener | None = None
+    """Told what is said, as it is."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,7 @@ class Played:
     turns: tuple[Turn, ...]
     tools: tuple[Tool, ...]
     rewards: tuple[StepReward, ...]
-    steps: int | None
-    """Steps it took itself; None where programs do, or there are none."""
+    """Of each step that it took itself."""
     spent: Spent
     program: str
     output: bytes
@@ -72,7 +73,7 @@ async def play(setting: Setting) -> Played:
     room = setting.room
     player = None if setting.symbols is None else Player(setting.client, setting.ticket, setting.symbols)
     tools = Toolbox(room, setting.client, setting.ticket, player)
-    session = Session(setting.brief, tools, Meter(setting.allowance), setting.model)
+    session = Session(setting.brief, tools, Meter(setting.allowance), setting.model, listener=setting.listener)
     ending, failure = Ending("finished", "it answered the task"), None
     try:
         async with room:
@@ -87,7 +88,6 @@ async def play(setting: Setting) -> Played:
         turns=tuple(session.turns),
         tools=tools.offered if _offered(session) else (),
         rewards=tuple(player.rewards) if player else (),
-        steps=len(player.rewards) if player else None,
         spent=session.meter.spent,
         program=room.program,
         output=bytes(room.log),

@@ -8,15 +8,18 @@ from openfingym.agents.llm.prompts import METHODS, ROLE
 from openfingym.agents.llm.session import Sampling, Session
 
 SYSTEM = f"""{ROLE}
-Work in small steps: think in a sentence or two, call a tool, and read what it answers. Look at the data before you fit.
+Work in small steps: think in a sentence or two, call a tool, and read what it answers. Look at the data before you fit. Where the task
+speaks of one program that runs once: you may run many, one after the other, and each has the time that the task states.
 
 {METHODS}
 - Save predictions with numpy.save and submit the file. Feedback is rationed: submit what you have validated.
 - When your answer is submitted and you are content, write a message without a tool call."""
 
 SYSTEM_STEPS = f"""{ROLE}
-The task is played step by step with the tool `step`: each call takes an action and answers the next observation, until every
-episode is over. Programs may study the known data; they cannot take steps, and `interface.make()` is not for them.
+The task is played step by step: `start_episode` begins an episode, and each `step` takes an action and answers the next observation,
+until every episode that counts is over. A few practice episodes, which do not count, are there to rehearse in. Programs may study the
+known data, and find the latest observation, whole, in /work/observation.json; they cannot take steps, and `interface.make()` is not for
+them.
 You are shown your latest {{shown}} answers and what followed them; what came before is not shown again, so note what you must know.
 
 {METHODS}
@@ -38,7 +41,7 @@ class React:
         """See :class:`openfingym.agents.llm.ModelAgent`."""
         player = session.tools.player
         session.instruct(self.system if player is None else self.system_steps.format(shown=self.shown))
-        session.present(*([] if player is None else [await player.begin()]))
+        session.present()
         while not session.tools.complete:
             answer = await session.ask(tools=True, last=None if player is None else self.shown, sampling=self.sampling)
             if answer.tool_calls:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageErr
 from openfingym.models.messages import Completion, Message, Tool, ToolCall
 from openfingym.models.meter import Allowance, Meter
 from openfingym.models.model import Model
-from openfingym.models.text_tools import TextToolModel
+from openfingym.models.text_tools import HOW_TO_CALL, ToolModel
 from openfingym.trajectory.record import ToolUse, Turn
 
 NOTICE_SHARE = 0.2
@@ -27,6 +27,8 @@ NOTICE_SHARE = 0.2
 USELESS_IN_A_ROW = 3
 """Answers that lead nowhere before the conversation is ended."""
 CALLS_A_TURN = 16
+Listener = Callable[[int, Turn], None]
+"""Told the number of each message, from 0, and the message: when it is there, and again with each result of its calls."""
 OUTAGE_S = 300.0
 """Who waited so long for one answer waited for an endpoint that was away, not for a model that thought."""
 
@@ -39,8 +41,8 @@ class Sampling:
     """Randomness; None leaves it to the endpoint."""
     reply_tokens: int = 16_384
     """Longest answer, its reasoning included."""
-    text_tools: bool = False
-    """Have calls of tools written as text, for models that make none natively."""
+    text_tools: bool | None = None
+    """Have calls of tools written as text. None: only where the endpoint takes no tools; False: never."""
 
 
 class ModelAgent(Protocol):
@@ -81,16 +83,19 @@ class Session:
         waiting_since: since when the model is being waited for, by the monotonic clock; None where it is not.
     """
 
-    def __init__(self, brief: Brief, tools: Toolbox, meter: Meter, model: Model | None) -> None:
+    def __init__(self, brief: Brief, tools: Toolbox, meter: Meter, model: Model | None, *, listener: Listener | None = None) -> None:
         self.brief = brief
         self.tools = tools
         self.meter = meter
         self.turns: list[Turn] = []
         self.waiting_since: float | None = None
         self._model = model
+        self._listener = listener
         self._messages: list[Message] = []
         self._answers: list[int] = []
         """Positions of the model's messages."""
+        self._offering = False
+        """Whether the model was offered tools when it was last asked."""
         self._useless = 0
         self._ever_useful = False
 
@@ -103,13 +108,13 @@ class Session:
     def instruct(self, text: str) -> None:
         """Say who the model is and what the rules are, before anything else."""
         assert not self.turns, "the system message is the first"
-        self.turns.append(Turn(role="system", content=text, at=datetime.now(UTC)))
+        self._add(Turn(role="system", content=text, at=datetime.now(UTC)))
         self._messages.append(Message("system", text))
 
     def tell(self, text: str) -> None:
         """Say something to the model, with what is left of its limits where that is little."""
         text = self._noticed(text)
-        self.turns.append(Turn(role="user", content=text, at=datetime.now(UTC)))
+        self._add(Turn(role="user", content=text, at=datetime.now(UTC)))
         self._messages.append(Message("user", text))
 
     def present(self, *more: str) -> None:
@@ -130,9 +135,15 @@ class Session:
             ModelUnavailableError: no answer can be had.
         """
         assert self._model is not None, "who asks a model is run with one"
+        self._offering = tools
         while True:
             self.check_limits()
             completion = await self._complete(self._model, self._shown(last), self.tools.offered if tools else (), sampling or Sampling())
+            if completion is None:
+                self.useless(
+                    "bad-calls", "Your call could not be read: its arguments are to be one JSON object. Nothing was done.", once=once
+                )
+                continue
             self.record(completion)
             message = completion.message
             if completion.finish_reason in {"refusal", "content_filter"}:
@@ -150,11 +161,15 @@ class Session:
             self.meter.charge(completion)
         except UsageError as error:
             raise ModelUnavailableError(f"the endpoint did not count its tokens: {error}") from None
-        self.turns.append(Turn.from_completion(completion, at=datetime.now(UTC)))
+        self._add(Turn.from_completion(completion, at=datetime.now(UTC)))
         message = completion.message
-        # Some endpoints take no empty message back.
         self._answers.append(len(self._messages))
-        self._messages.append(message if message.content or message.tool_calls else Message("assistant", "(nothing)"))
+        # Some endpoints take no empty message back, and no call that is none.
+        self._messages.append(
+            replace(message, tool_calls=tuple(call.sendable() for call in message.tool_calls))
+            if message.content or message.tool_calls
+            else Message("assistant", "(nothing)")
+        )
 
     async def call(self, calls: Sequence[ToolCall]) -> bool:
         """Do what the model's latest message calls for, one after the other, and tell it what came of each.
@@ -174,6 +189,8 @@ class Session:
             malformed.append(found.malformed)
             told = self._noticed(found.text) if number == last else found.text
             self._answer(call.id, told, failed=found.failed, wall_s=time.monotonic() - started)
+        for call in calls[CALLS_A_TURN:]:
+            self._answer(call.id, f"This was not done: at most {CALLS_A_TURN} calls of one message are made.", failed=True, wall_s=0.0)
         if self.tools.complete:
             return True
         if all(malformed):
@@ -184,7 +201,7 @@ class Session:
 
     def note(self, call: ToolUse) -> None:
         """Record a call that was made and answered elsewhere, as a message of its own."""
-        self.turns.append(Turn(role="assistant", tool_calls=(call,), at=datetime.now(UTC)))
+        self._add(Turn(role="assistant", tool_calls=(call,), at=datetime.now(UTC)))
 
     def useful(self) -> None:
         """What the model said led somewhere."""
@@ -222,13 +239,15 @@ class Session:
             return True
         how: EndName = "stopped" if self._ever_useful else "no-program"
         missing = "the episodes are not over" if self.brief.sequential else "nothing was accepted by the verifier"
-        self.useless(how, f"The task is not answered yet: {missing}. Go on, or the rollout ends without a score.")
+        told = f"The task is not answered yet: {missing}. Go on, or the rollout ends without a score."
+        self.useless(how, f"{told} {HOW_TO_CALL}" if self._offering else told)
         return False
 
-    async def _complete(self, model: Model, messages: Sequence[Message], offered: Sequence[Tool], sampling: Sampling) -> Completion:
+    async def _complete(self, model: Model, messages: Sequence[Message], offered: Sequence[Tool], sampling: Sampling) -> Completion | None:
+        """The model's answer; None where its endpoint cannot read the call that the model wrote."""
         left = self.meter.left
         most = sampling.reply_tokens if left.tokens is None else max(1, min(sampling.reply_tokens, left.tokens))
-        asked = TextToolModel(model) if sampling.text_tools else model
+        asked = ToolModel(model, text=sampling.text_tools)
         self.waiting_since = time.monotonic()
         try:
             completion = await asked.complete(
@@ -239,9 +258,15 @@ class Session:
                 seed=self.brief.seed,
             )
         except ModelRefusedError as error:
+            self.waiting_since = None
+            if error.reason == "bad-call":
+                return None
+            # What is wrong with the request is of our making, or of the endpoint's settings: no score can come of it.
+            if error.reason == "no-tools":
+                raise ModelUnavailableError(f"{error}; leave out --native-tools, and its calls are text") from error
             if error.reason == "bad-request":
-                # What is wrong with the request is of our making, or of the endpoint's settings: no score can come of it.
-                raise ModelUnavailableError(f"{error}; check the model's name, its limits and --reply-tokens") from error
+                hint = "; where it takes no tools, --text-tools does without" if offered else ""
+                raise ModelUnavailableError(f"{error}; check the model's name, its limits and --reply-tokens{hint}") from error
             raise Ended("refused", str(error)) from None
         self.waiting_since = None
         return completion
@@ -270,7 +295,16 @@ class Session:
     def _answer(self, call_id: str, text: str, *, failed: bool, wall_s: float) -> None:
         index = next(index for index in range(len(self.turns) - 1, -1, -1) if self.turns[index].role == "assistant")
         self.turns[index] = self.turns[index].with_result(call_id, text, failed=failed, wall_s=wall_s)
+        self._heard(index)
         self._messages.append(Message("tool", text, tool_call_id=call_id))
+
+    def _add(self, turn: Turn) -> None:
+        self.turns.append(turn)
+        self._heard(len(self.turns) - 1)
+
+    def _heard(self, index: int) -> None:
+        if self._listener is not None:
+            self._listener(index, self.turns[index])
 
     def _noticed(self, text: str) -> str:
         notice = self.meter.notice(share=NOTICE_SHARE)

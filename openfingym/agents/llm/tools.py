@@ -5,7 +5,8 @@
 ``read_file(path)``            of the workspace, or of the task in ``/task``
 ``write_file(path, content)``  below ``/work``
 ``submit(path)``               submits the array of a ``.npy`` file, through the gate as a program would
-``step(action, wait)``         the next step of a sequential task, taken by this side with the rollout's token
+``start_episode(practice)``    the next episode of a sequential task, begun by this side with the rollout's token
+``step(action, wait)``         the next step of it, likewise
 =============================  ===========================================================================
 """
 
@@ -25,9 +26,17 @@ from openfingym.workspace import Execution, WorkspaceError
 if TYPE_CHECKING:
     from openfingym.client import RolloutTicket, VerifierClient
 
+OBSERVATION = "observation.json"
+"""File below ``/work`` in which programs find the latest observation of an episode that is stepped by tool."""
 MAX_TOLD = 12_000
 """Characters of an output or a file that a model is told."""
 _TEXT = {"type": "string"}
+_KINDS: Mapping[object, tuple[type, str]] = {
+    "string": (str, "a text"),
+    "integer": (int, "a whole number"),
+    "boolean": (bool, "true or false"),
+}
+"""Types of arguments, and what they are called."""
 
 RUN_PYTHON = Tool(
     "run_python",
@@ -51,6 +60,12 @@ SUBMIT = Tool(
     "hidden set, or what is wrong. The last accepted submission counts.",
     {"type": "object", "properties": {"path": {**_TEXT, "description": "For example predictions.npy."}}, "required": ["path"]},
 )
+START_EPISODE = Tool(
+    "start_episode",
+    "Begin the next episode and get its first observation. The next one that counts, or with `practice` one on earlier bars that does "
+    "not count. Each that counts is played once, and is followed by the next by itself.",
+    {"type": "object", "properties": {"practice": {"type": "boolean"}}, "required": []},
+)
 STEP = Tool(
     "step",
     "Take the next step of the episode and get the next observation. Only this tool takes steps; programs cannot.",
@@ -70,10 +85,11 @@ import numpy
 import interface
 from openfingym_agent import SubmissionRefused
 
+path = {path!r}
 try:
-    values = numpy.load({path!r}, allow_pickle=False)
+    values = numpy.load(path, allow_pickle=False)
 except Exception as error:
-    sys.exit(f"{{{path!r}}} is no array saved by numpy.save: {{error}}")
+    sys.exit(f"{{path!r}} is no array saved by numpy.save: {{error}}")
 try:
     print(interface.submit(values))
 except SubmissionRefused as refused:
@@ -117,10 +133,12 @@ class Toolbox:
             (RUN_PYTHON, self._run_python),
             (READ_FILE, self._read_file),
             (WRITE_FILE, self._write_file),
-            (STEP, self._step) if player is not None else (SUBMIT, self._submit),
+            *([(SUBMIT, self._submit)] if player is None else [(START_EPISODE, self._start_episode), (STEP, self._step)]),
         ):
             self._tools[tool.name] = (tool, run)
         self._message = 0
+        self._written: Mapping[str, object] | None = None
+        """The observation that programs can read."""
 
     @property
     def offered(self) -> tuple[Tool, ...]:
@@ -186,6 +204,10 @@ class Toolbox:
             self.complete = status.remaining == 0 and bool(status.submissions)
 
     async def _run_python(self, arguments: Mapping[str, object]) -> Found:
+        seen = None if self.player is None else self.player.observation
+        if seen is not None and seen is not self._written:
+            await (await self.room.workspace()).write_file(OBSERVATION, json.dumps(seen).encode())
+            self._written = seen
         return await self.run(str(arguments["code"]))
 
     async def _submit(self, arguments: Mapping[str, object]) -> Found:
@@ -203,15 +225,21 @@ class Toolbox:
         await (await self.room.workspace()).write_file(str(arguments["path"]), content)
         return Found(f"{len(content)} bytes written to {arguments['path']}.")
 
+    async def _start_episode(self, arguments: Mapping[str, object]) -> Found:
+        assert self.player is not None
+        told, failed = await self.player.start(practice=arguments.get("practice") is True)
+        return Found(told, failed=failed)
+
     async def _step(self, arguments: Mapping[str, object]) -> Found:
         assert self.player is not None
         action, wait = arguments["action"], arguments.get("wait", 0)
+        assert isinstance(wait, int)
         if isinstance(action, str):
             try:
                 action = json.loads(action)
             except ValueError:
                 return Found(f"An action is a JSON object or null, found the text {action[:100]!r}.", failed=True)
-        told, failed = await self.player.step(action, wait if isinstance(wait, int) else 0, message=self._message)
+        told, failed = await self.player.step(action, wait, message=self._message)
         self.complete = self.player.over
         return Found(told, failed=failed)
 
@@ -231,7 +259,8 @@ def told(execution: Execution) -> str:
 
 
 def shorten(text: str) -> str:
-    """A text without its middle, where it is too long to tell."""
+    """A text without its middle, where it is too long to tell, and without zero bytes, which some endpoints refuse."""
+    text = text.replace("\0", "\ufffd")
     if len(text) <= MAX_TOLD:
         return text
     head, tail = text[: MAX_TOLD // 3], text[-2 * MAX_TOLD // 3 :]
@@ -248,12 +277,14 @@ def _checked(call: ToolCall, tool: Tool) -> Mapping[str, object]:
         arguments = call.parsed()
     except ValueError as error:
         raise Malformed(f"{str(error)[:300]}. Nothing was done.") from None
-    properties, required = tool.parameters["properties"], tool.parameters["required"]
-    assert isinstance(properties, Mapping)
+    required = tool.parameters["required"]
     assert isinstance(required, list)
     for name in required:
         if name not in arguments:
             raise Malformed(f"{tool.name} needs the argument {name!r}; found {', '.join(map(repr, arguments)) or 'none'}.")
-        if properties[name].get("type") == "string" and not isinstance(arguments[name], str):
-            raise Malformed(f"The argument {name!r} of {tool.name} is a text, found {type(arguments[name]).__name__}.")
+    for name, value in arguments.items():
+        schema = tool.properties.get(name)
+        kind, what = _KINDS.get(schema.get("type") if isinstance(schema, Mapping) else None, (object, "anything"))
+        if not isinstance(value, kind):
+            raise Malformed(f"The argument {name!r} of {tool.name} is {what}, found {type(value).__name__}.")
     return arguments

@@ -36,7 +36,8 @@ class Careless:
             return self._careful.respond(request)
         if brief.sequential and "step" in request.tools:
             if not request.called("step"):
-                return Reply("All in.", (Call("step", {"action": [1, 2, 3]}),))
+                begun = "start_episode" not in request.tools or request.called("start_episode")
+                return Reply("All in.", (Call("step", {"action": [1, 2, 3]}),)) if begun else step(request, brief)
             if request.called("step") == 1:
                 return replace(step(request, brief), content="The form was wrong; now it is right.")
             return self._careful.respond(request)

@@ -49,6 +49,8 @@ class Competent:
 
 def step(request: Request, brief: Brief) -> Reply:
     """A step that is right at any time: equal parts, restored every month where steps may pass without one, or a small drift."""
+    if "start_episode" in request.tools and not (request.called("start_episode") or request.called("step")):
+        return Reply("I begin.", (Call("start_episode", {}),))
     if brief.kind == "rolling":
         return Reply("A small drift.", (Call("step", {"action": brief.action()}),))
     wait = {"wait": WAIT} if "wait" in request.tools["step"] else {}

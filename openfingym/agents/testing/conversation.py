@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -45,6 +45,10 @@ class Reply:
     refusal: str | None = None
     endless: bool = False
     """Say ``content`` again and again until somebody stops it."""
+
+    def written(self, form: Callable[[str, str], str]) -> Reply:
+        """With its calls in the text."""
+        return replace(self, content="\n".join((self.content, *(form(call.name, call.text) for call in self.calls))), calls=())
 
 
 @dataclass(frozen=True)
@@ -130,13 +134,14 @@ def _with_calls(messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> tuple
     """Calls and results that are written as text, as such."""
     out: list[Message] = []
     for message in messages:
-        result = _RESULT.fullmatch(message.content) if message.role == "user" else None
         if message.role == "assistant":
             out.append(read_calls(message, tools, first=len(out)))
-        elif result:
-            out.append(replace(message, role="tool", content=result.group(2)))
-        else:
-            out.append(message)
+            continue
+        results = _RESULT.findall(message.content) if message.role == "user" else []
+        out += [replace(message, role="tool", content=content) for _, content in results]
+        rest = _RESULT.sub("", message.content).strip()
+        if rest or not results:
+            out.append(replace(message, content=rest) if results else message)
     return tuple(out)
 
 

@@ -81,6 +81,7 @@ class Hostile:
         attacks += [Call("write_file", {"path": path, "content": "x"}) for path in ("/task/interface.py", "../escaped.py")]
         attacks += [Call("run_python", {"code": code}) for code in (ATTACK, PROBE)]
         attacks += [Call("submit", {"path": path}) for path in ("/etc/passwd", "../../truth/private_targets.npy", "predictions.npy")]
+        attacks += [Call("start_episode", {"practice": True})] * 8
         attacks += [Call("step", {"action": action}) for action in ({"weights": [1e9]}, {"__class__": "x"}, "reset")]
         offered = [attack for attack in attacks if attack.name in request.tools]
         if request.turn < len(offered):

@@ -14,10 +14,10 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Self
 
 from openfingym.agents.testing.answers import CREATED, Answer, answer
-from openfingym.agents.testing.broken import Broken
+from openfingym.agents.testing.broken import SORTS, Broken
 from openfingym.agents.testing.conversation import Request
-from openfingym.agents.testing.faults import REFUSALS, RETRY_AFTER_S, WIRE, Fault
-from openfingym.agents.testing.policies import find_policy, known_models
+from openfingym.agents.testing.faults import OF_A_FIELD, REFUSALS, RETRY_AFTER_S, WRITTEN, Fault
+from openfingym.agents.testing.policies import Policy, find_policy, known_models
 from openfingym.errors import RuntimeFailureError, UsageError
 
 if TYPE_CHECKING:
@@ -34,17 +34,19 @@ class StandIn:
     Args:
         latency_s: seconds that every answer takes, as if a model thought.
         port: 0 for any that is free.
+        policies: further models, by name.
 
     Attributes:
         served: requests that were begun, by model.
         most_at_once: most requests that were under way at the same time.
     """
 
-    def __init__(self, *, latency_s: float = 0.0, port: int = 0) -> None:
+    def __init__(self, *, latency_s: float = 0.0, port: int = 0, policies: Mapping[str, Policy] | None = None) -> None:
         self.served: Counter[str] = Counter()
         self.most_at_once = 0
         self._latency_s = latency_s
         self._port = port
+        self._policies = policies or {}
         self._now = 0
         self._met: Counter[str] = Counter()
         self._stopping = False
@@ -107,14 +109,17 @@ class StandIn:
 
         body = await _body(http)
         model = str(body.get("model"))
-        policy, fault = find_policy(model)
+        own = self._policies.get(model)
+        policy, fault = find_policy(model) if own is None else (own, None)
         request = Request.read(body)
         self.served[model] += 1
         if self._latency_s:
             await asyncio.sleep(self._latency_s)
         stated = http.headers.get(FAULT_HEADER)
         fault = Fault.parse(stated) if stated else fault
-        if fault and fault.name == "renamed" and "max_tokens" not in body:
+        if fault and OF_A_FIELD.get(fault.name, "model") not in body:
+            fault = None
+        if fault and fault.name == "no-system" and request.messages[0].role != "system":
             fault = None
         met = self._meet(model, fault)
         if met in REFUSALS:
@@ -122,7 +127,9 @@ class StandIn:
         if met == "hang":
             await self._hang(http)
             return Response(status_code=503)
-        reply = (policy if met is None or met in WIRE else Broken(met)).respond(request)
+        reply = (Broken(met) if met in SORTS else policy).respond(request)
+        if met is not None and met in WRITTEN and request.form == "tools":
+            reply = reply.written(WRITTEN[met])
         if body.get("stream") and reply.endless and "max_tokens" not in body and "max_completion_tokens" not in body:
             return StreamingResponse(_forever(answer({**body, "max_tokens": 400}, request, reply), http), media_type="text/event-stream")
         sent = answer(body, request, reply)

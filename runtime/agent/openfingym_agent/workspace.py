@@ -3,6 +3,9 @@
 A message is four bytes of length, big-endian, and a JSON object; bytes are base64 in it. Everything happens with
 the rights of the agent's own programs, which may end or corrupt this process: the host trusts no answer.
 
+A program runs in a fork of this process, which has imported what nearly every program imports, so that
+no program waits for that. No code of the agent's ever runs in this process itself.
+
 Between executions no process of the agent's is left: the process-id namespace holds nothing else, so that
 one ``kill(-1)`` ends whatever an execution started, in however many sessions, while nothing can fork past it.
 """
@@ -11,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gc
 import json
 import os
 import select
@@ -18,15 +22,20 @@ import signal
 import socket
 import stat
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
+
+import numpy as np  # noqa: F401  # for the programs; this package, likewise, is imported as a whole
 
 PROTOCOL = 1
 SOCKET = "/run/openfingym/workspace.sock"
+SELF = Path("/agent/program.py")
+"""What started this process."""
 WORK = Path("/work")
 PROGRAM_FOLDERS = (Path("/tmp"), WORK, Path("/dev/shm"))  # noqa: S108 (inside, file systems of this rollout)
 """Where a program's text is put: the first that has room."""
@@ -50,18 +59,68 @@ class Refused(Exception):  # noqa: N818 (an answer, not a failure)
         self.problem = problem
 
 
-def serve(path: str = SOCKET) -> NoReturn:
-    """Do what the host at the socket asks until it hangs up; then end, and with it all that is left."""
-    if os.getuid() != NOBODY or not Path("/agent/program.py").exists():
+class _Forked(BaseException):
+    """Raised in a forked process, to leave the server's frames for good before it becomes a program."""
+
+    def __init__(self, path: str, environment: dict[str, str], output: int) -> None:
+        super().__init__()
+        self.path = path
+        self.environment = environment
+        self.output = output
+        """Descriptor of what is to be its stdout and stderr."""
+
+
+def serve(path: str = SOCKET) -> None:
+    """Do what the host at the socket asks until it hangs up; then end, and with it all that is left.
+
+    Returns in processes that were programs only, at their ends.
+    """
+    if os.getuid() != NOBODY or not SELF.exists():
         raise SystemExit("a workspace ends every process it can reach: it runs in a container or sandbox of its own, as user 65534")
     os.chdir(WORK)
+    gc.freeze()  # else every program copies all the memory of these modules, when its garbage collector looks at them
+    try:
+        _serve(path)
+    except _Forked as forked:
+        program = forked
+    # Not in the handler: what a program raises has no exception of ours for its context.
+    _become(program)
+
+
+def _serve(path: str) -> NoReturn:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         link.connect(path)
         _send(link, {"id": 0, "protocol": PROTOCOL})
         with contextlib.suppress(ConnectionError):
             while request := _receive(link):
                 _send(link, {"id": request["id"], **_answer(link, request)})
-    os._exit(0)  # nothing is worth finalizing, and the host waits
+        os._exit(0)  # nothing is worth finalizing, and the host waits
+
+
+def _become(program: _Forked) -> None:
+    """Be what ``python3 -s -P PATH`` would be, with the modules that are imported already."""
+    os.setsid()
+    _die_first()
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, standard in ((null, 0), (program.output, 1), (program.output, 2)):
+        os.dup2(source, standard)
+    os.close(null)
+    os.close(program.output)
+    os.environ.update(program.environment)
+    sys.argv = [program.path]
+    sys.orig_argv = [sys.executable, "-s", "-P", program.path]
+    sys.path.remove(str(SELF.parent))
+    sys.path.insert(len(os.environ["PYTHONPATH"].split(":")) - 1, str(WORK))
+    loader = SourceFileLoader("__main__", program.path)
+    main = ModuleType("__main__")
+    vars(main).update(__file__=program.path, __loader__=loader, __cached__=None, __annotations__={}, __builtins__=sys.modules["builtins"])
+    sys.modules["__main__"] = main
+    try:
+        exec(loader.source_to_code(loader.get_data(program.path), program.path), vars(main))  # noqa: S102
+    except Exception as error:
+        shown = error.__traceback__.tb_next if error.__traceback__ else None
+        sys.excepthook(type(error), error.with_traceback(shown), shown)
+        raise SystemExit(1) from None
 
 
 def _answer(link: socket.socket, request: dict[str, Any]) -> Answer:
@@ -101,35 +160,44 @@ def _run(link: socket.socket, request: dict[str, Any]) -> Answer:
     limit = int(request["output_bytes"])
     path = _store(base64.b64decode(request["code"]))
     killed_before = _out_of_memory_kills()
-    environment = os.environ | request["environment"]
-    # -P: its folder is not searched for modules; the agent's own ones in /work are, after the installed ones.
-    environment["PYTHONPATH"] = f"{os.environ['PYTHONPATH']}:{WORK}"
-    process = subprocess.Popen(
-        [sys.executable, "-s", "-P", path],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=environment,
-        start_new_session=True,
-        preexec_fn=_die_first,  # noqa: PLW1509 (this process has one thread)
-    )
+    # The agent's own modules in /work are searched after the installed ones.
+    environment = request["environment"] | {"PYTHONPATH": f"{os.environ['PYTHONPATH']}:{WORK}"}
+    pid, pipe = _fork(path, environment)
+    output = bytearray()
     try:
-        output = bytearray()
-        ended_by = _watch(link, process, time.monotonic() + float(request["timeout_s"]), output, limit)
+        try:
+            ended_by = _watch(link, pid, pipe, time.monotonic() + float(request["timeout_s"]), output, limit)
+        finally:
+            exit_code = _end_all(pid)
+        while len(output) <= limit and (chunk := os.read(pipe, CHUNK)):  # all writers are gone: no more than the pipe holds
+            output += chunk
     finally:
-        _end_all(process)
-    while len(output) <= limit and (chunk := _read(process)):  # all writers are gone: no more than the pipe holds
-        output += chunk
+        os.close(pipe)
     if len(output) > limit:
         ended_by = "output"
-    elif ended_by == "exit" and process.returncode == -signal.SIGKILL and _out_of_memory_kills() > killed_before:
+    elif ended_by == "exit" and exit_code == -signal.SIGKILL and _out_of_memory_kills() > killed_before:
         ended_by = "memory"
-    _pipe(process).close()
     return {
         "ended_by": ended_by,
-        "exit_code": process.returncode if ended_by == "exit" else None,
+        "exit_code": exit_code if ended_by == "exit" else None,
         "output": base64.b64encode(output[:limit]).decode(),
     }
+
+
+def _fork(path: Path, environment: dict[str, str]) -> tuple[int, int]:
+    """Start a program; its process, and the descriptor to read its output from."""
+    readable, writable = os.pipe()
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(readable)
+        os.close(writable)
+        raise
+    if pid == 0:
+        os.close(readable)
+        raise _Forked(str(path), environment, writable)
+    os.close(writable)
+    return pid, readable
 
 
 def _store(code: bytes) -> Path:
@@ -146,9 +214,9 @@ def _die_first() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
-def _watch(link: socket.socket, process: subprocess.Popen[bytes], stop_at: float, output: bytearray, limit: int) -> str:
+def _watch(link: socket.socket, pid: int, pipe: int, stop_at: float, output: bytearray, limit: int) -> str:
     """Collect output until the program ends or passes a limit; what ended it."""
-    end, pipe = os.pidfd_open(process.pid), _pipe(process).fileno()
+    end = os.pidfd_open(pid)
     try:
         poll = select.poll()
         for descriptor, events in ((end, select.POLLIN), (pipe, select.POLLIN), (link.fileno(), select.POLLRDHUP)):
@@ -160,7 +228,7 @@ def _watch(link: socket.socket, process: subprocess.Popen[bytes], stop_at: float
             if end in ready:
                 return "exit"
             if pipe in ready:
-                chunk = _read(process)
+                chunk = os.read(pipe, CHUNK)
                 output += chunk
                 if not chunk:
                     poll.unregister(pipe)
@@ -171,28 +239,22 @@ def _watch(link: socket.socket, process: subprocess.Popen[bytes], stop_at: float
         os.close(end)
 
 
-def _end_all(process: subprocess.Popen[bytes]) -> None:
-    """End every process but this one; returns when the last has gone."""
+def _end_all(pid: int) -> int:
+    """End every process but this one; returns when the last has gone: the program's exit status or negative signal number."""
     give_up = time.monotonic() + ALL_GONE_S
+    status: int | None = None
     while True:
         try:
             os.kill(-1, signal.SIGKILL)
         except ProcessLookupError:
             break
-        process.wait()
+        if status is None:
+            _, status = os.waitpid(pid, 0)
         if time.monotonic() > give_up:
             raise SystemExit("a process cannot be ended")  # with the container it will be
         time.sleep(0.001)
-    process.wait()
-
-
-def _pipe(process: subprocess.Popen[bytes]) -> Any:
-    assert process.stdout is not None
-    return process.stdout
-
-
-def _read(process: subprocess.Popen[bytes]) -> bytes:
-    return os.read(_pipe(process).fileno(), CHUNK)
+    assert status is not None, "a program that was not waited for is there"
+    return os.waitstatus_to_exitcode(status)
 
 
 def _out_of_memory_kills() -> int:

@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
 from openfingym_runtime.job import Job, Limits, Outcome, program_environment
+from openfingym_runtime.packages import environment
 
 OLDEST_KERNEL: Final = (5, 14)
 """First Linux that counts processes per user namespace; Landlock came with 5.13."""
@@ -41,6 +42,10 @@ class SandboxBackend:
     _probed: ClassVar[threading.Event] = threading.Event()
     """Set once a program has run here: the machine does not change under a running process."""
 
+    def environment(self) -> dict[str, object]:
+        """See :class:`openfingym_runtime.job.Backend`."""
+        return environment()
+
     def check(self) -> None:
         """Return if this machine can keep every promise; the first call runs a program to see.
 
@@ -52,6 +57,12 @@ class SandboxBackend:
         if not self._probed.is_set():
             self._probe()
             self._probed.set()
+
+    def ready(self, patience_s: float, cancel: threading.Event) -> None:
+        """It always is."""
+
+    def tidy(self) -> None:
+        """There is nothing to remove."""
 
     def run(self, job: Job) -> Outcome:
         """Run ``job`` to its end, blocking, and leave nothing behind.

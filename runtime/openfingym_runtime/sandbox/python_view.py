@@ -2,7 +2,7 @@
 
 The installed wheel, a checkout and the store all hold the test period, so nothing is shown by
 folder of a kind (a ``site-packages``, a home): the list names the standard library, the
-distributions below, and the shared libraries those need.
+distributions an agent may import, and the shared libraries those need.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import os
-import re
 import stat
 import sys
 import sysconfig
@@ -20,10 +19,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from openfingym.errors import BackendUnavailableError
+from openfingym_runtime.packages import distributions
 from openfingym_runtime.sandbox import elf
 
-DISTRIBUTIONS: Final = ("numpy", "scipy", "pandas", "scikit-learn", "statsmodels", "lightgbm", "arch")
-"""What a program may import, where it is installed, with everything these need."""
 WITH_MARKET_DATA: Final = frozenset({"arch", "statsmodels"})
 """Distributions that ship series which overlap the hidden ones; only their code is shown."""
 AGENT_PACKAGE: Final = "openfingym_agent"
@@ -97,32 +95,12 @@ def _agent_package() -> Path:
     )
 
 
-def _closure() -> dict[str, importlib.metadata.Distribution]:
-    """The listed distributions that are installed, and what they need, by normalised name."""
-    found: dict[str, importlib.metadata.Distribution] = {}
-    waiting = list(DISTRIBUTIONS)
-    while waiting:
-        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
-        if name in found or name == _OURS:
-            continue
-        try:
-            found[name] = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        for requirement in found[name].requires or ():
-            needed, _semicolon, marker = requirement.partition(";")
-            match = re.match(r"[A-Za-z0-9._-]+", needed)
-            if match is not None and "extra" not in marker:
-                waiting.append(match[0])
-    return found
-
-
 def _distributions() -> tuple[dict[str, str], list[str], list[Path]]:
     """Binds (inside to real path), hidden paths and ELF files of the distributions shown."""
     binds: dict[str, str] = {}
     hidden: dict[str, None] = {}
     objects: list[Path] = []
-    for name, distribution in _closure().items():
+    for name, distribution in distributions().items():
         for entry in _recorded(distribution):
             path = PurePosixPath(entry)
             top = path.parts[0]

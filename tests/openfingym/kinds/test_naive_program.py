@@ -7,7 +7,7 @@ import pytest
 
 from openfingym.agents import resolve
 from openfingym.kinds import kind_of
-from openfingym.rollout import launcher_for
+from openfingym.rollout import Launcher
 from tests.openfingym.kinds.materials import walk
 
 PANEL = {"columns": {"alpha": walk(1, 1200), "beta": walk(2, 1200)}}
@@ -28,7 +28,7 @@ LEVEL = {**PANEL, "value_semantics": '"price_level"', "low": "-1e9", "high": "1e
 )
 def test_the_naive_program_submits_the_baseline(kind, options, make, tmp_path) -> None:
     task = make(kind, **options)
-    with launcher_for(task, backend="inline") as launcher:
+    with Launcher.for_tasks([task], backend="inline") as launcher:
         (package,) = launcher.packages
         result = launcher.run(package, resolve("naive"), out=tmp_path / "runs")
     assert result.state == "scored", result.reason
@@ -41,7 +41,7 @@ def test_the_naive_program_submits_the_baseline(kind, options, make, tmp_path) -
 @pytest.mark.parametrize(("kind", "options"), [("generation", {}), ("nodes", {}), ("graphs", {})])
 def test_where_the_baseline_is_drawn_the_program_is_about_as_good(kind, options, make) -> None:
     task = make(kind, **options)
-    with launcher_for(task, backend="inline") as launcher:
+    with Launcher.for_tasks([task], backend="inline") as launcher:
         result = launcher.run(launcher.packages[0], resolve("naive"))
     assert result.state == "scored", result.reason
     assert 0.5 < result.relative_total < 2.0

@@ -169,13 +169,14 @@ def test_max_tokens(ask: Ask, stream: bool) -> None:
     assert (found.finish_reason, found.usage.completion) == ("length", 7)
 
 
-def test_the_newer_name_of_max_tokens(stand_in: StandIn) -> None:
+@pytest.mark.parametrize("fault", ["renamed", "seedless", "no-system"])
+def test_what_a_model_does_not_take_is_left_out(fault: str, stand_in: StandIn) -> None:
     async def asking() -> list[Completion]:
         async with Endpoint(stand_in.base_url, "none", loopback=True) as endpoint:
-            model = endpoint.model("stand-in/broken-endless+renamed")
+            model = endpoint.model(f"stand-in/broken-endless+{fault}")
             # Several may find out at the same time.
-            first = await asyncio.gather(*(model.complete(HELLO, max_tokens=5) for _ in range(4)))
-            return [*first, await model.complete(HELLO, max_tokens=5)]
+            first = await asyncio.gather(*(model.complete(HELLO, max_tokens=5, seed=1) for _ in range(4)))
+            return [*first, await model.complete(HELLO, max_tokens=5, seed=1)]
 
     *first, last = asyncio.run(asking())
     assert {found.attempts for found in first} == {2}

@@ -63,6 +63,16 @@ def test_a_wrong_price_table(tmp_path: Path, text: str, says: str) -> None:
         PriceTable.load(path)
 
 
+def test_a_table_says_where_its_prices_are_from(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("[mine]\ninput = 3.0\noutput = 15.0\n")
+    builtin, own = PriceTable.load().describe("mine"), PriceTable.load(path).describe("mine")
+    assert (builtin["price"], own["price"]) == (None, {"input": 3.0, "output": 15.0, "cached": None})
+    assert builtin["sha256"] != own["sha256"]
+    assert "not checked" in str(builtin["table"])
+    assert str(own["table"]).startswith("mine.toml, then")
+
+
 def test_a_missing_price_table(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         PriceTable.load(tmp_path / "none.toml")

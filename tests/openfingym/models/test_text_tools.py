@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openfingym.agents.testing import StandIn
-from openfingym.models import Endpoint, Message, TextToolModel, Tool, ToolCall
+from openfingym.models import Endpoint, Message, Tool, ToolCall, ToolModel
 from openfingym.models.text_tools import MARKER, as_text, read_calls, write_call
 
 STRING = {"type": "string"}
@@ -100,7 +100,7 @@ def test_the_same_conversation_in_both_forms(policy: str) -> None:
     async def conversation(text: bool) -> list[tuple[str, dict[str, object]]]:
         async with Endpoint(stand_in.base_url, "none", loopback=True) as endpoint:
             chat = endpoint.model(f"stand-in/{policy}")
-            model = TextToolModel(chat) if text else chat
+            model = ToolModel(chat, text=text)
             messages, done = list(start), []
             for _ in range(8):
                 found = (await model.complete(messages, tools=TOOLS)).message

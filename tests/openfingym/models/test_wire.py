@@ -45,6 +45,23 @@ def test_contents_in_parts_and_reasoning() -> None:
     assert read_answer(_answer({"content": None, "reasoning": "hm"})).message == Message("assistant", "", reasoning="hm")
 
 
+@pytest.mark.parametrize(
+    ("content", "reasoning", "said"),
+    [
+        ("<think>\nHm.\n```python\nno\n```\n</think>\n\nYes.", "Hm.\n```python\nno\n```", "Yes."),
+        # A template may begin the answer with the first mark, which then is no part of it.
+        ("Hm.\n</think>\n\nYes.", "Hm.", "Yes."),
+        ("<think>Hm. It goes on and", "Hm. It goes on and", ""),
+        ("I think so.", None, "I think so."),
+    ],
+)
+def test_thoughts_that_stand_in_the_answer(content: str, reasoning: str | None, said: str) -> None:
+    found = read_answer(_answer({"content": content})).message
+    assert (found.reasoning, found.content) == (reasoning, said)
+    told_apart = read_answer(_answer({"content": content, "reasoning_content": "Hm."})).message
+    assert (told_apart.reasoning, told_apart.content) == ("Hm.", content)
+
+
 def test_usage_in_detail() -> None:
     usage = {
         "prompt_tokens": 100,

@@ -62,9 +62,21 @@ def test_an_agent_that_never_delivers_has_no_skill():
     assert (ours.tasks, ours.skill.value, ours.counts.success, ours.better, ours.pass_at) == (0, None, None, None, ())
 
 
-def test_too_few_tasks_are_too_few_to_say():
-    (cell,) = cells(*(scored(0.5, task=task, seed=seed) for task in FORECASTS[:5] for seed in range(20)))
-    assert (cell.skill.value, cell.skill.units, cell.skill_scored) == (None, 5, None)
+def test_too_few_tasks_have_an_interval_over_runs_or_none():
+    once, often = (
+        [scored(0.5 + 0.01 * seed, task=task, seed=seed) for task in FORECASTS[:5] for seed in range(seeds)] for seeds in (5, 10)
+    )
+    (cell,) = cells(*once)
+    assert (cell.skill.low, cell.skill.high, cell.skill.over, cell.tasks) == (None, None, None, 5)
+    assert (cell.skill.value, cell.skill_scored) == (
+        pytest.approx(cell.skill_scored),
+        pytest.approx(1.0 - geometric_mean(0.5 + 0.01 * seed for seed in range(5))),
+    )
+    (cell,) = cells(*often)
+    assert cell.skill.over == "run"
+    assert cell.skill.low < cell.skill.value < cell.skill.high
+    (cell,) = cells(*often, *(scored(0.5, task=FORECASTS[5], seed=seed) for seed in range(2)))
+    assert cell.skill.over == "task"
 
 
 def test_real_and_simulated_data_never_meet():
@@ -77,7 +89,7 @@ def test_real_and_simulated_data_never_meet():
 
 def test_builds_of_a_task_are_tasks_of_their_own():
     found = task_cells(scored(0.5), scored(0.7, task_digest="e" * 64), scored(0.9, task="fx-forecast"))
-    assert {task: cell.skill for task, cell in found.items()} == pytest.approx(
+    assert {task: cell.skill.value for task, cell in found.items()} == pytest.approx(
         {"fx-forecast": 0.1, "treasury-forecast@dddddddd": 0.5, "treasury-forecast@eeeeeeee": 0.3}
     )
     assert {cell.family for cell in found.values()} == {"forecasting"}
@@ -162,8 +174,8 @@ def test_rows_are_what_was_asked_for():
 
 def test_a_task_has_its_spread_and_an_interval_over_runs_from_six_on():
     found = task_cells(*(scored(x, seed=n) for n, x in enumerate((0.4, 0.5, 0.6))), failed("rejected", seed=9))["treasury-forecast"]
-    assert found.skill == pytest.approx(1.0 - (0.4 * 0.5 * 0.6) ** 0.25)
-    assert (found.best, found.worst, found.interval.value) == (pytest.approx(0.6), pytest.approx(0.0), None)
+    assert found.skill.value == pytest.approx(1.0 - (0.4 * 0.5 * 0.6) ** 0.25)
+    assert (found.best, found.worst, found.skill.over) == (pytest.approx(0.6), pytest.approx(0.0), None)
     assert found.total == pytest.approx(0.05)
     often = task_cells(*(scored(0.4 + 0.02 * n, seed=n) for n in range(6)))["treasury-forecast"]
-    assert often.interval.low < often.skill < often.interval.high
+    assert often.skill.low < often.skill.value < often.skill.high

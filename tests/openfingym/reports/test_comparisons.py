@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -38,7 +39,7 @@ def test_the_figures_are_those_of_the_common_tasks():
     assert found.sentence == (
         f"a is better than b on real data: its loss is {1.0 - stats.gmean(a / b):.1%} lower (95 % interval of the ratio "
         f"{found.loss_ratio.low:.3g} to {found.loss_ratio.high:.3g}), over 10 tasks, better on {found.wins} and worse on {found.losses}; "
-        f"Holm-adjusted p = {found.p_holm:.2g}."
+        f"p = {found.p_value:.2g}, Holm-adjusted {found.p_holm:.2g}."
     )
 
 
@@ -80,10 +81,58 @@ def test_a_row_that_was_never_scored_is_not_compared():
 
 def test_too_few_common_tasks_are_too_few_to_say():
     found = compared(*runs("a", [0.1] * 5), *runs("b", [1.0] * 10))["real", "a", "b"]
-    assert (found.verdict, found.p_value, found.p_holm, found.effect, found.loss_ratio.value) == ("too few", None, None, None, None)
-    assert found.sentence == "a and b on real data: too few to say, 5 common tasks, 6 are needed."
+    assert (found.verdict, found.p_value, found.p_holm, found.effect, found.loss_ratio.low) == ("too few", None, None, None, None)
+    assert found.sentence == "a and b on real data: too few to say, 5 common tasks; 6 are needed, or 6 common seeds of each."
     apart = compared(*runs("a", [0.1] * 10, seed=1), *runs("b", [1.0] * 10, seed=2))["real", "a", "b"]
     assert (apart.tasks, apart.verdict) == (0, "too few")
+
+
+def test_a_few_tasks_run_often_are_compared_over_their_seeds():
+    generator = np.random.default_rng(1)
+    losses = {agent: np.exp(generator.normal(mean, 0.2, (2, 6))) for agent, mean in (("a", -0.3), ("b", 0.0))}
+    results = [run for agent, table in losses.items() for seed, column in enumerate(table.T) for run in runs(agent, column, seed=seed)]
+    found = compared(*results)["real", "a", "b"]
+    differences = np.log(losses["a"]) - np.log(losses["b"])
+    # Twelve pairs, of tasks that weigh the same.
+    exact = stats.permutation_test((differences.ravel(),), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True)
+    assert (found.tasks, found.pairs, found.loss_ratio.over) == (2, 12, "run")
+    assert found.p_value == pytest.approx(exact.pvalue)
+    assert found.loss_ratio.value == pytest.approx(math.exp(differences.mean()))
+    assert found.loss_ratio.low < found.loss_ratio.value < found.loss_ratio.high
+    assert "over the seeds of 2 tasks, which stand for no other, better on" in found.sentence
+    # One seed less on one task, and the tasks do not stand for themselves.
+    assert compared(*results[1:])["real", "a", "b"].verdict == "too few"
+
+
+def test_few_tasks_weigh_the_same_however_often_they_were_run():
+    generator = np.random.default_rng(3)
+    differences = [generator.normal(-0.1, 0.2, 6), generator.normal(-0.1, 1.0, 7)]
+    results = [
+        scored(math.exp(value if agent == "a" else 0.0), agent=agent, task=task, seed=seed)
+        for task, values in zip(TASKS, differences, strict=False)
+        for seed, value in enumerate(values)
+        for agent in ("a", "b")
+    ]
+    shares = np.concatenate([values / len(values) for values in differences])
+    flipped = np.abs(np.array(list(itertools.product((1.0, -1.0), repeat=13))) @ shares)
+    found = compared(*results)["real", "a", "b"]
+    assert found.p_value == pytest.approx((flipped >= abs(shares.sum()) - 1e-12).mean())
+    assert found.loss_ratio.value == pytest.approx(math.exp(np.mean([values.mean() for values in differences])))
+
+
+def test_thousands_of_seeds_are_tested_in_blocks_of_one_task():
+    generator = np.random.default_rng(2)
+    noise = generator.normal(0.0, 0.3, (2, 2, 400))
+    found = {}
+    for name, shift in (("alike", 0.0), ("apart", 0.2)):
+        results = [
+            scored(math.exp(shift * row + noise[row, task, seed]), agent="ab"[row], task=TASKS[task], seed=seed)
+            for row, task, seed in np.ndindex(noise.shape)
+        ]
+        found[name] = compared(*results)["real", "a", "b"]
+    assert (found["alike"].verdict, found["apart"].verdict) == ("no difference", "better")
+    theirs = stats.ttest_1samp((noise[0] - noise[1]).ravel(), 0.0).pvalue
+    assert found["alike"].p_value == pytest.approx(theirs, abs=0.1)
 
 
 def test_comparisons_on_data_of_one_kind_are_adjusted_together():

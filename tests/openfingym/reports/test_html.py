@@ -57,7 +57,7 @@ def test_the_headline_has_skill_interval_and_success():
     table = next(node for node in parsed(render(report)).iter("table") if node.get("class") == "headline")
     rows = [texts(row) for row in table.iter("tr")]
     good = report.cells[1]
-    assert rows[1] == f"good / m {good.skill.value:+.3f} {good.skill.low:+.3f} to {good.skill.high:+.3f} 86% of 7 scored"
+    assert rows[1] == f"good / m {good.skill.value:+.3f} {good.skill.low:+.3f} to {good.skill.high:+.3f}, 7 tasks 86% of 7 scored"
     assert rows[2].startswith("bad / m −1.000")
 
 
@@ -115,9 +115,11 @@ def test_the_scatter_places_a_tenfold_cost_on_a_logarithmic_axis():
 
 
 def test_without_prices_time_stands_for_cost_and_without_skill_there_is_no_scatter():
-    cells = make_report(runs(*(scored(0.5, task=task) for task in TASKS))).cells
+    cells = make_report(runs(*(scored(0.5, agent=agent, task=task) for task in TASKS for agent in ("a", "b")))).cells
     assert "Seconds a success" in cost_scatter(cells)
-    assert cost_scatter(make_report(runs(scored(0.5))).cells) == ""
+    # One point is no picture.
+    assert cost_scatter(cells[:1]) == ""
+    assert cost_scatter(make_report(runs(scored(0.5), scored(0.5, agent="b"))).cells) == ""
 
 
 def test_damaged_runs_are_said_at_the_top():

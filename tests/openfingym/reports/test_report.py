@@ -11,8 +11,8 @@ import pytest
 
 from openfingym.errors import UsageError
 from openfingym.reports.report import REASON_LENGTH, make_report
-from openfingym.reports.runs import Damaged, Runs
-from openfingym.reports.tables import figure, percent, skill_table, task_table
+from openfingym.reports.runs import Damaged, Made, Runs
+from openfingym.reports.tables import figure, overall, percent, said, skill_table, task_table
 from tests.openfingym.reports.made import failed, runs, scored
 
 TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)] + ["fx-forecast", "treasury-forecast"]
@@ -32,12 +32,12 @@ def test_json_has_every_figure_under_the_names_of_its_row(tmp_path):
     report = make_report(Runs(tuple(some()), (Damaged(tmp_path, "why"),), copies=2))
     found = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert (found["runs"], found["copies"], found["damaged"]) == (34, 2, [{"path": str(tmp_path), "reason": "why"}])
-    assert found["method"] == {"level": 0.95, "replicates": 10_000, "seed": 0, "fewest_tasks": 6}
+    assert found["method"] == {"level": 0.95, "replicates": 10_000, "seed": 0, "fewest_units": 6}
     react, ridge = found["cells"]
     assert (react["agent"], react["model"], react["family"], ridge["agent"], ridge["model"]) == ("react", "m", "forecasting", "ridge", "-")
     assert react["counts"] == {"scored": 16, "rejected": 1, "error": 0, "deferred": 0, "void": 0}
     assert react["success"] == pytest.approx(16 / 17)
-    assert react["skill"] == {name: getattr(report.cells[0].skill, name) for name in ("value", "low", "high", "units")}
+    assert react["skill"] == {name: getattr(report.cells[0].skill, name) for name in ("value", "low", "high", "tasks", "over")}
     assert len(found["tasks"]) == 16
     (comparison,) = found["comparisons"]
     assert (comparison["a"], comparison["b"], comparison["tasks"]) == (["react", "m"], ["ridge", "-"], 8)
@@ -82,7 +82,10 @@ def test_a_table_says_what_is_lacking():
     results = [scored(0.5, agent="few"), *(failed("rejected", agent="nop", task=task) for task in TASKS), failed("error", agent="ours")]
     table = skill_table(make_report(runs(*results), ("agent",)), "real")
     column = table.columns.index("skill")
-    assert {row[0]: row[column] for row in table.rows} == {"few": "too few to say", "nop": "never scored", "ours": "no run judged"}
+    said = {row[0]: row[column : column + 2] for row in table.rows}
+    assert said == {"few": ("+0.500", "too few to say"), "nop": ("never scored", ""), "ours": ("no run judged", "")}
+    runs_of_one = make_report(runs(*(scored(0.5, seed=seed) for seed in range(6))), ("agent",))
+    assert skill_table(runs_of_one, "real").rows[0][column + 1] == "+0.500 to +0.500, over runs"
     assert {row[0]: row[table.columns.index("left out")] for row in table.rows} == {"few": "", "nop": "", "ours": "1 error"}
 
 
@@ -114,12 +117,59 @@ def test_figures_have_three_digits(value, text):
     assert figure(value) == text
 
 
+def cautions(*results, made=None):
+    return [(one.concern, one.sentence) for one in make_report(Runs(results, made=made or {})).cautions]
+
+
 def test_agents_of_one_name_that_are_not_the_same_are_said_to_be_pooled():
     first, second, other = scored(0.5), scored(0.6, seed=1), scored(0.5, agent="naive")
     ours = failed("error", seed=2)
-    settings = {first.rollout_id: "a", second.rollout_id: "b", other.rollout_id: "c", ours.rollout_id: "d"}
-    (mixture,) = make_report(Runs((first, second, other, ours), settings=settings)).mixtures
-    assert (mixture.row, mixture.settings) == (("ridge", "-"), 2)
-    assert "ridge on real data pools 2 settings" in mixture.sentence
+    made = {run.rollout_id: Made(setting=name) for run, name in ((first, "a"), (second, "b"), (other, "c"), (ours, "d"))}
+    ((concern, sentence),) = cautions(first, second, other, ours, made=made)
+    assert concern == "settings"
+    assert "ridge on real data pools 2 settings" in sentence
     # A run that does not state its setting says nothing.
-    assert make_report(Runs((first, second), settings={first.rollout_id: "a"})).mixtures == ()
+    assert cautions(first, second, made={first.rollout_id: Made("a"), second.rollout_id: Made()}) == []
+
+
+def test_unlike_environments_are_said_of_all_rows_together():
+    first, second = scored(0.5), scored(0.5, agent="naive")
+    made = {first.rollout_id: Made(environment="a"), second.rollout_id: Made(environment="b")}
+    ((concern, sentence),) = cautions(first, second, made=made)
+    assert (concern, "programs ran in 2 environments" in sentence) == ("environments", True)
+    assert cautions(first, scored(0.5, data_kind="simulated"), made=made) == []
+    assert cautions(first, second, made={first.rollout_id: Made(environment="a"), second.rollout_id: Made(environment="a")}) == []
+
+
+def test_rows_of_unlike_tasks_are_said_to_be():
+    both = [scored(0.5, agent=agent, task=task) for agent in ("a", "b") for task in TASKS]
+    assert cautions(*both) == []
+    ((concern, sentence),) = cautions(*both[1:], failed("error", agent="a", task=TASKS[0]))
+    assert concern == "tasks"
+    assert f"of {len(TASKS) - 1} to {len(TASKS)} of {len(TASKS)}" in sentence
+
+
+def test_what_the_verifier_flagged_is_said():
+    flagged = [scored(0.5, seed=seed, flags=("probing",)) for seed in range(2)]
+    assert cautions(*flagged, scored(0.5, seed=2)) == [
+        ("flags", "2 runs of ridge on real data: flagged by the verifier as probing; read what the agent did")
+    ]
+
+
+def test_rows_of_too_few_tasks_rank_below_those_of_enough():
+    results = [scored(0.9, agent="many", task=task) for task in TASKS]
+    results += [scored(0.1, agent="often", seed=seed) for seed in range(6)]
+    results += [scored(0.01, agent="once"), failed("rejected", agent="never"), scored(0.8, agent="best", task="gone")]
+    results += [scored(0.8, agent="best", task=task) for task in TASKS]
+    found = [cell.row[0] for cell in overall(make_report(runs(*results), ("agent",)), "real")]
+    assert found == ["best", "many", "once", "often", "never"]
+
+
+def test_comparisons_that_cannot_be_made_are_counted_and_not_said():
+    long, short = ([scored(loss, agent=agent, task=task) for agent, loss in (("a", 0.5), ("b", 1.0))] for task in ("x", "y"))
+    able = [scored(loss, agent=agent, task=task) for task in TASKS for agent, loss in (("a", 0.5), ("b", 1.0), ("c", 2.0))]
+    sentences, rest = said(make_report(runs(*able, scored(0.5, agent="d")), ("agent",)).comparisons, 2)
+    assert (len(sentences), rest) == (2, "1 more, 3 too few to say; all are in the JSON.")
+    sentences, rest = said(make_report(runs(*long, *short), ("agent",)).comparisons, 2)
+    assert (len(sentences), rest) == (1, "")
+    assert said([], 2) == ([], "")

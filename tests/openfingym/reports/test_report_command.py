@@ -40,7 +40,7 @@ def test_folders_are_taken_directly(invoke, folder):
     status, out, err = invoke(folder)
     assert (status, err) == (0, "")
     assert out.startswith("Real data\n")
-    for words in ("Skill by family", "As in the paper's Table 4", "+0.500", "+0.100", "1 error", "in the verifier", "13 runs"):
+    for words in ("Skill by family", "As in the paper's Table 4", "+0.500", "+0.100", "1 error", "error: verifier", "13 runs"):
         assert words in out
     assert "ridge is better than naive on real data: its loss is 44.4% lower" in out
     assert "Every task" not in out

@@ -57,6 +57,9 @@ def test_a_failure_kept_beside_its_repetition_is_another_run(tmp_path):
         ({"state": "fine"}, "expected one of"),
         ({"relative_total": float("nan")}, "relative total"),
         ({"relative_total": 0.0}, "relative total"),
+        ({"relative_total": 1e-300}, "relative total"),
+        ({"total": 1e300}, "its total is 1e+300"),
+        ({"total": 10**400}, "its total is 1"),
         ({"relative_total": None}, "relative total"),
         ({"total": None}, "its total is None"),
         ({"total": True}, "its total is True"),
@@ -103,14 +106,22 @@ def test_nothing_to_report_on_is_an_error(tmp_path):
         read_runs([tmp_path / "missing"])
 
 
-def test_what_an_agent_was_made_of_is_read_where_it_is_stated(tmp_path):
+def test_what_a_rollout_was_made_of_is_read_where_it_is_stated(tmp_path):
     folders = write(tmp_path, *(scored(0.5, seed=seed) for seed in range(6)))
-    stated = [{"agent_digest": "x", "allowance": {"turns": 3}}, {"allowance": {"turns": 3}, "agent_digest": "x"}, {"agent_digest": "y"}]
-    for folder, inputs in zip(folders, [*stated, "text", None], strict=False):
-        (folder / "config.json").write_text(json.dumps({"inputs": inputs}))
+    stated = [
+        {"inputs": {"agent_digest": "x", "allowance": {"turns": 3}}, "environment": {"digest": "e"}},
+        {"inputs": {"allowance": {"turns": 3}, "agent_digest": "x"}, "environment": None},
+        {"inputs": {"agent_digest": "y"}, "environment": {"image": "i"}},
+        {"inputs": "text", "environment": "text"},
+        ["inputs"],
+    ]
+    for folder, config in zip(folders, stated, strict=False):
+        (folder / "config.json").write_text(json.dumps(config))
     (folders[5] / "config.json").write_text("{")
     found = read_runs([tmp_path])
     assert (len(found.results), found.damaged) == (6, ())
-    same, again, other, *silent = (found.settings.get(run.rollout_id) for run in found.results)
-    assert same == again != other
-    assert silent == [None] * 3
+    made = [found.made[run.rollout_id] for run in found.results]
+    same, again, other, *silent = made
+    assert same.setting == again.setting != other.setting
+    assert [one.environment for one in made] == ["e", *[None] * 5]
+    assert [one.setting for one in silent] == [None] * 3

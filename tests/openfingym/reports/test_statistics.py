@@ -13,15 +13,20 @@ from scipy import stats
 
 from openfingym.errors import UsageError
 from openfingym.reports import statistics
-from openfingym.reports.statistics import FEWEST_UNITS, PATTERNS, expanded_tail, holm, mean_estimate, pass_at_k, sign_flip_p
+from openfingym.reports.statistics import FEWEST_UNITS, PATTERNS, Estimate, expanded_tail, holm, mean_estimate, pass_at_k, sign_flip_p
+
+
+def of_tasks(values, seed=0):
+    """The estimate from one run a task."""
+    return mean_estimate([[value] for value in values], seed)
 
 
 @pytest.mark.parametrize("count", [6, 20, 199, 201, 1000])
 def test_the_interval_is_scipys_percentile_interval_at_the_expanded_level(count):
     values = np.random.default_rng(count).gamma(2.0, size=count)
-    found = mean_estimate(values, seed=1)
+    found = of_tasks(values, seed=1)
     options = {"n_resamples": 10_000, "method": "percentile", "batch": 500, "random_state": np.random.default_rng(2)}
-    theirs = stats.bootstrap((values,), np.mean, confidence_level=1.0 - 2.0 * expanded_tail(count), **options).confidence_interval
+    theirs = stats.bootstrap((values,), np.mean, confidence_level=1.0 - 2.0 * expanded_tail([values]), **options).confidence_interval
     assert found.value == pytest.approx(values.mean())
     width = theirs.high - theirs.low
     assert found.low == pytest.approx(theirs.low, abs=0.06 * width)
@@ -31,7 +36,7 @@ def test_the_interval_is_scipys_percentile_interval_at_the_expanded_level(count)
 def test_the_expanded_interval_of_a_normal_law_is_students():
     # Percentiles of a normal bootstrap law, whose deviation is sqrt((n - 1) / n) s / sqrt(n), at the expanded tail.
     for count in (6, 10, 48):
-        half = -stats.norm.ppf(expanded_tail(count)) * math.sqrt((count - 1) / count)
+        half = -stats.norm.ppf(expanded_tail([np.arange(count)])) * math.sqrt((count - 1) / count)
         assert half == pytest.approx(stats.t.ppf(0.975, count - 1), rel=1e-9)
 
 
@@ -40,32 +45,70 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(tasks, seeds, between
     generator, covered, repeats = np.random.default_rng(tasks), 0, 600
     for _ in range(repeats):
         runs = between * generator.standard_normal((tasks, 1)) + within * generator.standard_normal((tasks, seeds))
-        found = mean_estimate(runs.mean(axis=1), seed=0)
+        found = mean_estimate(runs, seed=0)
         covered += found.low <= 0.0 <= found.high
     # Three standard errors of a share of 600 around 95 %, and two points that a bootstrap of six may lack.
     assert 0.90 <= covered / repeats <= 0.98
 
 
-def test_too_few_units_give_no_number():
-    found = mean_estimate([0.1] * (FEWEST_UNITS - 1), seed=0)
-    assert (found.value, found.low, found.high, found.units, found.enough) == (None, None, None, FEWEST_UNITS - 1, False)
-    assert mean_estimate([0.1] * FEWEST_UNITS, seed=0).enough
+@pytest.mark.parametrize(("sizes", "spreads"), [([6], [1.0]), ([10] * 5, [1.0] * 5), ([6, 9, 20], [3.0, 1.0, 1.0]), ([10, 10], [1.0, 0.0])])
+def test_the_interval_over_the_runs_of_few_tasks_covers_their_mean_as_often_as_it_says(sizes, spreads):
+    generator, covered, repeats = np.random.default_rng(len(sizes)), 0, 600
+    for _ in range(repeats):
+        # The tasks are these; what they differ by is no noise.
+        runs = [task + spread * generator.standard_normal(size) for task, (size, spread) in enumerate(zip(sizes, spreads, strict=True))]
+        found = mean_estimate(runs, seed=0)
+        covered += found.low <= (len(sizes) - 1) / 2 <= found.high
+    assert 0.90 <= covered / repeats <= 0.98
+
+
+def test_the_interval_over_runs_of_normal_laws_is_welchs():
+    # Of two means the half-width is that of Welch's interval of their difference, halved.
+    generator = np.random.default_rng(4)
+    runs = [3.0 * generator.standard_normal(150), generator.standard_normal(60)]
+    found = mean_estimate(runs, seed=0)
+    theirs = stats.ttest_ind(*runs, equal_var=False).confidence_interval(0.95)
+    assert found.high - found.low == pytest.approx((theirs.high - theirs.low) / 2.0, rel=0.04)
+    assert found.value == pytest.approx((runs[0].mean() + runs[1].mean()) / 2.0)
+
+
+def test_the_runs_of_unlike_tasks_are_drawn_apart():
+    # Drawn alike, the noise of a task and of its mirror would cancel in every replicate.
+    noise = np.random.default_rng(0).standard_normal(20)
+    found = mean_estimate([noise, -noise], seed=0)
+    assert found.high - found.low > 0.5 * noise.std() / math.sqrt(20)
+
+
+def test_too_few_tasks_and_runs_have_a_value_and_no_interval():
+    few, runs = [[0.1] * 5] * 5, [[0.1] * 6] * 5
+    assert mean_estimate([], seed=0) == Estimate(None, None, None, 0, None)
+    assert mean_estimate(few, seed=0) == Estimate(pytest.approx(0.1), None, None, 5, None)
+    assert mean_estimate([*runs[1:], few[0]], seed=0).over is None
+    assert (mean_estimate(runs, seed=0).over, mean_estimate([*few, [0.1]], seed=0).over) == ("run", "task")
 
 
 def test_equal_values_have_an_interval_of_no_width():
-    found = mean_estimate([0.1] * 7, seed=0)
-    assert found.low <= found.value <= found.high
-    assert found.high - found.low < 1e-12
+    for runs in ([[0.1]] * 7, [[0.1] * 7] * 3):
+        found = mean_estimate(runs, seed=0)
+        assert found.low <= found.value <= found.high
+        assert found.high - found.low < 1e-12
 
 
-def test_an_interval_depends_on_its_values_and_the_seed_alone(monkeypatch):
+def test_a_falling_function_swaps_the_ends():
+    found = of_tasks(np.arange(8.0))
+    mapped = found.map(lambda value: -2.0 * value)
+    assert (mapped.value, mapped.low, mapped.high) == (-2.0 * found.value, -2.0 * found.high, -2.0 * found.low)
+    assert Estimate(1.0, None, None, 1, None).map(math.exp) == Estimate(math.e, None, None, 1, None)
+
+
+def test_an_interval_depends_on_its_values_and_the_seed_alone():
     values = np.random.default_rng(0).normal(size=30)
-    first = mean_estimate(values, seed=3)
-    mean_estimate(values[:20], seed=3)
-    assert mean_estimate(values, seed=3) == first
-    assert mean_estimate(values, seed=4) != first
+    first = of_tasks(values, seed=3)
+    of_tasks(values[:20], seed=3)
+    assert of_tasks(values, seed=3) == first
+    assert of_tasks(values, seed=4) != first
     statistics._weights.cache_clear()
-    assert mean_estimate(values, seed=3) == first
+    assert of_tasks(values, seed=3) == first
 
 
 @pytest.mark.parametrize("count", [6, 9, 13])

@@ -8,7 +8,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -87,9 +89,9 @@ class Cli:
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }  # fmt: skip
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, verb: str = "rollout") -> subprocess.Popen[str]:
         code = "from openfingym.cli import main; main()"
-        command = [sys.executable, "-c", code, "rollout", *arguments]
+        command = [sys.executable, "-c", code, verb, *arguments]
         process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
         self.started.append(process)
         return process
@@ -121,6 +123,22 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 def alive(processes: list[psutil.Process], patience_s: float = 10.0) -> list[psutil.Process]:
     return psutil.wait_procs(processes, timeout=patience_s)[1]
+
+
+def wait_for(out: Path, finished: int) -> None:
+    """Return when so many rollouts are finished."""
+    until = time.monotonic() + 60
+    while len(runs(out)) < finished:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def require_complete(out: Path, seeds: int, state: str = "scored") -> None:
+    """Nothing lost and nothing double: every seed once."""
+    found = runs(out)
+    assert Counter(one["seed"] for one in found) == dict.fromkeys(range(seeds), 1)
+    assert {one["state"] for one in found} == {state}
+    assert not (out / ".staging").exists()
 
 
 def runs(out: Path) -> list[dict[str, object]]:

@@ -17,7 +17,7 @@ import pytest
 from openfingym.agents import Agent, resolve
 from openfingym.package import BuiltPackage
 from openfingym.rollouts import Engine, LocalRunner, Patience, RolloutSpec, RunFolder, Station
-from tests.openfingym.rollouts.driving import NAIVE, Cli, alive, descendants, runs
+from tests.openfingym.rollouts.driving import NAIVE, Cli, alive, descendants, require_complete, runs, wait_for
 
 SEEDS = 4
 
@@ -36,23 +36,13 @@ def arguments(tmp_path: Path, treasury: BuiltPackage, backend: str) -> list[str]
     ]  # fmt: skip
 
 
-def wait_for(out: Path, finished: int) -> None:
-    until = time.monotonic() + 60
-    while len(runs(out)) < finished:
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
 def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def complete(out: Path) -> None:
-    found = runs(out)
-    assert Counter(one["seed"] for one in found) == dict.fromkeys(range(SEEDS), 1), "nothing lost, nothing double"
-    assert {one["state"] for one in found} == {"scored"}
+    require_complete(out, SEEDS)
     assert not (out / ".failed").exists()
-    assert not (out / ".staging").exists()
 
 
 def containers(pid: int) -> list[str]:
@@ -64,7 +54,7 @@ def containers(pid: int) -> list[str]:
 
 
 @pytest.mark.parametrize("backend", ISOLATED)
-def test_killed_in_the_middle_it_goes_on(cli: Cli, arguments: list[str], tmp_path: Path, backend: str) -> None:
+def test_killed_in_the_middle_it_goes_on_even_elsewhere(cli: Cli, arguments: list[str], tmp_path: Path, backend: str) -> None:
     out = tmp_path / "run"
     process = cli.start(*arguments)
     wait_for(out, 1)
@@ -77,8 +67,9 @@ def test_killed_in_the_middle_it_goes_on(cli: Cli, arguments: list[str], tmp_pat
     process.kill()
     process.communicate()
     assert alive(below) == []
+    out = out.rename(tmp_path / "elsewhere")
     before = {path: path.stat().st_mtime_ns for path in out.glob("*/*/result.json")}
-    status, _, err = cli.run(*arguments)
+    status, _, err = cli.run(*arguments[:-1], str(out))
     assert status == 0, err
     assert f"{len(before)} of {SEEDS} rollouts are finished already" in err
     complete(out)
@@ -89,7 +80,7 @@ def test_killed_in_the_middle_it_goes_on(cli: Cli, arguments: list[str], tmp_pat
 
 
 @IN_SANDBOX
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_it_cleans_up_says_how_to_go_on_and_does(
     cli: Cli, arguments: list[str], tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -100,6 +91,7 @@ def test_interrupted_it_cleans_up_says_how_to_go_on_and_does(
     process.send_signal(number)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 130
+    assert "stopping: what runs now is ended" in err
     assert "to go on, run the same command unchanged" in err
     assert "Traceback" not in err
     assert alive(below, 0.0) == []
@@ -107,6 +99,19 @@ def test_interrupted_it_cleans_up_says_how_to_go_on_and_does(
     assert 1 <= len(runs(out)) < SEEDS
     assert cli.run(*arguments)[0] == 0
     complete(out)
+
+
+@IN_SANDBOX
+def test_who_looks_no_longer_does_not_end_it(cli: Cli, arguments: list[str], tmp_path: Path) -> None:
+    process = cli.start(*arguments)
+    assert process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr.readline().startswith(f"1/{SEEDS} ")
+    process.stderr.close()
+    process.stdout.close()
+    assert process.wait(120) in {0, 1}, "a summary that nobody takes may be an error"
+    complete(tmp_path / "run")
+    assert cli.leftovers() == []
 
 
 @pytest.mark.sandbox
@@ -174,19 +179,19 @@ def test_a_verifier_that_is_killed_costs_no_result(treasury: BuiltPackage, tmp_p
     assert set(psutil.Process().children()) <= before
 
 
-def test_a_hundred_queued_leave_nothing_behind(treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+def test_an_engine_leaves_nothing_in_its_process(treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(cli.temporary))
-    specs = [RolloutSpec("treasury-forecast", treasury.manifest.digest, resolve("nop"), seed=seed) for seed in range(100)]
+    specs = [RolloutSpec("treasury-forecast", treasury.manifest.digest, resolve("nop"), seed=seed) for seed in range(20)]
     files, threads, before = open_files(), threading.active_count(), set(psutil.Process().children(recursive=True))
 
     async def main() -> None:
         with RunFolder.open(tmp_path) as folder:
             async with Engine(LocalRunner(Station([treasury], backend="inline"), 2), folder) as engine:
                 results = await engine.run(specs)
-        assert Counter(result.state for result in results) == {"rejected": 100}
+        assert Counter(result.state for result in results) == {"rejected": 20}
 
     asyncio.run(main())
-    assert len(runs(tmp_path)) == 100
+    assert len(runs(tmp_path)) == 20
     assert set(psutil.Process().children(recursive=True)) <= before
     assert cli.leftovers() == []
     assert threading.active_count() == threads

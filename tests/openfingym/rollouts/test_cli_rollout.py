@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
 
+from openfingym.agents.testing import StandIn
+from openfingym.cli import main
 from openfingym.package import BuiltPackage
 from openfingym.results import read_run
 from openfingym.rollouts import RunFolder
@@ -60,12 +63,53 @@ def test_parts_of_a_run_make_the_whole(cli: Cli, treasury: BuiltPackage, tmp_pat
     assert parts == [{0, 2, 4}, {1, 3}]
 
 
+def test_a_dry_run_says_what_would_be_run_and_leaves_no_trace(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [*TREASURY, "--agent", "naive", "--agent", "oneshot", "--model", "stand-in/competent", "--seeds", "2", "--out", str(out)]
+    status, said, _ = cli.run(*command, "--dry-run")
+    assert status == 0
+    assert "4 of 4 rollouts would be run" in said
+    assert not out.exists()
+    status, said, err = cli.run(*TREASURY, "--agent", "naive", "--seeds", "1", "--out", str(out), "--quiet")
+    assert (status, err, "openfingym report" in said) == (0, "", True), "who wants it quiet has the results alone"
+    before = sorted(out.rglob("*"))
+    status, said, _ = cli.run(*command, "--dry-run", "--json", "--max-cost", "0.5")
+    plan = json.loads(said)
+    assert [(one["agent"], one["seed"], one["finished"]) for one in plan["rollouts"]] == [
+        ("naive", 0, True), ("oneshot", 0, False), ("naive", 1, False), ("oneshot", 1, False),
+    ]  # fmt: skip
+    assert [(group["agent"], group["rollouts"], group["finished"], group["most_usd"]) for group in plan["groups"]] == [
+        ("naive", 2, 1, None), ("oneshot", 2, 0, 1.0),
+    ]  # fmt: skip
+    assert sorted(out.rglob("*")) == before
+
+
+@pytest.mark.sandbox
+def test_each_model_is_asked_where_its_plan_says_it_is(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
+    cli.environment["MY_KEY"] = "secret"
+    with StandIn() as mine:
+        (tmp_path / "plan.toml").write_text(
+            'tasks = ["treasury-forecast"]\nagents = ["oneshot"]\nbackend = "sandbox"\n'
+            f'models = ["stand-in/careless", {{ name = "stand-in/competent", base_url = "{mine.base_url}", key = "MY_KEY" }}]\n'
+        )
+        status, said, err = cli.run("--plan", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "run"), "--max-tokens", "9000", "--json")
+        assert status in {0, 3}, err
+    assert [group["model"] for group in json.loads(said)["groups"]] == ["stand-in/careless", "stand-in/competent"]
+    assert mine.served == {"stand-in/competent": 1}
+    configs = {config["model"]: config for config in (json.loads(path.read_text()) for path in tmp_path.glob("run/*/*/config.json"))}
+    assert configs["stand-in/competent"]["base_url"] == mine.base_url
+    assert configs["stand-in/careless"]["base_url"] is None
+    assert all(config["allowance"]["tokens"] == 9000 for config in configs.values())
+    assert not any("secret" in path.read_text(errors="replace") for path in tmp_path.rglob("*") if path.is_file())
+
+
 WRONG = {
     "nothing to do": ([], "say what to run"),
     "no agent": (["--tasks", "fx-forecast"], "say what to run"),
     "unknown agent": (["--tasks", "fx-forecast", "--agent", "rigde"], "did you mean 'ridge'?"),
     "no tasks": (["--tasks", "zzz*", "--agent", "naive"], "matches no task"),
     "seeds": (["--tasks", "fx-forecast", "--agent", "naive", "--seeds", "two"], "--seeds"),
+    "no key": (["--tasks", "fx-forecast", "--agent", "oneshot", "--model", "far-away"], "needs a key in $OPENAI_API_KEY"),
     "part": (["--tasks", "fx-forecast", "--agent", "naive", "--shard", "3/2"], "k/n"),
 }
 
@@ -78,4 +122,24 @@ def test_wrong_use_is_two_and_one_message(case: str, cli: Cli, tmp_path: Path) -
     assert expected in err
     assert "Traceback" not in err
     with RunFolder.open(tmp_path):
+        pass
+
+
+def test_ctrl_c_before_the_first_rollout_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("openfingym.rollouts.prepare", interrupted)
+    monkeypatch.setattr("sys.argv", ["openfingym", "rollout", *TREASURY, "--agent", "naive", "--out", str(tmp_path / "run")])
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended.value.code == 130
+    assert "the same command goes on" in capsys.readouterr().err
+    with RunFolder.open(tmp_path / "run"):
         pass

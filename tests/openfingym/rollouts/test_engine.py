@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.errors import RuntimeFailureError, StoreError, VerifierError
+from openfingym.errors import RuntimeFailureError, StoreError, VerifierAwayError, VerifierError
 from openfingym.results import RolloutResult, read_run
 from openfingym.rollouts import Engine, Patience, RolloutSpec, RunFolder
 from tests.openfingym.rollouts.driving import PaperRunner, runs, spec
@@ -112,16 +112,17 @@ def test_one_failure_of_ours_after_the_other_ends_the_run_before_it_burns_everyt
     assert 10 <= len(runs(tmp_path)) <= 12, "what was about to end may end"
 
 
-def test_without_a_verifier_the_run_ends_and_nothing_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("error", "tries"), [(VerifierError, 3), (VerifierAwayError, 1)])
+def test_without_a_verifier_the_run_ends_and_nothing_counts(tmp_path: Path, error: type[VerifierError], tries: int) -> None:
     class Unreachable(PaperRunner):
         async def run(self, one, out, started):  # type: ignore[no-untyped-def]
             self.runs[one.identity] = self.runs.get(one.identity, 0) + 1
-            raise VerifierError("the verifier cannot be reached")
+            raise error("the verifier cannot be reached")
 
     runner = Unreachable()
-    with pytest.raises(VerifierError):
+    with pytest.raises(error):
         run(tmp_path, runner, [spec()])
-    assert list(runner.runs.values()) == [3]
+    assert list(runner.runs.values()) == [tries]
     assert runs(tmp_path) == []
 
 
@@ -167,7 +168,12 @@ def test_what_cannot_be_written_ends_the_run_with_the_remedy(tmp_path: Path) -> 
 
 
 def test_hundreds_queued_at_two_places(tmp_path: Path) -> None:
-    runner = PaperRunner(places=2)
+    class Counting(PaperRunner):
+        async def run(self, one, out, started):  # type: ignore[no-untyped-def]
+            assert len(list((tmp_path / ".staging").iterdir())) <= 2, "a folder is made for what has a place"
+            return await super().run(one, out, started)
+
+    runner = Counting(places=2)
     assert len(run(tmp_path, runner, [spec(seed=seed) for seed in range(200)])) == 200
     assert runner.most["any"] == 2
     assert set(runner.runs.values()) == {1}

@@ -54,6 +54,35 @@ def test_a_run_that_was_moved_goes_on_where_it_is(tmp_path: Path) -> None:
         assert result.path == tmp_path / "there" / spec().folder
 
 
+def test_a_run_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    outer = tmp_path / "runs"
+    with RunFolder.open(outer / "one") as folder:
+        rollout = finish(folder)
+    for inside in (rollout.parent, outer / "one" / "deep" / "er"):
+        with pytest.raises(UsageError, match=f"is inside another run, {outer / 'one'}"), RunFolder.open(inside):
+            pass
+    with pytest.raises(UsageError, match="is the folder of one rollout"), RunFolder.open(rollout):
+        pass
+    with pytest.raises(UsageError, match="holds another run"), RunFolder.open(outer):
+        pass
+    (outer / ".lock").write_text("somebody else's")
+    with RunFolder.open(outer / "two"):
+        pass
+
+
+def test_looking_writes_and_moves_nothing_even_while_another_writes(tmp_path: Path) -> None:
+    with RunFolder.open(tmp_path / "run") as writer:
+        finish(writer)
+        (finish(writer, seed=1) / "result.json").write_text("{")
+        before = sorted(tmp_path.rglob("*"))
+        folder = RunFolder.look(tmp_path / "run")
+        assert folder.read([spec(), spec(seed=1), spec(seed=2)]).keys() == {spec().identity}, "a damaged one is to be run again"
+        assert folder.find(spec(seed=1)) is None
+        assert sorted(tmp_path.rglob("*")) == before
+    assert RunFolder.look(tmp_path / "none").finished == {}
+    assert not (tmp_path / "none").exists()
+
+
 @pytest.mark.parametrize("damage", ["{", "[]", '{"rollout_id": "x"}', None])
 def test_a_damaged_result_is_set_aside_and_missing(tmp_path: Path, damage: str | None) -> None:
     with RunFolder.open(tmp_path) as folder:

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openfingym import catalog
+from openfingym.agents.llm import OneShot, Sampling
 from openfingym.errors import TaskNotFoundError, UsageError
 from openfingym.rollouts import Plan, expand, select
 from openfingym.rollouts.plan import shard
+from openfingym.rollouts.spec import agent_digest
 from tests.openfingym.rollouts.driving import spec
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
@@ -62,6 +64,17 @@ BAD = {
     "named, but not for it": ({"tasks": ["crypto-rolling-forecast"]}, "does not fit"),
     "for none": ({"tasks": ["fraud/*"]}, "is for none of fraud/*"),
     "no script": ({"agents": ["script"]}, "--program"),
+    "one task as a text": ({"tasks": "fx-forecast"}, "tasks: expected a list, found 'fx-forecast'"),
+    "limits as a number": ({"limits": 3}, "limits: expected a table"),
+    "a seed below 0": ({"seeds": [3, -1]}, "seeds: a seed is 0 or more, found -1"),
+    "seeds without end": ({"seeds": 10**12}, "seeds: at most"),
+    "files of no command": ({"agents": [{"name": "mine", "files": "x"}]}, "go with a command"),
+    "sampling": ({"sampling": {"temprature": 1.0}}, "did you mean 'temperature'?"),
+    "sampling for nobody": ({"sampling": {"temperature": 1.0}}, "sampling is for agents that ask a model"),
+    "no prices": ({"prices": "nowhere.toml"}, "nowhere.toml: the price table cannot be read"),
+    "a key in a file": ({"models": [{"name": "m", "key": "sk-secret"}]}, "names an environment variable"),
+    "a model twice": ({"agents": ["oneshot"], "models": ["m", {"name": "m", "key": "OTHER_KEY"}]}, "a model is given twice"),
+    "no price": ({"agents": ["oneshot"], "models": ["mine"], "limits": {"cost_usd": 1.0}}, "no price is known for model 'mine'"),
     "model for nobody": ({"models": ["stand-in/competent"]}, "asks a model"),
 }
 
@@ -72,6 +85,41 @@ def test_a_wrong_plan_is_refused_with_the_remedy(case: str) -> None:
     with pytest.raises(UsageError) as caught:
         select(Plan.make({"tasks": ["fx-forecast"], "agents": ["ridge"], **changes}))
     assert expected in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_an_option_changes_its_key_of_a_table_alone_and_sampling_reaches_those_who_ask(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(
+        'tasks = ["fx-forecast"]\nagents = ["naive", "oneshot"]\nmodels = ["stand-in/competent"]\n'
+        "[limits]\nturns = 4\ntokens = 100\n[sampling]\ntemperature = 0.5\n"
+    )
+    plan = Plan.read(file, {"limits": {"turns": 9}, "sampling": {"reply_tokens": 7}})
+    assert (plan.allowance.turns, plan.allowance.tokens) == (9, 100)
+    (_, naive), (_, oneshot) = select(plan).pairs
+    assert naive.acts is None
+    assert isinstance(oneshot.acts, OneShot)
+    assert oneshot.acts.sampling == Sampling(temperature=0.5, reply_tokens=7)
+    other = select(Plan.read(file)).pairs[1][1]
+    assert agent_digest(oneshot) != agent_digest(other), "asked in another way, it is another rollout"
+
+
+def test_each_model_may_have_a_place_of_its_own_whoever_names_it(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(
+        'tasks = ["fx-forecast"]\nagents = ["oneshot"]\nbase_url = "http://gateway/v1"\n'
+        'models = ["one", { name = "two", base_url = "http://two/v1", key = "TWO_KEY" }]\n'
+    )
+    places = [(spec.name, spec.base_url, spec.key_variable) for spec in Plan.read(file).model_specs]
+    assert places == [("one", "http://gateway/v1", "OPENAI_API_KEY"), ("two", "http://two/v1", "TWO_KEY")]
+    assert Plan.read(file, {"models": ("two",)}).model_specs == Plan.read(file).model_specs[1:]
+    assert [one.model for one in expand(Plan.read(file), select(Plan.read(file)), {"fx-forecast": "d"})] == ["one", "two"]
+
+
+def test_the_papers_table_is_of_the_papers_tasks() -> None:
+    plan = Plan.read(ROOT / "examples" / "plans" / "paper-table-4.toml", {"models": ["stand-in/competent"]})
+    families = Counter(task.spec.family for task, _ in select(plan).pairs)
+    assert families == {"forecasting": 5, "generation": 13, "trading": 2, "fraud": 7}, "the paper's 24, and the 3 of generation it left out"
 
 
 def test_a_task_that_is_not_there_is_named_with_its_neighbours() -> None:
@@ -118,7 +166,8 @@ def test_the_example_plans_can_be_run(file: Path) -> None:
 
 
 def test_every_key_of_a_plan_is_documented() -> None:
-    rows = [line.split("|")[1] for line in (ROOT / "docs" / "rollouts.md").read_text().splitlines() if line.startswith("| `")]
+    section = (ROOT / "docs" / "rollouts.md").read_text().partition("\n## Plans\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     assert {key for row in rows for key in re.findall(r"`(\w+)`", row)} == set(Plan.model_fields)
 
 

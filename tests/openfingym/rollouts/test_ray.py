@@ -1,131 +1,213 @@
-"""Rollouts on a real Ray cluster of three nodes on this machine, one of which is killed."""
+"""Rollouts on a real Ray cluster of three nodes on this machine, one of which is killed.
+
+Ray is used by other processes only: it leaves threads behind in a program that has used it.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import importlib.util
+import json
 import os
+import shutil
+import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from openfingym.agents import Agent
-from openfingym.catalog import load_task
-from openfingym.errors import UsageError
+from openfingym.errors import RuntimeFailureError
 from openfingym.package import BuiltPackage
+from openfingym.rollouts import RolloutSpec
+from openfingym.rollouts.node import NodeActor, Order
+from openfingym.rollouts.ray import nodes_for_rollouts
+from openfingym_runtime import docker_engine
+from openfingym_runtime.docker import DockerBackend
+from openfingym_runtime.docker_container import OWNER_LABEL
+from tests.openfingym.rollouts.driving import NAIVE, Cli, descendants, runs
+
+with_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs the extra `ray`")
+
+SEEDS = 9
+SLOW = Agent("slow", "program", NAIVE.format(pause="1.0"))
+
+CLUSTER = """
+import sys
+from ray.cluster_utils import Cluster
+
+small = {"num_cpus": 0, "object_store_memory": 80_000_000, "include_dashboard": False}
+# That a node is dead is noticed fast; of a network one would ask for more patience.
+health = {"health_check_period_ms": 500, "health_check_timeout_ms": 2000, "health_check_failure_threshold": 4}
+cluster = Cluster(initialize_head=True, head_node_args={**small, "_system_config": health})
+nodes = [cluster.add_node(**small, resources={"docker": 1}) for _ in range(3)]
+cluster.wait_for_nodes()
+print("ready", cluster.address, *(node.all_processes["raylet"][0].process.pid for node in nodes), flush=True)
+sys.stdin.read()
+cluster.shutdown()
+"""
+"""A head that runs nothing and three nodes for containers, until stdin ends."""
+
+GUEST = """
+import asyncio, json, sys
+from pathlib import Path
+import ray
+from openfingym.agents import resolve
+from openfingym.catalog import load_task
+from openfingym.errors import RuntimeFailureError
 from openfingym.rollouts import Engine, RolloutSpec, RunFolder
-from openfingym.rollouts.ray import NodeActor, Order, RayRunner, nodes_for_rollouts
-from tests.openfingym.rollouts.driving import NAIVE, runs
+from openfingym.rollouts.ray import RayRunner
 
-ray = pytest.importorskip("ray", reason="needs the extra `ray`")
+class Theirs:
+    def ready(self):
+        return True
 
-pytestmark = [
-    pytest.mark.ray,
-    pytest.mark.sandbox,
-    # Ray's own sockets and futures are not all closed when a node dies.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-SEEDS = 18
-AGENT = Agent("slow", "program", NAIVE.format(pause="1.0"))
-
-
-@pytest.fixture
-def cluster(treasury: BuiltPackage, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    from ray.cluster_utils import Cluster
-
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    for _ in range(3):
-        made.add_node(num_cpus=2, resources={"docker": 1})
-    made.wait_for_nodes()
-    monkeypatch.setenv("RAY_ADDRESS", made.address)
-    yield made
-    ray.shutdown()
-    made.shutdown()
-
-
-async def run(treasury: BuiltPackage, out: Path, seeds: int) -> None:
-    runner = await RayRunner.open([load_task("treasury-forecast")], places=2, backend="sandbox")
-    specs = [RolloutSpec("treasury-forecast", treasury.manifest.digest, AGENT, seed=seed) for seed in range(seeds)]
-    with RunFolder.open(out) as folder:
+async def run():
+    specs = [RolloutSpec("treasury-forecast", sys.argv[2], resolve("oneshot"), "stand-in/competent", seed=n) for n in range(2)]
+    runner = await RayRunner.open([load_task("treasury-forecast")], places=1, backend="sandbox", upcoming=specs)
+    with RunFolder.open(Path(sys.argv[1])) as folder:
         async with Engine(runner, folder) as engine:
             await engine.run(specs)
 
+async def wait():
+    try:
+        await RayRunner.open([load_task("treasury-forecast")], places=1, backend="sandbox", patience_s=1.0)
+    except RuntimeFailureError as error:
+        return str(error)
 
-def wait_for(out: Path, finished: int) -> None:
-    until = time.monotonic() + 120
-    while len(runs(out)) < finished and time.monotonic() < until:
-        time.sleep(0.1)
+ray.init(address="auto", namespace="theirs", log_to_driver=False)
+before = ray.get_runtime_context().get_job_id()
+asyncio.run(run())
+actors = [ray.remote(Theirs).options(num_cpus=0, resources={"docker": 1}).remote() for _ in range(3)]
+ray.get([actor.ready.remote() for actor in actors])  # so the nodes were given back
+print(json.dumps({"waited": asyncio.run(wait()), "same job": ray.get_runtime_context().get_job_id() == before}))
+"""
+"""A program that uses the cluster for something else before, and for something else after."""
 
 
-def verifiers() -> set[int]:
+@dataclass(frozen=True)
+class Nodes:
+    """Of a running cluster, which commands find by ``$RAY_ADDRESS``."""
+
+    cli: Cli
+    raylets: tuple[int, ...]
+
+
+@pytest.fixture(scope="module")
+def nodes(treasury: BuiltPackage, store_home: Path) -> Iterator[Nodes]:
+    cli = Cli(store_home)
+    # Ray's own files go with the others, and nothing is told to anybody.
+    cli.environment |= {"RAY_TMPDIR": str(cli.temporary), "RAY_USAGE_STATS_ENABLED": "0"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, "-c", CLUSTER], env=cli.environment, text=True, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        try:
+            said = next((line for line in process.stdout if line.startswith("ready ")), "")
+            assert said, "the cluster did not start"
+            _, cli.environment["RAY_ADDRESS"], *raylets = said.split()
+            below = descendants(process.pid)
+            yield Nodes(cli, tuple(map(int, raylets)))
+        finally:
+            process.stdin.close()
+            process.wait(60)
+            cli.end()
+    assert psutil.wait_procs(below, timeout=30)[1] == []
+    shutil.rmtree(cli.temporary)
+
+
+def verifiers() -> list[psutil.Process]:
     """Of this test session: others have stores of their own."""
-    found = set()
+    found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             ours = process.environ().get("OPENFINGYM_HOME") == os.environ["OPENFINGYM_HOME"]
             if ours and "openfingym_verifier.embedded_child" in process.cmdline():
-                found.add(process.pid)
+                found.append(process)
     return found
 
 
-def test_a_node_that_is_lost_costs_no_result(cluster: Any, treasury: BuiltPackage, tmp_path: Path) -> None:
-    running = set()
+@pytest.mark.sandbox
+@pytest.mark.ray
+@with_ray
+def test_inside_the_program_of_somebody_else_it_is_a_guest(nodes: Nodes, treasury: BuiltPackage, tmp_path: Path) -> None:
+    before = verifiers()
+    command = [sys.executable, "-c", GUEST, str(tmp_path / "run"), treasury.manifest.digest]
+    done = subprocess.run(command, env=nodes.cli.environment, capture_output=True, text=True, check=False, cwd="/")
+    assert done.returncode == 0, done.stderr
+    assert [one["state"] for one in runs(tmp_path / "run")] == ["scored"] * 2
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["same job"]
+    assert "no node of the Ray cluster is ready for rollouts; other programs may hold its CPUs or the resource 'docker'" in said["waited"]
+    assert set(verifiers()) <= set(before)
 
-    def lose() -> None:
-        wait_for(tmp_path, 6)
-        running.update(verifiers())
-        cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
 
-    thread = threading.Thread(target=lose)
-    thread.start()
-    asyncio.run(run(treasury, tmp_path, SEEDS))
-    thread.join()
-    assert not ray.is_initialized(), "a connection of ours is closed"
-    assert len(cluster.list_all_nodes()) == 3, "the head and the two that are left"
-    found = runs(tmp_path)
+@pytest.mark.docker
+@pytest.mark.ray
+@with_ray
+def test_a_node_that_is_lost_costs_no_result(nodes: Nodes, treasury: BuiltPackage, tmp_path: Path) -> None:
+    """Its raylet and everything below are killed at once, in the middle of their rollouts."""
+    (tmp_path / "slow.py").write_text(SLOW.program)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f"tasks = ['treasury-forecast']\nseeds = {SEEDS}\nconcurrency = 2\nbackend = 'docker'\n"
+        "[[agents]]\nname = 'slow'\nprogram = 'slow.py'\n"
+    )
+    before, out = verifiers(), tmp_path / "run"
+    process = nodes.cli.start("--plan", str(plan), "--backend", "ray", "--out", str(out))
+    while len(runs(out)) < 2 and process.poll() is None:
+        time.sleep(0.1)
+    during = set(verifiers()) - set(before)
+    raylet = psutil.Process(nodes.raylets[-1])
+    killed = [raylet, *raylet.children(recursive=True)]
+    for one in killed:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    assert len(during) == 3, "one a node"
+    found = runs(out)
     assert Counter(one["seed"] for one in found) == dict.fromkeys(range(SEEDS), 1)
     assert {one["state"] for one in found} == {"scored"}
     assert all((tmp_path / str(one["path"]) / "submissions" / "1.npy").is_file() for one in found), "with all their files"
-    assert len(running) == 3, "one a node"
-    until = time.monotonic() + 20
-    while verifiers() and time.monotonic() < until:
-        time.sleep(0.2)
-    assert verifiers() == set()
+    assert psutil.wait_procs(during, timeout=30)[1] == []
+    DockerBackend().check()  # what a launcher that comes to the node does first
+    with docker_engine.client() as api:
+        owners = [one["Labels"][OWNER_LABEL] for one in api.containers(all=True, filters={"label": OWNER_LABEL})]
+    assert not [owner for owner in owners for one in killed if f",{one.pid}," in owner]
 
 
-def test_inside_the_program_of_somebody_else_it_is_a_guest(cluster: Any, treasury: BuiltPackage, tmp_path: Path) -> None:
-    ray.init(address=cluster.address, namespace="theirs", log_to_driver=False)
-    theirs = ray.get_runtime_context().get_job_id()
-    asyncio.run(run(treasury, tmp_path, 3))
-    assert len(runs(tmp_path)) == 3
-    assert ray.is_initialized()
-    assert ray.get_runtime_context().get_job_id() == theirs
-
-
-def test_without_a_cluster_none_is_started(treasury: BuiltPackage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with pytest.raises(UsageError, match="ray start --head"):
-        asyncio.run(RayRunner.open([load_task("treasury-forecast")], places=2, backend="sandbox"))
-    assert not ray.is_initialized()
+@pytest.mark.ray
+@with_ray
+def test_without_a_cluster_none_is_started(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
+    cli.environment["RAY_ADDRESS"] = "127.0.0.1:1"
+    status, _, err = cli.run("--tasks", "treasury-forecast", "--agent", "naive", "--backend", "ray", "--out", str(tmp_path / "run"))
+    assert status == 2
+    assert "no Ray cluster was found (nobody answers at RAY_ADDRESS=127.0.0.1:1" in err
+    assert "ray start --head" in err
+    assert runs(tmp_path / "run") == []
 
 
 def test_what_goes_wrong_on_a_node_comes_back_as_the_error_it_is(treasury: BuiltPackage) -> None:
     order = Order((("treasury-forecast", False),), "sandbox")
-    reply = NodeActor(order).run(RolloutSpec("treasury-forecast", "0" * 64, AGENT))
+    reply = NodeActor(order).run(RolloutSpec("treasury-forecast", "0" * 64, SLOW))
     assert reply.result is None
     assert "one version of OpenFinGym" in str(reply.error)
+
+
+def test_a_nodes_full_disk_is_not_the_end_of_the_run(treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "store").write_text("in the way")
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "store"))
+    reply = NodeActor(Order((("treasury-forecast", False),), "sandbox")).run(
+        RolloutSpec("treasury-forecast", treasury.manifest.digest, SLOW)
+    )
+    assert isinstance(reply.error, RuntimeFailureError), "another node may have room"
+    assert str(tmp_path / "store") in str(reply.error)
 
 
 def test_nodes_with_the_resource_come_first_and_the_head_may_keep_out() -> None:

@@ -39,8 +39,18 @@ def _export(*arguments: object) -> dict[str, object]:
 def test_atif(runs: Path, tmp_path: Path, spoken: Rollout) -> None:
     told = _export(runs, "--format", "atif", "--out", tmp_path / "out.atif")
     assert (told["written"], told["left_out"]) == (2, {"repeated": 1, "other state": 0, "no messages": 1})
-    assert sorted(path.name for path in (tmp_path / "out.atif").iterdir()) == ["r-1.json", "r-2.json"]
-    assert from_atif(json.loads((tmp_path / "out.atif" / "r-1.json").read_text(encoding="utf-8"))) == spoken
+    files = sorted(str(path.relative_to(tmp_path / "out.atif")) for path in (tmp_path / "out.atif").rglob("*.json"))
+    trials = ("treasury-forecast__r-1", "treasury-forecast__r-2")
+    assert files == [f"{trial}/{name}" for trial in trials for name in ("agent/trajectory.json", "result.json")]
+    assert from_atif(json.loads((tmp_path / "out.atif" / files[0]).read_text(encoding="utf-8"))) == spoken
+
+
+def test_a_task_that_is_called_a_path_is_written_inside(tmp_path: Path, spoken: Rollout) -> None:
+    (tmp_path / "run").mkdir()
+    write_rollout(tmp_path / "run" / "trajectory.json", spoken.model_copy(update={"task": "../../gone"}))
+    _export(tmp_path / "run", "--format", "atif", "--out", tmp_path / "deep" / "out")
+    assert [path.name for path in (tmp_path / "deep" / "out").iterdir()] == [".._.._gone__r-1"]
+    assert not list(tmp_path.glob("gone*"))
 
 
 def test_openai(runs: Path, tmp_path: Path, spoken: Rollout) -> None:
@@ -66,6 +76,12 @@ def test_nothing_to_export(runs: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no trajectory to export.*4 other state"):
         CliRunner().invoke(cli, arguments, catch_exceptions=False, standalone_mode=False)
     assert not (tmp_path / "x.jsonl").exists()
+    (tmp_path / "programs").mkdir()
+    for form in ("atif", "openai", "native"):
+        with pytest.raises(UsageError, match="where a model took part"):
+            CliRunner().invoke(cli, [*arguments[:2], str(tmp_path / "programs"), "--format", form, "--out", str(tmp_path / "o")],
+                               catch_exceptions=False, standalone_mode=False)  # fmt: skip
+        assert not (tmp_path / "o").exists()
 
 
 def test_the_schema() -> None:

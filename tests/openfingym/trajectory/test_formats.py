@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from openfingym.errors import DataError
 from openfingym.models import Message
-from openfingym.trajectory import Rollout, ToolUse, Turn, from_atif, from_openai, to_atif, to_openai
+from openfingym.trajectory import Rollout, Score, ToolUse, Turn, from_atif, from_openai, to_atif, to_openai, to_trial
 
 from .conftest import rollouts
 
@@ -26,13 +26,22 @@ import json, sys, warnings
 from pathlib import Path
 warnings.simplefilter("error")
 from harbor.models.trajectories import Trajectory
+from harbor.models.trial.result import TrialResult
+from harbor.utils.traces_utils import collect_conversations_from_trial, iter_trial_dirs, load_run_metadata
 
-for path in sorted(Path(sys.argv[1]).glob("*.json")):
-    document = json.loads(path.read_text())
+trials = {}
+for trial in iter_trial_dirs(Path(sys.argv[1])):
+    document = json.loads((trial / "agent" / "trajectory.json").read_text())
     read = Trajectory.model_validate(document)
     assert read.schema_version == "ATIF-v1.8"
-    assert read.model_dump(mode="json", exclude_unset=True) == document, path
-print("valid")
+    assert read.model_dump(mode="json", exclude_unset=True) == document, trial
+    result = TrialResult.model_validate_json((trial / "result.json").read_text())
+    # Harbor knows no agent without a name.
+    rows = collect_conversations_from_trial(trial, load_run_metadata(trial)) if document["agent"]["name"] else []
+    reward = result.verifier_result and result.verifier_result.rewards["reward"]
+    trials[trial.name] = [result.task_name, reward, result.exception_info and result.exception_info.exception_type,
+                          len(rows), rows[-1]["result"] if rows else None]
+print(json.dumps(trials))
 """
 
 
@@ -57,20 +66,41 @@ def test_atif_of_a_real_conversation(spoken: Rollout) -> None:
 @pytest.mark.harbor
 @pytest.mark.timeout(600)
 def test_harbor_takes_it(tmp_path: Path, spoken: Rollout) -> None:
-    """Harbor's own models read what was exported, and keep every key of it."""
-    folder = tmp_path / "atif"
-    folder.mkdir()
+    """Harbor's own models read what was exported and keep every key of it, and its tools find the conversations and rewards."""
+    job = tmp_path / "job"
+
+    def write(name: str, rollout: Rollout) -> None:
+        (job / name / "agent").mkdir(parents=True)
+        (job / name / "agent" / "trajectory.json").write_text(json.dumps(to_atif(rollout)), encoding="utf-8")
+        (job / name / "result.json").write_text(json.dumps(to_trial(rollout)), encoding="utf-8")
 
     @settings(max_examples=60, deadline=None, database=None)
     @given(rollout=rollouts(least=1))
     def export(rollout: Rollout) -> None:
-        (folder / f"{len(list(folder.iterdir()))}.json").write_text(json.dumps(to_atif(rollout)), encoding="utf-8")
+        write(f"any-{len(list(job.iterdir())) if job.exists() else 0}", rollout)
 
     export()
-    (folder / "spoken.json").write_text(json.dumps(to_atif(spoken)), encoding="utf-8")
-    done = subprocess.run([_harbor(tmp_path), "-c", CHECK, str(folder)], capture_output=True, text=True, check=False)
+    write("scored", spoken)
+    rejected = Score(state="rejected", reward=-100.0, reason="no submission")
+    write("rejected", spoken.model_copy(update={"score": rejected, "failure": "agent"}))
+    write("error", spoken.model_copy(update={"score": Score(state="error", reason="no disk"), "failure": "verifier"}))
+    done = subprocess.run([_harbor(tmp_path), "-c", CHECK, str(job)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "valid\n"
+    found = json.loads(done.stdout)
+    answers = sum(turn.role == "assistant" for turn in spoken.messages)
+    assert found["scored"] == ["treasury-forecast", -0.1, None, answers, "-0.1"]
+    assert found["rejected"][1] == -6.0
+    assert found["error"][1:3] == [None, "VerifierFailure"]
+    assert len(found) == len(list(job.iterdir()))
+
+
+def test_the_reward_of_a_trial_is_the_tasks_own_under_harbor(spoken: Rollout) -> None:
+    far, rejected = Score(state="scored", total=7.5, reward=-7.5), Score(state="rejected", reward=-100.0)
+    scores = {"none": (spoken.score, far), "agent": (rejected,), "verifier": (Score(state="error", reason="no disk"),)}
+    trials = [to_trial(spoken.model_copy(update={"score": score, "failure": at})) for at, some in scores.items() for score in some]
+    rewards = [trial.get("verifier_result") for trial in trials]
+    assert rewards == [{"rewards": {"mse": 0.01, "reward": -0.1}}, {"rewards": {"reward": -5.0}}, {"rewards": {"reward": -6.0}}, None]
+    assert ["exception_info" in trial for trial in trials] == [False, False, False, True]
 
 
 def _harbor(where: Path) -> Path:
@@ -124,11 +154,12 @@ def test_fine_tuning_keeps_the_conversation(rollout: Rollout) -> None:
     ]
     whole = rollout.model_copy(update={"messages": tuple(filled)}).conversation()
     assert back.messages == whole[: len(whole) - len(filled[-1].tool_calls)]
-    masked = [
-        bool(turn.generation and turn.generation.tokens and turn.generation.tokens.loss_mask) and not any(turn.generation.tokens.loss_mask)
-        for turn in kept
-        if turn.role == "assistant"
-    ]  # type: ignore[union-attr]
+    masked = []
+    for turn in kept:
+        if turn.role == "assistant":
+            tokens = turn.generation.tokens if turn.generation else None
+            hidden = tokens is not None and len(tokens.loss_mask) > 0 and 1 not in tokens.loss_mask
+            masked.append(hidden or (turn.content, turn.tool_calls) == ("", ()))
     assert [message.get("weight") == 0 for message in line["messages"] if message["role"] == "assistant"] == masked
 
 

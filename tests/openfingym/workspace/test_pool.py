@@ -228,7 +228,7 @@ def test_a_host_that_is_stopped_leaves_nothing(backend, treasury, short_dir, how
         if backend.name == "docker":
             assert left() == ["running"] * 3
         host.send_signal(how)
-        host.wait(20)
+        host.wait(60)
     _gone, alive = psutil.wait_procs(family, timeout=10)
     assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
     if how == signal.SIGKILL and backend.name == "docker":

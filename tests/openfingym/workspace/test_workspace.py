@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import time
 
@@ -37,6 +38,98 @@ while True:
     try: os.fork()
     except OSError: time.sleep(0.01)
 """
+
+
+LOOK = """
+import json, numpy, os, resource, signal, subprocess, sys, threading, warnings
+main = sys.modules["__main__"]
+print(json.dumps({
+    "main": {name: repr(value)[:40] for name, value in vars(main).items() if name.startswith("__") and name != "__annotations__"},
+    "arguments": [sys.argv, sys.orig_argv],
+    "path": sys.path,
+    "environment": dict(os.environ) | {"FRESH": ""},
+    "folder": [os.getcwd(), oct(os.umask(0o22))],
+    "session": os.getsid(0) == os.getpgid(0) == os.getpid(),
+    "descriptors": sorted(os.listdir("/proc/self/fd")),
+    "signals": [str(signal.getsignal(number)) for number in signal.valid_signals()],
+    "limits": [resource.getrlimit(number) for number in range(16)],
+    "oom": open("/proc/self/oom_score_adj").read(),
+    "streams": [(s.encoding, s.errors, s.line_buffering, s.write_through) for s in (sys.stdin, sys.stdout, sys.stderr)],
+    "stdin": sys.stdin.read(),
+    "threads": [thread.name for thread in threading.enumerate()],
+    "warnings": len(warnings.filters),
+}))
+if "FRESH" not in os.environ:
+    command = [sys.executable, "-s", "-P", *sys.argv]
+    subprocess.run(command, env=os.environ | {"FRESH": ""}, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True)
+"""
+
+ENDINGS = {
+    "import sys; sys.exit('said')": ("said\n", 1),
+    "import sys; sys.exit(3)": ("", 3),
+    "import atexit, sys; atexit.register(print, 'last'); sys.stdout.write('first ')": ("first last\n", 0),
+    "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), print('late'))).start()": ("late\n", 0),
+    "import os; os._exit(4)": ("", 4),
+    "try: 1 / 0\nexcept ZeroDivisionError: raise KeyError('k') from None": (
+        """Traceback (most recent call last):
+  File "/tmp/program.py", line 2, in <module>
+    except ZeroDivisionError: raise KeyError('k') from None
+                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+KeyError: 'k'
+""",
+        1,
+    ),
+    "import sys; sys.excepthook = lambda *found: print(found[0].__name__)\nraise OSError": ("OSError\n", 1),
+    "import multiprocessing, time\ndef double(n): return 2 * n\n"
+    "if __name__ == '__main__':\n"
+    " with multiprocessing.get_context('spawn').Pool(1) as pool: print(pool.map(double, [1, 2]))": ("[2, 4]\n", 0),
+    # The numerical libraries were loaded, threads and all, before the program was there.
+    "import numpy; x = numpy.eye(600); print((x @ x).sum(), len(numpy.linalg.svd(x)[1]))": ("600.0 600\n", 0),
+}
+
+
+def test_a_program_finds_what_a_fresh_interpreter_finds(opened: Open) -> None:
+    async def scenario() -> None:
+        async with opened() as space:
+            done = await space.run_python(LOOK, timeout_s=30)
+            found, fresh = map(json.loads, done.output.splitlines())
+            assert found == fresh
+
+    asyncio.run(scenario())
+
+
+def test_programs_end_as_in_a_fresh_interpreter(opened: Open) -> None:
+    async def scenario() -> None:
+        async with opened(cpus=2) as space:
+            for code, (output, status) in ENDINGS.items():
+                done = await space.run_python(code, timeout_s=30)
+                assert (done.output, done.ended_by, done.exit_code) == (output, "exit", status), code
+
+    asyncio.run(scenario())
+
+
+def test_no_program_is_touched_by_an_earlier_one(opened: Open) -> None:
+    spoil = """
+import json, numpy, openfingym_agent, os, sys
+numpy.zeros = json.dumps = openfingym_agent.Interface = None
+sys.path.clear()
+os.environ.clear()
+"""
+    use = """
+import random, interface, numpy
+print(random.random(), numpy.random.random())
+print(numpy.zeros(2).tolist(), interface.HORIZON > 0)
+"""
+
+    async def scenario() -> None:
+        async with opened() as space:
+            assert (await space.run_python(spoil, timeout_s=30)).exit_code == 0
+            outputs = [(await space.run_python(use, timeout_s=30)).output.splitlines() for _ in range(2)]
+            assert [lines[1] for lines in outputs] == ["[0.0, 0.0] True"] * 2
+            numbers = [float(number) for lines in outputs for number in lines[0].split()]
+            assert len(set(numbers)) == 4, "random numbers are not those of the program before"
+
+    asyncio.run(scenario())
 
 
 def test_files_stay_and_programs_know_their_rollout(opened: Open, short_dir) -> None:

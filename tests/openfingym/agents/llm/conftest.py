@@ -19,7 +19,7 @@ from openfingym.agents.llm.playing import Played
 from openfingym.bounds import limits_of
 from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.models import Allowance, Model, ModelSpec
+from openfingym.models import Allowance, Model, ModelSpec, PriceTable
 from openfingym.results import RolloutResult
 from openfingym.rollout import Launcher
 from openfingym.trajectory import Rollout, read_rollout
@@ -98,13 +98,14 @@ def talk(sandboxed: Launcher) -> Callable[..., Played]:
 
     def played(agent: str, model: Model, kind: str = "trading", **limits: float) -> Played:
         package = next(package for package in sandboxed.packages if package.manifest.name == TASKS[kind])
-        ticket = sandboxed.client.create_rollout(package.manifest.name)
+        line = sandboxed._line(package)
+        ticket = line.client.create_rollout(package.manifest.name)
         resolved = resolve(agent)
         backend = sandboxed._backend(resolved)
         assert resolved.acts is not None
         assert backend is not None
-        stage = Stage(sandboxed._talking(), sandboxed.client, sandboxed._gate_keeper(), backend, limits_of(package), 1 << 20, 100)
-        voice = Voice(resolved.acts, None, model, with_defaults(Allowance(**limits), package))  # type: ignore[arg-type]
+        stage = Stage(sandboxed._talking(), line.client, sandboxed._gate_keeper(line), backend, limits_of(package), 1 << 20, 100)
+        voice = Voice(resolved.acts, None, model, with_defaults(Allowance(**limits), package), PriceTable({}))  # type: ignore[arg-type]
         return play_rollout(stage, package, voice, ticket, seed=0, cancel=threading.Event())
 
     return played

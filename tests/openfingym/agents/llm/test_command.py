@@ -66,7 +66,7 @@ def test_it_is_told_and_tells(play: Play, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_it_steps(play: Play) -> None:
-    program = 'assert "Episode 1 of 4" in task["observation"]\nwhile not call("step", action=None, wait=500)["complete"]: pass\n'
+    program = 'assert "Episode 1 of 4" in call("start_episode")["text"]\nwhile not call("step", action=None, wait=500)["complete"]: pass\n'
     left = play(_command(program), kind="trading")
     assert left.result.state == "scored", left.result.reason
     assert len(left.record.rewards) == 800

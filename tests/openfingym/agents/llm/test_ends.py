@@ -11,13 +11,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from openfingym.agents.llm import Session
+from openfingym.agents import resolve
+from openfingym.agents.llm import React, Sampling, Session
 from openfingym.agents.testing import StandIn
 from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.errors import UsageError
-from openfingym.models import Allowance, ModelSpec
+from openfingym.models import Allowance, ModelSpec, ToolCall
+from openfingym.models.text_tools import HOW_TO_CALL
 from openfingym.rollout import Launcher
+from openfingym.trajectory.record import ToolUse
 
 from .conftest import Play, player
 
@@ -39,7 +42,9 @@ BROKEN = {
 def test_every_sort_of_rubbish(sort: str, play: Play) -> None:
     for agent, how in BROKEN[sort].items():
         left = play(agent, f"broken-{sort}")
-        assert (left.result.state, left.result.boundary, left.result.ended_by) == ("rejected", "model", how), agent
+        boundary = "model" if how == "refused" else "protocol"
+        assert (left.result.state, left.result.boundary, left.result.ended_by) == ("rejected", boundary, how), agent
+        assert left.record.failure == boundary
         assert left.result.reason
         assert left.result.turns == (1 if agent == "oneshot" or how == "refused" else 3)
 
@@ -69,6 +74,44 @@ def test_an_endpoint_that_is_away_is_no_score(fault: str, play: Play) -> None:
     assert left.record.failure == "model"
     assert left.record.score.reward is None
     assert left.result.reason
+
+
+@pytest.mark.parametrize(
+    ("fault", "form"),
+    [
+        ("no-tools", "text"),
+        ("no-tools-llama.cpp", "text"),
+        ("written-hermes", "written"),
+        ("written-json", "written"),
+    ],
+)
+def test_a_model_whose_calls_are_text_is_understood(fault: str, form: str, play: Play) -> None:
+    left = play("react", f"competent+{fault}")
+    assert (left.result.state, left.result.ended_by) == ("scored", "finished"), left.result.reason
+    answers = [turn for turn in left.record.messages if turn.generation]
+    calls = [call.name for turn in answers for call in turn.tool_calls]
+    assert calls == ["run_python", "run_python", "submit"]
+    assert {turn.generation.call_form for turn in answers if turn.generation and turn.tool_calls} == {form}
+
+
+def test_a_model_that_is_not_understood_is_told_how_to_call(play: Play) -> None:
+    left = play("react", "competent+written-unreadably:1")
+    assert (left.result.state, left.told.count(HOW_TO_CALL)) == ("scored", 1)
+    never = play("react", "competent+written-unreadably")
+    assert (never.result.state, never.result.ended_by, never.told.count(HOW_TO_CALL)) == ("rejected", "no-program", 2)
+
+
+def test_calls_that_the_endpoint_cannot_read(play: Play) -> None:
+    left = play("react", "competent+bad-call:2")
+    assert (left.result.state, left.told.count("Your call could not be read")) == ("scored", 2)
+    never = play("react", "competent+bad-call")
+    assert (never.result.state, never.result.boundary, never.result.ended_by) == ("rejected", "protocol", "bad-calls")
+
+
+def test_tools_that_were_insisted_on_and_are_not_taken(play: Play) -> None:
+    left = play(React(sampling=Sampling(text_tools=False)), ModelSpec.parse("stand-in/competent+no-tools"))
+    assert (left.result.state, left.result.boundary) == ("error", "model")
+    assert "--native-tools" in str(left.result.reason)
 
 
 @pytest.mark.parametrize(("fault", "state"), [("context-too-long", "rejected"), ("content-filter", "rejected"), ("bad-request", "error")])
@@ -133,6 +176,33 @@ def test_cancelling_ends_it_and_leaves_nothing(play: Play) -> None:
 def test_a_workspace_that_is_ended_by_its_programs(play: Play) -> None:
     left = play(Sleeper("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"))
     assert (left.result.state, left.result.ended_by, left.result.boundary) == ("rejected", "workspace", "agent")
+
+
+@dataclass(frozen=True)
+class Rehearser:
+    """Plays a practice episode to its end, and perhaps begins one that counts, in which it takes no step."""
+
+    begins: bool
+    takes_steps = True
+
+    async def act(self, session: Session) -> None:
+        calls = [("start_episode", '{"practice": true}'), ("step", '{"action": null, "wait": 100000}'), ("step", '{"action": null}')]
+        for number, (name, arguments) in enumerate(calls + [("start_episode", "{}")] * self.begins):
+            found = await session.tools.use(ToolCall(str(number), name, arguments), message=0)
+            session.note(ToolUse(id=str(number), name=name, arguments=arguments, result=found.text, failed=found.failed))
+
+
+def test_what_was_begun_counts_and_nothing_else_does(play: Play, sandboxed: Launcher) -> None:
+    rehearsed = play(Rehearser(begins=False), kind="trading")
+    assert (rehearsed.result.state, rehearsed.result.boundary, rehearsed.record.rewards) == ("rejected", "agent", ())
+    assert "no private episode was begun" in str(rehearsed.result.reason)
+    for said in ("A practice episode begins", "It does not count", "No episode is under way"):
+        assert said in rehearsed.told
+    # As a program that begins and does nothing: the verifier scores both.
+    begun = play(Rehearser(begins=True), kind="trading").result
+    package = next(package for package in sandboxed.packages if package.manifest.name == begun.task)
+    cash = sandboxed.run(package, resolve("cash"))
+    assert (begun.state, begun.total, begun.submissions_accepted) == ("scored", cash.total, 1)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -14,10 +15,10 @@ from click.testing import CliRunner
 
 from openfingym.agents import Agent
 from openfingym.agents.llm import React, Sampling
-from openfingym.agents.llm.ending import OF_THE_MODEL, EndName
+from openfingym.agents.llm.ending import OF_THE_PROTOCOL, EndName
 from openfingym.agents.llm.playing import Played
 from openfingym.cli import cli
-from openfingym.models import Completion, Message, Tool, ToolCall, Usage
+from openfingym.models import Completion, Message, PriceTable, Tool, ToolCall, Usage
 
 from .conftest import Play
 
@@ -66,30 +67,52 @@ def _check(messages: Sequence[Message]) -> None:
 
 def test_several_calls_in_one_message(talk: Talk) -> None:
     model = Script(
+        [("step", {"action": None}), ("start_episode", ""), ("start_episode", "{}")],
         [("step", {"action": None}), ("fly", {}), ("step", "{"), ("step", {"action": '{"weights": [0, 0, 0]}', "wait": 3})],
-        [("step", {"action": {"weights": [9]}})],
+        [("step", {"action": {"weights": [9]}}), ("step", {"action": None, "wait": "long"})],
         [("step", {"action": None, "wait": 10_000})] * 4,
     )
     played = talk("react", model)
-    assert (played.ending.how, played.steps, played.failure) == ("finished", 800, None)
-    first, refused, _ = (turn for turn in played.turns if turn.role == "assistant")
+    assert (played.ending.how, len(played.rewards), played.failure) == ("finished", 800, None)
+    begun, first, refused, _ = (turn for turn in played.turns if turn.role == "assistant")
+    assert [call.failed for call in begun.tool_calls] == [True, False, True]
+    assert "Episode 1 of 4 begins" in str(begun.tool_calls[1].result)
+    assert "under way" in str(begun.tool_calls[2].result)
     assert [call.failed for call in first.tool_calls] == [False, True, True, False]
     assert "There is no tool 'fly'" in str(first.tool_calls[1].result)
     assert "not valid JSON" in str(first.tool_calls[2].result)
     assert "Step 5" in str(first.tool_calls[3].result)
     assert "malformed-action" in str(refused.tool_calls[0].result)
+    assert "'wait' of step is a whole number, found str" in str(refused.tool_calls[1].result)
+
+
+def test_programs_see_the_latest_observation(talk: Talk) -> None:
+    program = "import json\nseen = json.load(open('observation.json'))\nprint(seen['bars'][-1][0][3], len(seen['bars']))\n"
+    model = Script(
+        [("run_python", {"code": program}), ("start_episode", {}), ("run_python", {"code": program})],
+        [("step", {"action": None, "wait": 4}), ("run_python", {"code": program}), ("run_python", {"code": program})],
+        "I am done.",
+    )
+    played = talk("react", model)
+    results = [str(call.result) for turn in played.turns for call in turn.tool_calls]
+    assert "No such file" in results[0]
+    first, later, again = (results[index].split() for index in (2, 4, 5))
+    assert (first[1], later) == (later[1], again)
+    for (close, _), told in ((first, results[1]), (later, results[3])):
+        assert close.rstrip("0").rstrip(".") in told.split("volatility")[1], "as the model was told"
+    assert first[0] != later[0]
 
 
 def test_too_many_calls_in_one_message(talk: Talk) -> None:
-    played = talk("react", Script([("step", {"action": None})] * 20, "", "", ""))
-    results = [call.result for turn in played.turns for call in turn.tool_calls]
-    assert played.steps == 16
-    assert results[16:] == ["This was not done."] * 4
+    played = talk("react", Script([("start_episode", {})], [("step", {"action": None})] * 20, "", "", ""))
+    results = [call.result for turn in played.turns for call in turn.tool_calls][1:]
+    assert len(played.rewards) == 16
+    assert results[16:] == ["This was not done: at most 16 calls of one message are made."] * 4
     assert played.ending.how == "silent"
 
 
 def test_old_answers_are_not_shown_again(talk: Talk) -> None:
-    model = Script([("step", {"action": None})], "Let me think.", forever=True)
+    model = Script([("start_episode", {}), ("step", {"action": None})], "Let me think.", forever=True)
     talk("react", model, turns=60)
     shown = [sum(message.role == "assistant" for message in sent) for sent in model.sent]
     assert max(shown) == 12
@@ -97,10 +120,10 @@ def test_old_answers_are_not_shown_again(talk: Talk) -> None:
 
 
 def test_cost_is_limited_and_announced(talk: Talk) -> None:
-    played = talk("react", Script([("step", {"action": None})], cost_usd=0.9), turns=50, cost_usd=4.0)
+    played = talk("react", Script([("start_episode", {}), ("step", {"action": None})], cost_usd=0.9), turns=50, cost_usd=4.0)
     assert (played.ending.how, played.spent.turns) == ("cost", 5)
     assert played.spent.cost_usd == pytest.approx(4.5)
-    told = [str(turn.tool_calls[0].result) for turn in played.turns if turn.tool_calls]
+    told = [str(turn.tool_calls[-1].result) for turn in played.turns if turn.tool_calls]
     assert ["Left: $" in text for text in told] == [False, False, False, True, True]
 
 
@@ -114,7 +137,7 @@ def test_files_of_the_workspace(talk: Talk) -> None:
     model = Script(
         [("write_file", {"path": "notes/a.txt", "content": "a note"}), ("read_file", {"path": "notes/a.txt"})],
         [("run_python", {"code": program}), ("read_file", {"path": "nothing"}), ("write_file", {"path": "../x", "content": ""})],
-        [("submit", {"path": "notes/a.txt"}), ("submit", {"path": "nothing.npy"})],
+        [("submit", {"path": "notes/a.txt"}), ("submit", {"path": "not'hing\".npy"})],
         [("run_python", {"code": "print('x' * 50_000)"})],
         "I am done.",
     )
@@ -152,7 +175,7 @@ def test_the_page_names_every_end() -> None:
     page = (Path(__file__).resolve().parents[4] / "docs" / "agents.md").read_text(encoding="utf-8")
     for name in get_args(EndName):
         assert f"`{name}`" in page, name
-    assert set(get_args(EndName)) >= OF_THE_MODEL
+    assert set(get_args(EndName)) >= OF_THE_PROTOCOL
 
 
 def test_the_command_line(tmp_path: Path) -> None:
@@ -165,6 +188,10 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert (found["state"], found["model"], found["turns"]) == ("scored", "stand-in/competent", 4)
     config = json.loads((Path(found["path"]) / "config.json").read_text(encoding="utf-8"))
     assert (config["model"], config["allowance"]["turns"]) == ("stand-in/competent", 9)
+    assert config["sampling"] == {"temperature": 0.0, "reply_tokens": 16_384, "text_tools": True}
+    assert config["prices"] == PriceTable.load().describe("stand-in/competent")
+    record = json.loads((Path(found["path"]) / "trajectory.json").read_text(encoding="utf-8"))
+    assert config["prompt_sha256"] == record["provenance"]["prompt_sha256"] == hashlib.sha256(React().system.encode()).hexdigest()
     for wrong, said in (
         (["--agent", "react"], "needs a model"),
         (["--agent", "ridge", "--model", "stand-in/competent"], "asks no model"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from openfingym.agents import resolve
 from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.rollout import Launcher
+from openfingym.rollouts import RolloutSpec, Station
 
 from .conftest import player
 
@@ -21,7 +23,7 @@ def test_what_waits_is_taken_and_nothing_stays(store_home: Path, tmp_path: Path)
     before = {process.pid for process in psutil.Process().children(recursive=True)}
     with Launcher([build(load_task("treasury-forecast"))], backend="sandbox") as launcher:
         launcher.warm(launcher.packages[0], resolve("oneshot"), 3)
-        pool = launcher._pool
+        pool = launcher._line(launcher.packages[0]).pool
         assert pool is not None
         give_up = time.monotonic() + 20
         while pool.waiting < 2 and time.monotonic() < give_up:
@@ -35,3 +37,20 @@ def test_what_waits_is_taken_and_nothing_stays(store_home: Path, tmp_path: Path)
         assert left.result.exit_code == 1
         assert "SubmissionRefused" in str(left.result.reason)
     assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
+
+
+@pytest.mark.sandbox
+def test_every_rollout_of_a_run_finds_a_workspace(store_home: Path, tmp_path: Path) -> None:
+    package = build(load_task("treasury-forecast"))
+    specs = [RolloutSpec("treasury-forecast", package.manifest.digest, resolve("oneshot"), "stand-in/competent", seed=n) for n in (0, 1)]
+    with Station([package], backend="sandbox", upcoming=specs, places=2) as station:
+        assert station.run(specs[0], tmp_path, threading.Event()).state == "scored"
+        assert station._shift is not None
+        pool = station._shift.launcher._line(package).pool
+        assert pool is not None
+        give_up = time.monotonic() + 60
+        while pool.waiting == 0 and time.monotonic() < give_up:
+            time.sleep(0.05)
+        assert pool.waiting == 1, "for the second, though the first had begun before the pool was there"
+        assert station.run(specs[1], tmp_path, threading.Event()).state == "scored"
+        assert pool.waiting == 0

@@ -1,0 +1,198 @@
+"""What ``openfingym rollout`` prints: what it would run, and what it ran."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+import click
+
+from openfingym.cli.render import number, print_json, print_table
+from openfingym.printable import printable
+
+if TYPE_CHECKING:
+    from openfingym.models.meter import Allowance
+    from openfingym.models.prices import PriceTable
+    from openfingym.results import RolloutResult
+    from openfingym.rollouts import Plan, Work
+
+SHOWN_ERRORS = 5
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """All rollouts of one agent with one model."""
+
+    agent: str
+    model: str | None
+    tasks: int
+    rollouts: int
+    scored: int
+    rejected: int
+    error: int
+    median_skill: float | None
+    cost_usd: float | None
+    """None where no model was asked, or the price of one is not known."""
+    wall_s: float
+    """Of the rollouts together, which ran side by side."""
+
+
+@dataclass(frozen=True)
+class _Intended:
+    """What is to be run of one agent with one model."""
+
+    agent: str
+    model: str | None
+    tasks: int
+    rollouts: int
+    finished: int
+    cost_usd: float | None
+    """What the finished ones cost."""
+    expected_usd: float | None
+    """What the missing ones cost if they are as the finished ones; None where that cannot be said."""
+    most_usd: float | None
+    """What the limits let the missing ones cost; None where nothing limits it, or no price is known."""
+
+
+def print_ended(results: Sequence[RolloutResult], out: Path, *, resumed: int, wall_s: float, as_json: bool) -> None:
+    """Print what rollouts came to, and what to do next.
+
+    Args:
+        results: of all rollouts of the run.
+        out: its folder.
+        resumed: how many were finished before.
+        wall_s: what the others took.
+        as_json: for programs.
+    """
+    from openfingym.rollouts.progress import duration
+
+    groups = [_ended(found) for found in _by_agent(results)]
+    if as_json:
+        counts = {"out": str(out), "rollouts": len(results), "finished_before": resumed, "wall_s": round(wall_s, 1)}
+        print_json({**counts, "groups": [asdict(group) for group in groups]})
+        return
+    columns = ["agent", "model", "tasks", "runs", "scored", "rejected", "errors", "skill", "cost"]
+    rows = [
+        (g.agent, g.model or "-", g.tasks, g.rollouts, g.scored, g.rejected, g.error, number(g.median_skill), _money(g.cost_usd))
+        for g in groups
+    ]
+    print_table("", columns, rows, right=columns[2:], optional=["tasks"])
+    errors = [result for result in results if result.state == "error"]
+    for result in errors[:SHOWN_ERRORS]:
+        click.echo(f"{result.task} {result.agent} seed {result.seed}: a failure of ours, not a score: {printable(result.reason or '')}")
+    if errors:
+        click.echo(f"run the same command with --retry error to redo {'it' if len(errors) == 1 else f'these {len(errors)}'}")
+    ran = len(results) - resumed
+    before = f", {resumed} finished before" if resumed else ""
+    where = f"; backend {', '.join(sorted({result.backend for result in results}))}"
+    click.echo((f"{ran} run in {duration(wall_s)}" if ran else "nothing was left to run") + before + where)
+    click.echo("skill: median of what was scored; 0 is the baseline, higher is better")
+    click.echo(f"compare: openfingym report {out}")
+    click.echo(f"read what was done: openfingym view {out}" + (" --state rejected" if any(g.rejected for g in groups) else ""))
+
+
+def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
+    """Print what a run would do, and what it may cost."""
+    from openfingym.models.prices import PriceTable
+
+    prices = PriceTable.load(plan.prices)
+    kinds = dict.fromkeys((spec.agent.name, spec.model) for spec in work.specs)
+    groups = [_intended(work, agent, model, prices) for agent, model in kinds]
+    tasks = list(dict.fromkeys(spec.task for spec in work.specs))
+    if as_json:
+        rollouts = [
+            {
+                "task": spec.task,
+                "agent": spec.agent.name,
+                "model": spec.model,
+                "seed": spec.seed,
+                "attempt": spec.attempt,
+                "finished": spec.identity in work.done,
+            }
+            for spec in work.specs
+        ]
+        print_json({"out": str(out), "groups": [asdict(group) for group in groups], "rollouts": rollouts})
+        return
+    columns = ["agent", "model", "tasks", "runs", "finished", "to run", "spent", "expected", "at most"]
+    rows = [
+        (
+            g.agent,
+            g.model or "-",
+            g.tasks,
+            g.rollouts,
+            g.finished,
+            g.rollouts - g.finished,
+            _money(g.cost_usd),
+            _money(g.expected_usd),
+            "-" if g.model is None else "unknown" if g.most_usd is None else _money(g.most_usd),
+        )
+        for g in groups
+    ]
+    print_table("", columns, rows, right=columns[2:], optional=["tasks"])
+    click.echo(f"tasks: {', '.join(tasks)}")
+    if plan.models:
+        click.echo("expected: if the rest costs what the finished ones did; at most: by the limits on cost, or on tokens at a known price")
+    click.echo(f"a dry run: {len(work.missing)} of {len(work.specs)} rollouts would be run into {out}, and none was")
+
+
+def _by_agent(results: Iterable[RolloutResult]) -> list[list[RolloutResult]]:
+    found: dict[tuple[str, str | None], list[RolloutResult]] = {}
+    for result in results:
+        found.setdefault((result.agent, result.model), []).append(result)
+    return list(found.values())
+
+
+def _ended(results: Sequence[RolloutResult]) -> _Ended:
+    states = Counter(result.state for result in results)
+    skills = [result.skill for result in results if result.skill is not None]
+    return _Ended(
+        agent=results[0].agent,
+        model=results[0].model,
+        tasks=len({result.task for result in results}),
+        rollouts=len(results),
+        scored=states["scored"],
+        rejected=states["rejected"],
+        error=states["error"],
+        median_skill=median(skills) if skills else None,
+        cost_usd=_cost(results),
+        wall_s=round(sum(result.wall_s for result in results), 1),
+    )
+
+
+def _intended(work: Work, agent: str, model: str | None, prices: PriceTable) -> _Intended:
+    specs = [spec for spec in work.specs if (spec.agent.name, spec.model) == (agent, model)]
+    done = [work.done[spec.identity] for spec in specs if spec.identity in work.done]
+    missing = len(specs) - len(done)
+    known = [result.cost_usd for result in done if result.model is not None and result.cost_usd is not None]
+    most = None if model is None else _most(specs[0].allowance, model, prices)
+    return _Intended(
+        agent=agent,
+        model=model,
+        tasks=len({spec.task for spec in specs}),
+        rollouts=len(specs),
+        finished=len(done),
+        cost_usd=_cost(done),
+        expected_usd=fmean(known) * missing if known else None,
+        most_usd=None if most is None else most * missing,
+    )
+
+
+def _cost(results: Sequence[RolloutResult]) -> float | None:
+    costs = [result.cost_usd for result in results if result.turns]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
+
+
+def _most(allowance: Allowance, model: str, prices: PriceTable) -> float | None:
+    """What one rollout may cost, in US dollars."""
+    price = prices.find(model)
+    by_tokens = None if price is None or allowance.tokens is None else allowance.tokens * max(price.input, price.output) / 1e6
+    return min((bound for bound in (allowance.cost_usd, by_tokens) if bound is not None), default=None)
+
+
+def _money(dollars: float | None) -> str:
+    return "-" if dollars is None else f"${dollars:.2f}" if dollars >= 1 or dollars == 0 else f"${dollars:.4f}"

@@ -1,0 +1,173 @@
+"""``openfingym view``."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from openfingym.cli.render import number, print_json, print_table
+from openfingym.cli.task import json_option
+from openfingym.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from openfingym.results import RolloutResult
+    from openfingym.trajectory import Rollout
+
+LINES = 24
+REASON = 200
+"""Characters of a reason that a list has room for."""
+STATES = ("scored", "rejected", "deferred", "void", "error")
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--task", "tasks", multiple=True, help="Only rollouts of this task, or of tasks whose names match a glob; repeatable.")
+@click.option("--agent", "agents", multiple=True, help="Only of this agent; repeatable.")
+@click.option("--model", "models", multiple=True, help="Only of this model; repeatable.")
+@click.option("--seed", "seeds", multiple=True, type=int, help="Only with this seed; repeatable.")
+@click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Only in this state; repeatable.")
+@click.option("--full", is_flag=True, help=f"Show every line; default: of each text the first and last, {LINES} together.")
+@json_option
+def view(
+    runs: tuple[Path, ...],
+    tasks: tuple[str, ...],
+    agents: tuple[str, ...],
+    models: tuple[str, ...],
+    seeds: tuple[int, ...],
+    states: tuple[str, ...],
+    full: bool,
+    as_json: bool,
+) -> None:
+    """Read what an agent did, and how it ended.
+
+    RUN is the folder of one rollout, or of many: these are listed, unless the options leave but one.
+    """
+    from openfingym.results import State
+
+    assert get_args(State) == STATES
+    found = list(_results(runs))
+    chosen = [
+        (folder, result)
+        for folder, result in found
+        if (not tasks or any(fnmatch.fnmatch(result.task, task) for task in tasks))
+        and (not agents or result.agent in agents)
+        and (not models or result.model in models)
+        and (not seeds or result.seed in seeds)
+        and (not states or result.state in states)
+    ]
+    if not chosen:
+        raise UsageError(f"{', '.join(map(str, runs))}: {'none of the rollouts there is so' if found else 'no finished rollout is there'}")
+    if len(chosen) > 1:
+        _list(chosen, as_json=as_json)
+        return
+    folder, result = chosen[0]
+    rollout = _trajectory(folder)
+    if as_json:
+        print_json({"result": result.to_dict(), "trajectory": rollout.model_dump(mode="json") if rollout else None})
+        return
+    from rich.console import Console
+
+    _show(Console(highlight=False), folder, result, rollout, None if full else LINES)
+
+
+def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
+    """Finished rollouts at or below some places; what is under way is hidden, and what cannot be read is said."""
+    from openfingym.results import read_run
+
+    for place in places:
+        for where, inner, names in os.walk(place):
+            inner[:] = sorted(name for name in inner if not name.startswith("."))
+            if "result.json" in names:
+                inner.clear()
+                try:
+                    yield Path(where), read_run(Path(where))
+                except StoreError as error:
+                    click.echo(f"left out: {error}", err=True)
+
+
+def _trajectory(folder: Path) -> Rollout | None:
+    from openfingym.trajectory.files import NAME, read_rollout
+
+    return read_rollout(folder / NAME) if (folder / NAME).is_file() else None
+
+
+def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
+    if as_json:
+        print_json([result.to_dict() | {"path": str(folder)} for folder, result in chosen])
+        return
+    from openfingym.printable import one_line
+
+    columns = ["state", "skill", "task", "agent", "model", "seed", "attempt", "answers", "folder"]
+    rows = [
+        (r.state, number(r.skill, 3), r.task, r.agent, r.model or "-", r.seed, r.attempt, r.turns or "-", folder) for folder, r in chosen
+    ]
+    optional = ["folder", "answers", "attempt", "model", "agent", "seed"]
+    print_table("", columns, rows, right=["skill", "seed", "attempt", "answers"], optional=optional)
+    for _, r in chosen:
+        if r.reason:
+            click.echo(f"{r.task} {r.agent} seed {r.seed}: {r.state}: {one_line(r.reason, REASON)}")
+    click.echo(f"{len(chosen)} rollouts; to read one, say which: --task, --agent, --model, --seed, --state, or its folder: {chosen[0][0]}")
+
+
+def _show(console: Console, folder: Path, result: RolloutResult, rollout: Rollout | None, lines: int | None) -> None:
+    from rich.text import Text
+
+    from openfingym.cli.conversation import print_block, print_conversation
+
+    def say(text: str, style: str = "") -> None:
+        console.print(Text(text, style=style), soft_wrap=True)
+
+    who = result.agent + (f" with {result.model}" if result.model else "")
+    say(f"{result.task}: {who}, seed {result.seed}, attempt {result.attempt}", "bold")
+    if rollout is not None:
+        print_conversation(console, rollout, lines)
+    output = _output(folder)
+    if output.strip() and (rollout is None or not any(turn.tool_calls for turn in rollout.messages)):
+        say("\noutput of the program", "bold")
+        print_block(console, output, lines)
+    say(f"\n{_outcome(result)}", "bold green" if result.state == "scored" else "bold red")
+    for line in _account(result, rollout):
+        say(f"    {line}")
+    names = sorted(path.name for path in folder.iterdir())
+    say(f"    {folder}: {', '.join(names)}")
+
+
+def _output(folder: Path) -> str:
+    try:
+        return (folder / "output.log").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _outcome(result: RolloutResult) -> str:
+    """How it ended, in one line."""
+    from openfingym.printable import one_line
+
+    if result.state != "scored":
+        whose = f" ({result.boundary})" if result.boundary else ""
+        return f"{result.state}{whose}: {one_line(result.reason or 'no reason was given', 1000)}"
+    against = f" ({result.baseline} {number(result.baseline_total)})" if result.baseline else ""
+    return f"scored: skill {number(result.skill)}, loss {number(result.total)}{against}, {result.data_kind} data"
+
+
+def _account(result: RolloutResult, rollout: Rollout | None) -> Iterator[str]:
+    """Scores, and what it took."""
+    for name, value in result.metrics.items():
+        base = result.baseline_metrics.get(name)
+        yield f"{name} {number(value)}" + (f" ({result.baseline} {number(base)})" if base is not None else "")
+    took = f"{result.wall_s:.1f} s"
+    if rollout is not None:
+        took += f", {rollout.timing.model_s:.1f} s of them waiting for the model, {rollout.timing.execution_s:.1f} s running programs"
+    yield f"{took}; ended by {result.ended_by or 'nothing known'}; {result.submissions_accepted} of {result.budget} submissions accepted"
+    if result.turns:
+        cost = "cost unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
+        yield f"{result.turns} answers, {result.prompt_tokens} + {result.completion_tokens} tokens, {cost}"
+    for flag in result.flags:
+        yield f"flagged by the verifier: {flag}"

@@ -1,0 +1,79 @@
+"""What a reader must know before believing a figure: runs that were flagged, or were not made alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from openfingym.reports.cells import Group, judged, label
+
+if TYPE_CHECKING:
+    from openfingym.reports.runs import Made
+    from openfingym.results import RolloutResult
+
+Concern = Literal["flags", "settings", "tasks", "environments"]
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something that the figures on data of one kind do not show."""
+
+    data_kind: str
+    concern: Concern
+    sentence: str
+
+
+def cautions_of(groups: Sequence[Group], made: Mapping[str, Made]) -> Iterator[Caution]:
+    """Every caution, by kind of data.
+
+    Args:
+        groups: runs by kind of data and row.
+        made: what rollouts were made of, by id.
+    """
+    for kind in dict.fromkeys(group.data_kind for group in groups):
+        mine = [group for group in groups if group.data_kind == kind]
+        for group in mine:
+            yield from (Caution(kind, "flags", said) for said in _flags(group))
+            yield from (Caution(kind, "settings", said) for said in _settings(group, made))
+        yield from (Caution(kind, "tasks", f"On {kind} data {said}") for said in _tasks(mine))
+        yield from (Caution(kind, "environments", f"On {kind} data {said}") for said in _environments(mine, made))
+
+
+def _flags(group: Group) -> Iterator[str]:
+    flags = Counter(flag for run in _judged(group) for flag in run.flags)
+    for flag, count in sorted(flags.items()):
+        runs = "1 run" if count == 1 else f"{count} runs"
+        yield f"{runs} of {label(group.row)} on {group.data_kind} data: flagged by the verifier as {flag}; read what the agent did"
+
+
+def _settings(group: Group, made: Mapping[str, Made]) -> Iterator[str]:
+    found = {made[run.rollout_id].setting for run in _judged(group) if run.rollout_id in made} - {None}
+    if len(found) > 1:
+        yield (
+            f"{label(group.row)} on {group.data_kind} data pools {len(found)} settings of the agent (program, prompt or allowance); "
+            "report on folders of one setting, or name the agents apart"
+        )
+
+
+def _tasks(groups: Sequence[Group]) -> Iterator[str]:
+    found = [{task for task, runs in group.tasks.items() if judged(runs)} for group in groups]
+    every = set().union(*found)
+    if any(tasks != every for tasks in found):
+        counts = sorted(map(len, found))
+        yield (
+            f"the rows are not of the same tasks, but of {counts[0]} to {counts[-1]} of {len(every)}; "
+            "the comparisons in pairs take common tasks alone"
+        )
+
+
+def _environments(groups: Sequence[Group], made: Mapping[str, Made]) -> Iterator[str]:
+    ids = (run.rollout_id for group in groups for run in _judged(group))
+    found = {made[name].environment for name in ids if name in made} - {None}
+    if len(found) > 1:
+        yield f"programs ran in {len(found)} environments (image, or Python and its packages), which may differ in their scores"
+
+
+def _judged(group: Group) -> Iterator[RolloutResult]:
+    return (run for runs in group.tasks.values() for run in judged(runs))

@@ -1,0 +1,129 @@
+"""What runs on a node of a cluster: rollouts of the driver's choice, whose files go back to it."""
+
+from __future__ import annotations
+
+import io
+import socket
+import tarfile
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from openfingym import catalog
+from openfingym.errors import OpenFinGymError, RuntimeFailureError, StoreError
+from openfingym.models.endpoint import PATIENCE_S
+from openfingym.results import RolloutResult, store_errors
+from openfingym.rollouts.spec import RolloutSpec
+from openfingym.rollouts.station import ModelAccess, Station
+from openfingym.verifiers import VerifierAddress
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a node's actor needs to begin: plain values."""
+
+    tasks: tuple[tuple[str, bool], ...]
+    """Name of each task, or its folder where no catalogue has it; and whether pulled real data takes the place of simulated data."""
+    backend: str
+    verifiers: Mapping[str, VerifierAddress] | None = None
+    """By the names of their tasks, as every node can reach them."""
+    models: ModelAccess | None = None
+    upcoming: tuple[RolloutSpec, ...] = ()
+    """Rollouts of which some will come, whose workspaces can be started before they do."""
+    places: int = 1
+    """Rollouts at once."""
+    patience_s: float = PATIENCE_S
+    """As of :class:`openfingym.rollout.Launcher`; also how long a node is waited for where there is none."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What comes back from a node: a result with its run's files, or the error there was instead."""
+
+    result: RolloutResult | None
+    archive: bytes
+    """A tar of the run's folder."""
+    error: OpenFinGymError | None = None
+
+
+class NodeActor:
+    """Runs rollouts on one node; its methods run in threads."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._lock = threading.Lock()
+        self._station: Station | None = None
+        self._running: dict[str, threading.Event] = {}
+
+    def greet(self) -> str:
+        """Name of the machine; that it answers shows that the node has started this actor."""
+        return socket.gethostname()
+
+    def run(self, spec: RolloutSpec) -> Reply:
+        """Run one rollout."""
+        from openfingym_runtime.owned_directory import owned_directory
+
+        cancel = self._running.setdefault(spec.identity, threading.Event())
+        try:
+            with owned_directory() as folder:
+                result = self._ready().run(spec, folder, cancel)
+                assert result.path is not None
+                return Reply(result, _pack(result.path))
+        except (StoreError, OSError) as error:
+            # This node's disk is not the one that results are kept on: another node may do.
+            return Reply(None, b"", RuntimeFailureError(str(error)))
+        except OpenFinGymError as error:
+            return Reply(None, b"", error)
+        finally:
+            self._running.pop(spec.identity, None)
+
+    def cancel(self, identity: str) -> None:
+        """End a rollout early."""
+        running = self._running.get(identity)
+        if running is not None:
+            running.set()
+
+    def close(self) -> None:
+        """Stop the node's verifier."""
+        with self._lock:
+            if self._station is not None:
+                self._station.close()
+
+    def _ready(self) -> Station:
+        from openfingym.rollouts.preparation import build_all
+        from openfingym_runtime import owned_directory
+
+        with self._lock:
+            if self._station is None:
+                owned_directory.reap()
+                packages = build_all([catalog.load_task(name, real=real) for name, real in self._order.tasks])
+                order = self._order
+                self._station = Station(
+                    list(packages.values()),
+                    backend=order.backend,
+                    verifiers=order.verifiers,
+                    models=order.models,
+                    upcoming=order.upcoming,
+                    places=order.places,
+                    patience_s=order.patience_s,
+                )
+            return self._station
+
+
+def unpack(archive: bytes, folder: Path) -> Path:
+    """Write a run's folder.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    with store_errors(folder), tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+def _pack(folder: Path) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as tar:
+        tar.add(folder, ".")
+    return stream.getvalue()

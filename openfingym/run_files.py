@@ -1,0 +1,117 @@
+"""What is kept of a rollout: everything that went into it, and the verifier's evidence of what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import platform
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from openfingym.agents import Agent
+from openfingym.bounds import limits_of
+from openfingym.errors import UsageError, VerifierError
+from openfingym.kinds import is_sequential
+from openfingym.package import BuiltPackage
+from openfingym.results import RolloutResult, RunFiles
+from openfingym.verdict import Acted
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym.agents.llm.launching import Voice
+    from openfingym.agents.llm.playing import Played
+    from openfingym.client import VerifierClient
+    from openfingym_runtime.job import Backend
+
+
+def files_of(
+    client: VerifierClient,
+    package: BuiltPackage,
+    agent: Agent,
+    voice: Voice | None,
+    backend: Backend | None,
+    result: RolloutResult,
+    acted: Acted,
+) -> RunFiles:
+    """What is kept of a rollout; where the verifier's evidence cannot be had, the run is an error, and is kept all the same.
+
+    Args:
+        client: of the verifier.
+        package: of the task.
+        agent: who acted.
+        voice: what an agent that talks had; None of any other.
+        backend: what ran its programs; None where there were none.
+        result: how it ended.
+        acted: what it did.
+    """
+    program, trajectory = agent.program, None
+    if acted.played is not None:
+        from openfingym.agents.llm.record import rollout_record
+
+        program, trajectory = acted.played.program, rollout_record(acted.played, result).model_dump_json()
+    log: list[dict[str, object]] = []
+    submissions: dict[int, bytes] = {}
+    actions: list[dict[str, object]] | None = None
+    with contextlib.suppress(VerifierError):
+        log = [asdict(row) for row in client.log(result.rollout_id)]
+        if is_sequential(package.task.spec.contract):
+            actions = [asdict(action) for action in client.actions(result.rollout_id)]
+        for past in client.rollout_status(result.rollout_id).submissions:
+            submissions[past.submission] = _npy(client.submission(result.rollout_id, past.submission))
+    config = _config(package, agent, voice, backend, result, acted.played, program)
+    return RunFiles(config, program, acted.output, log, submissions, actions, trajectory)
+
+
+def _config(
+    package: BuiltPackage,
+    agent: Agent,
+    voice: Voice | None,
+    backend: Backend | None,
+    result: RolloutResult,
+    played: Played | None,
+    program: str,
+) -> dict[str, object]:
+    """The document ``config.json``, of plain values; docs/rollouts.md has the list."""
+    from openfingym import __version__
+
+    manifest = package.manifest
+    talked = {} if voice is None else voice.describe() | {"prompt_sha256": played.prompt_sha256 if played else None}
+    return {
+        "format": result.format,
+        "openfingym": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "task": manifest.name,
+        "task_version": manifest.version,
+        "task_digest": manifest.digest,
+        "data_kind": manifest.data_kind,
+        "agent": agent.name,
+        "agent_digest": _digest_of(agent),
+        "program_sha256": hashlib.sha256(program.encode()).hexdigest() if program else None,
+        "backend": result.backend,
+        "environment": backend.environment() if backend else None,
+        "limits": asdict(limits_of(package)),
+        "seed": result.seed,
+        **talked,
+    }
+
+
+def _digest_of(agent: Agent) -> str | None:
+    """What the agent is made of; None where that cannot be known."""
+    from openfingym.rollouts.spec import agent_digest
+
+    try:
+        return agent_digest(agent)
+    except UsageError:
+        return None
+
+
+def _npy(values: NDArray[np.float64]) -> bytes:
+    import numpy as np
+
+    buffer = io.BytesIO()
+    np.save(buffer, values, allow_pickle=False)
+    return buffer.getvalue()

@@ -1,0 +1,73 @@
+"""A rollout as a trial of Harbor, which is where Harbor's own tools look for a trajectory.
+
+::
+
+    JOB/
+        TASK__ROLLOUT/
+            result.json              what was run and what it came to, as Harbor 0.24 has it
+            agent/trajectory.json    the conversation, in ATIF (openfingym.trajectory.atif)
+
+``harbor view`` on the folder above shows it. (``harbor traces export`` takes conversations of Harbor's own agents alone.)
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from openfingym.results import GRPO_FAILURE, GRPO_LOSS_CAP
+from openfingym.trajectory.record import Rollout
+
+Json = dict[str, object]
+
+
+def trial_name(rollout: Rollout) -> str:
+    """Name of the trial's folder."""
+    # A record of other origin may call its task anything, a path included.
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', rollout.task)}__{rollout.id}"
+
+
+def to_trial(rollout: Rollout) -> Json:
+    """What ``result.json`` of the trial holds.
+
+    The reward is that of the task under Harbor: -min(loss, 5), and -6 where it was rejected. A failure of ours is an exception,
+    and has none.
+    """
+    name, score = trial_name(rollout), rollout.score
+    ended_at = (rollout.timing.started_at + timedelta(seconds=rollout.timing.wall_s)).isoformat()
+    agent: Json = {"name": rollout.agent, "version": rollout.provenance.versions.get("openfingym", "unknown")}
+    if rollout.model is not None:
+        provider, _, model = rollout.model.rpartition("/")
+        agent["model_info"] = {"name": model, "provider": provider or None}
+    trial: Json = {
+        "task_name": rollout.task,
+        "trial_name": name,
+        "trial_uri": "",
+        "task_id": {"path": rollout.task},
+        "task_checksum": rollout.task_digest,
+        "config": {
+            "task": {"path": rollout.task},
+            "trial_name": name,
+            "agent": {"name": rollout.agent, "model_name": rollout.model},
+        },
+        "agent_info": agent,
+        "agent_result": {
+            "n_input_tokens": rollout.usage.prompt,
+            "n_cache_tokens": rollout.usage.cached,
+            "n_output_tokens": rollout.usage.completion,
+            "cost_usd": rollout.cost_usd,
+        },
+        "started_at": rollout.timing.started_at.isoformat(),
+        "finished_at": ended_at,
+    }
+    if score.reward is not None:
+        reward = GRPO_FAILURE if score.total is None else -min(score.total, GRPO_LOSS_CAP)
+        trial["verifier_result"] = {"rewards": {**score.metrics, "reward": reward}}
+    elif score.state == "error":
+        trial["exception_info"] = {
+            "exception_type": f"{rollout.failure.capitalize()}Failure",
+            "exception_message": score.reason or "",
+            "exception_traceback": "",
+            "occurred_at": ended_at,
+        }
+    return trial

@@ -1,0 +1,95 @@
+"""How a container ended and by whose hand, as only the engine knows: inside, any signal can be sent.
+
+One stream of events a container is held open from before its start. Somebody's ``docker kill``, and an engine that stops
+and takes its containers along, are in it; an engine that dies breaks it, even where another answers in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import time
+from typing import TYPE_CHECKING
+
+from openfingym.errors import RuntimeFailureError
+from openfingym_runtime.docker_output import CANCEL_CHECK_S
+from openfingym_runtime.job import EndedBy, Job
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+KILLED = 128 + 9
+OOM_REPORT_S = 0.5
+"""The engine may learn that memory ran out a moment after it learns of the exit."""
+
+
+class Ending:
+    """The end of one container, awaited."""
+
+    def __init__(self, api: APIClient, container: str) -> None:
+        """Begin to listen; to be done before the container is started, and undone with :meth:`close`.
+
+        Raises:
+            DockerException: the engine refuses.
+            OSError: it is away.
+        """
+        self._api = api
+        self._container = container
+        filters = {"type": ["container"], "container": [container], "event": ["kill", "die"]}
+        url = f"{api.base_url}/v{api.api_version}/events"
+        self._events = api.get(url, params={"filters": json.dumps(filters)}, stream=True, timeout=api.timeout)
+        self._events.raise_for_status()
+
+    def wait(self, job: Job, stop_at: float) -> tuple[EndedBy, int | None]:
+        """Wait for the end of ``job``, whose program has closed its output.
+
+        Args:
+            job: whose ``cancel`` is obeyed.
+            stop_at: ``time.monotonic()`` at which to give up.
+
+        Returns:
+            How it ended, and its exit status or negative signal number.
+
+        Raises:
+            RuntimeFailureError: it was ended by somebody else, or with the engine.
+        """
+        connection, poller = self._events.raw.connection, select.poll()
+        assert connection is not None, "nothing of a stream has been read yet"
+        poller.register(connection.sock, select.POLLIN)
+        while True:
+            left = stop_at - time.monotonic()
+            if job.cancel.is_set():
+                return "cancelled", None
+            if left <= 0:
+                return "timeout", None
+            if poller.poll(min(left, CANCEL_CHECK_S) * 1000):
+                break
+        code = self._exit_code()
+        if code != 0 and self._ran_out_of_memory(patient=code == KILLED):
+            return "memory", None
+        return "exit", 128 - code if 128 < code < 160 else code
+
+    def close(self) -> None:
+        """Listen no longer."""
+        self._events.close()
+
+    def _exit_code(self) -> int:
+        from requests.exceptions import RequestException
+
+        try:
+            # By the byte: a larger read would wait for events that do not come.
+            event = json.loads(next(self._events.iter_lines(chunk_size=1)))
+        except (RequestException, StopIteration) as error:
+            raise RuntimeFailureError("the Docker engine stopped while the program ran") from error
+        if event["Action"] == "kill":
+            raise RuntimeFailureError("the container was killed from outside")
+        return int(event["Actor"]["Attributes"]["exitCode"])
+
+    def _ran_out_of_memory(self, *, patient: bool) -> bool:
+        until = time.monotonic() + (OOM_REPORT_S if patient else 0.0)
+        while True:
+            if self._api.inspect_container(self._container)["State"]["OOMKilled"]:
+                return True
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.05)

@@ -1,0 +1,200 @@
+"""A machine that runs out of memory or disk, whose clock is changed, and that has more to do than it can at once."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from openfingym.agents.testing import StandIn
+from openfingym.agents.testing.conversation import Call, Reply, Request
+from openfingym.package import BuiltPackage
+from tests.openfingym.rollouts.driving import NAIVE, Cli, require_complete, runs, wait_for
+
+ISOLATED = [pytest.param("sandbox", marks=pytest.mark.sandbox), pytest.param("docker", marks=pytest.mark.docker)]
+GREEDY = """
+import os
+if int(os.environ["OPENFINGYM_SEED"]) % 2:
+    hoard = []
+    while True:
+        hoard.append(b"x" * (64 << 20))
+""" + NAIVE.format(pause="0")
+"""Takes more memory than there is where its seed is odd."""
+
+
+class Greedy:
+    """A model that runs the program once, and submits nothing of its own."""
+
+    def respond(self, request: Request) -> Reply:
+        if request.turn:
+            return Reply("Done.")
+        return Reply("Let me see.", calls=(Call("run_python", {"code": GREEDY}),))
+
+
+@pytest.mark.parametrize("backend", ISOLATED)
+@pytest.mark.parametrize("name", ["script", "react"])
+def test_who_takes_too_much_memory_has_failed_and_nobody_else(
+    cli: Cli, treasury: BuiltPackage, tmp_path: Path, backend: str, name: str
+) -> None:
+    out, program = tmp_path / "run", tmp_path / "greedy.py"
+    program.write_text(GREEDY)
+    with StandIn(policies={"greedy": Greedy()}) as stand_in:
+        agent = {
+            "script": ["--agent", "script", "--program", str(program)],
+            "react": ["--agent", "react", "--model", "greedy", "--base-url", stand_in.base_url],
+        }[name]
+        status, _, err = cli.run(
+            "--tasks", "treasury-forecast", *agent, "--seeds", "4", "--concurrency", "2", "--backend", backend, "--out", str(out)
+        )
+    assert status == 3, err
+    assert "will be tried again" not in err
+    found = {one["seed"]: one for one in runs(out)}
+    assert [found[seed]["state"] for seed in range(4)] == ["scored", "rejected", "scored", "rejected"]
+    for folder in out.glob("*/*-s[13]-*"):
+        # An agent that talks may have been told, and have gone on.
+        told = folder / ("result.json" if name == "script" or backend == "sandbox" else "trajectory.json")
+        assert "memory" in told.read_text()
+    assert cli.leftovers() == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def fill(disk: Path) -> Path:
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
+        while stream.write(bytes(1024)) == 1024:
+            pass
+    return ballast
+
+
+@pytest.mark.sandbox
+def test_a_disk_that_fills_ends_the_run_which_goes_on_with_space(
+    cli: Cli, treasury: BuiltPackage, tmp_path: Path, small_disk: Path
+) -> None:
+    program, out = tmp_path / "slow.py", small_disk / "run"
+    program.write_text(NAIVE.format(pause="0.5"))
+    command = [
+        "--tasks", "treasury-forecast", "--agent", "script", "--program", str(program), "--seeds", "6", "--concurrency", "2",
+        "--backend", "sandbox", "--out", str(out),
+    ]  # fmt: skip
+    process = cli.start(*command)
+    wait_for(out, 1)
+    ballast = fill(small_disk)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 6, err
+    assert "No space left" in err
+    assert "free some space, then run the same command again" in err
+    assert "Traceback" not in err
+    kept = runs(out)
+    assert {one["state"] for one in kept} == {"scored"}
+    assert 1 <= len(kept) < 6
+    assert cli.leftovers() == []
+    ballast.unlink()
+    status, _, err = cli.run(*command)
+    assert status == 0, err
+    require_complete(out, 6)
+    assert not (out / ".failed").exists()
+    assert cli.leftovers() == []
+
+
+@pytest.mark.sandbox
+def test_without_space_for_temporary_files_nothing_is_scored_and_it_is_said(
+    cli: Cli, treasury: BuiltPackage, tmp_path: Path, small_disk: Path
+) -> None:
+    out = tmp_path / "run"
+    ballast = fill(small_disk)
+    usual = dict(cli.environment)
+    cli.environment |= {"TMPDIR": str(small_disk), "XDG_RUNTIME_DIR": str(small_disk)}
+    command = ["--tasks", "treasury-forecast", "--agent", "naive", "--backend", "sandbox", "--out", str(out)]
+    status, _, err = cli.run(*command)
+    assert status in {4, 6}, err
+    assert "No space left" in err
+    assert "Traceback" not in err
+    assert {one["state"] for one in runs(out)} <= {"error"}
+    ballast.unlink()
+    cli.environment.update(usual)
+    status, _, err = cli.run(*command, "--retry", "error")
+    assert status == 0, err
+    require_complete(out, 1)
+
+
+def test_five_hundred_queued_leave_nothing_behind_and_take_no_more_than_the_first(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    process = cli.start(
+        "--tasks", "treasury-forecast", "--agent", "nop", "--seeds", "500", "--concurrency", "2", "--backend", "inline", "--out", str(out)
+    )
+    seen = psutil.Process(process.pid)
+    taken: list[tuple[int, int, int]] = []
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(("100/500 ", "480/500 ")):
+            taken.append((seen.memory_info().rss, seen.num_fds(), seen.num_threads()))
+            assert len(list((out / ".staging").iterdir())) <= 3, "what runs, and one that is about to"
+    process.communicate(timeout=60)
+    assert process.returncode == 3, "they submit nothing"
+    require_complete(out, 500, "rejected")
+    (early, early_files, early_threads), (late, late_files, late_threads) = taken
+    assert late - early < 16 << 20
+    assert abs(late_files - early_files) <= 8, "those of two programs that come and go"
+    assert late_threads <= early_threads
+    assert cli.leftovers() == []
+
+
+SET_CLOCK = """
+import os, pathlib, time
+_shift, _time_ns = pathlib.Path(os.environ["TEST_CLOCK"]), time.time_ns
+time.time_ns = lambda: _time_ns() + int(_shift.read_text()) * 10**9
+time.time = lambda: time.time_ns() / 1e9
+"""
+"""Python runs this at the start of every process; the monotonic clock is left alone, as by whoever sets a clock."""
+TWICE = """
+import time, interface, numpy as np
+for pause in (1.0, 0.0):
+    interface.submit(np.repeat(interface.load_test_inputs()[:, -1:, :], interface.HORIZON, axis=1))
+    time.sleep(pause)
+"""
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("days", [1, -1])
+def test_a_clock_that_is_set_under_a_run_changes_no_result(cli: Cli, treasury: BuiltPackage, tmp_path: Path, days: int) -> None:
+    out, program, clock = tmp_path / "run", tmp_path / "twice.py", tmp_path / "shift"
+    program.write_text(TWICE)
+    clock.write_text("0")
+    (tmp_path / "sitecustomize.py").write_text(SET_CLOCK)
+    cli.environment["PYTHONPATH"] = f"{tmp_path}:{cli.environment['PYTHONPATH']}"
+    cli.environment["TEST_CLOCK"] = str(clock)
+    process = cli.start(
+        "--tasks", "treasury-forecast", "--agent", "script", "--program", str(program), "--seeds", "6", "--concurrency", "2",
+        "--backend", "sandbox", "--out", str(out),
+    )  # fmt: skip
+    wait_for(out, 1)
+    fresh = clock.with_suffix(".new")
+    fresh.write_text(str(days * 86400))
+    fresh.rename(clock)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "will be tried again" not in err
+    require_complete(out, 6)
+    for one in runs(out):
+        assert one["submissions_accepted"] == 2
+        assert 1.0 <= float(str(one["wall_s"])) < 120.0
+    for path in out.glob("*/*/log.jsonl"):
+        written = [json.loads(line)["entry"]["at_ns"] for line in path.read_text().splitlines()]
+        assert len(written) >= 4
+        assert written == sorted(written)
+    assert cli.leftovers() == []

@@ -1,0 +1,86 @@
+"""A verifier of one's own that is restarted under a run, its ledger on disk."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from openfingym.client import VerifierClient
+from openfingym.package import BuiltPackage
+from tests.openfingym.rollouts.driving import NAIVE, Cli, alive, descendants, require_complete, runs, wait_for
+
+pytestmark = pytest.mark.sandbox
+SEEDS, PLACES = 6, 2
+TOKEN = "an-admin-token-of-a-test"
+
+
+def serve(cli: Cli, state: Path) -> subprocess.Popen[str]:
+    """A verifier, once it answers."""
+    process = cli.start("serve", "--task", "treasury-forecast", "--uds", str(cli.temporary / "v"), "--state", str(state), verb="verifier")
+    assert process.stderr is not None
+    assert next((line for line in process.stderr if line.startswith("serving")), None), "it ended before it served"
+    return process
+
+
+@pytest.fixture
+def arguments(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> list[str]:
+    cli.environment["OPENFINGYM_ADMIN_TOKEN"] = TOKEN
+    program = tmp_path / "slow.py"
+    program.write_text(NAIVE.format(pause="1"))
+    return [
+        "--tasks", "treasury-forecast", "--agent", "script", "--program", str(program), "--seeds", str(SEEDS), "--concurrency", str(PLACES),
+        "--backend", "sandbox", "--verifier", str(cli.temporary / "v"), "--out", str(tmp_path / "run"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_waits_for_its_verifier_and_nothing_counts_twice(cli: Cli, arguments: list[str], tmp_path: Path, how: signal.Signals) -> None:
+    out, state = tmp_path / "run", tmp_path / "state"
+    verifier = serve(cli, state)
+    process = cli.start(*arguments)
+    wait_for(out, 1)
+    below = descendants(verifier.pid)
+    verifier.send_signal(how)
+    verifier.communicate(timeout=30)
+    assert alive(below) == []
+    assert process.stderr is not None
+    assert any("waiting for it" in line for line in process.stderr)
+    verifier = serve(cli, state)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert err.count("will be tried again") <= PLACES, "those that were running, and no others"
+    require_complete(out, SEEDS)
+    with VerifierClient(uds=cli.temporary / "v", admin_token=TOKEN) as client:
+        for result in runs(out):
+            status = client.rollout_status(str(result["rollout_id"]))
+            assert (status.state, status.submissions_accepted, status.remaining) == ("scored", 1, status.budget - 1)
+            finals = [row for row in client.log(status.rollout_id) if row.entry.get("event") == "finalized"]
+            assert len(finals) == 1
+    verifier.send_signal(signal.SIGTERM)
+    verifier.communicate(timeout=30)
+    assert cli.leftovers() == []
+
+
+def test_a_verifier_that_stays_away_ends_the_run_which_goes_on_later(cli: Cli, arguments: list[str], tmp_path: Path) -> None:
+    out, state = tmp_path / "run", tmp_path / "state"
+    command = ["--tasks", "treasury-forecast", "--agent", "oracle", "--seeds", "100", *arguments[8:], "--patience", "1.5"]
+    verifier = serve(cli, state)
+    process = cli.start(*command)
+    wait_for(out, 1)
+    verifier.kill()
+    verifier.communicate()
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 4, err
+    assert "cannot be reached" in err
+    assert "Traceback" not in err
+    assert len(runs(out)) < 100
+    verifier = serve(cli, state)
+    status, _, err = cli.run(*command, "--retry", "error")
+    assert status == 0, err
+    require_complete(out, 100)
+    verifier.terminate()
+    verifier.communicate()
+    assert cli.leftovers() == []

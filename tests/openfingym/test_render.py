@@ -1,0 +1,43 @@
+"""Tables fit the terminal they are printed on."""
+
+from __future__ import annotations
+
+import io
+
+import click
+import pytest
+
+from openfingym.cli.render import print_table
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+COLUMNS = ["task", "data", "where", "seconds"]
+ROW = ("treasury-forecast", "real", "a-very-long-place-to-run-at", 1.25)
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (80, ["task", "data", "where", "seconds"]),
+        (50, ["task", "data", "seconds"]),
+        (32, ["task", "data"]),
+    ],
+)
+def test_a_narrow_terminal_does_without_what_is_optional(width: int, shown: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout", terminal := Terminal())
+    print_table("", COLUMNS, [ROW], right=["seconds"], optional=["where", "seconds"])
+    lines = [line.strip() for line in click.unstyle(terminal.getvalue()).splitlines()]
+    assert lines[1].split() == shown
+    assert max(map(len, lines)) <= width
+    assert ("a-very-long" in terminal.getvalue()) == ("where" in shown)
+
+
+def test_a_file_gets_every_column_whatever_the_width(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    print_table("", COLUMNS, [ROW], optional=["where", "seconds"])
+    assert "a-very-long-place-to-run-at" in capsys.readouterr().out
