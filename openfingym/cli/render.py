@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Container, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -59,6 +60,11 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]],
     for row in rows:
         table.add_row(*(str(row[index]) for index in shown))
     return table
+
+
+def typed(path: Path | None) -> str:
+    """A path as one would type it here."""
+    return "" if path is None else str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import click
 import pytest
 
-from openfingym.cli.render import print_table
+from openfingym.cli.render import print_table, typed
 
 
 class Terminal(io.StringIO):
@@ -41,3 +42,9 @@ def test_a_file_gets_every_column_whatever_the_width(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COLUMNS", "20")
     print_table("", COLUMNS, [ROW], optional=["where", "seconds"])
     assert "a-very-long-place-to-run-at" in capsys.readouterr().out
+
+
+def test_a_path_is_said_as_one_would_type_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert typed(tmp_path / "runs" / "r1") == "runs/r1"
+    assert typed(tmp_path.parent / "elsewhere") == str(tmp_path.parent / "elsewhere")
