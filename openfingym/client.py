@@ -73,18 +73,21 @@ class VerifierClient:
             timeout_s: longest wait for an answer, in seconds; where scoring is heavy, many submissions at once wait for each other.
 
         Raises:
-            UsageError: both addresses are given, or none.
+            UsageError: both addresses are given, or none, or what is given is no URL.
         """
         if (base_url is None) == (uds is None):
             raise UsageError("give exactly one of base_url and uds")
         self.where = base_url or f"unix:{uds}"
         # The environment's proxies are for the outside world, and must never see a token.
-        self._http = httpx.Client(
-            base_url=base_url or "http://verifier",
-            transport=None if uds is None else httpx.HTTPTransport(uds=str(uds)),
-            timeout=httpx.Timeout(timeout_s, connect=5.0),
-            trust_env=False,
-        )
+        try:
+            self._http = httpx.Client(
+                base_url=base_url or "http://verifier",
+                transport=None if uds is None else httpx.HTTPTransport(uds=str(uds)),
+                timeout=httpx.Timeout(timeout_s, connect=5.0),
+                trust_env=False,
+            )
+        except httpx.InvalidURL as error:
+            raise UsageError(f"{base_url}: expected the verifier's address as http://host:port ({error})") from None
         self._admin = admin_token
         self._patience_s = PATIENCE_S
         self._hurry = threading.Event()
@@ -116,7 +119,7 @@ class VerifierClient:
         """
         order = {"task": task, "agent": agent, "seed": seed, "ttl_s": ttl_s}
         body = {key: value for key, value in order.items() if value is not None}
-        return _build(RolloutTicket, self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError,)))
+        return _build(RolloutTicket, self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError, httpx.ConnectTimeout)))
 
     def submit(self, token: str, values: NDArray[np.float64], *, idempotency_key: str | None = None) -> Feedback:
         """Submit predictions for the rollout of ``token``.

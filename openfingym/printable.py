@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _BREAKS = re.compile("\r\n?")
 
 
 def printable(text: str) -> str:
-    """A text whose control characters, line ends and tabs aside, are shown as escapes; marks that turn the writing around too."""
+    """A text whose control characters, line ends and tabs aside, are shown as escapes.
+
+    So are marks that turn the writing around, and halves of characters, which no terminal takes.
+    """
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), _BREAKS.sub("\n", text))
 
 

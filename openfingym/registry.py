@@ -139,7 +139,7 @@ class Registry:
 
     def token_file(self, entry: Entry) -> Path | None:
         """The file with its admin token; None where the environment has it."""
-        return None if entry.admin_token_file is None else self.path.parent / entry.admin_token_file
+        return None if entry.admin_token_file is None else self.path.parent / Path(entry.admin_token_file).expanduser()
 
 
 def read_token(path: Path) -> str:

@@ -26,7 +26,7 @@ from openfingym.errors import UsageError, VerifierError
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.package import BuiltPackage
 from openfingym.results import RolloutResult, write_run
-from openfingym.run_files import files_of
+from openfingym.run_files import Evidence, evidence_of, files_of
 from openfingym.task import Task
 from openfingym.verdict import OURS, Acted, failed, judged
 from openfingym.verifiers import VerifierAddress, find_verifiers, require_same_build, require_served
@@ -209,14 +209,19 @@ class Launcher:
             budget=ticket.budget,
             started_at=started.isoformat(timespec="milliseconds"),
         )
-        acted = Acted()
+        acted, evidence = Acted(), Evidence()
         try:
             acted = self._act(package, agent, voice, backend, line, client, ticket, seed, cancel)
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
-            result = judged(result, client.finalize(ticket.rollout_id), acted)
+            final = judged(result, client.finalize(ticket.rollout_id), acted)
+            # A score without its evidence would be one that nobody can check.
+            evidence = evidence_of(client, package, ticket.rollout_id) if out else evidence
+            result = final
         except OURS as error:
             result = failed(result, error, acted)
+            with contextlib.suppress(VerifierError):  # it may have been waited for already
+                evidence = evidence_of(line.client, package, ticket.rollout_id) if out else evidence
         except BaseException:
             with contextlib.suppress(VerifierError):
                 line.client.finalize(ticket.rollout_id)
@@ -224,7 +229,7 @@ class Launcher:
         result = replace(result, wall_s=round(time.monotonic() - clock, 3))
         if out is None:
             return result
-        return write_run(out, result, files_of(client, package, agent, voice, backend, result, acted))
+        return write_run(out, result, files_of(package, agent, voice, backend, result, acted, evidence))
 
     def warm(self, package: BuiltPackage, agent: Agent, rollouts: int, *, allowance: Allowance | None = None, size: int = 2) -> None:
         """Have workspaces started for so many rollouts to come of an agent that asks a model, or of a command.

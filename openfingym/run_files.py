@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import platform
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from openfingym.agents import Agent
 from openfingym.bounds import limits_of
-from openfingym.errors import UsageError, VerifierError
+from openfingym.errors import UsageError
 from openfingym.kinds import is_sequential
 from openfingym.package import BuiltPackage
 from openfingym.results import RolloutResult, RunFiles
@@ -27,42 +26,56 @@ if TYPE_CHECKING:
     from openfingym_runtime.job import Backend
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What the verifier has on record of a rollout; nothing where it cannot be asked."""
+
+    log: list[dict[str, object]] = field(default_factory=list)
+    submissions: dict[int, bytes] = field(default_factory=dict)
+    """Accepted submissions by number, as ``.npy`` bytes."""
+    actions: list[dict[str, object]] | None = None
+    """Of a sequential task."""
+
+
+def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> Evidence:
+    """Ask the verifier for what it has on record of a rollout.
+
+    Raises:
+        VerifierError: it does not answer.
+    """
+    log = [asdict(row) for row in client.log(rollout_id)]
+    actions = [asdict(action) for action in client.actions(rollout_id)] if is_sequential(package.task.spec.contract) else None
+    numbers = [past.submission for past in client.rollout_status(rollout_id).submissions]
+    return Evidence(log, {number: _npy(client.submission(rollout_id, number)) for number in numbers}, actions)
+
+
 def files_of(
-    client: VerifierClient,
     package: BuiltPackage,
     agent: Agent,
     voice: Voice | None,
     backend: Backend | None,
     result: RolloutResult,
     acted: Acted,
+    evidence: Evidence,
 ) -> RunFiles:
-    """What is kept of a rollout; where the verifier's evidence cannot be had, the run is an error, and is kept all the same.
+    """What is kept of a rollout.
 
     Args:
-        client: of the verifier.
         package: of the task.
         agent: who acted.
         voice: what an agent that talks had; None of any other.
         backend: what ran its programs; None where there were none.
         result: how it ended.
         acted: what it did.
+        evidence: the verifier's.
     """
     program, trajectory = agent.program, None
     if acted.played is not None:
         from openfingym.agents.llm.record import rollout_record
 
         program, trajectory = acted.played.program, rollout_record(acted.played, result).model_dump_json()
-    log: list[dict[str, object]] = []
-    submissions: dict[int, bytes] = {}
-    actions: list[dict[str, object]] | None = None
-    with contextlib.suppress(VerifierError):
-        log = [asdict(row) for row in client.log(result.rollout_id)]
-        if is_sequential(package.task.spec.contract):
-            actions = [asdict(action) for action in client.actions(result.rollout_id)]
-        for past in client.rollout_status(result.rollout_id).submissions:
-            submissions[past.submission] = _npy(client.submission(result.rollout_id, past.submission))
     config = _config(package, agent, voice, backend, result, acted.played, program)
-    return RunFiles(config, program, acted.output, log, submissions, actions, trajectory)
+    return RunFiles(config, program, acted.output, evidence.log, evidence.submissions, evidence.actions, trajectory)
 
 
 def _config(

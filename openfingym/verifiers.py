@@ -102,11 +102,13 @@ def token_of_environment(location: str) -> str:
     """The admin token in ``$OPENFINGYM_ADMIN_TOKEN``.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or what is there is none.
     """
-    token = os.environ.get(ADMIN_TOKEN_VARIABLE)
+    token = os.environ.get(ADMIN_TOKEN_VARIABLE, "").strip()
     if not token:
         raise UsageError(f"the verifier at {location} needs its admin token in ${ADMIN_TOKEN_VARIABLE}")
+    if not (token.isascii() and token.isprintable()):
+        raise UsageError(f"${ADMIN_TOKEN_VARIABLE}: expected an admin token, one line of visible ASCII characters")
     return token
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import hashlib
 import json
@@ -15,11 +16,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 
 import openfingym
 from openfingym.agents import Agent, resolve
+from openfingym.client import RolloutTicket, VerifierClient
 from openfingym.errors import UsageError, VerifierError
 from openfingym.package import BuiltPackage
 from openfingym.rollout import Launcher
@@ -207,6 +210,35 @@ def test_a_verifier_that_dies_is_our_error_and_never_a_score(treasury: BuiltPack
             with pytest.raises(VerifierError, match="cannot be reached"):
                 launcher.run(treasury, resolve("naive"), out=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [result.rollout_id], "the failed run is kept as evidence"
+
+
+def test_a_score_whose_evidence_cannot_be_had_is_no_score(treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(client: VerifierClient, rollout_id: str) -> None:
+        raise VerifierError("the verifier cannot be reached")
+
+    with Launcher([treasury]) as launcher:
+        assert launcher.run(treasury, resolve("oracle"), out=tmp_path / "whole").state == "scored"
+        monkeypatch.setattr(VerifierClient, "rollout_status", silent)
+        result = launcher.run(treasury, resolve("oracle"), out=tmp_path / "bare")
+    assert (result.state, result.boundary, result.total, result.log_head) == ("error", "verifier", None, None)
+    assert result.path is not None
+    assert not list((result.path / "submissions").iterdir())
+
+
+@pytest.mark.parametrize("fault", [httpx.ConnectError, httpx.ConnectTimeout])
+def test_a_rollout_is_asked_for_again_where_no_request_arrived(fault: type[httpx.TransportError], monkeypatch: pytest.MonkeyPatch) -> None:
+    ticket = dict.fromkeys((item.name for item in dataclasses.fields(RolloutTicket)), "known")
+    answers = iter([fault("the machine is down"), httpx.Response(201, json=ticket)])
+
+    def answer(*_: object, **__: object) -> httpx.Response:
+        found = next(answers)
+        if isinstance(found, httpx.Response):
+            return found
+        raise found
+
+    with VerifierClient(base_url="http://verifier", admin_token="x" * 16) as client:
+        monkeypatch.setattr(client._http, "request", answer)
+        assert client.create_rollout("treasury-forecast").rollout_id == "known"
 
 
 WALK = (ROOT / "tests" / "runtime" / "hostile" / "walk.py").read_text()

@@ -12,6 +12,7 @@ import sys
 import click
 
 from openfingym.errors import OpenFinGymError
+from openfingym.printable import printable
 
 COMMANDS = {
     "tasks": ("openfingym.cli.task:list_tasks", "List the known tasks."),
@@ -73,7 +74,7 @@ def main() -> None:
     except OpenFinGymError as error:
         if "--json" in sys.argv:
             click.echo(json.dumps({"error": {"type": type(error).__name__, "message": str(error)}}))
-        click.echo(f"error: {error}", err=True)
+        click.echo(printable(f"error: {error}"), err=True)
         status = error.exit_code
     except click.ClickException as error:
         error.show()

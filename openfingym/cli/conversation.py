@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 LIVE_LINES = 8
 """Lines of one text that are shown while an agent is at work."""
+CHARACTERS = 1000
+"""Of a line that is shown where not all lines are."""
 ARGUMENT = 60
 """Characters of an argument that stand beside the name of its tool."""
 
@@ -34,7 +37,8 @@ class LiveConversation:
 
     def heard(self, index: int, turn: Turn) -> None:
         """A message, and what came of its calls so far; the messages that only state the task are left out."""
-        with self._lock:
+        # Where nobody reads any more, the agent goes on.
+        with self._lock, contextlib.suppress(OSError):
             if index not in self._results:
                 self._results[index] = 0
                 self._answers += turn.role == "assistant"
@@ -121,7 +125,8 @@ def _arguments(written: str) -> tuple[str, list[str]]:
         return "", [written]
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()}
     long = [key for key, text in texts.items() if "\n" in text or len(text) > ARGUMENT]
-    return ", ".join(f"{printable(key)}={printable(text)}" for key, text in texts.items() if key not in long), [texts[key] for key in long]
+    beside = (f"{one_line(key, ARGUMENT)}={printable(text)}" for key, text in texts.items() if key not in long)
+    return ", ".join(beside), [texts[key] for key in long]
 
 
 def _result(call: ToolUse, lines: int | None) -> Iterator[Text]:
@@ -134,10 +139,12 @@ def _result(call: ToolUse, lines: int | None) -> Iterator[Text]:
 
 
 def _block(text: str, lines: int | None, style: str = "") -> Iterator[Text]:
-    """A text, indented, its middle left out where it has more lines than are to be shown."""
+    """A text, indented; where so many lines are to be shown, its middle is left out, and the end of a line that goes on and on."""
     found = printable(text.strip("\n")).split("\n")
     if lines is not None and len(found) > lines + 2:
         first, last = lines - lines // 3, lines // 3
         found = [*found[:first], f"… {len(found) - first - last} more lines", *found[-last:]]
     for line in found:
+        if lines is not None and len(line) > CHARACTERS:
+            line = f"{line[:CHARACTERS]} … {len(line) - CHARACTERS} more characters"  # noqa: PLW2901  # what is shown of it
         yield Text("    ").append(line, style=style)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.printable import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -39,7 +41,7 @@ def print_table(
 
     from rich.console import Console
 
-    console = Console() if sys.stdout.isatty() else Console(width=200)
+    console = Console(markup=False, emoji=False, width=None if sys.stdout.isatty() else 200)
     left_out: set[str] = set()
     for heading in ("", *optional):
         left_out.add(heading)
@@ -58,7 +60,7 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]],
     for index in shown:
         table.add_column(columns[index], justify="right" if columns[index] in right else "left", no_wrap=index == 0, overflow="fold")
     for row in rows:
-        table.add_row(*(str(row[index]) for index in shown))
+        table.add_row(*(printable(str(row[index])) for index in shown))
     return table
 
 
@@ -84,9 +86,9 @@ class Progress:
         self.console: Console | None = None
         """Where more can be said while this goes on; None where nothing is to be."""
         if enabled:
-            from rich.console import Console
+            from openfingym.cli.aside import Aside
 
-            self.console = Console(stderr=True, highlight=False)
+            self.console = Aside(stderr=True, highlight=False)
 
     def __enter__(self) -> Progress:
         if self._enabled:

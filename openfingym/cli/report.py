@@ -124,9 +124,7 @@ def _show_report(found: Report, *, each_task: bool) -> None:
 
 
 def _show_table(table: TextTable, *, note: bool) -> None:
-    from rich.markup import escape
-
-    rows = [[escape(one_line(text, LONGEST)) for text in row] for row in table.rows]
+    rows = [[one_line(text, LONGEST) for text in row] for row in table.rows]
     print_table(table.title, table.columns, rows, right=table.columns[table.left :], optional=table.optional)
     if note and table.note:
         click.echo(f"{table.note}\n")

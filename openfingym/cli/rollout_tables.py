@@ -135,7 +135,8 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
     print_table("", columns, rows, right=columns[2:], optional=["tasks"])
     click.echo(f"tasks: {', '.join(tasks)}")
     if plan.models:
-        click.echo("expected: if the rest costs what the finished ones did; at most: by the limits on cost, or on tokens at a known price")
+        click.echo("expected: if the rest costs what the finished ones did; at most: by the limits on cost, or on tokens at a known price,")
+        click.echo("which the last answer of each may go over")
     click.echo(f"a dry run: {len(work.missing)} of {len(work.specs)} rollouts would be run into {out}, and none was")
 
 

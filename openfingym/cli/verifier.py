@@ -109,7 +109,7 @@ def _token(file: Path | None) -> str:
     from openfingym.verifiers import ADMIN_TOKEN_VARIABLE
 
     # It leaves the environment, so that no child inherits it.
-    token = os.environ.pop(ADMIN_TOKEN_VARIABLE, "")
+    token = os.environ.pop(ADMIN_TOKEN_VARIABLE, "").strip()
     if file is not None:
         make_token(file)
         return read_token(file)

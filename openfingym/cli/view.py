@@ -102,7 +102,7 @@ def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
     if as_json:
         print_json([result.to_dict() | {"path": str(folder)} for folder, result in chosen])
         return
-    from openfingym.printable import one_line
+    from openfingym.printable import one_line, printable
 
     columns = ["state", "skill", "task", "agent", "model", "seed", "attempt", "answers", "folder"]
     rows = [
@@ -112,7 +112,7 @@ def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
     print_table("", columns, rows, right=["skill", "seed", "attempt", "answers"], optional=optional)
     for _, r in chosen:
         if r.reason:
-            click.echo(f"{r.task} {r.agent} seed {r.seed}: {r.state}: {one_line(r.reason, REASON)}")
+            click.echo(printable(f"{r.task} {r.agent} seed {r.seed}: {r.state}: {one_line(r.reason, REASON)}"))
     click.echo(f"{len(chosen)} rollouts; to read one, say which: --task, --agent, --model, --seed, --state, or its folder: {chosen[0][0]}")
 
 
@@ -120,9 +120,10 @@ def _show(console: Console, folder: Path, result: RolloutResult, rollout: Rollou
     from rich.text import Text
 
     from openfingym.cli.conversation import print_block, print_conversation
+    from openfingym.printable import printable
 
     def say(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style), soft_wrap=True)
+        console.print(Text(printable(text), style=style), soft_wrap=True)
 
     who = result.agent + (f" with {result.model}" if result.model else "")
     say(f"{result.task}: {who}, seed {result.seed}, attempt {result.attempt}", "bold")

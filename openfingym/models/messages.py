@@ -21,6 +21,11 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusa
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
+def well_formed(text: str) -> str:
+    """A text as it can be written: half a surrogate pair, which JSON can state, is none."""
+    return text.encode("utf-8", "replace").decode()
+
+
 @dataclass(frozen=True)
 class ToolCall:
     """A model's wish to call a tool."""

@@ -24,7 +24,7 @@ class Allowance:
     """Input and output tokens of all completions together, cached input included."""
     cost_usd: float | None = None
     wall_s: float | None = None
-    """Seconds since the meter was made, whatever they were spent on."""
+    """Seconds since the meter was made, whatever they were spent on, but for those that were excused."""
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -89,6 +89,10 @@ class Meter:
             cost_usd=(before.cost_usd or 0.0) + (completion.cost_usd or 0.0) if known else None,
             model_s=before.model_s + completion.latency_s,
         )
+
+    def excuse(self, seconds: float) -> None:
+        """Take back time that was none of the agent's doing."""
+        self._start += seconds
 
     @property
     def spent(self) -> Spent:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from openfingym.models.messages import FinishReason, Message, Tokens, Tool, ToolCall, Usage
+from openfingym.models.messages import FinishReason, Message, Tokens, Tool, ToolCall, Usage, well_formed
 
 MAX_CONTENT = 1_000_000
 """Characters kept of one answer; one that goes on for longer counts as cut off (``length``)."""
@@ -258,8 +258,7 @@ def _text(value: object) -> str:
     """A text, also where it comes in parts."""
     if isinstance(value, list):
         return "".join(_text(part.get("text")) for part in value if isinstance(part, Mapping))
-    # Half a surrogate pair is no text, and could be written nowhere.
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+    return well_formed(value) if isinstance(value, str) else ""
 
 
 def _count(value: object) -> int:

@@ -21,13 +21,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from openfingym.models.messages import Message, Tool, ToolCall
+from openfingym.models.messages import Message, Tool, ToolCall, well_formed
 
 _MARK = re.compile(
     r"""(?:<tool_call>\s*)?<function=(?P<function>[\w-]+)>\s*
     | (?:<｜tool▁calls▁begin｜>\s*)?<｜tool▁call▁begin｜>function<｜tool▁sep｜>(?P<deepseek>[\w-]+)\s*(?:```(?:json)?\s*)?
     | (?:<\|start\|>assistant)?(?:<\|channel\|>\w+\s+)?\bto=functions\.(?P<harmony>[\w-]+)[^{]{0,80}?<\|message\|>\s*
-    | \[TOOL_CALLS\]\s*(?P<mistral>[\w-]+)\s*(?:\[CALL_ID\]\w+)?\s*\[ARGS\]\s*
+    | \[TOOL_CALLS\]\s*(?P<mistral>[\w-]+)\s*+(?:\[CALL_ID\]\w+\s*)?\[ARGS\]\s*
     | (?:<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)\s*(?=[\[{])""",
     re.VERBOSE,
 )
@@ -157,7 +157,8 @@ def _call(value: object) -> Call | None:
     arguments = next((inner[key] for key in ("arguments", "parameters") if key in inner), None)
     if arguments is None and len(inner) > 1:
         return None
-    return inner["name"], arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
+    written = arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
+    return well_formed(inner["name"]), well_formed(written)
 
 
 def _value(text: str) -> object:

@@ -124,6 +124,7 @@ def _arguments(text: str) -> tuple[Json, bool]:
         if not isinstance(found, dict):
             return {}, False
         again = json.dumps(found, allow_nan=False)
+        json.dumps(found, ensure_ascii=False).encode()  # JSON can state what no file can hold: half a surrogate pair
     except (ValueError, RecursionError):
         return {}, False
     return found, again == text

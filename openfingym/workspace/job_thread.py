@@ -7,6 +7,8 @@ import atexit
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,9 +24,11 @@ class JobThread:
 
     def __init__(self, backend: Backend, job: Job) -> None:
         self.backend = backend
-        self.job = job
+        self._begun: Future[None] = Future()
         self._future: Future[Outcome] = Future()
-        self._future.set_running_or_notify_cancel()  # from here on nobody who waits can cancel it
+        for future in (self._begun, self._future):
+            future.set_running_or_notify_cancel()  # from here on nobody who waits can cancel it
+        self.job = replace(job, started=partial(self._begun.set_result, None))
         self._thread = threading.Thread(target=self._run, name=f"openfingym-{job.rollout_id}", daemon=True)
         _running.add(self)
         self._thread.start()
@@ -47,6 +51,10 @@ class JobThread:
         """Have ``call`` called, in another thread, when it has ended."""
         self._future.add_done_callback(lambda _future: call())
 
+    async def begun(self) -> None:
+        """Wait until the program runs, or nothing will come of it."""
+        await asyncio.wrap_future(self._begun)
+
     async def finished(self, patience_s: float | None = None) -> Outcome:
         """Wait for the end, and cancel the job where that takes longer than ``patience_s``.
 
@@ -67,6 +75,8 @@ class JobThread:
         except BaseException as error:
             self._future.set_exception(error)
         finally:
+            if not self._begun.done():
+                self._begun.set_result(None)
             _running.discard(self)
 
     def join(self) -> None:

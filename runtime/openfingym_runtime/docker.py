@@ -199,6 +199,7 @@ def _execute(api: APIClient, container: str, job: Job) -> Outcome:
         try:
             api.start(container)
             started = time.monotonic()
+            job.started()
             stop_at = started + job.limits.timeout_s
             end = follow(stream.fileno(), job, stop_at, output)
             ended_by: EndedBy

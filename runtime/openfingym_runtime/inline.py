@@ -86,6 +86,7 @@ def _supervise(job: Job, root: Path, program: Path, output: IO[bytes]) -> Outcom
         raise RuntimeFailureError(f"the program could not be started: {error}") from error
     finally:
         os.close(read)
+    job.started()
     try:
         ended_by = _wait(process, job, output, started)
     finally:

@@ -12,7 +12,7 @@ Inside a container or sandbox an agent's program always finds the same world::
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -55,6 +55,8 @@ class Job:
     """Given to the program as ``OPENFINGYM_SEED``."""
     cancel: threading.Event = field(default_factory=threading.Event)
     """Set by the caller to end the program early."""
+    started: Callable[[], object] = lambda: None
+    """Called by the backend when the program begins to run, in whatever thread."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from openfingym.catalog import load_task
 from openfingym.errors import UsageError
 from openfingym.registry import Entry, Registry, make_token, read_token, register, unregister
 from openfingym.task import Task
-from openfingym.verifiers import VerifierAddress, find_verifiers
+from openfingym.verifiers import VerifierAddress, find_verifiers, token_of_environment
 
 TOKEN = "a secret of these tests"
 NAMES = ("treasury-forecast", "fx-forecast", "fx-forecast-v2", "amazon-fraud")
@@ -55,6 +55,22 @@ def test_tasks_are_found_by_name_glob_and_family(folder: Path, tasks: dict[str, 
     assert find_verifiers("http://c:3", [tasks["fx-forecast"]]) == {
         "fx-forecast": VerifierAddress("http://c:3", "the token of the environment")
     }
+
+
+@pytest.mark.parametrize("token", ["a sécret", "one line\r\nanother", "tab\tbed"])
+def test_no_token_that_cannot_be_sent_is_told(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", token)
+    with pytest.raises(UsageError, match="visible ASCII characters") as refused:
+        token_of_environment("http://a:1")
+    assert token not in str(refused.value)
+    monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", f"{TOKEN}\n")
+    assert token_of_environment("http://a:1") == TOKEN
+
+
+@pytest.mark.parametrize("location", ["http://host:notaport", "http://[::1"])
+def test_an_address_that_is_no_url(location: str) -> None:
+    with pytest.raises(UsageError, match="expected the verifier's address as http://host:port"):
+        VerifierAddress(location, TOKEN).connect()
 
 
 def test_a_family_glob_is_of_that_family_alone(folder: Path, tasks: dict[str, Task]) -> None:

@@ -44,6 +44,12 @@ def test_a_file_gets_every_column_whatever_the_width(monkeypatch: pytest.MonkeyP
     assert "a-very-long-place-to-run-at" in capsys.readouterr().out
 
 
+def test_a_cell_is_shown_as_it_is_and_commands_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table("", ["task", "folder"], [("[/red]", "runs/[bold]:smile:\x1b[2J")])
+    assert "[/red]" in (said := capsys.readouterr().out)
+    assert "runs/[bold]:smile:\\x1b[2J" in said
+
+
 def test_a_path_is_said_as_one_would_type_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert typed(tmp_path / "runs" / "r1") == "runs/r1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from openfingym.cli import main
-from openfingym.cli.conversation import LIVE_LINES, LiveConversation
+from openfingym.cli.aside import Aside
+from openfingym.cli.conversation import CHARACTERS, LIVE_LINES, LiveConversation
 from openfingym.models.messages import Usage
 from openfingym.package import BuiltPackage
 from openfingym.printable import one_line, printable
@@ -131,6 +133,12 @@ def test_many_are_listed_and_what_is_asked_for_leaves_the_one_to_read(show, tmp_
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "result.json").write_text("{}")
     assert "no finished rollout is there" in show(tmp_path / "empty")[2]
+    rollout(tmp_path / "strange", rollout_id="r5", task=f"{HOSTILE}[/red]", reason="none", **bad)
+    rollout(tmp_path / "strange", rollout_id="r6", task="b")
+    assert "\x1b" not in (said := show(tmp_path / "strange")[1])
+    assert said.count("\\x1b[2J\\x1b]0;owned\\x07[/red]") == 2
+    (tmp_path / HOSTILE).mkdir()
+    assert "\x1b" not in show(tmp_path / HOSTILE)[2]
 
 
 def test_a_conversation_is_told_as_it_goes_each_thing_once() -> None:
@@ -148,6 +156,26 @@ def test_a_conversation_is_told_as_it_goes_each_thing_once() -> None:
         assert said.count(once) == 1, once
     assert said.count("line_") == LIVE_LINES
     assert "\x1b" not in said
+
+
+def test_an_agent_goes_on_when_nobody_reads_any_more() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    stream = os.fdopen(writer, "w")
+    talk = LiveConversation(Aside(file=stream))
+    for index, turn in enumerate(MESSAGES):
+        talk.heard(index, turn)
+    with pytest.raises(BrokenPipeError):
+        stream.close()
+
+
+def test_a_line_that_goes_on_and_on_is_cut_unless_all_is_asked_for(show, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    call = ToolUse(id="1", name="run_python", arguments=json.dumps({"code": "1", "a\nkey": "\ud800"}), result="x" * 100_000)
+    folder = rollout(tmp_path, messages=(Turn(role="user"), Turn(role="user"), Turn(role="assistant", tool_calls=(call,))))
+    said = show(folder)[1]
+    assert f"{'x' * CHARACTERS} … {100_000 - CHARACTERS} more characters\n" in said
+    assert "a key=\\ud800" in said
+    assert "x" * 100_000 in show(folder, "--full")[1]
 
 
 @pytest.mark.sandbox
@@ -169,12 +197,13 @@ def test_whoever_runs_an_agent_sees_what_it_does_and_can_read_it_again(
     assert again == live
 
 
-@given(st.text())
+@given(st.text() | st.text(st.characters(categories=["Cs", "Cc", "Lu"])))
 def test_what_is_printable_commands_nothing_and_loses_nothing(text: str) -> None:
     shown = printable(text)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
+    assert shown.encode().decode() == shown
     assert printable(shown) == shown
-    if not re.search("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]", text):
+    if not re.search("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", text):
         assert shown == text
     assert "\n" not in one_line(text, 20)
     assert len(one_line(text, 20)) <= 20

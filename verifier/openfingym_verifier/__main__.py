@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve; returns the exit code: 0 after a signal, 2 for impossible arguments, 4 where the verifier refuses to start."""
     options = _parser().parse_args(arguments)
     # The token leaves the environment, so that no child inherits it.
-    admin_token = os.environ.pop(options.admin_token_env, "")
+    admin_token = os.environ.pop(options.admin_token_env, "").strip()
     host = options.host or (None if options.uds else DEFAULT_HOST)
     try:
         from openfingym.package import BuiltPackage

@@ -28,7 +28,7 @@ from pathlib import Path
 from openfingym.agents.llm.ending import Ended
 from openfingym.agents.llm.session import Session
 from openfingym.errors import UsageError
-from openfingym.models.messages import Completion, Message, ToolCall, Usage
+from openfingym.models.messages import Completion, Message, ToolCall, Usage, well_formed
 from openfingym.trajectory.record import ToolUse
 from openfingym.workspace import WorkspaceError
 
@@ -122,7 +122,7 @@ async def _converse(process: asyncio.subprocess.Process, session: Session) -> No
                 continue
             if kind != "call":
                 raise ValueError(f"unknown type {kind!r}")
-            call = ToolCall(str(said["id"]), str(said["tool"]), json.dumps(said["arguments"]))
+            call = ToolCall(well_formed(str(said["id"])), well_formed(str(said["tool"])), json.dumps(said["arguments"]))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             await _send(process, {"type": "result", "id": None, "text": f"not understood: {error!r}", "failed": True, "complete": False})
             session.useless("failed", None)
@@ -208,9 +208,9 @@ def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
         raise ValueError("a limit on cost is set, so a message states cost_usd")
     if cost is not None and (not isinstance(cost, int | float) or not 0 <= cost < 1e9):
         raise ValueError("cost_usd is a number of US dollars")
-    message = Message("assistant", str(said["content"]))
+    message, model = Message("assistant", well_formed(str(said["content"]))), well_formed(str(said.get("model", "unknown")))
     usage = Usage(prompt=prompt, completion=completion)
-    return Completion(message, "stop", usage, str(said.get("model", "unknown")), cost_usd=None if cost is None else float(cost))
+    return Completion(message, "stop", usage, model, cost_usd=None if cost is None else float(cost))
 
 
 def _without_secrets(text: str) -> str:

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypeVar
 
+from openfingym.errors import UsageError
 from openfingym.models.endpoint import PATIENCE_S, ChatModel
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
@@ -64,12 +65,13 @@ class Host:
 
         Raises:
             concurrent.futures.CancelledError: it was cancelled and did not make a result of that.
+            UsageError: it called ``sys.exit``.
         """
         done: Future[T] = Future()
         tasks: list[asyncio.Task[T]] = []
 
         def begin() -> None:
-            tasks.append(self._loop.create_task(work))
+            tasks.append(self._loop.create_task(_outlived(work)))
             tasks[0].add_done_callback(lambda task: _settle(done, task))
 
         def stop() -> None:
@@ -107,6 +109,14 @@ class Host:
         if spec not in self._models:
             self._models[spec] = await self._stack.enter_async_context(spec.open(prices=prices, patience_s=self._patience_s))
         return self._models[spec]
+
+
+async def _outlived(work: Coroutine[Any, Any, T]) -> T:
+    """Work that would end the program ends alone: with the loop, everybody else would wait forever."""
+    try:
+        return await work
+    except SystemExit as error:
+        raise UsageError(f"an agent or a listener called sys.exit({error.code!r}); return from it, or raise an error") from error
 
 
 def _settle(done: Future[T], task: asyncio.Task[T]) -> None:

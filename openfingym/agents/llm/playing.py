@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.ending import Ended, Ending, EndName
@@ -102,6 +105,7 @@ async def _act(setting: Setting, session: Session) -> Ending:
     wall_s = setting.allowance.wall_s
     try:
         async with asyncio.timeout(wall_s) as limit:
+            setting.room.our_time = partial(_excused, limit, session.meter)
             await setting.agent.act(session)
     except Ended as ended:
         return ended.ending
@@ -115,6 +119,23 @@ async def _act(setting: Setting, session: Session) -> Ending:
         how: EndName = "wall"
         return Ending(how, over(how, setting.allowance))
     return Ending("finished", "it answered the task")
+
+
+@contextlib.contextmanager
+def _excused(limit: asyncio.Timeout, meter: Meter) -> Iterator[None]:
+    """Let the time stand still: what our machinery takes, which has limits of its own, is not the agent's."""
+    end = limit.when()
+    if end is None or limit.expired():
+        yield
+        return
+    started = time.monotonic()
+    limit.reschedule(None)
+    try:
+        yield
+    finally:
+        took = time.monotonic() - started
+        meter.excuse(took)
+        limit.reschedule(end + took)
 
 
 def _offered(session: Session) -> bool:

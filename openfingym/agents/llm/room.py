@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ class Room:
         log: what programs printed, in order, as far as it is kept.
         execution_s: seconds that programs ran.
         outcome: how the one program of :meth:`run_once` ended.
+        our_time: entered while a workspace or program is being started, in which the rollout's time does not run.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Room:
         self.log = bytearray()
         self.execution_s = 0.0
         self.outcome: Outcome | None = None
+        self.our_time: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
         self._backend = backend
         self._package = package
         self._gates = gates
@@ -94,16 +97,8 @@ class Room:
             RuntimeFailureError: it cannot be started.
         """
         if self._workspace is None:
-            if self._pool is not None:
-                taken = await self._pool.take(self._ticket, seed=self._seed, max_body_bytes=self._body, max_calls=self._calls)
-                self._workspace = await self._stack.enter_async_context(taken)
-                self._gate = self._workspace.gate
-            else:
-                limits = replace(self._limits, timeout_s=self._wall_s)
-                place = open_workspace(
-                    self._backend, self._package, self._open_gate(), seed=self._seed, limits=limits, rollout_id=self._ticket.rollout_id
-                )
-                self._workspace = await self._stack.enter_async_context(place)
+            with self.our_time():
+                self._workspace = await self._started()
         return self._workspace
 
     async def run(self, program: str) -> Execution:
@@ -151,6 +146,8 @@ class Room:
             )
             running = JobThread(self._backend, job)
             try:
+                with self.our_time():
+                    await running.begun()
                 self.outcome = await running.finished()
             except asyncio.CancelledError:
                 running.cancel()
@@ -176,6 +173,17 @@ class Room:
     def write(self, text: str) -> None:
         """Keep a text in the log, while there is room."""
         self.log += text.encode("utf-8", "replace")[: max(0, MAX_LOG_BYTES - len(self.log))]
+
+    async def _started(self) -> Workspace:
+        if self._pool is not None:
+            taken = await self._pool.take(self._ticket, seed=self._seed, max_body_bytes=self._body, max_calls=self._calls)
+            self._gate = taken.gate
+            return await self._stack.enter_async_context(taken)
+        limits = replace(self._limits, timeout_s=self._wall_s)
+        place = open_workspace(
+            self._backend, self._package, self._open_gate(), seed=self._seed, limits=limits, rollout_id=self._ticket.rollout_id
+        )
+        return await self._stack.enter_async_context(place)
 
     def _open_gate(self) -> Gate:
         self._gate = self._stack.enter_context(

@@ -27,6 +27,7 @@ def supervise(running: Sandbox, job: Job) -> Outcome:
     """
     assert running.meter is not None
     started = time.monotonic()
+    job.started()
     deadline = started + job.limits.timeout_s
     next_tick = started
     output = bytearray()

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from openfingym.agents.testing import StandIn
 from openfingym.agents.testing.faults import REFUSALS, WRITTEN
 from openfingym.errors import ModelRefusedError
-from openfingym.models import Completion, Endpoint, Message, Tool, ToolCall, ToolModel
+from openfingym.models import Completion, Endpoint, Message, Tool, ToolCall, ToolModel, Usage
 from openfingym.models.retrying import Transient, judge
 from openfingym.models.text_tools import MARKER, as_text
 from openfingym.models.written_calls import read_written_calls
+from openfingym.trajectory import Turn
 
 from .conftest import HELLO, RUN
 
@@ -115,10 +116,18 @@ def test_what_is_no_call_stays_text(text: str) -> None:
     ],
 )
 def test_an_answer_without_end_is_read_in_time(piece: str) -> None:
-    for text in (piece * (500_000 // len(piece)), f"<function=step>{piece * (500_000 // len(piece))}"):
+    for start in ("", "<function=step>", "[TOOL_CALLS]step"):
+        text = start + piece * (500_000 // len(piece))
         before = time.process_time()
         read_written_calls(Message("assistant", text), TOOLS)
         assert time.process_time() - before < 5.0
+
+
+def test_half_a_character_in_a_call_can_be_kept_and_sent() -> None:
+    for text in ('{"name": "a\\ud83d", "arguments": {}}', '{"name": "run_python", "arguments": "\\ud83d"}'):
+        message = read_written_calls(Message("assistant", f"<tool_call>{text}</tool_call>"), TOOLS)
+        turn = Turn.from_completion(Completion(message, "tool_calls", Usage(), "m"))
+        assert Turn.model_validate_json(turn.model_dump_json()).tool_calls == turn.tool_calls
 
 
 def test_a_marked_call_that_is_broken_is_told_from_none() -> None:

@@ -52,6 +52,13 @@ def test_atif_loses_nothing(rollout: Rollout) -> None:
     assert from_atif(document) == rollout
 
 
+def test_a_call_with_half_a_character_can_be_written_to_a_file(spoken: Rollout) -> None:
+    call = ToolUse(id="1", name="run_python", arguments=json.dumps({"code": "print('\ud83d')"}))
+    rollout = spoken.model_copy(update={"messages": (Turn(role="assistant", tool_calls=(call,)),), "rewards": ()})
+    document = json.dumps(to_atif(rollout), ensure_ascii=False).encode()
+    assert from_atif(json.loads(document)) == rollout
+
+
 def test_atif_of_a_real_conversation(spoken: Rollout) -> None:
     document = to_atif(spoken)
     assert from_atif(json.loads(json.dumps(document))) == spoken

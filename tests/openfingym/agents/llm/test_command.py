@@ -65,6 +65,13 @@ def test_it_is_told_and_tells(play: Play, monkeypatch: pytest.MonkeyPatch) -> No
     assert "admin" not in log
 
 
+def test_half_a_character_that_it_says_can_be_kept(play: Play) -> None:
+    half = r"'\ud83d'"
+    left = play(_command(f"say(type='message', content={half}, model={half})\nsay(type='call', id={half}, tool={half}, arguments={{}})"))
+    assert (left.result.state, left.result.boundary) == ("rejected", "agent")
+    assert left.record.messages[0].content == "?"
+
+
 def test_it_steps(play: Play) -> None:
     program = 'assert "Episode 1 of 4" in call("start_episode")["text"]\nwhile not call("step", action=None, wait=500)["complete"]: pass\n'
     left = play(_command(program), kind="trading")

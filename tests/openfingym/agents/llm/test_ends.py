@@ -21,6 +21,8 @@ from openfingym.models import Allowance, ModelSpec, ToolCall
 from openfingym.models.text_tools import HOW_TO_CALL
 from openfingym.rollout import Launcher
 from openfingym.trajectory.record import ToolUse
+from openfingym_runtime.job import Job, Outcome
+from openfingym_runtime.sandbox import SandboxBackend
 
 from .conftest import Play, player
 
@@ -162,6 +164,31 @@ def test_time_is_limited_whatever_it_is_spent_on(play: Play) -> None:
     left = play(Sleeper(), allowance=Allowance(wall_s=1.0))
     assert (left.result.state, left.result.ended_by, left.result.boundary) == ("rejected", "wall", "agent")
     assert time.monotonic() - started < 15
+
+
+@dataclass(frozen=True)
+class Once:
+    """Runs the one program of its rollout."""
+
+    program: str
+    takes_steps = False
+
+    async def act(self, session: Session) -> None:
+        await session.run_once(self.program)
+
+
+@pytest.mark.parametrize("kind", [Sleeper, Once])
+def test_our_slowness_in_starting_is_not_the_agents(kind: type[Sleeper | Once], play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = SandboxBackend.run
+
+    def late(backend: SandboxBackend, job: Job) -> Outcome:
+        time.sleep(3.0)
+        return run(backend, job)
+
+    monkeypatch.setattr(SandboxBackend, "run", late)
+    left = play(kind("print('ran')"), allowance=Allowance(wall_s=2.5))
+    assert left.result.ended_by != "wall"
+    assert "ran" in (left.folder / "output.log").read_text(encoding="utf-8")
 
 
 def test_cancelling_ends_it_and_leaves_nothing(play: Play) -> None:

@@ -16,8 +16,10 @@ from click.testing import CliRunner
 from openfingym.agents import Agent
 from openfingym.agents.llm import React, Sampling
 from openfingym.agents.llm.ending import OF_THE_PROTOCOL, EndName
+from openfingym.agents.llm.hosting import Host
 from openfingym.agents.llm.playing import Played
 from openfingym.cli import cli
+from openfingym.errors import UsageError
 from openfingym.models import Completion, Message, PriceTable, Tool, ToolCall, Usage
 
 from .conftest import Play
@@ -201,3 +203,16 @@ def test_the_command_line(tmp_path: Path) -> None:
     ):
         refused = CliRunner().invoke(cli, [*arguments, *wrong])
         assert said in str(refused.exception or refused.output)
+
+
+def test_an_agent_that_would_end_the_program_ends_alone() -> None:
+    async def leaves() -> None:
+        sys.exit(3)
+
+    async def stays() -> int:
+        return 1
+
+    with Host() as host:
+        with pytest.raises(UsageError, match=r"sys\.exit"):
+            host.run(leaves())
+        assert host.run(stays()) == 1
