@@ -13,8 +13,8 @@ from openfingym.errors import UsageError, VerifierError
 if TYPE_CHECKING:
     from openfingym.client import VerifierClient
     from openfingym.package import BuiltPackage
-    from openfingym.registry import Entry, Registry
     from openfingym.task import Task
+    from openfingym.verifier_registry import Entry, Registry
 
 VERIFIER_VARIABLE = "OPENFINGYM_VERIFIER"
 ANSWER_S = 600.0
@@ -80,7 +80,7 @@ def find_registry(location: str) -> Registry | None:
     Raises:
         UsageError: it is one, and cannot be used.
     """
-    from openfingym.registry import Registry
+    from openfingym.verifier_registry import Registry
 
     path = Path(location).expanduser()
     return Registry.read(path) if path.suffix == ".toml" or path.is_file() else None
@@ -92,7 +92,7 @@ def address_of(registry: Registry, entry: Entry) -> VerifierAddress:
     Raises:
         UsageError: the token is missing, or not kept as it should be.
     """
-    from openfingym.registry import read_token
+    from openfingym.verifier_registry import read_token
 
     location, file = registry.location(entry), registry.token_file(entry)
     return VerifierAddress(location, token_of_environment(location) if file is None else read_token(file))

@@ -16,8 +16,8 @@ from openfingym.errors import OpenFinGymError, UsageError
 
 if TYPE_CHECKING:
     from openfingym.client import HeldTask, Load
-    from openfingym.registry import Entry, Registry
     from openfingym.task import Task
+    from openfingym.verifier_registry import Entry, Registry
     from openfingym.verifiers import VerifierAddress
 
 FAILED = 4
@@ -55,7 +55,7 @@ def serve(
 
     from openfingym import catalog, store
     from openfingym.build import build
-    from openfingym.registry import unregister
+    from openfingym.verifier_registry import unregister
     from openfingym_verifier.serving import Address
     from openfingym_verifier.serving import serve as serve_packages
 
@@ -105,7 +105,7 @@ def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
 
 
 def _token(file: Path | None) -> str:
-    from openfingym.registry import SHORTEST_TOKEN, make_token, read_token
+    from openfingym.verifier_registry import SHORTEST_TOKEN, make_token, read_token
     from openfingym.verifiers import ADMIN_TOKEN_VARIABLE
 
     # It leaves the environment, so that no child inherits it.
@@ -126,7 +126,7 @@ def _enlist(registry: Path, where: str, tasks: list[Task], token_file: Path | No
     import re
     import socket
 
-    from openfingym.registry import Entry, register
+    from openfingym.verifier_registry import Entry, register
 
     uds = where.removeprefix("unix:") if where.startswith("unix:") else None
     # Who listens on every interface is found by the machine's name.

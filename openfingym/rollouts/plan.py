@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import difflib
-import fnmatch
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from openfingym import catalog
 from openfingym.agents import BUILTIN, Agent, read_program, require_fit, require_model, resolve, with_sampling
 from openfingym.contracts import PositiveInt, Section, as_tuple
 from openfingym.errors import UsageError
-from openfingym.explain import explain
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import KEY_VARIABLE, ModelSpec
 from openfingym.rollouts.spec import RolloutSpec
-from openfingym.task import TASK_NAME, Family, Task
+from openfingym.task import TASK_NAME, Task
+from openfingym.task_pattern import TaskPattern
+from openfingym.toml_files import checked, read_toml
 
 MOST_SEEDS = 100_000
 BackendName = Literal["auto", "docker", "sandbox", "inline"]
@@ -158,12 +156,7 @@ class Plan(Section):
         Raises:
             UsageError: it cannot be read, or says what it may not; the message names the key.
         """
-        try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise UsageError(f"{path}: the plan cannot be read ({error.strerror})") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path}: not valid TOML: {error}") from error
+        data = read_toml(path, "the plan")
         return cls.make(_changed(_relative_to(path.parent, data), changes or {}), str(path))
 
     @classmethod
@@ -173,10 +166,7 @@ class Plan(Section):
         Raises:
             UsageError: with one clause a problem, each naming the key.
         """
-        try:
-            return cls.model_validate(data)
-        except ValidationError as error:
-            raise UsageError(f"{source}: " + "; ".join(explain(detail, cls) for detail in error.errors())) from None
+        return checked(cls, data, source)
 
     @property
     def model_specs(self) -> list[ModelSpec]:
@@ -339,15 +329,13 @@ def _choose(patterns: Iterable[str], *, real: bool) -> list[tuple[Task, bool]]:
 def _matches(pattern: str, folders: Mapping[str, Path], *, real: bool) -> tuple[list[Task], bool]:
     if pattern in folders or (Path(pattern) / "task.toml").is_file():
         return [catalog.load_task(pattern, real=real)], True
-    family, slash, glob = pattern.rpartition("/")
-    if slash and family not in get_args(Family):
-        near = difflib.get_close_matches(family, get_args(Family), 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"families: {', '.join(get_args(Family))}"
-        raise UsageError(f"{pattern}: no folder of a task, and no family is named {family!r}; {hint}")
-    if not slash and not any(sign in pattern for sign in "*?["):
+    try:
+        wanted = TaskPattern.parse(pattern)
+    except ValueError as error:
+        raise UsageError(f"{pattern}: no folder of a task, and {error}") from None
+    if wanted.is_name:
         return [catalog.load_task(pattern, real=real)], True  # which says what it may have meant
-    tasks = [catalog.load_task(folders[name], real=real) for name in fnmatch.filter(folders, glob)]
-    tasks = [task for task in tasks if not slash or task.spec.family == family]
+    tasks = [task for name in wanted.names(folders) if wanted.gives(task := catalog.load_task(folders[name], real=real))]
     if not tasks:
         raise UsageError(f"{pattern}: matches no task; `openfingym tasks` lists them")
     return tasks, False

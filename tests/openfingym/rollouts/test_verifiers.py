@@ -27,9 +27,9 @@ from openfingym.cli import cli as cli_group
 from openfingym.client import VerifierClient
 from openfingym.errors import UsageError, VerifierError
 from openfingym.package import BuiltPackage
-from openfingym.registry import Registry
 from openfingym.rollout import Launcher
 from openfingym.scaffold import new_task
+from openfingym.verifier_registry import Registry
 from openfingym.verifiers import VerifierAddress, find_verifiers
 from tests.openfingym.rollouts.driving import NAIVE, Cli, runs
 

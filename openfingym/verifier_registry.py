@@ -18,23 +18,22 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import fnmatch
 import json
 import os
 import secrets
 import tempfile
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, get_args
+from typing import Self
 
-from pydantic import ValidationError, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from openfingym.contracts import Section, as_tuple
 from openfingym.errors import UsageError, VerifierError
-from openfingym.explain import explain
-from openfingym.task import Family, Task
+from openfingym.task import Task
+from openfingym.task_pattern import TaskPattern
+from openfingym.toml_files import checked, read_toml
 from openfingym.verifiers import QUICK_ANSWER_S, VerifierAddress
 
 SHORTEST_TOKEN = 16
@@ -59,9 +58,7 @@ class Entry(Section):
         if not value:
             raise ValueError("needs at least one")
         for pattern in value:
-            family, slash, _ = pattern.rpartition("/")
-            if slash and family not in get_args(Family):
-                raise ValueError(f"no family is named {family!r}; families: {', '.join(get_args(Family))}")
+            TaskPattern.parse(pattern)
         return value
 
     @field_validator("url")
@@ -84,7 +81,7 @@ class Entry(Section):
 
     def serves(self, task: Task) -> bool:
         """Whether a task is one of its own."""
-        return any(_matches(pattern, task) for pattern in self.tasks)
+        return any(TaskPattern.parse(pattern).gives(task) for pattern in self.tasks)
 
 
 class _File(Section):
@@ -107,16 +104,7 @@ class Registry:
         Raises:
             UsageError: it cannot be read, or says what it may not; the message names the key.
         """
-        try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise UsageError(f"{path}: the registry of verifiers cannot be read ({error.strerror})") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path}: not valid TOML: {error}") from error
-        try:
-            return cls(path, _File.model_validate(data).verifiers)
-        except ValidationError as error:
-            raise UsageError(f"{path}: " + "; ".join(explain(detail, _File) for detail in error.errors())) from None
+        return cls(path, checked(_File, read_toml(path, "the registry of verifiers"), str(path)).verifiers)
 
     def find(self, task: Task) -> Entry:
         """The one verifier of a task.
@@ -219,11 +207,6 @@ def unregister(path: Path, entry: Entry) -> None:
     """
     with _locked(path):
         _write(path, [other for other in Registry.read(path).entries if other != entry])
-
-
-def _matches(pattern: str, task: Task) -> bool:
-    family, slash, glob = pattern.rpartition("/")
-    return fnmatch.fnmatchcase(task.name, glob) and (not slash or task.spec.family == family)
 
 
 def _answers(location: str) -> bool:

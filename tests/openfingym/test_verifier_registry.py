@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from openfingym.catalog import load_task
 from openfingym.errors import UsageError
-from openfingym.registry import Entry, Registry, make_token, read_token, register, unregister
 from openfingym.task import Task
+from openfingym.verifier_registry import Entry, Registry, make_token, read_token, register, unregister
 from openfingym.verifiers import VerifierAddress, find_verifiers, token_of_environment
 
 TOKEN = "a secret of these tests"
