@@ -13,12 +13,24 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import quote
 
 import httpx
 
 from openfingym.episodes import EpisodeStep, RecordedAction
 from openfingym.errors import SubmissionError, UsageError, VerifierAwayError, VerifierError
-from openfingym.verifier_answers import Feedback, HeldTask, Load, LogRow, PastSubmission, RolloutStatus, RolloutTicket, VerifiedResult
+from openfingym.verifier_answers import (
+    Feedback,
+    HeldTask,
+    Load,
+    LogRow,
+    Participant,
+    PastSubmission,
+    RolloutStatus,
+    RolloutTicket,
+    Season,
+    VerifiedResult,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,10 +44,12 @@ __all__ = [
     "HeldTask",
     "Load",
     "LogRow",
+    "Participant",
     "PastSubmission",
     "RecordedAction",
     "RolloutStatus",
     "RolloutTicket",
+    "Season",
     "VerifiedResult",
     "VerifierClient",
 ]
@@ -67,7 +81,8 @@ class VerifierClient:
         """Connect, when first needed, to ``base_url`` or to the unix socket ``uds``, of which exactly one is given.
 
         Args:
-            admin_token: needed for everything but :meth:`load` and what has a token of its own.
+            admin_token: the operator's, or the key of a participant, who may create rollouts, and end and read its own;
+                needed for everything but :meth:`load` and what has a token of its own.
             base_url: ``http://host:port``.
             uds: path of a unix socket.
             timeout_s: longest wait for an answer, in seconds; where scoring is heavy, many submissions at once wait for each other.
@@ -225,6 +240,54 @@ class VerifierClient:
         if answer.status_code != 200:
             self._checked(answer)
         return tuple(_build(RecordedAction, json.loads(line)) for line in answer.content.splitlines())
+
+    def participants(self) -> tuple[Participant, ...]:
+        """Everybody who was given a key, by name."""
+        return tuple(_build(Participant, row) for row in self._json("GET", "/v1/participants"))
+
+    def add_participant(self, name: str) -> str:
+        """Give a new participant a key.
+
+        Args:
+            name: 1 to 63 lower case letters, digits, dots, dashes and underscores.
+
+        Returns:
+            The key, which nobody can be shown again.
+
+        Raises:
+            VerifierError: the name is taken, or cannot be one.
+        """
+        return str(self._json("POST", "/v1/participants", json={"name": name}, again=(httpx.ConnectError, httpx.ConnectTimeout))["key"])
+
+    def revoke_participant(self, name: str) -> None:
+        """Withdraw a participant's key.
+
+        Raises:
+            VerifierError: nobody of that name has one.
+        """
+        answer = self._send("DELETE", f"/v1/participants/{quote(name, safe='')}", self._admin)
+        if answer.status_code != 204:
+            self._checked(answer)
+
+    def season(self) -> Season:
+        """The verifier's latest season."""
+        return _build(Season, self._json("GET", "/v1/season"))
+
+    def close_season(self) -> Season:
+        """End the season; results that were held in it are released.
+
+        Raises:
+            VerifierError: it is closed already.
+        """
+        return _build(Season, self._json("POST", "/v1/season/close"))
+
+    def open_season(self, name: str) -> Season:
+        """Begin the next season, after the last one was closed.
+
+        Raises:
+            VerifierError: one is open, or the name is taken.
+        """
+        return _build(Season, self._json("POST", "/v1/season", json={"name": name}))
 
     def tasks(self) -> tuple[HeldTask, ...]:
         """The tasks that the verifier holds."""

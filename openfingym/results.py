@@ -42,6 +42,12 @@ GRPO_FAILURE = -6.0
 LOSS_CAP = 99.0
 LOSS_FAILURE = -100.0
 
+PolicyName = Literal["local", "strict"]
+"""What a verifier tells: ``local`` everything, to the user on whose machine the labels are; ``strict`` so much a participant and season."""
+
+Disclosure = Literal["full", "rounded", "held"]
+"""How much of a private result was told: all of it, no finer than its sampling error, or nothing before the season is closed."""
+
 RewardName = Literal["loss", "grpo", "relative"]
 
 
@@ -80,6 +86,12 @@ class RolloutResult:
     """Submissions that could be accepted; of a sequential task, its private episodes."""
     flags: tuple[str, ...] = ()
     """What the verifier noticed, such as ``probing``."""
+    policy: PolicyName | None = None
+    """Under which the score came about."""
+    season: str | None = None
+    """Of the verifier, in which the rollout was begun."""
+    disclosure: Disclosure | None = None
+    """How much of the verifier's result this is. ``held``: the state is ``deferred`` until the season is closed."""
     ended_by: str | None = None
     """How the program ended: exit, timeout, memory, output, cancelled; of an agent that ran many, how it ended
     (:data:`openfingym.agents.llm.ending.EndName`)."""
@@ -201,6 +213,24 @@ def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResu
         shutil.rmtree(partial, ignore_errors=True)
         raise
     return result
+
+
+def rewrite_result(result: RolloutResult) -> None:
+    """Put a result in the place of the one in its run's folder, whole or not at all.
+
+    Raises:
+        StoreError: it cannot be written; the old one stays.
+    """
+    assert result.path is not None, "only a result that was kept can be written again"
+    final = result.path / "result.json"
+    partial = final.with_name(".result.json.partial")
+    try:
+        with store_errors(final):
+            _write_json(partial, result.to_dict())
+            partial.replace(final)
+    except StoreError:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def read_run(folder: Path) -> RolloutResult:

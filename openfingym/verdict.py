@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from openfingym.errors import ModelUnavailableError, OpenFinGymError, RuntimeFailureError, VerifierError
-from openfingym.results import Boundary, RolloutResult
+from openfingym.results import Boundary, RolloutResult, State
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.playing import Played
@@ -49,17 +50,32 @@ def judged(result: RolloutResult, verified: VerifiedResult, acted: Acted) -> Rol
     Raises:
         VerifierError: the verifier failed on the way, so that this would not be the agent's result.
     """
-    scored = verified.state == "scored"
+    scored = verified.state in {"scored", "held"}
     if acted.verifier_failures and not (scored and acted.ended_well):
         raise VerifierError(
             f"the verifier failed {acted.verifier_failures} request(s) of this rollout, whose result would not be the agent's"
         )
     reason = None if scored else "; ".join(part for part in (_how_it_ended(acted), verified.reason) if part)
     return replace(
-        spent(result, acted),
-        state="scored" if scored else "rejected",
-        reason=reason,
+        with_verified(spent(result, acted), verified),
+        reason=verified.reason if scored else reason,
         boundary=None if scored else _fault(acted),
+        ended_by=_ended_by(acted),
+        exit_code=acted.outcome.exit_code if acted.outcome else None,
+    )
+
+
+STATES: Mapping[str, State] = {"scored": "scored", "rejected": "rejected", "held": "deferred"}
+"""State of a result by what the verifier says."""
+
+
+def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutResult:
+    """A result with everything that the verifier says of it."""
+    scored = verified.state == "scored"
+    return replace(
+        result,
+        state=STATES[verified.state],
+        reason=verified.reason,
         total=verified.total if scored else None,
         metrics=dict(verified.metrics) if scored else {},
         relative_total=verified.relative_total if scored else None,
@@ -68,10 +84,12 @@ def judged(result: RolloutResult, verified: VerifiedResult, acted: Acted) -> Rol
         baseline_metrics=dict(verified.baseline_metrics),
         submissions_accepted=verified.submissions_accepted,
         submissions_rejected=verified.submissions_rejected,
+        budget=verified.budget,
         flags=tuple(verified.flags),
+        policy=verified.policy,
+        season=verified.season,
+        disclosure=verified.disclosure,
         log_head=verified.log_head,
-        ended_by=_ended_by(acted),
-        exit_code=acted.outcome.exit_code if acted.outcome else None,
     )
 
 

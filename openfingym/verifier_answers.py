@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from openfingym.results import Disclosure, PolicyName
     from openfingym.task import DataKind
 
 
@@ -30,10 +31,10 @@ class Feedback:
 
     submission: int
     """Number of the submission, from 1."""
-    total: float
-    """Clipped and rounded."""
+    total: float | None
+    """Clipped and rounded; None where feedback is withheld, since enough was told about this task."""
     metrics: dict[str, float]
-    """Each loss by name, clipped and rounded."""
+    """Each loss by name, clipped and rounded; empty where feedback is withheld."""
     remaining: int
     """Submissions that may still be accepted."""
 
@@ -44,7 +45,7 @@ class PastSubmission:
 
     submission: int
     total: float | None
-    """None for the moment between accepting and scoring after a crash."""
+    """None where feedback is withheld, and for the moment between accepting and scoring after a crash."""
     metrics: dict[str, float]
 
 
@@ -78,9 +79,10 @@ class VerifiedResult:
     task: str
     task_digest: str
     data_kind: DataKind
-    state: Literal["scored", "rejected"]
+    state: Literal["scored", "rejected", "held"]
+    """``held``: scored, and not told before the season is closed."""
     reason: str | None
-    """Why it was rejected."""
+    """Why it was rejected, or is held."""
     total: float | None
     """The source paper's weighted loss; lower is better."""
     relative_total: float | None
@@ -99,10 +101,35 @@ class VerifiedResult:
     budget: int
     flags: tuple[str, ...]
     """``probing`` where the submissions look like an attempt to read the labels."""
+    policy: PolicyName
+    """What its principal is told about the hidden data, over all of its rollouts."""
+    season: str
+    disclosure: Disclosure
+    """How much of the result this is."""
     log_head: str
     """Hash of the log's row of this result."""
     created_at: str
     finalized_at: str
+
+
+@dataclass(frozen=True)
+class Participant:
+    """Somebody who was given a key to a verifier."""
+
+    name: str
+    created_at: str
+    """ISO 8601, UTC."""
+    revoked_at: str | None
+
+
+@dataclass(frozen=True)
+class Season:
+    """A time over which a verifier adds up what participants are told."""
+
+    name: str
+    opened_at: str
+    """ISO 8601, UTC."""
+    closed_at: str | None
 
 
 @dataclass(frozen=True)

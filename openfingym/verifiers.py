@@ -22,11 +22,13 @@ ANSWER_S = 600.0
 QUICK_ANSWER_S = 30.0
 """Longest wait for what a verifier that is well answers at once."""
 ADMIN_TOKEN_VARIABLE = "OPENFINGYM_ADMIN_TOKEN"  # noqa: S105  # the name of a variable
+KEY_VARIABLE = "OPENFINGYM_KEY"
+"""Holds a participant's key; asked where there is no admin token."""
 
 
 @dataclass(frozen=True)
 class VerifierAddress:
-    """Where a running verifier is, and the token that lets one create rollouts there."""
+    """Where a running verifier is, and what lets one create rollouts there: the admin token, or a participant's key."""
 
     location: str
     """``http://host:port``, or the path of a unix socket."""
@@ -99,17 +101,20 @@ def address_of(registry: Registry, entry: Entry) -> VerifierAddress:
 
 
 def token_of_environment(location: str) -> str:
-    """The admin token in ``$OPENFINGYM_ADMIN_TOKEN``.
+    """The admin token in ``$OPENFINGYM_ADMIN_TOKEN``, or the participant's key in ``$OPENFINGYM_KEY``.
 
     Raises:
-        UsageError: there is none, or what is there is none.
+        UsageError: there is neither, or what is there is none.
     """
-    token = os.environ.get(ADMIN_TOKEN_VARIABLE, "").strip()
-    if not token:
-        raise UsageError(f"the verifier at {location} needs its admin token in ${ADMIN_TOKEN_VARIABLE}")
-    if not (token.isascii() and token.isprintable()):
-        raise UsageError(f"${ADMIN_TOKEN_VARIABLE}: expected an admin token, one line of visible ASCII characters")
-    return token
+    for variable, what in ((ADMIN_TOKEN_VARIABLE, "an admin token"), (KEY_VARIABLE, "a participant's key")):
+        token = os.environ.get(variable, "").strip()
+        if token and not (token.isascii() and token.isprintable()):
+            raise UsageError(f"${variable}: expected {what}, one line of visible ASCII characters")
+        if token:
+            return token
+    raise UsageError(
+        f"the verifier at {location} needs its admin token in ${ADMIN_TOKEN_VARIABLE}, or a participant's key in ${KEY_VARIABLE}"
+    )
 
 
 def require_served(packages: Iterable[BuiltPackage], verifiers: Mapping[str, VerifierAddress]) -> None:

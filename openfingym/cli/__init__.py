@@ -25,7 +25,7 @@ COMMANDS = {
     "report": ("openfingym.cli.report:report", "Compare finished runs; what the baselines get on every task, and what a trading run did."),
     "view": ("openfingym.cli.view:view", "Read what an agent did, and how it ended."),
     "export": ("openfingym.cli.export:export", "Write what was recorded in the formats others read."),
-    "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, or ask those that are running how they are."),
+    "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, ask it how it is, and say who takes part."),
     "image": ("openfingym.cli.image:image", "Build the agent image for the docker backend."),
     "doctor": ("openfingym.cli.doctor:doctor", "Say what works on this machine, and what to do about the rest."),
 }

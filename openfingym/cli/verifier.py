@@ -12,10 +12,12 @@ import click
 
 from openfingym.cli.render import print_json
 from openfingym.cli.task import json_option
+from openfingym.cli.verifier_members import collect, participant, season
 from openfingym.errors import OpenFinGymError, UsageError
 
 if TYPE_CHECKING:
     from openfingym.client import HeldTask, Load
+    from openfingym.results import PolicyName
     from openfingym.task import Task
     from openfingym.verifier_registry import Entry, Registry
     from openfingym.verifiers import VerifierAddress
@@ -31,7 +33,11 @@ verifier_option = click.option(
 
 @click.group()
 def verifier() -> None:
-    """Serve the verifier, or ask those that are running how they are."""
+    """Serve the verifier, ask it how it is, and say who takes part."""
+
+
+for command in (participant, season, collect):
+    verifier.add_command(command)
 
 
 @verifier.command()
@@ -46,11 +52,28 @@ def verifier() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="File with the admin token, made with a new one if missing. Default: the token is in $OPENFINGYM_ADMIN_TOKEN.",
 )
+@click.option(
+    "--policy",
+    type=click.Choice(["strict", "local"]),
+    default="strict",
+    show_default=True,
+    help="What participants are told about hidden data: so much a task and season, or everything.",
+)
 @click.option("--register", "registry", type=click.Path(dir_okay=False, path_type=Path), help="Be listed in this registry file meanwhile.")
 def serve(
-    names: tuple[str, ...], host: str, port: int, uds: Path | None, state: Path | None, token_file: Path | None, registry: Path | None
+    names: tuple[str, ...],
+    host: str,
+    port: int,
+    uds: Path | None,
+    state: Path | None,
+    token_file: Path | None,
+    policy: PolicyName,
+    registry: Path | None,
 ) -> None:
-    """Serve tasks until interrupted; rollouts are created with the admin token."""
+    """Serve tasks until interrupted.
+
+    Rollouts are created with the admin token, or by participants with the keys that `openfingym verifier participant add` makes.
+    """
     import contextlib
 
     from openfingym import catalog, store
@@ -69,9 +92,11 @@ def serve(
             if registry is not None:
                 entry = _enlist(registry, where[0], tasks, token_file)
                 stack.callback(unregister, registry, entry)
-            click.echo(f"serving {', '.join(task.name for task in tasks)} on {', '.join(where)}", err=True)
+            click.echo(f"serving {', '.join(task.name for task in tasks)} on {', '.join(where)}, policy {policy}", err=True)
 
-        serve_packages(packages, admin_token=token, state=state or store.home() / "verifier", address=address, on_ready=announce)
+        serve_packages(
+            packages, admin_token=token, state=state or store.home() / "verifier", address=address, policy=policy, on_ready=announce
+        )
 
 
 @verifier.command()

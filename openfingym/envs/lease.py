@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from openfingym.errors import OpenFinGymError
 from openfingym.results import RolloutResult
+from openfingym.verdict import with_verified
 
 if TYPE_CHECKING:
     from openfingym.client import VerifiedResult, VerifierClient
@@ -67,7 +69,7 @@ def as_result(verified: VerifiedResult, package: BuiltPackage, seed: int, refusa
         seed: given to ``reset``.
         refusal: why the verifier refused what was submitted, where that is a better reason than the verifier's own.
     """
-    return RolloutResult(
+    blank = RolloutResult(
         rollout_id=verified.rollout_id,
         task=package.manifest.name,
         task_digest=package.manifest.digest,
@@ -75,17 +77,7 @@ def as_result(verified: VerifiedResult, package: BuiltPackage, seed: int, refusa
         agent="array",
         backend="none",
         seed=seed,
-        state=verified.state,
-        reason=refusal or verified.reason,
-        total=verified.total,
-        metrics=dict(verified.metrics),
-        relative_total=verified.relative_total,
-        baseline=verified.baseline,
-        baseline_total=verified.baseline_total,
-        baseline_metrics=dict(verified.baseline_metrics),
-        submissions_accepted=verified.submissions_accepted,
-        submissions_rejected=verified.submissions_rejected,
-        budget=verified.budget,
-        flags=tuple(verified.flags),
-        log_head=verified.log_head,
+        state="error",
     )
+    result = with_verified(blank, verified)
+    return replace(result, reason=refusal or result.reason)

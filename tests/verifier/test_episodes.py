@@ -563,7 +563,7 @@ def written(package: BuiltPackage, serve: Callable[..., Any], tmp_path_factory: 
 def test_a_changed_record_is_found(written: bytes, tmp_path: Path, statement: str, complaint: str) -> None:
     path = tmp_path / "ledger.db"
     path.write_bytes(written)
-    assert verify_chain(path).entries == 1 + 1 + 5 + 2
+    assert verify_chain(path).entries == 1 + 1 + 1 + 5 + 2
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(statement)
         connection.commit()
@@ -599,7 +599,7 @@ def test_a_ledger_from_before_there_were_episodes_is_taken_over(tmp_path: Path) 
         ledger.close()
     assert verify_chain(state).entries == 0
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (ledgers.VERSION,)
 
 
 def test_numbers_that_are_not_finite_are_null() -> None:

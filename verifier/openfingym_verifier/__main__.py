@@ -38,6 +38,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--body-timeout", type=float, default=BODY_TIMEOUT_S, metavar="S", help="seconds a body may take (default %(default)s)"
     )
+    parser.add_argument(
+        "--policy", choices=("strict", "local"), default="strict", help="what participants are told about hidden data (default %(default)s)"
+    )
     return parser
 
 
@@ -61,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             state=options.state,
             admin_token=admin_token,
             address=Address(host, options.port, options.uds),
+            policy=options.policy,
             body_timeout_s=options.body_timeout,
             on_ready=_announce,
         )

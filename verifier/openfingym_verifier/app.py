@@ -20,6 +20,7 @@ from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import Endpoint
 from openfingym_verifier.live import Calls, LiveEndpoint
 from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
+from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import INTERNAL, Problem
 from openfingym_verifier.rollout import Rollout, utc
 from openfingym_verifier.submission import JSON, MEDIA_TYPES, NPY
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from openfingym_verifier.grading import Grading
     from openfingym_verifier.intake import Submission
+    from openfingym_verifier.ledger import Season
+    from openfingym_verifier.principals import Participant
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import Tokens
     from openfingym_verifier.truth import HiddenTask
@@ -96,7 +99,8 @@ def build_app(service: Service, tokens: Tokens, *, body_timeout_s: float, versio
     app.router.routes.extend(Route(path, endpoint, methods=["POST"]) for path, endpoint in posts.items())
     _add_problem_handlers(app)
     _add_open_routes(app, service)
-    _add_admin_routes(app, service, tokens)
+    _add_owner_routes(app, service, tokens)
+    _add_operator_routes(app, service, tokens)
     _add_rollout_routes(app, service, tokens)
     describe(app)
     return FrontDoor(app, posts, LiveEndpoint(service, tokens))
@@ -139,27 +143,35 @@ def _add_open_routes(app: FastAPI, service: Service) -> None:
         return Response(service.telemetry.text(), headers={"Content-Type": CONTENT_TYPE})
 
 
-def _add_admin_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
-    async def admin(request: Request) -> None:
-        tokens.require_admin(_authorization(request))
+def _add_owner_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
+    """What the operator may do with every rollout, and a participant with those that it created."""
 
-    async def addressed(rollout_id: Annotated[str, Path(max_length=64)]) -> Rollout:
-        return await service.find(rollout_id)
+    async def calling(request: Request) -> Caller:
+        return tokens.require_caller(_authorization(request), service.members)
+
+    the_caller = Depends(calling)
+
+    async def addressed(rollout_id: Annotated[str, Path(max_length=64)], caller: Caller = the_caller) -> Rollout:
+        rollout = await service.find(rollout_id)
+        if not caller.operator and rollout.row.principal != caller.name:
+            # As of one that does not exist: that there is one is nobody else's business.
+            raise Problem("not-found", "There is no such rollout.")
+        return rollout
 
     the_rollout = Depends(addressed)
 
-    bearer = HTTPBearer(scheme_name="admin token", auto_error=False)
-    common: dict[str, Any] = {"tags": ["admin"], "dependencies": [Depends(bearer), Depends(admin)], "responses": PROBLEM_RESPONSE}
+    bearer = HTTPBearer(scheme_name="admin token or participant's key", auto_error=False)
+    common: dict[str, Any] = {"tags": ["owner"], "dependencies": [Depends(bearer)], "responses": PROBLEM_RESPONSE}
 
     @app.get("/v1/tasks", response_model=list[doc.TaskSummary], **common)
-    async def tasks() -> list[dict[str, object]]:
-        """The tasks this verifier holds."""
-        return [await _task_summary(task, service.grading) for task in service.tasks.values()]
+    async def tasks(caller: Caller = the_caller) -> list[dict[str, object]]:
+        """The tasks this verifier holds; what the baseline scores on the private fold is the operator's to know."""
+        return [await _task_summary(task, service.grading if caller.operator else None) for task in service.tasks.values()]
 
     @app.post("/v1/rollouts", status_code=201, response_model=doc.Ticket, **common)
-    async def create(body: doc.NewRollout) -> dict[str, object]:
+    async def create(body: doc.NewRollout, caller: Caller = the_caller) -> dict[str, object]:
         """Begin a rollout; its token is in the answer and nowhere else."""
-        rollout = await service.create(body.task, agent=body.agent, seed=body.seed, ttl_s=body.ttl_s)
+        rollout = await service.create(body.task, agent=body.agent, seed=body.seed, ttl_s=body.ttl_s, caller=caller)
         row = rollout.row
         ticket = {"rollout_id": row.id, "task": row.task, "task_digest": row.task_digest, "budget": row.budget}
         return {**ticket, "token": tokens.issue(row.id, row.expires_ns), "expires_at": utc(row.expires_ns)}
@@ -167,12 +179,16 @@ def _add_admin_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
     @app.get("/v1/rollouts/{rollout_id}", response_model=doc.RolloutStatus, **common)
     async def status(rollout: Rollout = the_rollout) -> dict[str, object]:
         """How a rollout is doing."""
-        return rollout.admin_status(now_ns())
+        return rollout.owner_status(now_ns())
 
     @app.post("/v1/rollouts/{rollout_id}/finalize", response_model=doc.Result, **common)
-    async def finalize(rollout: Rollout = the_rollout) -> dict[str, object]:
-        """End a rollout and disclose its private-fold result; a repetition gives the same result."""
-        return await service.finalize(rollout)
+    async def finalize(rollout: Rollout = the_rollout, caller: Caller = the_caller) -> dict[str, object]:
+        """End a rollout and get its result on the private fold: the operator as it was computed, a participant as the policy has it.
+
+        A repetition gives the same; of a result that was held, what is released when its season is closed.
+        """
+        result = await service.finalize(rollout)
+        return result if caller.operator else service.told(rollout)
 
     @app.get("/v1/rollouts/{rollout_id}/log", response_model=list[doc.LogRow], **common)
     async def log(rollout: Rollout = the_rollout) -> list[dict[str, object]]:
@@ -197,6 +213,46 @@ def _add_admin_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
     async def actions(rollout: Rollout = the_rollout) -> Response:
         """Every action taken in a sequential task, one JSON object a line: episode, fold, number, step and action."""
         return Response(await service.in_pool(service.ledger.all_actions, rollout.id), media_type=NDJSON)
+
+
+def _add_operator_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
+    async def admin(request: Request) -> None:
+        tokens.require_admin(_authorization(request))
+
+    bearer = HTTPBearer(scheme_name="admin token", auto_error=False)
+    common: dict[str, Any] = {"tags": ["operator"], "dependencies": [Depends(bearer), Depends(admin)], "responses": PROBLEM_RESPONSE}
+    members = service.members
+
+    @app.get("/v1/participants", response_model=list[doc.ParticipantDocument], **common)
+    async def participants() -> list[dict[str, object]]:
+        """Everybody who was given a key."""
+        return [_participant(one) for one in members.participants()]
+
+    @app.post("/v1/participants", status_code=201, response_model=doc.NewKey, **common)
+    async def add(body: doc.NewParticipant) -> dict[str, object]:
+        """Give a participant a key, which is shown this once."""
+        return {"name": body.name, "key": await members.add(body.name)}
+
+    @app.delete("/v1/participants/{name}", status_code=204, response_class=Response, **common)
+    async def revoke(name: Annotated[str, Path(max_length=64)]) -> Response:
+        """Withdraw a participant's key."""
+        await members.revoke(name)
+        return Response(status_code=204)
+
+    @app.get("/v1/season", response_model=doc.SeasonDocument, **common)
+    async def season() -> dict[str, object]:
+        """The latest season."""
+        return _season(members.season)
+
+    @app.post("/v1/season/close", response_model=doc.SeasonDocument, **common)
+    async def close() -> dict[str, object]:
+        """End the season and release the results that were held in it."""
+        return _season(await service.close_season())
+
+    @app.post("/v1/season", status_code=201, response_model=doc.SeasonDocument, **common)
+    async def begin(body: doc.NewSeason) -> dict[str, object]:
+        """Begin the next season."""
+        return _season(await members.open_season(body.name))
 
 
 def _add_rollout_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
@@ -229,10 +285,22 @@ def _authorization(request: Request) -> bytes | None:
     return None if value is None else value.encode("latin-1")
 
 
-async def _task_summary(task: HiddenTask, grading: Grading) -> dict[str, object]:
-    manifest = task.manifest
-    # A heavy baseline takes seconds; it is told once it is known.
-    baseline = grading.known_baseline(task) if task.heavy else await grading.baseline(task)
+def _participant(one: Participant) -> dict[str, object]:
+    revoked = None if one.revoked_ns is None else utc(one.revoked_ns)
+    return {"name": one.name, "created_at": utc(one.created_ns), "revoked_at": revoked}
+
+
+def _season(season: Season) -> dict[str, object]:
+    closed = None if season.closed_ns is None else utc(season.closed_ns)
+    return {"name": season.name, "opened_at": utc(season.opened_ns), "closed_at": closed}
+
+
+async def _task_summary(task: HiddenTask, grading: Grading | None) -> dict[str, object]:
+    """What is said of a task; without ``grading`` nothing of its private fold."""
+    manifest, baseline = task.manifest, None
+    if grading is not None:
+        # A heavy baseline takes seconds; it is told once it is known.
+        baseline = grading.known_baseline(task) if task.heavy else await grading.baseline(task)
     return {
         "name": task.name,
         "version": manifest.version,

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from openfingym_verifier.service import DEFAULT_TTL_S
 
 MAX_TTL_S = 366 * 24 * 3600.0
-State = Literal["scored", "rejected"]
+State = Literal["scored", "rejected", "held"]
 
 
 class _Document(BaseModel):
@@ -37,10 +37,46 @@ class Ticket(_Document):
     budget: int
 
 
+class NewParticipant(_Document):
+    """Body of ``POST /v1/participants``."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+
+
+class NewKey(_Document):
+    """A participant's key, which is shown this once."""
+
+    name: str
+    key: str
+
+
+class ParticipantDocument(_Document):
+    """Somebody who was given a key."""
+
+    name: str
+    created_at: str
+    revoked_at: str | None
+
+
+class NewSeason(_Document):
+    """Body of ``POST /v1/season``."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+
+
+class SeasonDocument(_Document):
+    """A season."""
+
+    name: str
+    opened_at: str
+    closed_at: str | None
+
+
 class FeedbackDocument(_Document):
     """Public-fold metrics, each in its own direction, and the total loss, clipped and rounded."""
 
-    total: float
+    total: float | None
+    """None, with no metrics, where the participant has had all the feedback that a season allows."""
     metrics: dict[str, float]
 
 
@@ -117,6 +153,8 @@ class RolloutStatus(_Document):
     rollout_id: str
     task: str
     task_digest: str
+    principal: str
+    season: str
     agent: str | None
     seed: int | None
     state: Literal["open", "expired", "scored", "rejected"]
@@ -155,6 +193,15 @@ class Result(_Document):
     budget: int
     """Of a sequential task, its private episodes."""
     flags: list[str]
+    principal: str
+    """Whose rollout it is: ``local``, ``operator``, or a participant's name."""
+    season: str
+    policy: Literal["local", "strict"]
+    """What its principal is told about the hidden data, over all of its rollouts."""
+    disclosure: Literal["full", "rounded", "held"]
+    """How much of the result this is: all, no finer than the sampling error, or nothing before the season is closed."""
+    salt: str | None
+    """Of the digest in the log; None for a participant."""
     log_head: str
     created_at: str
     finalized_at: str

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openfingym.package import BuiltPackage
+    from openfingym.results import PolicyName
 
 START_S = 60.0
 START_A_TASK_S = 10.0
@@ -51,12 +52,13 @@ class EmbeddedVerifier:
     _owner: IO[bytes]
 
     @classmethod
-    def start(cls, packages: Sequence[BuiltPackage], state: Path | None = None) -> Self:
+    def start(cls, packages: Sequence[BuiltPackage], state: Path | None = None, *, policy: PolicyName = "local") -> Self:
         """Start a verifier for ``packages`` and wait until it answers.
 
         Args:
             packages: the tasks it is to hold.
             state: directory of its ledger; None for a private one that goes with the verifier.
+            policy: what is told to whom; whoever starts one for itself can read the labels, and is told everything.
 
         Raises:
             DigestMismatchError: a package is not what it was when it was built.
@@ -75,6 +77,7 @@ class EmbeddedVerifier:
                 "state": str(where),
                 "uds": str(verifier.uds),
                 "admin_token": token,
+                "policy": policy,
             }
             _hand_over(process, order, stderr, START_S + START_A_TASK_S * len(packages))
         except BaseException:

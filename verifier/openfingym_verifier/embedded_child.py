@@ -45,7 +45,12 @@ def main() -> int:
             _reply({"ready": True})
 
         serve(
-            packages, state=Path(order["state"]), admin_token=order["admin_token"], address=Address(uds=Path(order["uds"])), on_ready=ready
+            packages,
+            state=Path(order["state"]),
+            admin_token=order["admin_token"],
+            address=Address(uds=Path(order["uds"])),
+            policy=order["policy"],
+            on_ready=ready,
         )
     except OpenFinGymError as error:
         _reply({"ready": False, "message": str(error), "digest_mismatch": isinstance(error, DigestMismatchError)})

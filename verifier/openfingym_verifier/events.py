@@ -10,8 +10,11 @@ from openfingym.errors import VerifierError
 from openfingym.package import canonical_json
 
 if TYPE_CHECKING:
+    from openfingym.episodes import FoldName
+    from openfingym.results import Disclosure
     from openfingym_verifier.bucket import Bucket
     from openfingym_verifier.ledger import EpisodeRow, RolloutRow
+    from openfingym_verifier.principals import Participant
     from openfingym_verifier.writer import Transaction
 
 
@@ -25,11 +28,13 @@ class Created:
         """Write it."""
         row = self.rollout
         transaction.connection.execute(
-            "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, bucket_ns)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (row.id, row.task, row.task_digest, row.agent, row.seed, row.budget, row.created_ns, row.expires_ns, *astuple(row.bucket)),
-        )
+            "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, bucket_ns,"
+            " principal, season, policy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (row.id, row.task, row.task_digest, row.agent, row.seed, row.budget, row.created_ns, row.expires_ns, *astuple(row.bucket),
+             row.principal, row.season, row.policy),
+        )  # fmt: skip
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
+        entry |= {"principal": row.principal, "season": row.season, "policy": row.policy}
         transaction.log(row.id, {**entry, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns})
 
 
@@ -92,6 +97,7 @@ class Scored:
     n: int
     at_ns: int
     feedback: dict[str, object]
+    """As its agent is told; of one that is told nothing, that it is withheld."""
 
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
@@ -103,6 +109,8 @@ class Scored:
         if written.rowcount == 1:
             digest = hashlib.sha256(text).hexdigest()
             transaction.log(self.rollout_id, {"event": "scored", "at_ns": self.at_ns, "submission": self.n, "feedback": digest})
+            if self.feedback["total"] is not None:
+                _disclose(transaction, self.rollout_id, "public", self.n, self.at_ns)
 
 
 @dataclass(frozen=True)
@@ -180,16 +188,103 @@ class Finalized:
     rollout_id: str
     at_ns: int
     result: dict[str, object]
-    """Everything but ``log_head``, which this operation adds."""
+    """As it was computed; everything but ``log_head``, which this operation adds."""
+    disclosure: Disclosure
+    """How much of it its principal is told."""
 
     def apply(self, transaction: Transaction) -> dict[str, object]:
         """Write it; returns the complete result."""
         digest = hashlib.sha256(canonical_json(self.result)).hexdigest()
         entry = {"event": "finalized", "at_ns": self.at_ns, "state": self.result["state"], "flags": self.result["flags"], "result": digest}
-        complete = {**self.result, "log_head": transaction.log(self.rollout_id, entry)}
+        complete = {**self.result, "log_head": transaction.log(self.rollout_id, {**entry, "disclosure": self.disclosure})}
         written = transaction.connection.execute(
-            "UPDATE rollouts SET result = ? WHERE id = ? AND result IS NULL", (canonical_json(complete).decode(), self.rollout_id)
+            "UPDATE rollouts SET result = ?, disclosure = ? WHERE id = ? AND result IS NULL",
+            (canonical_json(complete).decode(), self.disclosure, self.rollout_id),
         )
         if written.rowcount != 1:
             raise VerifierError(f"rollout {self.rollout_id} already has a result")
+        if self.result["state"] == "scored" and self.disclosure != "held":
+            _disclose(transaction, self.rollout_id, "private", 1, self.at_ns)
         return complete
+
+
+@dataclass(frozen=True)
+class ParticipantAdded:
+    """Somebody was given a key."""
+
+    participant: Participant
+
+    def apply(self, transaction: Transaction) -> bool:
+        """Write it; False where the name is taken."""
+        row = self.participant
+        written = transaction.connection.execute(
+            "INSERT INTO participants (name, key_digest, created_ns) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (row.name, row.key_digest, row.created_ns),
+        )
+        if written.rowcount == 1:
+            transaction.log("", {"event": "participant-added", "at_ns": row.created_ns, "participant": row.name})
+        return written.rowcount == 1
+
+
+@dataclass(frozen=True)
+class ParticipantRevoked:
+    """A key was withdrawn; what its participant was told stays added up."""
+
+    name: str
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> bool:
+        """Write it; False where there is no such key."""
+        written = transaction.connection.execute(
+            "UPDATE participants SET revoked_ns = ? WHERE name = ? AND revoked_ns IS NULL", (self.at_ns, self.name)
+        )
+        if written.rowcount == 1:
+            transaction.log("", {"event": "participant-revoked", "at_ns": self.at_ns, "participant": self.name})
+        return written.rowcount == 1
+
+
+@dataclass(frozen=True)
+class SeasonOpened:
+    """A season began."""
+
+    name: str
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> bool:
+        """Write it; False where there was one of that name."""
+        written = transaction.connection.execute(
+            "INSERT INTO seasons (name, opened_ns) VALUES (?, ?) ON CONFLICT DO NOTHING", (self.name, self.at_ns)
+        )
+        if written.rowcount == 1:
+            transaction.log("", {"event": "season-opened", "at_ns": self.at_ns, "season": self.name})
+        return written.rowcount == 1
+
+
+@dataclass(frozen=True)
+class SeasonClosed:
+    """A season ended: what was held is released, and entered as disclosed."""
+
+    name: str
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> bool:
+        """Write it; False where there is no open season of that name."""
+        connection = transaction.connection
+        written = connection.execute("UPDATE seasons SET closed_ns = ? WHERE name = ? AND closed_ns IS NULL", (self.at_ns, self.name))
+        if written.rowcount != 1:
+            return False
+        connection.execute(
+            "INSERT INTO disclosures (rollout_id, fold, n, at_ns)"
+            " SELECT id, 'private', 1, ? FROM rollouts WHERE season = ? AND disclosure = 'held' AND true ON CONFLICT DO NOTHING",
+            (self.at_ns, self.name),
+        )
+        connection.execute("UPDATE rollouts SET disclosure = 'rounded' WHERE season = ? AND disclosure = 'held'", (self.name,))
+        transaction.log("", {"event": "season-closed", "at_ns": self.at_ns, "season": self.name})
+        return True
+
+
+def _disclose(transaction: Transaction, rollout_id: str, fold: FoldName, n: int, at_ns: int) -> None:
+    """Enter that a principal was told something of a fold's hidden data."""
+    transaction.connection.execute(
+        "INSERT INTO disclosures (rollout_id, fold, n, at_ns) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (rollout_id, fold, n, at_ns)
+    )

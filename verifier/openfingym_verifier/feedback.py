@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from openfingym.metrics import find_metric
 from openfingym.metrics.aggregation import as_loss
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from openfingym.metrics import Score
     from openfingym.scoring_table import Scoring
     from openfingym.task import Verification
+
+WITHHELD: Mapping[str, object] = MappingProxyType({"total": None, "metrics": {}})
+"""The feedback document of a submission whose principal has been told enough about this task."""
 
 
 def coarse(value: float, digits: int, clip: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +48,12 @@ def final_result(rollout: Rollout, outcome: Score | str, baseline: Score, flags:
         "submissions_rejected": rollout.rejected,
         "budget": rollout.row.budget,
         "flags": flags,
+        "principal": rollout.row.principal,
+        "season": rollout.row.season,
+        "policy": rollout.row.policy,
+        "disclosure": "full",
+        # With it nobody can try out which labels would give the digest that the log shows.
+        "salt": secrets.token_hex(16),
         "created_at": utc(rollout.row.created_ns),
         "finalized_at": utc(now_ns),
     }

@@ -20,6 +20,8 @@ from typing import IO, TYPE_CHECKING
 from openfingym.errors import StoreError, VerifierError
 from openfingym_verifier import log
 from openfingym_verifier.bucket import Bucket
+from openfingym_verifier.policy import LOCAL_USER
+from openfingym_verifier.principals import Participant
 from openfingym_verifier.writer import Writer
 
 if TYPE_CHECKING:
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from openfingym.episodes import FoldName
+    from openfingym.results import Disclosure, PolicyName
 
-VERSION = 2
+FIRST_SEASON = "1"
+VERSION = 3
 CHECKPOINT_PAGES = 4096
 """16 MB of log before it is copied into the database: some hundred submissions."""
 
@@ -88,6 +92,33 @@ CREATE TABLE steps (
 ) WITHOUT ROWID;
 """
 
+PRINCIPALS = """
+CREATE TABLE participants (
+    name TEXT PRIMARY KEY,
+    key_digest TEXT NOT NULL UNIQUE,
+    created_ns INTEGER NOT NULL,
+    revoked_ns INTEGER
+);
+CREATE TABLE seasons (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    opened_ns INTEGER NOT NULL,
+    closed_ns INTEGER
+);
+ALTER TABLE rollouts ADD COLUMN principal TEXT NOT NULL DEFAULT 'local';
+ALTER TABLE rollouts ADD COLUMN season TEXT NOT NULL DEFAULT '1';
+ALTER TABLE rollouts ADD COLUMN policy TEXT NOT NULL DEFAULT 'local';
+ALTER TABLE rollouts ADD COLUMN disclosure TEXT NOT NULL DEFAULT 'full';
+CREATE INDEX rollouts_principal ON rollouts (principal, task_digest);
+CREATE TABLE disclosures (
+    rollout_id TEXT NOT NULL REFERENCES rollouts (id),
+    fold TEXT NOT NULL CHECK (fold IN ('public', 'private')),
+    n INTEGER NOT NULL,
+    at_ns INTEGER NOT NULL,
+    PRIMARY KEY (rollout_id, fold, n)
+) WITHOUT ROWID;
+"""
+
 
 @dataclass(frozen=True)
 class RolloutRow:
@@ -110,7 +141,34 @@ class RolloutRow:
     """``slug: detail`` of the latest of them."""
     bucket: Bucket
     result: dict[str, object] | None
-    """The final result, once there is one."""
+    """The final result, once there is one, as it was computed."""
+    principal: str = LOCAL_USER
+    """Whose it is."""
+    season: str = FIRST_SEASON
+    """In which it was begun."""
+    policy: PolicyName = "local"
+    """Under which it was begun."""
+    disclosure: Disclosure = "full"
+    """How much of the result its principal is told."""
+
+
+@dataclass(frozen=True)
+class Season:
+    """A time over which what participants are told is added up."""
+
+    name: str
+    opened_ns: int
+    closed_ns: int | None
+
+
+@dataclass(frozen=True)
+class Told:
+    """How often a principal was told something about the hidden data of a task."""
+
+    principal: str
+    task_digest: str
+    fold: FoldName
+    count: int
 
 
 @dataclass(frozen=True)
@@ -238,6 +296,34 @@ class Ledger:
         with self.read() as connection:
             return int(connection.execute(query, (rollout_id,)).fetchone()[0])
 
+    def participants(self) -> list[Participant]:
+        """Everybody who was ever given a key, by name."""
+        query = "SELECT name, key_digest, created_ns, revoked_ns FROM participants ORDER BY name"
+        with self.read() as connection:
+            return [Participant(**dict(row)) for row in connection.execute(query)]
+
+    def seasons(self) -> list[Season]:
+        """All seasons, in the order they were opened."""
+        with self.read() as connection:
+            return [Season(**dict(row)) for row in connection.execute("SELECT name, opened_ns, closed_ns FROM seasons ORDER BY id")]
+
+    def told(self) -> list[Told]:
+        """What has been disclosed so far, added up over rollouts; whatever the season, since labels stay the same."""
+        query = (
+            "SELECT principal, task_digest, fold, count(*) AS count FROM disclosures JOIN rollouts ON rollout_id = id"
+            " GROUP BY principal, task_digest, fold"
+        )
+        with self.read() as connection:
+            return [Told(**dict(row)) for row in connection.execute(query)]
+
+    def finished_of(self, principal: str, task_digest: str, newest: int) -> list[str]:
+        """Ids of a principal's latest finished rollouts of a task, oldest first."""
+        query = (
+            "SELECT id FROM rollouts WHERE principal = ? AND task_digest = ? AND result IS NOT NULL ORDER BY created_ns DESC, id LIMIT ?"
+        )
+        with self.read() as connection:
+            return [row["id"] for row in connection.execute(query, (principal, task_digest, newest))][::-1]
+
     def log_entries(self, rollout_id: str) -> list[dict[str, object]]:
         """This rollout's rows of the log."""
         query = "SELECT seq, entry, prev_hash, hash FROM log WHERE rollout_id = ? ORDER BY seq"
@@ -259,7 +345,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
         raise VerifierError(f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym")
-    missing = (SCHEMA + log.SCHEMA, EPISODES)[version:]
+    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS)[version:]
     if missing:
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION}; COMMIT;")
 

@@ -135,6 +135,7 @@ class Digests:
     """What the log says the rest of the ledger must hold."""
 
     def __init__(self) -> None:
+        self.owner: dict[str, str] = {}
         self.payload: dict[tuple[str, int], str] = {}
         self.feedback: dict[tuple[str, int], str] = {}
         self.result: dict[str, str] = {}
@@ -145,6 +146,8 @@ class Digests:
         """Note the digests of one entry."""
         rollout = str(entry["rollout"])
         match entry:
+            case {"event": "rollout-created", "principal": str(principal), "season": str(season), "policy": str(policy)}:
+                self.owner[rollout] = f"{principal} {season} {policy}"
             case {"event": "accepted" | "played", "submission": int(n), "payload": str(digest)}:
                 self.payload[rollout, n] = digest
             case {"event": "episode-started", "episode": int(n), "fold": str(fold), "number": int(number)}:
@@ -161,13 +164,20 @@ class Digests:
                 self.result[rollout] = digest
 
     def compare(self, database: Database) -> None:
-        """Check every payload, action, feedback and result against its digest."""
+        """Check every owner, payload, action, feedback and result against what the log says of it."""
+        if "participants" in database.table_names():  # nobody but the local user had a rollout before
+            _same("owner", self.owner, ((key, value) for key, value in self._owners(database) if key in self.owner))
         _same("payload", self.payload, self._payloads(database))
         _same("feedback", self.feedback, self._feedback(database))
         _same("result", self.result, self._results(database))
         if "episodes" in database.table_names():  # a ledger that no verifier has opened since there are episodes has none
             _same("episode", self.episode, self._episodes(database))
             _same("action", self.action, self._actions(database))
+
+    @staticmethod
+    def _owners(database: Database) -> Iterator[tuple[object, str]]:
+        for row in database.query("SELECT id, principal, season, policy FROM rollouts"):
+            yield row["id"], f"{row['principal']} {row['season']} {row['policy']}"
 
     @staticmethod
     def _payloads(database: Database) -> Iterator[tuple[object, str]]:

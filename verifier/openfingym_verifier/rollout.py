@@ -12,6 +12,7 @@ from openfingym_verifier.events import Rejected
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
+    from openfingym.results import Disclosure
     from openfingym_verifier.ledger import RolloutRow, SubmissionRow
     from openfingym_verifier.stage import Progress
     from openfingym_verifier.truth import HiddenTask
@@ -40,6 +41,9 @@ class Rollout:
     rejected: int
     last_refusal: str | None
     result: dict[str, object] | None
+    """As it was computed."""
+    disclosure: Disclosure
+    """How much of the result its principal is told."""
     progress: Progress | None = None
     """In a sequential task, what has been played; None where it has to be read from the ledger."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -52,7 +56,7 @@ class Rollout:
             task = None
         keys = {s.idempotency_key: (s.body_digest or "", s.n) for s in submissions if s.idempotency_key is not None}
         feedback = [s.feedback for s in submissions]
-        return cls(row, task, row.bucket, feedback, keys, row.accepted, row.rejected, row.last_refusal, row.result)
+        return cls(row, task, row.bucket, feedback, keys, row.accepted, row.rejected, row.last_refusal, row.result, row.disclosure)
 
     @property
     def id(self) -> str:
@@ -120,14 +124,16 @@ class Rollout:
             "expires_at": utc(self.row.expires_ns),
         }
 
-    def admin_status(self, now_ns: int) -> dict[str, object]:
-        """What the operator may know."""
+    def owner_status(self, now_ns: int) -> dict[str, object]:
+        """What the operator, and the participant whose it is, may know."""
         state = "expired" if now_ns >= self.row.expires_ns else "open"
         return {
             **self.agent_status(),
             "rollout_id": self.id,
             "task": self.row.task,
             "task_digest": self.row.task_digest,
+            "principal": self.row.principal,
+            "season": self.row.season,
             "agent": self.row.agent,
             "seed": self.row.seed,
             "state": state if self.result is None else self.result["state"],

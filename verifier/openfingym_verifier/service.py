@@ -21,13 +21,17 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.clock import now_ns
+from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.events import Accepted, Created, Finalized, Played, Scored
-from openfingym_verifier.feedback import feedback
+from openfingym_verifier.feedback import WITHHELD, feedback
 from openfingym_verifier.finalize import final_result, flags_of, nothing_accepted, stored_values
 from openfingym_verifier.grading import Grading
 from openfingym_verifier.intake import LIGHT_BYTES, Parsed, Submission, parse, refusal
 from openfingym_verifier.ledger import Ledger, RolloutRow
+from openfingym_verifier.membership import Membership
+from openfingym_verifier.policy import LOCAL
 from openfingym_verifier.problems import REFUSALS, Problem
+from openfingym_verifier.ration import Rations
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.stage import Stage
 from openfingym_verifier.submission import NPY
@@ -41,6 +45,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
+    from openfingym.results import Disclosure
+    from openfingym_verifier.ledger import Season
+    from openfingym_verifier.policy import Policy
+    from openfingym_verifier.principals import Caller
     from openfingym_verifier.truth import HiddenTask
     from openfingym_verifier.writer import Transaction
 
@@ -57,10 +65,13 @@ MAX_KNOWN_FINISHED = 1024
 class Service:
     """One verifier's tasks, rollouts and ledger."""
 
-    def __init__(self, tasks: Mapping[str, HiddenTask], ledger: Ledger, workers: Workers | None = None) -> None:
+    def __init__(self, tasks: Mapping[str, HiddenTask], ledger: Ledger, workers: Workers | None = None, *, policy: Policy = LOCAL) -> None:
         """Take up where the ledger left off; blocks until everything light that was accepted has been scored."""
         self.tasks = tasks
         self.ledger = ledger
+        self.policy = policy
+        self.members = Membership(ledger, policy)
+        self._rations = Rations(ledger.told())
         self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=lambda: self._open)
         self._pool = ThreadPoolExecutor(max_workers=max(2, min(8, os.cpu_count() or 2)), thread_name_prefix="scoring")
         self._workers = workers or Workers()
@@ -80,12 +91,20 @@ class Service:
         self._workers.close()
         self._pool.shutdown()
 
-    async def create(self, task_name: str, *, agent: str | None, seed: int | None, ttl_s: float) -> Rollout:
+    async def create(self, task_name: str, *, agent: str | None, seed: int | None, ttl_s: float, caller: Caller | None = None) -> Rollout:
         """Begin a rollout.
 
+        Args:
+            task_name: of its task.
+            agent: recorded with it.
+            seed: recorded with it.
+            ttl_s: seconds until its token expires.
+            caller: whose it is; None for the operator.
+
         Raises:
-            Problem: ``not-found`` for a task this verifier does not hold.
+            Problem: ``not-found`` for a task this verifier does not hold; ``season-closed``.
         """
+        season = self.members.require_open_season()
         task = self.tasks.get(task_name)
         if task is None:
             raise Problem("not-found", f"No task {task_name[:100]!r} here; this verifier holds {', '.join(sorted(self.tasks))}.")
@@ -94,7 +113,8 @@ class Service:
         row = RolloutRow(
             id=f"r{secrets.token_hex(10)}", task=task.name, task_digest=task.manifest.digest, agent=agent, seed=seed, budget=task.budget,
             created_ns=now, expires_ns=now + int(ttl_s * 1e9), accepted=0, rejected=0, last_refusal=None,
-            bucket=Bucket(float(rules.burst), now), result=None,
+            bucket=Bucket(float(rules.burst), now), result=None, principal=(caller or self.members.operator).name, season=season.name,
+            policy=self.policy.name,
         )  # fmt: skip
         await self._write(Created(row).apply)
         rollout = self._rollouts[row.id] = Rollout.restore(row, [], task)
@@ -162,7 +182,7 @@ class Service:
         plain = submission.media_type == NPY and len(body) <= LIGHT_BYTES
         try:
             parsed = await self._run(plain, parse, submission, body, task)
-            early = await self._first_score(task, parsed) if task.scored_first else None
+            score = await self._first_score(task, parsed) if task.scored_first else None
         except Problem as problem:
             await self._record_refusal(rollout, problem)
             raise
@@ -177,7 +197,12 @@ class Service:
             payload_digest=parsed.payload_digest,
             bucket=rollout.bucket,
         )
-        found = await (self._accept(task, accepted, parsed) if early is None else self._accept_scored(accepted, early))
+        # Decided before anything is awaited: two submissions of a participant cannot both be its last with feedback.
+        told = self._rations.take_public(rollout.row)
+        if score is None:
+            found = await self._accept(task, accepted, parsed, told=told)
+        else:
+            found = await self._accept_scored(accepted, _feedback(task, score, told=told))
         self.telemetry.scored(task.name, time.perf_counter() - start)
         rollout.feedback.append(found)
         rollout.accepted = n
@@ -185,23 +210,23 @@ class Service:
             rollout.by_key[submission.idempotency_key] = (parsed.body_digest, n)
         if found is None:
             raise VerifierError(f"rollout {rollout.id}: submission {n} was accepted but could not be scored")
-        if early is None:
+        if score is None:
             # Nobody waits for this: feedback follows from the payload, and a restart computes it again.
             self.ledger.writer.submit(Scored(rollout.id, n, now_ns(), found).apply, awaited=False)
         return _answer(rollout, n)
 
-    async def _first_score(self, task: HiddenTask, parsed: Parsed) -> dict[str, object]:
+    async def _first_score(self, task: HiddenTask, parsed: Parsed) -> Score:
         try:
-            return _feedback(task, await self.grading.public(task, parsed.values, parsed.payload_digest))
+            return await self.grading.public(task, parsed.values, parsed.payload_digest)
         except SubmissionError as error:
             raise refusal(error) from None
 
-    async def _accept(self, task: HiddenTask, accepted: Accepted, parsed: Parsed) -> dict[str, object] | None:
+    async def _accept(self, task: HiddenTask, accepted: Accepted, parsed: Parsed, *, told: bool) -> dict[str, object] | None:
         """Keep a submission, and score it while the commit travels to the disk; None if that failed."""
         durable = self.ledger.writer.submit(accepted.apply, overtakes=True, size=parsed.payload.nbytes)
         try:
             score = await self._run(parsed.payload.nbytes <= LIGHT_BYTES, task.grader.public_score, parsed.values)
-            found = _feedback(task, score)
+            found = _feedback(task, score, told=told)
         except Exception:
             # The submission stands; a retry, a restart or the end of the rollout will score it.
             logger.exception("scoring failed")
@@ -237,7 +262,10 @@ class Service:
             await self._write(rollout.refused(problem, now_ns()).apply)
 
     async def finalize(self, rollout: Rollout) -> dict[str, object]:
-        """The final result: computed once, from the private fold of what was submitted last or played, and the same ever after."""
+        """The final result as it was computed: once, from the private fold of what was submitted last or played.
+
+        Its principal may be told less; see :meth:`told`.
+        """
         async with rollout.turn:
             if rollout.result is None:
                 task = rollout.hidden_task()
@@ -249,17 +277,44 @@ class Service:
                 outcome, baseline = await asyncio.gather(self._private_score(rollout, task, values), self.grading.baseline(task))
                 flags = await self.in_pool(flags_of, rollout, self.ledger)
                 now = now_ns()
-                finalized = Finalized(rollout.id, now, final_result(rollout, outcome, baseline, flags, now))
+                result = final_result(rollout, outcome, baseline, flags, now)
+                finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
                 if task.sequential and values is not None:
                     written = await self._write(Played(rollout.id, now, values.data.cast("B"), finalized).apply)
                     rollout.feedback, rollout.progress = [None], None
                 else:
                     written = await self._write(finalized.apply)
                 assert isinstance(written, dict)
-                rollout.result = written
+                rollout.result, rollout.disclosure = written, finalized.disclosure
                 self._open -= 1
                 self._forget_finished()
         return rollout.result
+
+    def told(self, rollout: Rollout) -> dict[str, object]:
+        """A finished rollout's result as its principal is told it; more of it once its season is closed."""
+        assert rollout.result is not None, "only a finished rollout has a result"
+        return disclosed(rollout.result, rollout.disclosure)
+
+    async def close_season(self) -> Season:
+        """End the season and release what was held in it.
+
+        Raises:
+            Problem: ``season-closed`` where it is closed already.
+        """
+        season = await self.members.close_season()
+        for rollout in self._rollouts.values():
+            if rollout.disclosure == "held" and rollout.row.season == season.name:
+                rollout.disclosure = "rounded"
+        self._rations = Rations(await self.in_pool(self.ledger.told))
+        return season
+
+    def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
+        """How much of a result its principal is told."""
+        operator = rollout.row.principal == self.members.operator.name
+        if result["state"] != "scored":
+            return "full" if operator or rollout.row.policy == "local" else "rounded"
+        # What the result of episodes says, their agent was shown while it played them.
+        return self._rations.take_private(rollout.row, operator=operator or task.sequential)
 
     async def _values(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64] | None:
         """What is scored: the last accepted submission, or what the episodes came to."""
@@ -283,7 +338,7 @@ class Service:
         task = rollout.hidden_task()
         payload = await self.in_pool(self._payload, rollout, n)
         score = await self.grading.public(task, stored_values(payload, task), hashlib.sha256(payload).hexdigest())
-        found = _feedback(task, score)
+        found = _feedback(task, score, told=self._rations.take_public(rollout.row))
         await self._write(Scored(rollout.id, n, now_ns(), found).apply)
         rollout.feedback[n - 1] = found
 
@@ -295,10 +350,11 @@ class Service:
         for n, known in enumerate(rollout.feedback, 1):
             if known is None:
                 try:
-                    found = _feedback(task, task.grader.public_score(stored_values(self._payload(rollout, n), task)))
+                    score = task.grader.public_score(stored_values(self._payload(rollout, n), task))
                 except OpenFinGymError:
                     logger.exception("rollout %s: submission %d cannot be scored", rollout.id, n)
                     continue
+                found = _feedback(task, score, told=self._rations.take_public(rollout.row))
                 self.ledger.writer.run(Scored(rollout.id, n, now_ns(), found).apply)
                 rollout.feedback[n - 1] = found
 
@@ -331,8 +387,8 @@ class Service:
         return await self._run(False, function, *arguments, **named)
 
 
-def _feedback(task: HiddenTask, score: Score) -> dict[str, object]:
-    return feedback(score, task.spec.scoring, task.spec.verification)
+def _feedback(task: HiddenTask, score: Score, *, told: bool) -> dict[str, object]:
+    return feedback(score, task.spec.scoring, task.spec.verification) if told else dict(WITHHELD)
 
 
 def _answer(rollout: Rollout, n: int) -> dict[str, object]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from openfingym.package import BuiltPackage
+    from openfingym.results import PolicyName
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
@@ -51,6 +52,7 @@ def serve(
     state: Path,
     admin_token: str,
     address: Address,
+    policy: PolicyName,
     body_timeout_s: float = BODY_TIMEOUT_S,
     on_ready: Callable[[list[str], Callable[[], None]], None] | None = None,
 ) -> None:
@@ -61,6 +63,7 @@ def serve(
         state: directory of the ledger and the signing key; made if missing, used by one verifier at a time.
         admin_token: bearer token of the operator, at least 16 characters.
         address: where to listen.
+        policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
         body_timeout_s: seconds a submission's body may take to arrive.
         on_ready: called once, on the event loop, with the addresses and a thread-safe function that stops the server.
 
@@ -76,6 +79,7 @@ def serve(
     import openfingym_verifier.app as http
     from openfingym.episodes import MAX_ACTION_BYTES
     from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.policy import POLICIES
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import Tokens, load_key
     from openfingym_verifier.truth import load_tasks
@@ -88,7 +92,7 @@ def serve(
         stack.callback(ledger.close)
         tokens = Tokens(load_key(state / "token.key"), admin_token)
         sockets = stack.enter_context(_listen(address))
-        service = Service(tasks, ledger)
+        service = Service(tasks, ledger, policy=POLICIES[policy])
         stack.callback(service.close)
         app = http.build_app(service, tokens, body_timeout_s=body_timeout_s, version=_version())
         # What was loaded stays; the collector need not look at it again and again.

@@ -1,4 +1,4 @@
-"""Who is asking: the admin token, and the signed, expiring tokens of rollouts."""
+"""Who is asking: the admin token, the keys of participants, and the signed, expiring tokens of rollouts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING
 from itsdangerous import BadSignature, Signer
 
 from openfingym.errors import UsageError, VerifierError
+from openfingym_verifier.principals import KEY_PREFIX
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from openfingym_verifier.membership import Membership
+    from openfingym_verifier.principals import Caller
 
 MIN_ADMIN_TOKEN = 16
 KEY_BYTES = 32
@@ -43,9 +47,11 @@ def load_key(path: Path) -> bytes:
 
 
 class Tokens:
-    """Issues rollout tokens and recognises both kinds."""
+    """Issues rollout tokens and recognises whoever sends one, the admin token or a participant's key."""
 
     def __init__(self, key: bytes, admin_token: str) -> None:
+        if admin_token.startswith(KEY_PREFIX):
+            raise UsageError(f"the admin token begins with {KEY_PREFIX!r}, as the keys of participants do; choose another")
         if len(admin_token) < MIN_ADMIN_TOKEN:
             raise UsageError(f"the admin token has {len(admin_token)} characters; use at least {MIN_ADMIN_TOKEN} random ones")
         self._admin = admin_token.encode()
@@ -67,7 +73,25 @@ class Tokens:
             return
         if self._unsign(token) is not None:
             raise Problem("forbidden", "This is a rollout's token; the address needs the admin token.")
+        if token.startswith(KEY_PREFIX.encode()):
+            raise Problem("forbidden", "This is a participant's key; the address needs the admin token.")
         raise Problem("unauthorized", "The admin token is not right.")
+
+    def require_caller(self, authorization: bytes | None, members: Membership) -> Caller:
+        """The operator or the participant whose token or key the Authorization header carries.
+
+        Raises:
+            Problem: ``forbidden`` for a rollout's token, ``unauthorized`` otherwise.
+        """
+        token = _bearer(authorization)
+        if hmac.compare_digest(token, self._admin):
+            return members.operator
+        caller = members.caller_with(token)
+        if caller is not None:
+            return caller
+        if self._unsign(token) is not None:
+            raise Problem("forbidden", "This is a rollout's token; the address needs the admin token or a participant's key.")
+        raise Problem("unauthorized", "This is neither the admin token nor the key of a participant.")
 
     def require_rollout(self, authorization: bytes | None, now_ns: int) -> str:
         """The rollout whose unexpired token the Authorization header carries.

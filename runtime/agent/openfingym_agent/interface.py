@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import uuid
 from dataclasses import dataclass
@@ -26,13 +27,15 @@ class Feedback:
     submission: int
     """Number of the submission, from 1."""
     total: float
-    """Weighted loss; lower is better."""
+    """Weighted loss; lower is better. NaN where the verifier withholds feedback: enough was told about this task."""
     metrics: dict[str, float]
-    """Each metric by its name, in its own direction (see ``contract["metrics"]``)."""
+    """Each metric by its name, in its own direction (see ``contract["metrics"]``); empty where feedback is withheld."""
     remaining: int
     """Submissions left."""
 
     def __str__(self) -> str:
+        if math.isnan(self.total):
+            return f"submission {self.submission}: accepted, feedback withheld; {self.remaining} left"
         shown = ", ".join(f"{name} {value:g}" for name, value in self.metrics.items())
         return f"submission {self.submission}: public loss {self.total:g} ({shown}); {self.remaining} left"
 
@@ -141,7 +144,7 @@ class Interface:
         feedback = answer["feedback"]
         return Feedback(
             submission=int(answer["submission"]),
-            total=float(feedback["total"]),
+            total=math.nan if feedback["total"] is None else float(feedback["total"]),
             metrics={name: float(value) for name, value in feedback["metrics"].items()},
             remaining=int(answer["remaining"]),
         )

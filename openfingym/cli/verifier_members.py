@@ -1,0 +1,169 @@
+"""``openfingym verifier participant``, ``season`` and ``collect``: who takes part, in which season, and what was held."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from openfingym.cli.render import print_json, print_table
+from openfingym.cli.task import json_option
+from openfingym.printable import printable
+
+if TYPE_CHECKING:
+    from openfingym.client import Season, VerifierClient
+    from openfingym.results import RolloutResult
+
+address_option = click.option(
+    "--verifier", "address", help="URL or unix socket of the running verifier; default: $OPENFINGYM_VERIFIER.", metavar="LOCATION"
+)
+
+
+@click.group()
+def participant() -> None:
+    """Give keys to participants, and withdraw them; needs the admin token.
+
+    A key creates rollouts, and ends and reads those that it created. What its holder is told about hidden data is added up over all
+    of them; give each party one key, in $OPENFINGYM_KEY.
+    """
+
+
+@participant.command()
+@click.argument("name")
+@address_option
+@json_option
+def add(name: str, address: str | None, as_json: bool) -> None:
+    """Give a participant NAME a key, and print it: it is shown this once."""
+    with _client(address) as client:
+        key = client.add_participant(name)
+    if as_json:
+        print_json({"name": name, "key": key})
+    else:
+        click.echo(key)
+
+
+@participant.command()
+@click.argument("name")
+@address_option
+def revoke(name: str, address: str | None) -> None:
+    """Withdraw the key of participant NAME; what it was told stays added up."""
+    with _client(address) as client:
+        client.revoke_participant(name)
+
+
+@participant.command("list")
+@address_option
+@json_option
+def list_participants(address: str | None, as_json: bool) -> None:
+    """List everybody who was given a key."""
+    with _client(address) as client:
+        found = client.participants()
+    if as_json:
+        print_json([asdict(one) for one in found])
+    else:
+        print_table("", ["participant", "since", "revoked"], [(one.name, one.created_at, one.revoked_at or "-") for one in found])
+
+
+@click.group()
+def season() -> None:
+    """Close the season, which releases the results held in it, and open the next; needs the admin token."""
+
+
+@season.command("show")
+@address_option
+@json_option
+def show_season(address: str | None, as_json: bool) -> None:
+    """Show the latest season."""
+    with _client(address) as client:
+        _print_season(client.season(), as_json=as_json)
+
+
+@season.command("close")
+@address_option
+@json_option
+def close_season(address: str | None, as_json: bool) -> None:
+    """Close the season. Participants can then collect what was held; no rollout is created before the next season is opened."""
+    with _client(address) as client:
+        _print_season(client.close_season(), as_json=as_json)
+
+
+@season.command("open")
+@click.argument("name")
+@address_option
+@json_option
+def open_season(name: str, address: str | None, as_json: bool) -> None:
+    """Open the season NAME. What was told about a task's hidden data in earlier seasons still counts: labels stay the same."""
+    with _client(address) as client:
+        _print_season(client.open_season(name), as_json=as_json)
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="RUN...")
+@click.option("--verifier", "address", help="URL or socket of the verifier, or a registry file; default: $OPENFINGYM_VERIFIER.")
+@click.pass_context
+def collect(ctx: click.Context, runs: tuple[Path, ...], address: str | None) -> None:
+    """Fetch results that were held, once their season is closed.
+
+    RUN is a run's folder, or a folder with runs anywhere below it. The exit status is 3 where a result is held still.
+    """
+    from openfingym.reports.runs import run_folders
+    from openfingym.results import read_run
+
+    # A folder may have been moved since it was written.
+    found = (replace(read_run(folder), path=folder) for folder in run_folders(runs))
+    waiting = [result for result in found if result.state == "deferred"]
+    if not waiting:
+        click.echo("no result is held")
+        return
+    held = _collect(waiting, address)
+    click.echo(f"collected {len(waiting) - held} of {len(waiting)} results" + (f"; {held} are held still" if held else ""))
+    ctx.exit(3 if held else 0)
+
+
+def _collect(waiting: list[RolloutResult], address: str | None) -> int:
+    """Ask for each result and keep what is released; returns how many are held still."""
+    from openfingym import catalog
+    from openfingym.errors import UsageError
+    from openfingym.results import rewrite_result
+    from openfingym.verdict import with_verified
+    from openfingym.verifiers import find_verifiers
+
+    tasks = [catalog.load_task(name) for name in sorted({result.task for result in waiting})]
+    verifiers = find_verifiers(address, tasks)
+    if verifiers is None:
+        raise UsageError("name the verifier that holds the results, with --verifier or in $OPENFINGYM_VERIFIER")
+    clients = {place: place.connect() for place in set(verifiers.values())}
+    held = 0
+    try:
+        for result in waiting:
+            verified = clients[verifiers[result.task]].finalize(result.rollout_id)
+            if verified.state == "held":
+                click.echo(f"{result.task}: {result.rollout_id}: {printable(verified.reason or 'held')}")
+                held += 1
+            else:
+                rewrite_result(with_verified(result, verified))
+    finally:
+        for client in clients.values():
+            client.close()
+    return held
+
+
+def _client(address: str | None) -> VerifierClient:
+    import os
+
+    from openfingym.errors import UsageError
+    from openfingym.verifiers import QUICK_ANSWER_S, VERIFIER_VARIABLE, VerifierAddress, token_of_environment
+
+    location = address or os.environ.get(VERIFIER_VARIABLE)
+    if not location:
+        raise UsageError(f"name the verifier with --verifier, as http://host:port or the path of its socket, or in ${VERIFIER_VARIABLE}")
+    return VerifierAddress(location, token_of_environment(location)).connect(timeout_s=QUICK_ANSWER_S)
+
+
+def _print_season(found: Season, *, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(found))
+    else:
+        click.echo(f"season {found.name}: opened {found.opened_at}, {'open' if found.closed_at is None else f'closed {found.closed_at}'}")

@@ -1,0 +1,118 @@
+"""How much of a private result its participant is told.
+
+A score on some tens of hidden windows is known only up to its standard error. Digits beyond that say nothing about an
+agent; all they carry is the labels. Under a strict policy a result is therefore shown on a grid of two standard errors:
+
+- The relative total is moved towards the baseline to the next multiple of two standard errors of its logarithm. What is not
+  better than the baseline by two standard errors is shown as the baseline: 1. How much worse something is, is never shown; with
+  large offsets that number could be made to say anything about the labels.
+- Where a relative total is told apart from the baseline, every metric and the paper's total are moved towards the
+  baseline's in the same way, each on a grid of two standard errors of its own. Otherwise they are the baseline's.
+- What a result shows beyond that, its intervals and standard errors and the baseline's own figures, has two digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from openfingym.results import Disclosure
+
+GRID = 2.0
+"""Width of the grid in standard errors."""
+ERROR_DIGITS = 2
+
+Document = dict[str, object]
+
+
+def disclosed(result: Document, disclosure: Disclosure) -> Document:
+    """A result as its participant may see it.
+
+    Args:
+        result: as it was computed, with ``salt``.
+        disclosure: how much of it.
+    """
+    if disclosure == "full":
+        return result
+    shown: Document = {**result, "disclosure": disclosure, "salt": None}
+    if result["state"] != "scored":
+        return {**shown, **_baseline(result)}
+    return {**shown, **(_held(result) if disclosure == "held" else _rounded(result))}
+
+
+def toward(value: float, anchor: float, width: float) -> float:
+    """``value`` moved towards ``anchor`` to the next multiple of ``width`` from it; the anchor where there is no width."""
+    if not width > 0.0 or not math.isfinite(width):
+        return anchor
+    steps = math.floor(abs(value - anchor) / width)
+    return anchor + math.copysign(steps * width, value - anchor) if steps else anchor
+
+
+def significant(value: float, digits: int) -> float:
+    """``value`` rounded to so many significant digits."""
+    return float(f"{value:.{digits - 1}e}")
+
+
+def _held(result: Document) -> Document:
+    return {
+        "state": "held",
+        "reason": f"the result is held until season {result['season']!r} is closed",
+        "total": None,
+        "relative_total": None,
+        "relative_standard_error": None,
+        "relative_interval": None,
+        "total_standard_error": None,
+        "total_interval": None,
+        "metrics": {},
+        "standard_errors": {},
+        **_baseline(result),
+    }
+
+
+def _rounded(result: Document) -> Document:
+    baseline = _baseline(result)
+    error = _number(result["relative_standard_error"])
+    width = significant(GRID * error, ERROR_DIGITS) if error else math.nan
+    gain = -math.log(_number(result["relative_total"]))
+    # Worse than the baseline is shown as the baseline.
+    shown = toward(max(gain, 0.0), 0.0, width)
+    steps_shown = shown > 0.0
+    base_total, base_metrics = _number(baseline["baseline_total"]), _numbers(baseline["baseline_metrics"])
+    errors = {name: significant(value, ERROR_DIGITS) for name, value in _numbers(result["standard_errors"]).items()}
+    total_error = _number(result["total_standard_error"])
+    metrics = {
+        name: toward(value, base_metrics[name], GRID * errors.get(name, math.nan)) if steps_shown else base_metrics[name]
+        for name, value in _numbers(result["metrics"]).items()
+    }
+    total = toward(_number(result["total"]), base_total, GRID * significant(total_error, ERROR_DIGITS)) if steps_shown else base_total
+    relative = math.exp(-shown)
+    # The value lies up to one step beyond what is shown, and the truth up to two standard errors on either side of that.
+    interval = [math.exp(-shown - 2.0 * width), math.exp(-shown + width)] if width > 0.0 else None
+    return {
+        "relative_total": relative,
+        "relative_standard_error": width / GRID if width > 0.0 else None,
+        "relative_interval": None if interval is None else [significant(bound, ERROR_DIGITS + 1) for bound in interval],
+        "total": total,
+        "total_standard_error": significant(total_error, ERROR_DIGITS) if steps_shown else None,
+        "total_interval": None,
+        "metrics": metrics,
+        "standard_errors": errors if steps_shown else {},
+        **baseline,
+    }
+
+
+def _baseline(result: Document) -> Document:
+    """The baseline's figures on the private fold, coarsely: they are a submission's, too."""
+    return {
+        "baseline_total": significant(_number(result["baseline_total"]), ERROR_DIGITS + 1),
+        "baseline_metrics": {name: significant(value, ERROR_DIGITS + 1) for name, value in _numbers(result["baseline_metrics"]).items()},
+    }
+
+
+def _number(value: object) -> float:
+    return math.nan if value is None else float(value)  # type: ignore[arg-type]  # a document of ours
+
+
+def _numbers(value: object) -> Mapping[str, float]:
+    assert isinstance(value, Mapping)
+    return value

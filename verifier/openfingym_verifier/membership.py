@@ -1,0 +1,111 @@
+"""Who takes part, and in which season. Belongs to the event loop; the ledger holds it, memory mirrors it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from openfingym_verifier.clock import now_ns
+from openfingym_verifier.events import ParticipantAdded, ParticipantRevoked, SeasonClosed, SeasonOpened
+from openfingym_verifier.ledger import FIRST_SEASON, Season
+from openfingym_verifier.policy import LOCAL_USER, OPERATOR
+from openfingym_verifier.principals import Caller, Participant, key_digest, make_key, require_name
+from openfingym_verifier.problems import Problem
+
+if TYPE_CHECKING:
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.policy import Policy
+
+
+class Membership:
+    """Participants, their keys, and the seasons of one verifier."""
+
+    def __init__(self, ledger: Ledger, policy: Policy) -> None:
+        """Take up where the ledger left off; a new ledger begins its first season."""
+        self._ledger = ledger
+        self._operator = Caller(LOCAL_USER if policy.name == "local" else OPERATOR, operator=True)
+        self._participants = {one.name: one for one in ledger.participants()}
+        self._names = {one.key_digest: one.name for one in self._participants.values() if one.revoked_ns is None}
+        if not ledger.seasons():
+            ledger.writer.run(SeasonOpened(FIRST_SEASON, now_ns()).apply)
+        self.season: Season = ledger.seasons()[-1]
+        """The latest."""
+
+    @property
+    def operator(self) -> Caller:
+        """Who holds the admin token."""
+        return self._operator
+
+    def caller_with(self, key: bytes) -> Caller | None:
+        """The participant with this key; None where nobody has it, or no longer."""
+        name = self._names.get(key_digest(key))
+        return None if name is None else Caller(name, operator=False)
+
+    def require_open_season(self) -> Season:
+        """The season in which rollouts are created.
+
+        Raises:
+            Problem: ``season-closed``.
+        """
+        if self.season.closed_ns is not None:
+            raise Problem("season-closed", f"Season {self.season.name!r} is closed, and no other was opened yet.")
+        return self.season
+
+    def participants(self) -> list[Participant]:
+        """Everybody who was ever given a key, by name."""
+        return sorted(self._participants.values(), key=lambda one: one.name)
+
+    async def add(self, name: str) -> str:
+        """Give a new participant a key; returns it.
+
+        Raises:
+            Problem: ``malformed-request`` or ``name-taken``.
+        """
+        require_name(name)
+        key = make_key()
+        one = Participant(name, key_digest(key.encode()), now_ns(), None)
+        if not await self._ledger.writer.submit(ParticipantAdded(one).apply):
+            # A second key for a revoked name would begin a count anew that must go on.
+            raise Problem("name-taken", f"There is, or was, a participant named {name!r}; choose another name.")
+        self._participants[name] = one
+        self._names[one.key_digest] = name
+        return key
+
+    async def revoke(self, name: str) -> None:
+        """Withdraw a participant's key.
+
+        Raises:
+            Problem: ``not-found``.
+        """
+        at_ns = now_ns()
+        if not await self._ledger.writer.submit(ParticipantRevoked(name, at_ns).apply):
+            raise Problem("not-found", f"No participant named {name[:80]!r} has a key.")
+        one = self._participants[name] = replace(self._participants[name], revoked_ns=at_ns)
+        self._names.pop(one.key_digest, None)
+
+    async def close_season(self) -> Season:
+        """End the season; the results held in it are released.
+
+        Raises:
+            Problem: ``season-closed`` where it is closed already.
+        """
+        season, at_ns = self.require_open_season(), now_ns()
+        if not await self._ledger.writer.submit(SeasonClosed(season.name, at_ns).apply):
+            raise Problem("season-closed", f"Season {season.name!r} is closed already.")
+        self.season = replace(season, closed_ns=at_ns)
+        return self.season
+
+    async def open_season(self, name: str) -> Season:
+        """Begin another season.
+
+        Raises:
+            Problem: ``malformed-request``; ``season-open`` where one is open; ``name-taken``.
+        """
+        require_name(name)
+        if self.season.closed_ns is None:
+            raise Problem("season-open", f"Season {self.season.name!r} is open; close it first.")
+        at_ns = now_ns()
+        if not await self._ledger.writer.submit(SeasonOpened(name, at_ns).apply):
+            raise Problem("name-taken", f"There was a season named {name!r}; choose another name.")
+        self.season = Season(name, at_ns, None)
+        return self.season

@@ -1,0 +1,41 @@
+"""What a verifier tells whom: everything to those who could read the labels anyway, and little to everybody else.
+
+A *participant* is a party whose rollouts are added up, known by a key. Under the *strict* policy what one of them is told
+about a task is bounded for a *season*, however many rollouts it creates: so many answers on the public fold, so many
+results on the private one, each no finer than the fold's sampling error. Under the *local* policy, the default of the
+verifier that ``openfingym run`` starts for itself, whoever asks owns the machine on which the labels lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from openfingym.results import PolicyName
+
+LOCAL_USER, OPERATOR = "local", "operator"
+"""Names of the two parties that have no key: the user of a local verifier, and who holds the admin token of a strict one."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What is disclosed, and to whom."""
+
+    name: PolicyName
+    private_disclosures: int | None = None
+    """Private results that a participant is shown for each task and season; those of later rollouts are held until the
+    season is closed. None: all of them, exactly."""
+    public_disclosures: int | None = None
+    """Submissions of a participant that get feedback, for each task and season; None: all of them."""
+
+    @property
+    def rationed(self) -> bool:
+        """Whether participants are told less than everything."""
+        return self.private_disclosures is not None or self.public_disclosures is not None
+
+
+LOCAL = Policy("local")
+STRICT = Policy("strict", private_disclosures=3, public_disclosures=100)
+POLICIES: Mapping[PolicyName, Policy] = MappingProxyType({policy.name: policy for policy in (LOCAL, STRICT)})
+"""The policies by name."""

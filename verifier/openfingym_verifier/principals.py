@@ -1,0 +1,63 @@
+"""Who asks: the operator, or a participant with a key of its own.
+
+A key opens three doors: it creates rollouts, and ends and reads those that it created. It is shown once; the ledger
+keeps its SHA-256, from which it cannot be had back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+
+from openfingym_verifier.policy import LOCAL_USER, OPERATOR
+from openfingym_verifier.problems import Problem
+
+KEY_PREFIX = "ofk_"
+KEY_BYTES = 32
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Whoever sent a request to the control routes."""
+
+    name: str
+    """Of the principal: what it is told is added up under this name."""
+    operator: bool
+    """Whether it holds the admin token, which reads everything."""
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A participant as the ledger knows it."""
+
+    name: str
+    key_digest: str
+    created_ns: int
+    revoked_ns: int | None
+
+
+def require_name(name: str) -> None:
+    """Return if a participant may have this name.
+
+    Raises:
+        Problem: ``malformed-request``.
+    """
+    if not NAME.fullmatch(name) or name in {LOCAL_USER, OPERATOR}:
+        raise Problem(
+            "malformed-request",
+            f"A participant's name is 1 to 63 lower case letters, digits, dots, dashes and underscores, and neither {LOCAL_USER} nor "
+            f"{OPERATOR}; found {name[:80]!r}.",
+        )
+
+
+def make_key() -> str:
+    """A new key, of 256 random bits."""
+    return KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
+
+
+def key_digest(key: bytes) -> str:
+    """What is kept of a key: hex SHA-256."""
+    return hashlib.sha256(key).hexdigest()

@@ -1,0 +1,53 @@
+"""What has been disclosed to whom, added up over rollouts, and what may still be. Belongs to the event loop.
+
+Counts mirror the ledger's table of disclosures; they are made from it at start. Labels do not change with a season's name, so
+what was told in an earlier one still counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from openfingym_verifier.policy import POLICIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from openfingym.episodes import FoldName
+    from openfingym.results import Disclosure
+    from openfingym_verifier.ledger import RolloutRow, Told
+
+
+class Rations:
+    """Counts what principals are told, and says when it is enough."""
+
+    def __init__(self, told: Iterable[Told] = ()) -> None:
+        self._told: Counter[tuple[str, str, FoldName]] = Counter({(t.principal, t.task_digest, t.fold): t.count for t in told})
+
+    def take_public(self, row: RolloutRow) -> bool:
+        """Whether one more submission of this rollout gets feedback; if so it is counted."""
+        return self._take(row, "public", POLICIES[row.policy].public_disclosures)
+
+    def take_private(self, row: RolloutRow, *, operator: bool) -> Disclosure:
+        """How much of this rollout's private result is told; if anything, it is counted.
+
+        Args:
+            row: the rollout.
+            operator: whether it is the operator's own, who reads everything.
+        """
+        limit = POLICIES[row.policy].private_disclosures
+        if not self._take(row, "private", None if operator else limit):
+            return "held"
+        return "full" if operator or limit is None else "rounded"
+
+    def count(self, row: RolloutRow, fold: FoldName) -> int:
+        """How often this rollout's principal was told something of this fold of its task."""
+        return self._told[row.principal, row.task_digest, fold]
+
+    def _take(self, row: RolloutRow, fold: FoldName, limit: int | None) -> bool:
+        key = (row.principal, row.task_digest, fold)
+        if limit is not None and self._told[key] >= limit:
+            return False
+        self._told[key] += 1
+        return True
