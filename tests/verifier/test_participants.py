@@ -1,0 +1,227 @@
+"""Participants: what a key opens, what is added up under it, and what a season holds back and releases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from openfingym.client import VerifiedResult, VerifierClient
+from openfingym.errors import VerifierError
+from openfingym.package import BuiltPackage
+from openfingym_verifier.embedded import EmbeddedVerifier
+from openfingym_verifier.log import verify_chain
+from openfingym_verifier.policy import STRICT
+
+TASK = "tiny"
+
+
+@pytest.fixture(scope="module")
+def strict(packages: dict[str, BuiltPackage]) -> Iterator[EmbeddedVerifier]:
+    with EmbeddedVerifier.start([packages[TASK]], policy="strict") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def operator(strict: EmbeddedVerifier) -> Iterator[VerifierClient]:
+    with VerifierClient(uds=strict.uds, admin_token=strict.admin_token) as client:
+        yield client
+
+
+@pytest.fixture
+def join(strict: EmbeddedVerifier, operator: VerifierClient) -> Iterator[Callable[[str], VerifierClient]]:
+    """Makes participants, and clients with their keys."""
+    clients = []
+
+    def make(name: str) -> VerifierClient:
+        client = VerifierClient(uds=strict.uds, admin_token=operator.add_participant(name))
+        clients.append(client)
+        return client
+
+    yield make
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture(scope="module")
+def answer(packages: dict[str, BuiltPackage]) -> np.ndarray:
+    """What scores well: the truth with a little noise."""
+    truth = packages[TASK].read_truth()["targets"]
+    return truth + 0.01 * truth.std() * np.random.default_rng(0).standard_normal(truth.shape)
+
+
+def played(client: VerifierClient, values: np.ndarray) -> VerifiedResult:
+    ticket = client.create_rollout(TASK)
+    client.submit(ticket.token, values)
+    return client.finalize(ticket.rollout_id)
+
+
+def test_a_key_opens_its_own_doors_and_no_other(strict: EmbeddedVerifier, operator: VerifierClient, join: Any, answer: np.ndarray) -> None:
+    mine, theirs = join("doors-a"), join("doors-b")
+    ticket = mine.create_rollout(TASK)
+    mine.submit(ticket.token, answer)
+    assert mine.rollout_status(ticket.rollout_id).submissions_accepted == 1
+    assert mine.tasks()[0].baseline_total is None, "the baseline's private loss is the operator's to know"
+    assert operator.tasks()[0].baseline_total is not None
+    for call in (
+        lambda: theirs.rollout_status(ticket.rollout_id),
+        lambda: theirs.finalize(ticket.rollout_id),
+        lambda: theirs.log(ticket.rollout_id),
+        lambda: theirs.submission(ticket.rollout_id, 1),
+        lambda: theirs.actions(ticket.rollout_id),
+    ):
+        with pytest.raises(VerifierError, match="404 not-found"):
+            call()
+    for call in (
+        mine.participants,
+        lambda: mine.add_participant("another"),
+        lambda: mine.revoke_participant("doors-b"),
+        mine.season,
+        mine.close_season,
+        lambda: mine.open_season("x"),
+    ):
+        with pytest.raises(VerifierError, match="403 forbidden"):
+            call()
+    assert operator.rollout_status(ticket.rollout_id).submissions_accepted == 1
+    key = mine._admin
+    with httpx.Client(base_url="http://v", transport=httpx.HTTPTransport(uds=str(strict.uds)), trust_env=False) as http:
+        for path in ("/v1/submissions", "/v1/episodes"):
+            assert http.post(path, headers={"Authorization": f"Bearer {key}"}).status_code == 401, "a key is no rollout's token"
+
+
+def test_a_key_is_shown_once_and_can_be_withdrawn(strict: EmbeddedVerifier, operator: VerifierClient, join: Any) -> None:
+    client = join("leaver")
+    client.create_rollout(TASK)
+    for taken in ("leaver", "operator", "local", "With Capitals", "", "a/b"):
+        with pytest.raises(VerifierError, match="name"):
+            operator.add_participant(taken)
+    operator.revoke_participant("leaver")
+    with pytest.raises(VerifierError, match="401 unauthorized"):
+        client.create_rollout(TASK)
+    with pytest.raises(VerifierError, match="404"):
+        operator.revoke_participant("leaver")
+    with pytest.raises(VerifierError, match="name-taken"):
+        operator.add_participant("leaver")
+    listed = {one.name: one.revoked_at for one in operator.participants()}
+    assert listed["leaver"] is not None
+    key = client._admin or ""
+    stored = b"".join(path.read_bytes() for path in strict.state.iterdir() if path.is_file())
+    assert key.encode() not in stored
+
+
+def test_private_results_are_rounded_then_held(operator: VerifierClient, join: Any, answer: np.ndarray) -> None:
+    client = join("rounds")
+    tickets = []
+    for _ in range(STRICT.private_disclosures or 0):
+        ticket = client.create_rollout(TASK)
+        client.submit(ticket.token, answer)
+        told, exact = client.finalize(ticket.rollout_id), operator.finalize(ticket.rollout_id)
+        assert (told.policy, told.disclosure, exact.disclosure) == ("strict", "rounded", "full")
+        assert told.state == exact.state == "scored"
+        assert exact.relative_total is not None
+        assert told.relative_total is not None
+        assert exact.relative_total <= told.relative_total < 1.0
+        assert told.metrics != exact.metrics
+        tickets.append(ticket)
+    held = played(client, answer)
+    assert (held.state, held.disclosure, held.total, held.relative_total, held.metrics) == ("held", "held", None, None, {})
+    assert operator.finalize(held.rollout_id).state == "scored", "the operator reads all"
+    again = client.finalize(tickets[0].rollout_id)
+    assert again.disclosure == "rounded"
+    other = join("rounds-two")
+    assert played(other, answer).disclosure == "rounded", "another participant has rations of its own"
+
+
+def test_a_burst_of_rollouts_gets_no_more(join: Any, answer: np.ndarray) -> None:
+    client = join("burst")
+    tickets = [client.create_rollout(TASK) for _ in range(24)]
+    for ticket in tickets:
+        client.submit(ticket.token, answer)
+    with ThreadPoolExecutor(12) as pool:
+        found = [result.disclosure for result in pool.map(client.finalize, [ticket.rollout_id for ticket in tickets])]
+    assert found.count("rounded") == STRICT.private_disclosures
+    assert found.count("held") == 24 - (STRICT.private_disclosures or 0)
+
+
+def test_a_rejected_rollout_costs_no_disclosure(join: Any, answer: np.ndarray) -> None:
+    client = join("clumsy")
+    for _ in range(5):
+        assert client.finalize(client.create_rollout(TASK).rollout_id).state == "rejected"
+    assert played(client, answer).disclosure == "rounded"
+
+
+def test_feedback_ends_after_so_many_submissions(join: Any, answer: np.ndarray) -> None:
+    client = join("asker")
+    shown = []
+    while len(shown) < (STRICT.public_disclosures or 0) + 7:
+        ticket = client.create_rollout(TASK)
+        shown += [client.submit(ticket.token, answer + 1e-3 * len(shown)) for _ in range(ticket.budget)]
+    told = [one for one in shown if one.total is not None]
+    assert len(told) == STRICT.public_disclosures
+    assert all(one.metrics == {} for one in shown[len(told) :])
+    past = client.rollout_status(ticket.rollout_id).submissions
+    assert past[-1].total is None
+
+
+def test_what_was_told_outlives_the_verifier(
+    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
+) -> None:
+    first = launch([packages[TASK]], tmp_path / "state")
+    with first.client() as operator:
+        key = operator.add_participant("lasting")
+    with VerifierClient(uds=first.uds, admin_token=key) as client:
+        assert [played(client, answer).disclosure for _ in range(2)] == ["rounded"] * 2
+    first.kill()
+    second = launch([packages[TASK]], tmp_path / "state")
+    with VerifierClient(uds=second.uds, admin_token=key) as client:
+        assert [played(client, answer).disclosure for _ in range(3)] == ["rounded", "held", "held"]
+    second.kill()
+    assert verify_chain(tmp_path / "state").entries > 0
+
+
+def test_a_season_that_closes_releases_what_it_held(launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray) -> None:
+    process = launch([packages[TASK]], tmp_path / "state")
+    with process.client() as operator, VerifierClient(uds=process.uds, admin_token=operator.add_participant("seasoned")) as client:
+        found = [played(client, answer) for _ in range(5)]
+        assert found[-1].state == "held"
+        assert operator.season().name == "1"
+        assert operator.close_season().closed_at is not None
+        released = client.finalize(found[-1].rollout_id)
+        assert (released.state, released.disclosure) == ("scored", "rounded")
+        with pytest.raises(VerifierError, match="season-closed"):
+            client.create_rollout(TASK)
+        with pytest.raises(VerifierError, match="season-closed"):
+            operator.close_season()
+        with pytest.raises(VerifierError, match="name-taken"):
+            operator.open_season("1")
+        assert operator.open_season("2").name == "2"
+        with pytest.raises(VerifierError, match="season-open"):
+            operator.open_season("3")
+        later = played(client, answer)
+        assert (later.season, later.state) == ("2", "held"), "labels stay the same, so what was told of them still counts"
+    process.kill()
+    again = launch([packages[TASK]], tmp_path / "state")
+    with again.client() as operator:
+        assert operator.season().name == "2"
+        assert operator.finalize(found[-1].rollout_id).state == "scored"
+
+
+def test_the_log_alone_tells_nothing_of_a_result(operator: VerifierClient, join: Any, answer: np.ndarray) -> None:
+    client = join("logger")
+    for _ in range(STRICT.private_disclosures or 0):
+        played(client, answer)
+    held = [played(client, answer), played(client, answer)]
+    digests = {row.entry["result"] for one in held for row in client.log(one.rollout_id) if row.entry["event"] == "finalized"}
+    assert len(digests) == 2, "the same answer with the same score has another digest each time, so none can be looked up"
+
+
+def test_the_local_policy_tells_everything(packages: dict[str, BuiltPackage], answer: np.ndarray) -> None:
+    with EmbeddedVerifier.start([packages[TASK]]) as running, VerifierClient(uds=running.uds, admin_token=running.admin_token) as client:
+        found = [played(client, answer) for _ in range(6)]
+    assert {(one.policy, one.disclosure, one.state) for one in found} == {("local", "full", "scored")}
+    assert len({one.relative_total for one in found}) == 1
