@@ -152,7 +152,7 @@ def _features(seed: int, branch: Branch | None) -> NDArray[np.float64]:
     return np.round(features, FEATURE_DECIMALS) + 0.0
 
 
-def _firms(seed: int, branch: Branch | None) -> NDArray[np.float64]:
+def _firms(seed: int, branch: Branch | None = None) -> NDArray[np.float64]:
     """Characteristics before they are ranked, float64[months, stocks, 29]."""
     early, steps = REPORT_EVERY - 1, BURN_IN + MONTHS + REPORT_EVERY - 1
     latent = _autoregression(normals(stream(seed, _LATENT, branch=branch), steps, STOCKS, LATENT), REPORTED_PERSISTENCE)

@@ -38,6 +38,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--body-timeout", type=float, default=BODY_TIMEOUT_S, metavar="S", help="seconds a body may take (default %(default)s)"
     )
+    parser.add_argument(
+        "--fresh", action=argparse.BooleanOptionalAction, default=False, help="hidden data of its own for every rollout, where there can be"
+    )
     return parser
 
 
@@ -62,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             admin_token=admin_token,
             address=Address(host, options.port, options.uds),
             body_timeout_s=options.body_timeout,
+            tapes="fresh" if options.fresh else "given",
             on_ready=_announce,
         )
     except UsageError as error:

@@ -29,8 +29,12 @@ class Created:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (row.id, row.task, row.task_digest, row.agent, row.seed, row.budget, row.created_ns, row.expires_ns, *astuple(row.bucket)),
         )
+        tape = {"tape": row.tape, "tape_commitment": row.tape_commitment}
+        transaction.connection.execute(
+            "UPDATE rollouts SET tape = :tape, tape_commitment = :tape_commitment WHERE id = :id", {**tape, "id": row.id}
+        )
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
-        transaction.log(row.id, {**entry, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns})
+        transaction.log(row.id, {**entry, **tape, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns})
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from openfingym.episodes import FoldName
+    from openfingym.tapes import TapeKind
 
-VERSION = 2
+VERSION = 3
 CHECKPOINT_PAGES = 4096
 """16 MB of log before it is copied into the database: some hundred submissions."""
 
@@ -88,6 +89,11 @@ CREATE TABLE steps (
 ) WITHOUT ROWID;
 """
 
+TAPES = """
+ALTER TABLE rollouts ADD COLUMN tape TEXT NOT NULL DEFAULT 'given' CHECK (tape IN ('given', 'fresh', 'twin'));
+ALTER TABLE rollouts ADD COLUMN tape_commitment TEXT;
+"""
+
 
 @dataclass(frozen=True)
 class RolloutRow:
@@ -111,6 +117,10 @@ class RolloutRow:
     bucket: Bucket
     result: dict[str, object] | None
     """The final result, once there is one."""
+    tape: TapeKind = "given"
+    """Which hidden data it has; the seed follows from its id and the key of tapes."""
+    tape_commitment: str | None = None
+    """SHA-256 that the seed must have; None of a given tape."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +206,12 @@ class Ledger:
         with self.read() as connection:
             return [row["id"] for row in connection.execute("SELECT id FROM rollouts WHERE result IS NULL ORDER BY created_ns")]
 
+    def played(self, task: str, now_ns: int) -> bool:
+        """Whether a task's given tape was played: a private episode was begun on it, or an open rollout could still begin one."""
+        query = "SELECT 1 FROM rollouts WHERE task = ? AND tape = 'given' AND (accepted > 0 OR (result IS NULL AND expires_ns > ?)) LIMIT 1"
+        with self.read() as connection:
+            return connection.execute(query, (task, now_ns)).fetchone() is not None
+
     def payload(self, rollout_id: str, n: int) -> bytes | None:
         """Values of an accepted submission: little-endian float64, C order."""
         query = "SELECT content FROM payloads JOIN submissions ON submission = id WHERE rollout_id = ? AND n = ?"
@@ -259,7 +275,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
         raise VerifierError(f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym")
-    missing = (SCHEMA + log.SCHEMA, EPISODES)[version:]
+    missing = (SCHEMA + log.SCHEMA, EPISODES, TAPES)[version:]
     if missing:
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION}; COMMIT;")
 

@@ -130,6 +130,7 @@ class Rollout:
             "task_digest": self.row.task_digest,
             "agent": self.row.agent,
             "seed": self.row.seed,
+            "tape": self.row.tape,
             "state": state if self.result is None else self.result["state"],
             "submissions_accepted": self.accepted,
             "submissions_rejected": self.rejected,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from openfingym.package import BuiltPackage
+    from openfingym.tapes import TapePolicy
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
@@ -52,6 +53,7 @@ def serve(
     admin_token: str,
     address: Address,
     body_timeout_s: float = BODY_TIMEOUT_S,
+    tapes: TapePolicy = "given",
     on_ready: Callable[[list[str], Callable[[], None]], None] | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM.
@@ -62,6 +64,7 @@ def serve(
         admin_token: bearer token of the operator, at least 16 characters.
         address: where to listen.
         body_timeout_s: seconds a submission's body may take to arrive.
+        tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any.
         on_ready: called once, on the event loop, with the addresses and a thread-safe function that stops the server.
 
     Raises:
@@ -88,7 +91,7 @@ def serve(
         stack.callback(ledger.close)
         tokens = Tokens(load_key(state / "token.key"), admin_token)
         sockets = stack.enter_context(_listen(address))
-        service = Service(tasks, ledger)
+        service = Service(tasks, ledger, tapes=tapes)
         stack.callback(service.close)
         app = http.build_app(service, tokens, body_timeout_s=body_timeout_s, version=_version())
         # What was loaded stays; the collector need not look at it again and again.
