@@ -120,7 +120,9 @@ class VerifierClient:
         other._patience_s, other._hurry = patience_s, hurry
         return other
 
-    def create_rollout(self, task: str, *, agent: str | None = None, seed: int | None = None, ttl_s: float | None = None) -> RolloutTicket:
+    def create_rollout(
+        self, task: str, *, agent: str | None = None, seed: int | None = None, ttl_s: float | None = None, fresh: bool = False
+    ) -> RolloutTicket:
         """Begin a rollout.
 
         Args:
@@ -128,12 +130,13 @@ class VerifierClient:
             agent: recorded with the result.
             seed: recorded with the result.
             ttl_s: seconds until the token expires; None for the verifier's default.
+            fresh: other hidden data than the package's own, where the task can have any; the ticket's ``tape`` says what it has.
 
         Raises:
             VerifierError: unknown task, wrong admin token, or no verifier there.
         """
         order = {"task": task, "agent": agent, "seed": seed, "ttl_s": ttl_s}
-        body = {key: value for key, value in order.items() if value is not None}
+        body = {key: value for key, value in order.items() if value is not None} | ({"fresh": True} if fresh else {})
         return _build(RolloutTicket, self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError, httpx.ConnectTimeout)))
 
     def submit(self, token: str, values: NDArray[np.float64], *, idempotency_key: str | None = None) -> Feedback:
@@ -233,6 +236,16 @@ class VerifierClient:
             self._checked(answer)
         values: NDArray[np.float64] = np.load(io.BytesIO(answer.content), allow_pickle=False)
         return values
+
+    def data(self, rollout_id: str) -> dict[str, NDArray[Any]]:
+        """Public arrays of a rollout's tape that take the place of the package's, by name; none of a given tape."""
+        import numpy as np
+
+        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/data", self._admin)
+        if answer.status_code != 200:
+            self._checked(answer)
+        with np.load(io.BytesIO(answer.content), allow_pickle=False) as arrays:
+            return dict(arrays)
 
     def actions(self, rollout_id: str) -> tuple[RecordedAction, ...]:
         """Every action taken in a rollout of a sequential task, in order."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from openfingym.results import Disclosure, PolicyName
+    from openfingym.tapes import TapeKind
     from openfingym.task import DataKind
 
 
@@ -23,6 +24,8 @@ class RolloutTicket:
     """ISO 8601, UTC."""
     budget: int
     """Submissions that may be accepted, or private episodes that may be played."""
+    tape: TapeKind = "given"
+    """Which hidden data the rollout has; see :mod:`openfingym.tapes`."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class RolloutStatus:
     created_at: str
     expires_at: str
     finalized_at: str | None
+    tape: TapeKind = "given"
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,8 @@ class VerifiedResult:
     """Hash of the log's row of this result."""
     created_at: str
     finalized_at: str
+    tape: TapeKind = "given"
+    """Which hidden data it was scored on, as was the baseline; see :mod:`openfingym.tapes`."""
 
 
 @dataclass(frozen=True)

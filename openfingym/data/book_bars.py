@@ -32,6 +32,8 @@ from openfingym.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.data.processes.draws import Bits, Branch
+
     Floats = NDArray[np.float64]
 
 CHANNELS = (
@@ -105,12 +107,12 @@ class BookBars:
         """Names of the channels, in the order of the columns."""
         return CHANNELS
 
-    def generate(self) -> tuple[NDArray[np.datetime64], Floats]:
+    def generate(self, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], Floats]:
         """(times datetime64[ns][rows], the start of each minute; values float64[rows, 14])."""
         from openfingym.data.processes.draws import normals, stream, students
 
         length = self.burn_in + self.rows * self.steps_per_bar
-        bits = stream(self.seed)
+        bits = stream(self.seed, branch=branch and branch.finer(self.steps_per_bar))
         flow = autoregression(normals(bits, length), self.flow_ar)
         e, h = self._garch(students(bits, self.degrees_of_freedom, length))
         before = np.concatenate([flow[:1], flow[:-1]])
@@ -130,7 +132,7 @@ class BookBars:
         path = np.array(variances)
         return np.sqrt(path) * shocks, path
 
-    def _quotes(self, bits: np.random.PCG64, mid: Floats, flow: Floats, h: Floats) -> Quotes:
+    def _quotes(self, bits: Bits, mid: Floats, flow: Floats, h: Floats) -> Quotes:
         from openfingym.data.processes.draws import geometrics, normals
 
         n = len(mid)
@@ -144,7 +146,7 @@ class BookBars:
         sizes = [1.0 + np.floor(np.exp(centre + sign * self.size_flow * flow + one)) for sign, one in zip(signs, drawn, strict=True)]
         return Quotes(bid, ask, bid_2, ask_2, *sizes)
 
-    def _trades(self, bits: np.random.PCG64, quotes: Quotes, flow: Floats, h: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    def _trades(self, bits: Bits, quotes: Quotes, flow: Floats, h: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Buy and sell volume in lots, number of trades, and whether the step's last trade is a buy; every step has a trade."""
         from openfingym.data.processes.draws import normals, uniforms
 

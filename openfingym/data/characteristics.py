@@ -23,7 +23,7 @@ import numpy as np
 
 from openfingym.data.dataset import DatasetInfo
 from openfingym.data.months import month_ends
-from openfingym.data.processes.draws import normals, stream, students
+from openfingym.data.processes.draws import Branch, normals, stream, students
 from openfingym.data.processes.sets import paths_digest
 from openfingym.errors import DataError
 
@@ -102,21 +102,22 @@ class Characteristics:
     info: DatasetInfo
 
 
-def simulated_characteristics(seed: int = DEFAULT_SEED) -> Characteristics:
+def simulated_characteristics(seed: int = DEFAULT_SEED, branch: Branch | None = None) -> Characteristics:
     """264 months from May 2004 to April 2026 of 60 stocks.
 
     Args:
         seed: not negative. The default is public: an operator who needs the labels hidden passes a secret one.
+        branch: where features and returns leave their usual course; None for nowhere.
 
     Raises:
         DataError: the seed is negative, or this machine does not make the bytes that the default seed stands for.
     """
     if seed < 0:
         raise DataError(f"a seed must not be negative, found {seed}")
-    features = _features(seed)
-    excess_return = np.round(expected_excess_return(features) + _shocks(seed), RETURN_DECIMALS) + 0.0
+    features = _features(seed, branch)
+    excess_return = np.round(expected_excess_return(features) + _shocks(seed, branch), RETURN_DECIMALS) + 0.0
     digest = paths_digest([features, excess_return])
-    if seed == DEFAULT_SEED and digest != SHA256:
+    if seed == DEFAULT_SEED and branch is None and digest != SHA256:
         raise DataError(
             f"{NAME}: the simulator made data with SHA-256 {digest}, expected {SHA256}; "
             f"this machine's arithmetic (NumPy {np.__version__}) differs beyond the rounding of returns, please report it"
@@ -141,24 +142,25 @@ def expected_excess_return(features: NDArray[np.float64]) -> NDArray[np.float64]
     return total
 
 
-def _features(seed: int) -> NDArray[np.float64]:
+def _features(seed: int, branch: Branch | None) -> NDArray[np.float64]:
     """float64[months, stocks, 42]; no shock to a return has any part in it."""
-    ranks = np.argsort(np.argsort(_firms(seed), axis=1, kind="stable"), axis=1, kind="stable")
+    ranks = np.argsort(np.argsort(_firms(seed, branch), axis=1, kind="stable"), axis=1, kind="stable")
     industry = np.broadcast_to(_industry()[:, None] == np.arange(len(INDUSTRIES)), (MONTHS, STOCKS, len(INDUSTRIES)))
-    white = normals(stream(seed, _MACRO), BURN_IN + MONTHS, 1, len(MACRO))
+    white = normals(stream(seed, _MACRO, branch=branch), BURN_IN + MONTHS, 1, len(MACRO))
     macro = np.broadcast_to(_autoregression(white, MACRO_PERSISTENCE)[BURN_IN:], (MONTHS, STOCKS, len(MACRO)))
     features = np.concatenate([2.0 * ranks / (STOCKS - 1) - 1.0, industry, macro], axis=2)
     return np.round(features, FEATURE_DECIMALS) + 0.0
 
 
-def _firms(seed: int) -> NDArray[np.float64]:
+def _firms(seed: int, branch: Branch | None = None) -> NDArray[np.float64]:
     """Characteristics before they are ranked, float64[months, stocks, 29]."""
     early, steps = REPORT_EVERY - 1, BURN_IN + MONTHS + REPORT_EVERY - 1
-    latent = _autoregression(normals(stream(seed, _LATENT), steps, STOCKS, LATENT), REPORTED_PERSISTENCE)
+    latent = _autoregression(normals(stream(seed, _LATENT, branch=branch), steps, STOCKS, LATENT), REPORTED_PERSISTENCE)
+    # The weights belong to the law, not to a month: a branch leaves them as they are.
     weights = normals(stream(seed, _WEIGHTS), LATENT, len(RANKED))
     weights /= np.sqrt(np.add.accumulate(weights * weights, axis=0)[-1])
     persistence = np.array([REPORTED_PERSISTENCE] * len(REPORTED) + [WATCHED_PERSISTENCE] * len(WATCHED))
-    firms = math.sqrt(1.0 - SHARED) * _autoregression(normals(stream(seed, _FIRMS), steps, STOCKS, len(RANKED)), persistence)
+    firms = math.sqrt(1.0 - SHARED) * _autoregression(normals(stream(seed, _FIRMS, branch=branch), steps, STOCKS, len(RANKED)), persistence)
     for factor, weight in enumerate(weights):
         firms += math.sqrt(SHARED) * latent[..., factor, None] * weight
     firms = firms[BURN_IN:]
@@ -169,11 +171,11 @@ def _firms(seed: int) -> NDArray[np.float64]:
     return known
 
 
-def _shocks(seed: int) -> NDArray[np.float64]:
+def _shocks(seed: int, branch: Branch | None) -> NDArray[np.float64]:
     """The unpredictable part of every return, float64[months, stocks]."""
-    market = students(stream(seed, _MARKET), DEGREES_OF_FREEDOM, MONTHS, 1)
-    industry = students(stream(seed, _INDUSTRY), DEGREES_OF_FREEDOM, MONTHS, len(INDUSTRIES))[:, _industry()]
-    own = students(stream(seed, _OWN), DEGREES_OF_FREEDOM, MONTHS, STOCKS)
+    market = students(stream(seed, _MARKET, branch=branch), DEGREES_OF_FREEDOM, MONTHS, 1)
+    industry = students(stream(seed, _INDUSTRY, branch=branch), DEGREES_OF_FREEDOM, MONTHS, len(INDUSTRIES))[:, _industry()]
+    own = students(stream(seed, _OWN, branch=branch), DEGREES_OF_FREEDOM, MONTHS, STOCKS)
     return MARKET * market + INDUSTRY * industry + OWN * own
 
 

@@ -27,6 +27,8 @@ from openfingym.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.data.processes.draws import Bits, Branch
+
     Floats = NDArray[np.float64]
 
 FIELDS = ("open", "high", "low", "close", "volume")
@@ -63,16 +65,16 @@ class CoinBars:
         """Names of the channels, five a coin."""
         return tuple(f"{name}_{field}" for name in self.panel.channel_names for field in FIELDS)
 
-    def generate(self) -> tuple[NDArray[np.datetime64], Floats]:
+    def generate(self, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], Floats]:
         """(times datetime64[ns][rows], the start of each bar; values float64[rows, 5 x coins])."""
         from openfingym.data.processes.draws import normals, stream
 
-        panel, made = self.panel, paths(self.panel)
+        panel, made = self.panel, paths(self.panel, branch)
         rows, width = made.returns.shape
         usual = np.array([c.volatility for c in panel.channels]) ** 2 / PERIODS_PER_YEAR[panel.calendar]
         expected = np.concatenate([usual[None], made.variances[:-1]])
         variance = 0.5 * (expected + made.returns**2)
-        bits = stream(panel.seed, 1)
+        bits = stream(panel.seed, 1, branch=branch)
         log_prices = self._within(normals(bits, rows, width, self.moves + 1), made.returns, variance)
         start = np.log([c.price for c in panel.channels])
         log_prices += (start + np.add.accumulate(made.returns, axis=0) - made.returns)[:, :, None]
@@ -112,7 +114,7 @@ def parse_coin_bars(table: Mapping[str, Any]) -> CoinBars:
     return CoinBars(panel, tuple(volumes[name] for name in panel.channel_names), **own)
 
 
-def _reach(bits: np.random.PCG64, values: Floats, variance: Floats) -> Floats:
+def _reach(bits: Bits, values: Floats, variance: Floats) -> Floats:
     """Highest point of Brownian bridges through the last axis of ``values``, float64[rows, coins].
 
     The maximum of a bridge from x to y of variance s^2 has the law (x + y + sqrt((y - x)^2 - 2 s^2 ln U)) / 2, U uniform.

@@ -24,7 +24,7 @@ import numpy as np
 
 from openfingym.data.dataset import DatasetInfo
 from openfingym.data.months import month_ends
-from openfingym.data.processes.draws import stream, students
+from openfingym.data.processes.draws import Branch, stream, students
 from openfingym.data.processes.gaussian import cholesky, correlate
 from openfingym.data.processes.sets import paths_digest
 from openfingym.errors import DataError
@@ -121,11 +121,12 @@ class Curves:
     info: DatasetInfo
 
 
-def simulated_curves(seed: int = DEFAULT_SEED) -> Curves:
+def simulated_curves(seed: int = DEFAULT_SEED, branch: Branch | None = None) -> Curves:
     """480 months of the curves of 24 countries.
 
     Args:
         seed: not negative. The default is public: an operator who needs the hidden months hidden passes a secret one.
+        branch: where the factors leave their usual course; None for nowhere.
 
     Raises:
         DataError: the seed is negative, or this machine does not make the bytes that the default seed stands for.
@@ -133,9 +134,9 @@ def simulated_curves(seed: int = DEFAULT_SEED) -> Curves:
     if seed < 0:
         raise DataError(f"a seed must not be negative, found {seed}")
     maturities = np.arange(1, MATURITIES + 1, dtype=np.int64)
-    values = np.round(spot_rates(_factors(seed), maturities.astype(np.float64)), DECIMALS) + 0.0
+    values = np.round(spot_rates(_factors(seed, branch), maturities.astype(np.float64)), DECIMALS) + 0.0
     digest = paths_digest([values])
-    if seed == DEFAULT_SEED and digest != SHA256:
+    if seed == DEFAULT_SEED and branch is None and digest != SHA256:
         raise DataError(
             f"{NAME}: the simulator made data with SHA-256 {digest}, expected {SHA256}; "
             f"this machine's arithmetic (NumPy {np.__version__}) differs beyond the rounding of rates, please report it"
@@ -188,12 +189,12 @@ def _combine(b: NDArray[np.float64], loadings: tuple[NDArray[np.float64], ...]) 
     return total
 
 
-def _factors(seed: int) -> NDArray[np.float64]:
+def _factors(seed: int, branch: Branch | None) -> NDArray[np.float64]:
     """b, float64[months, countries, 4], from a start in its stationary law."""
     lower = cholesky(np.array(CORRELATION))
     moves = []
     for part, series in enumerate((1, len(COUNTRIES))):
-        white = students(stream(seed, part), DEGREES_OF_FREEDOM, BURN_IN + MONTHS, series, len(SHOCK))
+        white = students(stream(seed, part, branch=branch), DEGREES_OF_FREEDOM, BURN_IN + MONTHS, series, len(SHOCK))
         moves.append(_autoregression(correlate(white, lower) * np.array(SHOCK)))
     common, own = moves
     loading = np.array(COMMON)

@@ -25,6 +25,8 @@ from openfingym.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.data.processes.draws import Branch
+
 MONTH = 21
 
 
@@ -49,30 +51,30 @@ class FactorPanel:
         """Names of the channels."""
         return (*self.simulator.channel_names, self.volatility_index, "macd", "rsi")
 
-    def generate(self) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
+    def generate(self, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
         """(times datetime64[ns][rows], values float64[rows, channels])."""
         longer = replace(self.simulator, rows=self.simulator.rows + self.warm_up)
-        made = paths(longer)
+        made = paths(longer, branch)
         levels = prices(longer, made.returns)
         first = levels[:, 0]
-        extra = (self._implied(made.variances[:, 0]).round(2), macd(first).round(4), rsi(first).round(4))
+        extra = (self._implied(made.variances[:, 0], branch).round(2), macd(first).round(4), rsi(first).round(4))
         values = np.column_stack([levels, *extra])[self.warm_up :]
         return calendar_times(longer.calendar, longer.start, self.simulator.rows), values
 
-    def _implied(self, variances: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _implied(self, variances: NDArray[np.float64], branch: Branch | None) -> NDArray[np.float64]:
         simulator = self.simulator
         periods = PERIODS_PER_YEAR[simulator.calendar]
         mean = simulator.channels[0].volatility ** 2 / periods
         persistence = simulator.alpha + simulator.gamma / 2 + simulator.beta
         weight = (1.0 - persistence**MONTH) / (MONTH * (1.0 - persistence))
         expected = mean + weight * (variances - mean)
-        return 100.0 * self.premium * np.exp(self._noise(len(variances))) * np.sqrt(periods * expected)
+        return 100.0 * self.premium * np.exp(self._noise(len(variances), branch)) * np.sqrt(periods * expected)
 
-    def _noise(self, rows: int) -> NDArray[np.float64]:
+    def _noise(self, rows: int, branch: Branch | None) -> NDArray[np.float64]:
         from openfingym.data.processes.book import stationary_autoregression
         from openfingym.data.processes.draws import normals, stream
 
-        return self.noise * stationary_autoregression(normals(stream(self.simulator.seed, 1), rows), self.noise_ar)
+        return self.noise * stationary_autoregression(normals(stream(self.simulator.seed, 1, branch=branch), rows), self.noise_ar)
 
 
 def parse_factor_panel(table: Mapping[str, Any]) -> FactorPanel:

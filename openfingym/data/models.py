@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from openfingym.data.processes.draws import Branch
+
 
 class Model(Protocol):
     """A simulator with all its parameters."""
@@ -30,8 +32,8 @@ class Model(Protocol):
     def channel_names(self) -> tuple[str, ...]:
         """Names of the channels, in the order of the columns."""
 
-    def generate(self) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
-        """(times datetime64[ns][n], values float64[n, d])."""
+    def generate(self, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
+        """(times datetime64[ns][n], values float64[n, d]); with a branch, its last rows are drawn anew."""
 
 
 MODELS: dict[str, Callable[..., Model]] = {

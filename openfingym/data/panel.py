@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,6 +54,37 @@ def load_panel(name: str, channels: Sequence[str] | None = None) -> Panel:
     chosen = np.ascontiguousarray(values[:, positions])
     times.flags.writeable = chosen.flags.writeable = False
     return Panel(times, chosen, tuple(info.channels[i] for i in positions), info)
+
+
+def continue_panel(name: str, channels: Sequence[str] | None = None, *, seed: int, kept: int) -> Panel:
+    """A simulated dataset with another future: its first rows as they are, those behind them drawn anew.
+
+    Args:
+        name: of a simulated dataset.
+        channels: columns wanted, in this order; all if None.
+        seed: of the new rows; not negative, of any size.
+        kept: rows from the first on that stay as they are, to the last bit.
+
+    Raises:
+        DataError: no such simulated dataset or channel, or it has fewer rows.
+    """
+    from openfingym.data.models import read_model
+    from openfingym.data.processes.draws import Branch
+
+    info = dataset_info(name)
+    positions = channel_positions(info.channels, channels, name)
+    if info.kind != "simulated" or not 0 <= kept <= info.rows:
+        raise DataError(f"{name}: only the rows of a simulator can be drawn anew, {info.rows} of them; found {info.kind} data and {kept}")
+    times, values = read_model(SERIES / f"{name}.toml").generate(Branch(seed, info.rows - kept))
+    chosen = np.ascontiguousarray(values[:, positions])
+    times.flags.writeable = chosen.flags.writeable = False
+    return Panel(times, chosen, tuple(info.channels[i] for i in positions), info)
+
+
+@lru_cache(maxsize=32)
+def panel_times(name: str) -> NDArray[np.datetime64]:
+    """The times of a bundled dataset, datetime64[ns][n], read-only; made once."""
+    return load_panel(name).times
 
 
 def _stored(info: DatasetInfo) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:

@@ -79,6 +79,17 @@ class Windows:
     """[n_test], row of each window's first input."""
 
 
+def train_rows(rows: int, split: Split) -> int:
+    """How many rows, from the first on, form the training block."""
+    # Through the decimal text: 0.29 * 100 is 28.999... in binary, and its floor would be off by one.
+    return int(Fraction(str(split.train)) * rows)
+
+
+def rows_lost(semantics: ValueSemantics) -> int:
+    """Rows of a panel before the first of its values as :func:`to_values` makes them."""
+    return {"log_return": 1, "realised_vol": VOLATILITY_WINDOW}.get(semantics, 0)
+
+
 def to_values(panel: Panel, semantics: ValueSemantics) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
     """The panel as what a task predicts.
 
@@ -188,10 +199,9 @@ def _check(values: NDArray[np.float64], times: NDArray[np.datetime64]) -> None:
 
 def _blocks(rows: int, length: int, split: Split) -> tuple[range, range, range]:
     """Rows of the three blocks, embargoes left out."""
-    # Through the decimal text: 0.29 * 100 is 28.999... in binary, and its floor would be off by one.
     train, public = Fraction(str(split.train)), Fraction(str(split.public))
     shares = (train, public, 1 - train - public)
-    first = int(train * rows)
+    first = train_rows(rows, split)
     second = first + int(public * rows)
     blocks = range(first), range(first + split.embargo, second), range(second + split.embargo, rows)
     for name, block in zip(("train", "public", "private"), blocks, strict=True):

@@ -33,6 +33,8 @@ from openfingym.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.data.processes.draws import Branch
+
 Calendar = Literal["business-days", "hours"]
 PERIODS_PER_YEAR: dict[str, float] = {"business-days": 252.0, "hours": 8760.0}
 
@@ -102,9 +104,9 @@ class Simulator:
         """Names of the channels, in the order of the columns."""
         return tuple(channel.name for channel in self.channels)
 
-    def generate(self) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
+    def generate(self, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
         """The panel, as :func:`simulate`."""
-        return simulate(self)
+        return simulate(self, branch)
 
     def __post_init__(self) -> None:
         persistence = self.alpha + self.gamma / 2 + self.beta
@@ -150,18 +152,22 @@ def parse_simulator(table: Mapping[str, Any]) -> Simulator:
     return Simulator(**rest, channels=channels, spillovers=spillovers)
 
 
-def simulate(simulator: Simulator) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
+def simulate(simulator: Simulator, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
     """Generate the panel.
+
+    Args:
+        simulator: its parameters.
+        branch: where it leaves its usual course; None for nowhere.
 
     Returns:
         (times datetime64[ns][rows], prices float64[rows, channels]).
     """
-    return calendar_times(simulator.calendar, simulator.start, simulator.rows), prices(simulator, paths(simulator).returns)
+    return calendar_times(simulator.calendar, simulator.start, simulator.rows), prices(simulator, paths(simulator, branch).returns)
 
 
-def paths(simulator: Simulator) -> Paths:
+def paths(simulator: Simulator, branch: Branch | None = None) -> Paths:
     """Returns and variances, after the burn-in."""
-    made = _run(simulator, _shocks(simulator))
+    made = _run(simulator, _shocks(simulator, branch))
     return Paths(made.returns[simulator.burn_in :], made.variances[simulator.burn_in :])
 
 
@@ -196,22 +202,15 @@ def student_t(uniforms: tuple[NDArray[np.float64], NDArray[np.float64]], degrees
     return draw
 
 
-def _uniforms(bits: np.random.PCG64, count: int) -> NDArray[np.float64]:
-    """Uniforms on (0, 1] from the top 53 bits of each draw."""
-    return ((bits.random_raw(count) >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
-
-
-def _shocks(simulator: Simulator) -> NDArray[np.float64]:
+def _shocks(simulator: Simulator, branch: Branch | None) -> NDArray[np.float64]:
     """z, float64[burn_in + rows, d], of unit variance."""
+    from openfingym.data.processes.draws import stream, uniforms
+
     channels = simulator.channels
     sectors = list(dict.fromkeys(channel.sector for channel in channels))
     steps, width = simulator.burn_in + simulator.rows, 1 + len(sectors) + len(channels)
-    bits = np.random.PCG64(simulator.seed)
-    shape = (steps, width)
-    draws = student_t(
-        (_uniforms(bits, steps * width).reshape(shape), _uniforms(bits, steps * width).reshape(shape)),
-        simulator.degrees_of_freedom,
-    )
+    bits = stream(simulator.seed, branch=branch)
+    draws = student_t((uniforms(bits, steps, width), uniforms(bits, steps, width)), simulator.degrees_of_freedom)
     a = np.array([channel.market for channel in channels])
     b = np.array([channel.own_sector for channel in channels])
     of_sector = draws[:, [1 + sectors.index(channel.sector) for channel in channels]]

@@ -24,7 +24,7 @@ import numpy as np
 
 from openfingym.contracts import RollingContract, TradingContract
 from openfingym.errors import TaskError, UsageError
-from openfingym.kinds.panels import no_real_data, panel_key, panel_of, panel_recipe, split_text
+from openfingym.kinds.panels import no_real_data, panel_key, panel_of, panel_recipe, renewed_panel, split_text
 from openfingym.trading.bars import FIELDS, Bars
 
 if TYPE_CHECKING:
@@ -120,6 +120,42 @@ def bars_of(task: Task) -> Source:
     return Source(bars, info, info.sha256, recipe)
 
 
+def renewed_bars(task: Task, seed: int) -> Source:
+    """The task's bars with every row behind the training block drawn anew; where the panel is simulated."""
+    from openfingym.data.recipe import train_rows
+
+    panel = renewed_panel(task, seed, lambda rows: train_rows(rows, task.spec.rows))
+    return Source(Bars.from_panel(panel, contract_of(task).symbols), panel.info, panel.digest, panel_recipe(panel))
+
+
+def twin_arrays(train: NDArray[np.float64], hidden: Mapping[str, Array], embargo: int, seed: int) -> dict[str, Array]:
+    """The hidden arrays of a twin: one path of resampled bars from the last training close on, public block first.
+
+    Args:
+        train: the training bars, float64[T, S, 5].
+        hidden: the real hidden arrays, of which shapes and times are kept.
+        embargo: bars that pass before each block.
+        seed: of the path; not negative, of any size.
+
+    Raises:
+        DataError: there is too little training to resample.
+    """
+    from openfingym.trading.twins import resample
+
+    lengths = [len(hidden[f"{fold}_bars"]) for fold in FOLDS]
+    path = resample(train, sum(lengths) + embargo * len(lengths), seed)
+    out: dict[str, Array] = {}
+    start = 0
+    for fold, length in zip(FOLDS, lengths, strict=True):
+        start += embargo
+        out[f"{fold}_bars"] = np.ascontiguousarray(path[start : start + length])
+        # Resampled moves hold whatever splits and dividends did to prices; a twin has none of its own.
+        out[f"{fold}_actions"] = np.broadcast_to(np.array([1.0, 0.0]), hidden[f"{fold}_actions"].shape).copy()
+        out[f"{fold}_times"] = hidden[f"{fold}_times"].copy()
+        start += length
+    return out
+
+
 def bars_key(task: Task) -> str:
     """A value that changes with the bars."""
     return bars_of(task).digest if task.real else panel_key(task)
@@ -137,8 +173,10 @@ def cut(task: Task, rows: int, tail: int) -> Cut:
         TaskError: a block holds no episode; says how many rows would do.
     """
     contract, split = contract_of(task), task.spec.rows
+    from openfingym.data.recipe import train_rows
+
     train, public = Fraction(str(split.train)), Fraction(str(split.public))
-    first = int(train * rows)
+    first = train_rows(rows, split)
     second = first + int(public * rows)
     shares = {"public": (first + split.embargo, second, public), "private": (second + split.embargo, rows, 1 - train - public)}
     if first < contract.lookback:

@@ -49,6 +49,21 @@ def load(task: Task) -> Curves:
     return simulated_curves()
 
 
+def renewable(task: Task) -> bool:
+    """Always: the one bundled set of curves is simulated."""
+    return not task.real
+
+
+def renewed(task: Task, seed: int) -> Curves:
+    """The curves with every month behind the training block drawn anew."""
+    from openfingym.data import recipe
+    from openfingym.data.curves import MONTHS, simulated_curves
+    from openfingym.data.processes.draws import Branch
+
+    _known(task)
+    return simulated_curves(branch=Branch(seed, MONTHS - recipe.train_rows(MONTHS, task.spec.rows)))
+
+
 def shape(task: Task, source: Curves) -> Material:
     """Windows of each country, month by month."""
     contract = _contract(task.spec.contract)

@@ -18,7 +18,8 @@ from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import panel_key as source_key
 from openfingym.kinds.panels import panel_kind as data_kind
 from openfingym.kinds.panels import panel_of as load
-from openfingym.kinds.panels import panel_recipe, split_text
+from openfingym.kinds.panels import panel_recipe, renewed_panel, split_text
+from openfingym.kinds.panels import panel_renewable as renewable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +40,8 @@ __all__ = [
     "load",
     "naive",
     "oracle",
+    "renewable",
+    "renewed",
     "scramble",
     "shape",
     "source_key",
@@ -117,6 +120,14 @@ def shape(task: Task, source: Panel) -> Material:
             },
         },
     )
+
+
+def renewed(task: Task, seed: int) -> Panel:
+    """The panel with every row behind the training block drawn anew."""
+    from openfingym.data import recipe
+
+    lost = recipe.rows_lost(_contract(task.spec.contract).value_semantics)
+    return renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows))
 
 
 def scramble(task: Task, source: Panel, generator: np.random.Generator) -> Panel:

@@ -17,7 +17,16 @@ import numpy as np
 from openfingym.contracts import GenerationContract
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader
-from openfingym.kinds.panels import no_real_data, panel_key, panel_kind, panel_of, panel_recipe, split_text
+from openfingym.kinds.panels import (
+    no_real_data,
+    panel_key,
+    panel_kind,
+    panel_of,
+    panel_recipe,
+    panel_renewable,
+    renewed_panel,
+    split_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +79,22 @@ def load(task: Task) -> Paths:
     if known is not None and task.real:
         raise no_real_data(task)
     return _from_panel(task, panel_of(task)) if known is None else _from_process(task, known)
+
+
+def renewable(task: Task) -> bool:
+    """Where the windows come from a process set, or from a simulated panel."""
+    return not task.real if _process(task) is not None else panel_renewable(task)
+
+
+def renewed(task: Task, seed: int) -> Paths:
+    """The same training windows; public and private ones drawn anew."""
+    from openfingym.data import recipe
+
+    known = _process(task)
+    if known is not None:
+        return _from_process(task, known, seed)
+    lost = recipe.rows_lost(_contract(task.spec.contract).value_semantics)
+    return _from_panel(task, renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows)))
 
 
 def shape(task: Task, source: Paths) -> Material:
@@ -240,8 +265,9 @@ def _process(task: Task) -> ProcessSet | None:
     return named.get(task.spec.dataset.name or "")
 
 
-def _from_process(task: Task, known: ProcessSet) -> Paths:
-    from openfingym.data.processes import draw_sets, stream_paths
+def _from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Paths:
+    """The paths of a set; those of the two hidden splits from another seed, where one is given."""
+    from openfingym.data.processes import DEFAULT_SEED, draw_sets, stream_paths
     from openfingym.data.processes.info import process_info
     from openfingym.data.processes.sets import Counts
 
@@ -249,7 +275,7 @@ def _from_process(task: Task, known: ProcessSet) -> Paths:
         raise TaskError("a process set has splits of its own; remove the table", path=task.config_path, key="split")
     if task.spec.dataset.first or task.spec.dataset.last:
         raise TaskError("a process set has no dates; remove first and last", path=task.config_path, key="dataset")
-    drawn = draw_sets(known.name, counts=Counts(1, known.counts.public, known.counts.private))
+    drawn = draw_sets(known.name, DEFAULT_SEED if seed is None else seed, Counts(1, known.counts.public, known.counts.private))
     train = Blocks((known.counts.train, *known.shape), partial(stream_paths, known, "train"))
     info = process_info(known)
     return Paths(

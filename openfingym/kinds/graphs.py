@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,12 +15,13 @@ from openfingym.kinds.scores import answer, check, folds, naive, oracle
 
 if TYPE_CHECKING:
     from openfingym.contracts import Contract
-    from openfingym.data.graphs import LoadedGraphSet
+    from openfingym.data import DatasetInfo
+    from openfingym.data.graphs import GraphSet, LabelSplit
     from openfingym.task import DataKind, Task
 
 __all__ = [
-    "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "scramble", "shape",
-    "source_key",
+    "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "renewable", "renewed",
+    "scramble", "shape", "source_key",
 ]  # fmt: skip
 
 LOAD_TRAIN = ("train_graphs", "train_labels")
@@ -36,21 +38,48 @@ def source_key(task: Task) -> str:
     return f"{task.spec.dataset.name}:{GENERATORS}"
 
 
-def load(task: Task) -> LoadedGraphSet:
-    """The graphs with all their labels."""
-    from openfingym.data.graphs import load_graph_set
+@dataclass(frozen=True, eq=False)
+class DividedSet:
+    """Graphs with all their labels, and who may see which."""
+
+    graphs: GraphSet
+    info: DatasetInfo
+    split: LabelSplit
+
+
+def load(task: Task) -> DividedSet:
+    """The graphs and the split of their labels."""
+    from openfingym.data.graphs import load_graph_set, stratified_split
 
     if task.real:
         raise no_real_data(task)
-    return load_graph_set(str(task.spec.dataset.name))
+    contract, loaded = _contract(task.spec.contract), load_graph_set(str(task.spec.dataset.name))
+    return DividedSet(loaded.graphs, loaded.info, stratified_split(loaded.graphs.labels, SPLIT_SEED, contract.train, contract.public))
 
 
-def shape(task: Task, source: LoadedGraphSet) -> Material:
+def renewable(task: Task) -> bool:
+    """Always: the set is drawn from its specification."""
+    return not task.real
+
+
+def renewed(task: Task, seed: int) -> DividedSet:
+    """The same training graphs; of each fold the labels are exchanged among its graphs, which are drawn anew."""
+    from openfingym.data.graphs.motifs import redraw
+    from openfingym.data.processes.draws import permutation, stream
+
+    usual = load(task)
+    labels = usual.graphs.labels.copy()
+    for place, part in enumerate((usual.split.public, usual.split.private)):
+        labels[part] = labels[part][permutation(stream(seed, place), len(part))]
+    hidden = np.concatenate([usual.split.public, usual.split.private])
+    return replace(usual, graphs=redraw(usual.graphs, hidden, labels[hidden], seed))
+
+
+def shape(task: Task, source: DividedSet) -> Material:
     """All graphs are public; the labels are divided."""
-    from openfingym.data.graphs import graph_set_arrays, stratified_split
+    from openfingym.data.graphs import graph_set_arrays
 
-    contract, graphs, info = _contract(task.spec.contract), source.graphs, source.info
-    split = stratified_split(graphs.labels, SPLIT_SEED, contract.train, contract.public)
+    contract, graphs, info, split = _contract(task.spec.contract), source.graphs, source.info, source.split
     hidden = np.concatenate([split.public, split.private])
     public: dict[str, Array] = {f"graph_{name}": array for name, array in graph_set_arrays(graphs).items() if name != "labels"}
     public |= {"train_graphs": split.train, "train_labels": graphs.labels[split.train].astype(np.int64), "test_graphs": hidden}
@@ -81,7 +110,7 @@ def shape(task: Task, source: LoadedGraphSet) -> Material:
     )
 
 
-def scramble(task: Task, source: LoadedGraphSet, generator: np.random.Generator) -> None:
+def scramble(task: Task, source: DividedSet, generator: np.random.Generator) -> None:
     """None: a graph of this set is made from its label, which is what makes the label worth finding."""
     return
 

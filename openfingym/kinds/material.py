@@ -108,6 +108,19 @@ class Kind(Protocol):
     def shape(self, task: Task, source: Any) -> Material:
         """Cut, split and hide."""
 
+    def renewable(self, task: Task) -> bool:
+        """Whether what is hidden can be drawn anew: it comes from a simulator of ours, and training does not depend on it."""
+
+    def renewed(self, task: Task, seed: int) -> Any:
+        """The task's data with everything hidden drawn anew from the law of what follows training; only where :meth:`renewable`.
+
+        :meth:`shape` makes of it the same training arrays, and arrays of the same shapes.
+
+        Args:
+            task: the task.
+            seed: not negative, of any size; the same seed gives the same data.
+        """
+
     def scramble(self, task: Task, source: Any, generator: np.random.Generator) -> Any | None:
         """The same data with every hidden value replaced by noise, from which :meth:`shape` must make the same
         public arrays; None where the hidden values are what the public data is made from, as in generated graphs.
@@ -160,6 +173,9 @@ class SequentialKind(Kind, Protocol):
             hidden: hidden arrays by name.
             number: counts all hidden episodes in order of time, from 0: those of the public fold, then those of the private one.
         """
+
+    def twin(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], seed: int) -> dict[str, Array]:
+        """Hidden arrays like ``hidden``, resampled from the training rows; for data that no simulator makes."""
 
     def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterable[object]:
         """The best action of each step of an episode, as JSON values."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.contracts import NodesContract
+from openfingym.errors import UsageError
 from openfingym.kinds.material import Array, Brief, Material
 from openfingym.kinds.scores import answer, check, folds, naive, oracle
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from openfingym.task import DataKind, Task
 
 __all__ = [
-    "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "scramble", "shape",
-    "source_key",
+    "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "renewable", "renewed",
+    "scramble", "shape", "source_key",
 ]  # fmt: skip
 
 LOAD_TRAIN = ("train_nodes", "train_labels")
@@ -55,6 +56,16 @@ def load(task: Task) -> Divided:
 
     contract, loaded = _contract(task.spec.contract), load_graph(str(task.spec.dataset.name), real=task.real)
     return Divided(loaded.graph, loaded.info, stratified_split(loaded.graph.labels, SPLIT_SEED, contract.train, contract.public))
+
+
+def renewable(task: Task) -> bool:
+    """Never: the labels of one graph belong to it, and those that are known would change with those that are hidden."""
+    return False
+
+
+def renewed(task: Task, seed: int) -> Divided:
+    """See :func:`renewable`."""
+    raise UsageError(f"{task.name}: the hidden labels of one graph cannot be drawn anew beside those that are known")
 
 
 def shape(task: Task, source: Divided) -> Material:

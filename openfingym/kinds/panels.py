@@ -11,7 +11,10 @@ from openfingym.errors import TaskError
 from openfingym.package import sha256_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from openfingym.data import Panel
     from openfingym.task import DataKind, Split, Task
@@ -23,16 +26,49 @@ def panel_of(task: Task) -> Panel:
     Raises:
         TaskError: no row is in the period.
     """
+    return _restricted(task, _whole_panel(task))
+
+
+def panel_renewable(task: Task) -> bool:
+    """Whether the task's panel comes from a simulator of ours."""
+    from openfingym import data
+
     reference = task.spec.dataset
-    panel = _whole_panel(task)
-    if reference.first is None and reference.last is None:
-        return panel
-    days = panel.times.astype("datetime64[D]")
+    return not task.real and reference.file is None and data.dataset_info(str(reference.name)).kind == "simulated"
+
+
+def renewed_panel(task: Task, seed: int, train: Callable[[int], int]) -> Panel:
+    """The task's panel with every row behind its training block drawn anew; where :func:`panel_renewable` holds.
+
+    Args:
+        task: the task.
+        seed: of the new rows.
+        train: rows of the panel that form the training block, by how many rows there are in the task's period.
+    """
+    from openfingym.data.panel import continue_panel, panel_times
+
+    reference, name = task.spec.dataset, str(task.spec.dataset.name)
+    inside = _inside(task, panel_times(name))
+    kept = int(inside.argmax()) + train(int(inside.sum()))
+    return _restricted(task, continue_panel(name, reference.channels or None, seed=seed, kept=kept))
+
+
+def _inside(task: Task, times: NDArray[np.datetime64]) -> NDArray[np.bool_]:
+    """Which rows are in the task's period."""
+    reference, days = task.spec.dataset, times.astype("datetime64[D]")
     inside = np.ones(len(days), dtype=np.bool_)
     if reference.first is not None:
         inside &= days >= np.datetime64(reference.first, "D")
     if reference.last is not None:
         inside &= days <= np.datetime64(reference.last, "D")
+    return inside
+
+
+def _restricted(task: Task, panel: Panel) -> Panel:
+    reference = task.spec.dataset
+    if reference.first is None and reference.last is None:
+        return panel
+    inside, days = _inside(task, panel.times), panel.times.astype("datetime64[D]")
     if not inside.any():
         wanted = f"{reference.first or 'the first row'} to {reference.last or 'the last'}"
         raise TaskError(

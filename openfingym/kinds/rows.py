@@ -45,6 +45,21 @@ def load(task: Task) -> Characteristics:
     return simulated_characteristics()
 
 
+def renewable(task: Task) -> bool:
+    """Always: the one bundled set of rows is simulated."""
+    return not task.real
+
+
+def renewed(task: Task, seed: int) -> Characteristics:
+    """The characteristics and returns with every month behind the training block drawn anew."""
+    from openfingym.data.characteristics import MONTHS, simulated_characteristics
+    from openfingym.data.processes.draws import Branch
+    from openfingym.data.recipe import train_rows
+
+    _known(task)
+    return simulated_characteristics(branch=Branch(seed, MONTHS - train_rows(MONTHS, task.spec.rows)))
+
+
 def shape(task: Task, source: Characteristics) -> Material:
     """Months in three blocks; the rows of a month are its stocks."""
     train, public, private = _blocks(task, len(source.months))
@@ -169,8 +184,10 @@ def _known(task: Task) -> None:
 
 def _blocks(task: Task, months: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Months of each block, embargoes left out."""
+    from openfingym.data.recipe import train_rows
+
     split = task.spec.rows
-    first = int(Fraction(str(split.train)) * months)
+    first = train_rows(months, split)
     second = first + int(Fraction(str(split.public)) * months)
     blocks = np.arange(first), np.arange(first + split.embargo, second), np.arange(second + split.embargo, months)
     if any(len(block) < 2 for block in blocks):

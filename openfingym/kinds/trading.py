@@ -16,11 +16,12 @@ import numpy as np
 from openfingym.contracts import TradingContract
 from openfingym.episodes import Episode, Step
 from openfingym.kinds import bars as blocks_of_bars
-from openfingym.kinds.bars import AXES, LOAD_TEST, LOAD_TRAIN, Source
+from openfingym.kinds.bars import AXES, LOAD_TEST, LOAD_TRAIN, Source, twin_arrays
 from openfingym.kinds.bars import bars_key as source_key
 from openfingym.kinds.bars import bars_of as load
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import panel_kind as data_kind
+from openfingym.kinds.panels import panel_renewable as renewable
 from openfingym.trading.actions import parse_decision
 from openfingym.trading.bars import FIELDS, Bars
 from openfingym.trading.hindsight import hindsight_weights
@@ -50,10 +51,13 @@ __all__ = [
     "naive",
     "oracle",
     "oracle_actions",
+    "renewable",
+    "renewed",
     "scramble",
     "session",
     "shape",
     "source_key",
+    "twin",
     "worst",
 ]
 
@@ -236,6 +240,16 @@ def shape(task: Task, source: Source) -> Material:
         recipe=blocks_of_bars.recipe(task, source, cut),
         facts={**blocks_of_bars.facts(contract, cut), "initial_cash": contract.initial_cash, "market": market.describe()},
     )
+
+
+def renewed(task: Task, seed: int) -> Source:
+    """The bars with every row behind the training block drawn anew."""
+    return blocks_of_bars.renewed_bars(task, seed)
+
+
+def twin(spec: Spec, read: Reader, hidden: Mapping[str, Array], seed: int) -> dict[str, Array]:
+    """Hidden bars resampled from the training bars."""
+    return twin_arrays(np.asarray(read("train_bars")), hidden, spec.rows.embargo, seed)
 
 
 def scramble(task: Task, source: Source, generator: np.random.Generator) -> Source:

@@ -168,9 +168,7 @@ def test_feedback_ends_after_so_many_submissions(join: Any, answer: np.ndarray) 
     assert past[-1].total is None
 
 
-def test_what_was_told_outlives_the_verifier(
-    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
-) -> None:
+def test_what_was_told_outlives_the_verifier(launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray) -> None:
     first = launch([packages[TASK]], tmp_path / "state")
     with first.client() as operator:
         key = operator.add_participant("lasting")
@@ -184,7 +182,9 @@ def test_what_was_told_outlives_the_verifier(
     assert verify_chain(tmp_path / "state").entries > 0
 
 
-def test_a_season_that_closes_releases_what_it_held(launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray) -> None:
+def test_a_season_that_closes_releases_what_it_held(
+    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
+) -> None:
     process = launch([packages[TASK]], tmp_path / "state")
     with process.client() as operator, VerifierClient(uds=process.uds, admin_token=operator.add_participant("seasoned")) as client:
         found = [played(client, answer) for _ in range(5)]

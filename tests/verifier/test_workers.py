@@ -173,7 +173,7 @@ def graded(heavy: HiddenTask, workers: Counting, scenario: Callable[[Grading], A
     from concurrent.futures import ThreadPoolExecutor
 
     async def run() -> Any:
-        return await scenario(Grading({heavy.name: heavy}, threads, workers))
+        return await scenario(Grading(threads, workers))
 
     with ThreadPoolExecutor(1) as threads:
         try:

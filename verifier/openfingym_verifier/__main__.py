@@ -41,6 +41,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--policy", choices=("strict", "local"), default="strict", help="what participants are told about hidden data (default %(default)s)"
     )
+    parser.add_argument(
+        "--fresh",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="hidden data of its own for every rollout, where there can be (default: with the strict policy)",
+    )
     return parser
 
 
@@ -66,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             address=Address(host, options.port, options.uds),
             policy=options.policy,
             body_timeout_s=options.body_timeout,
+            tapes=None if options.fresh is None else "fresh" if options.fresh else "given",
             on_ready=_announce,
         )
     except UsageError as error:

@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 
 SUBMISSIONS, EPISODES, STEPS, LIVE = "/v1/submissions", "/v1/episodes", "/v1/steps", "/v1/episodes/live"
 NDJSON = "application/x-ndjson"
+TAPE_DATA = "application/x-npz"
 _BY_STATUS = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
 
 
@@ -171,9 +172,9 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
     @app.post("/v1/rollouts", status_code=201, response_model=doc.Ticket, **common)
     async def create(body: doc.NewRollout, caller: Caller = the_caller) -> dict[str, object]:
         """Begin a rollout; its token is in the answer and nowhere else."""
-        rollout = await service.create(body.task, agent=body.agent, seed=body.seed, ttl_s=body.ttl_s, caller=caller)
+        rollout = await service.create(body.task, agent=body.agent, seed=body.seed, ttl_s=body.ttl_s, fresh=body.fresh, caller=caller)
         row = rollout.row
-        ticket = {"rollout_id": row.id, "task": row.task, "task_digest": row.task_digest, "budget": row.budget}
+        ticket = {"rollout_id": row.id, "task": row.task, "task_digest": row.task_digest, "budget": row.budget, "tape": row.tape}
         return {**ticket, "token": tokens.issue(row.id, row.expires_ns), "expires_at": utc(row.expires_ns)}
 
     @app.get("/v1/rollouts/{rollout_id}", response_model=doc.RolloutStatus, **common)
@@ -189,6 +190,11 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
         """
         result = await service.finalize(rollout)
         return result if caller.operator else service.told(rollout)
+
+    @app.get("/v1/rollouts/{rollout_id}/data", response_class=Response, **_binary(common, TAPE_DATA))
+    async def data(rollout: Rollout = the_rollout) -> Response:
+        """Public arrays of the rollout's tape that take the place of the package's; none where the tape changes none."""
+        return Response(await service.data(rollout), media_type=TAPE_DATA)
 
     @app.get("/v1/rollouts/{rollout_id}/log", response_model=list[doc.LogRow], **common)
     async def log(rollout: Rollout = the_rollout) -> list[dict[str, object]]:

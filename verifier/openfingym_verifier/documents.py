@@ -10,6 +10,7 @@ from openfingym_verifier.service import DEFAULT_TTL_S
 
 MAX_TTL_S = 366 * 24 * 3600.0
 State = Literal["scored", "rejected", "held"]
+Tape = Literal["given", "fresh", "twin"]
 
 
 class _Document(BaseModel):
@@ -24,6 +25,8 @@ class NewRollout(_Document):
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     ttl_s: Annotated[float, Field(gt=0.0, le=MAX_TTL_S)] = DEFAULT_TTL_S
     """Seconds until the token expires."""
+    fresh: bool = False
+    """Whether hidden data other than the package's own is wanted, where the task can have any."""
 
 
 class Ticket(_Document):
@@ -35,6 +38,8 @@ class Ticket(_Document):
     token: str
     expires_at: str
     budget: int
+    tape: Tape
+    """Which hidden data the rollout has: the package's own, drawn for it, or resampled from real bars."""
 
 
 class NewParticipant(_Document):
@@ -157,6 +162,7 @@ class RolloutStatus(_Document):
     season: str
     agent: str | None
     seed: int | None
+    tape: Tape
     state: Literal["open", "expired", "scored", "rejected"]
     budget: int
     remaining: int
@@ -176,6 +182,8 @@ class Result(_Document):
     task: str
     task_digest: str
     data_kind: Literal["real", "simulated", "specified"]
+    tape: Tape
+    """Which hidden data it was scored on, as was the baseline."""
     state: State
     reason: str | None
     total: float | None

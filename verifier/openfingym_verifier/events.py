@@ -29,12 +29,13 @@ class Created:
         row = self.rollout
         transaction.connection.execute(
             "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, bucket_ns,"
-            " principal, season, policy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " principal, season, policy, tape, tape_commitment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (row.id, row.task, row.task_digest, row.agent, row.seed, row.budget, row.created_ns, row.expires_ns, *astuple(row.bucket),
-             row.principal, row.season, row.policy),
+             row.principal, row.season, row.policy, row.tape, row.tape_commitment),
         )  # fmt: skip
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
         entry |= {"principal": row.principal, "season": row.season, "policy": row.policy}
+        entry |= {"tape": row.tape, "tape_commitment": row.tape_commitment}
         transaction.log(row.id, {**entry, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns})
 
 

@@ -40,6 +40,7 @@ def final_result(rollout: Rollout, outcome: Score | str, baseline: Score, flags:
         "task": task.name,
         "task_digest": task.manifest.digest,
         "data_kind": task.manifest.data_kind,
+        "tape": rollout.row.tape,
         **(_rejected(outcome) if isinstance(outcome, str) else _scored(task, outcome, baseline)),
         "baseline": task.spec.scoring.baseline,
         "baseline_total": baseline.total,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from openfingym.errors import SubmissionError, VerifierError
 from openfingym_verifier.workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
     import numpy as np
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_KNOWN = 512
-"""Scores kept a task."""
+"""Scores kept of a task on a tape."""
 
 
 class Grading:
     """Scores of one verifier's tasks. Belongs to the event loop."""
 
-    def __init__(self, tasks: Mapping[str, HiddenTask], threads: Executor, workers: Workers) -> None:
+    def __init__(self, threads: Executor, workers: Workers) -> None:
         self._threads = threads
         self._workers = workers
-        self._known: dict[str, OrderedDict[Key, asyncio.Future[Score]]] = {name: OrderedDict() for name in tasks}
+        self._known: defaultdict[str, OrderedDict[Key, asyncio.Future[Score]]] = defaultdict(OrderedDict)
+        """By the identity of a task on its tape."""
 
     async def public(self, task: HiddenTask, values: NDArray[np.float64], digest: str) -> Score:
         """Check a whole submission beyond shape and range, and score it on the public fold.
@@ -74,18 +75,22 @@ class Grading:
 
     def known_baseline(self, task: HiddenTask) -> Score | None:
         """Score of the baseline if it has been computed."""
-        found = self._known[task.name].get(("baseline", ""))
+        found = self._known[task.identity].get(("baseline", ""))
         return found.result() if found is not None and found.done() and found.exception() is None else None
+
+    def forget(self, task: HiddenTask) -> None:
+        """Let go of the scores on a tape whose rollout is over."""
+        self._known.pop(task.identity, None)
 
     async def _once(self, task: HiddenTask, key: Key, values: NDArray[np.float64] | None) -> Score:
         # Who no longer waits must not take the score from those who do.
         return await asyncio.shield(self._begin(task, key, values))
 
     def _begin(self, task: HiddenTask, key: Key, values: NDArray[np.float64] | None) -> asyncio.Future[Score]:
-        known = self._known[task.name]
+        known = self._known[task.identity]
         if key not in known:
             known[key] = asyncio.ensure_future(self._compute(task, key[0], values))
-            known[key].add_done_callback(partial(self._settle, task.name, key))
+            known[key].add_done_callback(partial(self._settle, task.identity, key))
         known.move_to_end(key)
         return known[key]
 
@@ -101,7 +106,7 @@ class Grading:
 
     def _settle(self, task: str, key: Key, found: asyncio.Future[Score]) -> None:
         """Forget a failure of ours, so that it is tried again, and the oldest scores of many."""
-        known = self._known[task]
+        known = self._known.get(task, OrderedDict())
         error = None if found.cancelled() else found.exception()
         if found.cancelled() or (error is not None and not isinstance(error, SubmissionError)):
             known.pop(key, None)

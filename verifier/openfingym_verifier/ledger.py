@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from openfingym.episodes import FoldName
     from openfingym.results import Disclosure, PolicyName
+    from openfingym.tapes import TapeKind
 
 FIRST_SEASON = "1"
 VERSION = 3
@@ -117,6 +118,8 @@ CREATE TABLE disclosures (
     at_ns INTEGER NOT NULL,
     PRIMARY KEY (rollout_id, fold, n)
 ) WITHOUT ROWID;
+ALTER TABLE rollouts ADD COLUMN tape TEXT NOT NULL DEFAULT 'given' CHECK (tape IN ('given', 'fresh', 'twin'));
+ALTER TABLE rollouts ADD COLUMN tape_commitment TEXT;
 """
 
 
@@ -150,6 +153,10 @@ class RolloutRow:
     """Under which it was begun."""
     disclosure: Disclosure = "full"
     """How much of the result its principal is told."""
+    tape: TapeKind = "given"
+    """Which hidden data it has; the seed follows from its id and the key of tapes."""
+    tape_commitment: str | None = None
+    """SHA-256 that the seed must have; None of a given tape."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +261,15 @@ class Ledger:
         with self.read() as connection:
             return [row["id"] for row in connection.execute("SELECT id FROM rollouts WHERE result IS NULL ORDER BY created_ns")]
 
+    def played(self, principal: str, task: str, now_ns: int) -> bool:
+        """Whether a principal has played a task's given tape: begun a private episode on it, or could still begin one."""
+        query = (
+            "SELECT 1 FROM rollouts WHERE principal = ? AND task = ? AND tape = 'given'"
+            " AND (accepted > 0 OR (result IS NULL AND expires_ns > ?)) LIMIT 1"
+        )
+        with self.read() as connection:
+            return connection.execute(query, (principal, task, now_ns)).fetchone() is not None
+
     def payload(self, rollout_id: str, n: int) -> bytes | None:
         """Values of an accepted submission: little-endian float64, C order."""
         query = "SELECT content FROM payloads JOIN submissions ON submission = id WHERE rollout_id = ? AND n = ?"
@@ -308,10 +324,10 @@ class Ledger:
             return [Season(**dict(row)) for row in connection.execute("SELECT name, opened_ns, closed_ns FROM seasons ORDER BY id")]
 
     def told(self) -> list[Told]:
-        """What has been disclosed so far, added up over rollouts; whatever the season, since labels stay the same."""
+        """What has been disclosed of given tapes, added up over rollouts; whatever the season, since labels stay the same."""
         query = (
             "SELECT principal, task_digest, fold, count(*) AS count FROM disclosures JOIN rollouts ON rollout_id = id"
-            " GROUP BY principal, task_digest, fold"
+            " WHERE tape = 'given' GROUP BY principal, task_digest, fold"
         )
         with self.read() as connection:
             return [Told(**dict(row)) for row in connection.execute(query)]

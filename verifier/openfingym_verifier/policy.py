@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from openfingym.results import PolicyName
+from openfingym.tapes import TapePolicy
 
 LOCAL_USER, OPERATOR = "local", "operator"
 """Names of the two parties that have no key: the user of a local verifier, and who holds the admin token of a strict one."""
@@ -28,6 +29,8 @@ class Policy:
     season is closed. None: all of them, exactly."""
     public_disclosures: int | None = None
     """Submissions of a participant that get feedback, for each task and season; None: all of them."""
+    tapes: TapePolicy = "given"
+    """Whether every rollout has hidden data of its own, where its task can have any."""
 
     @property
     def rationed(self) -> bool:
@@ -36,6 +39,6 @@ class Policy:
 
 
 LOCAL = Policy("local")
-STRICT = Policy("strict", private_disclosures=3, public_disclosures=100)
+STRICT = Policy("strict", private_disclosures=3, public_disclosures=100, tapes="fresh")
 POLICIES: Mapping[PolicyName, Policy] = MappingProxyType({policy.name: policy for policy in (LOCAL, STRICT)})
 """The policies by name."""

@@ -1,7 +1,7 @@
 """What has been disclosed to whom, added up over rollouts, and what may still be. Belongs to the event loop.
 
 Counts mirror the ledger's table of disclosures; they are made from it at start. Labels do not change with a season's name, so
-what was told in an earlier one still counts.
+what was told in an earlier one still counts. Of a tape that no other rollout has, everything may be told, and nothing is counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Rations:
 
     def take_public(self, row: RolloutRow) -> bool:
         """Whether one more submission of this rollout gets feedback; if so it is counted."""
-        return self._take(row, "public", POLICIES[row.policy].public_disclosures)
+        return row.tape != "given" or self._take(row, "public", POLICIES[row.policy].public_disclosures)
 
     def take_private(self, row: RolloutRow, *, operator: bool) -> Disclosure:
         """How much of this rollout's private result is told; if anything, it is counted.
@@ -36,6 +36,8 @@ class Rations:
             row: the rollout.
             operator: whether it is the operator's own, who reads everything.
         """
+        if row.tape != "given":
+            return "full"
         limit = POLICIES[row.policy].private_disclosures
         if not self._take(row, "private", None if operator else limit):
             return "held"

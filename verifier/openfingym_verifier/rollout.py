@@ -136,6 +136,7 @@ class Rollout:
             "season": self.row.season,
             "agent": self.row.agent,
             "seed": self.row.seed,
+            "tape": self.row.tape,
             "state": state if self.result is None else self.result["state"],
             "submissions_accepted": self.accepted,
             "submissions_rejected": self.rejected,

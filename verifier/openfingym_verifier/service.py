@@ -10,15 +10,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import io
 import logging
 import os
 import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+import numpy as np
+
 from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
+from openfingym.tapes import choose
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.disclosure import disclosed
@@ -35,17 +40,19 @@ from openfingym_verifier.ration import Rations
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.stage import Stage
 from openfingym_verifier.submission import NPY
+from openfingym_verifier.tapes import Tapes
 from openfingym_verifier.telemetry import Telemetry
+from openfingym_verifier.tokens import load_key
 from openfingym_verifier.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
     from openfingym.results import Disclosure
+    from openfingym.tapes import TapePolicy
     from openfingym_verifier.ledger import Season
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.principals import Caller
@@ -65,8 +72,24 @@ MAX_KNOWN_FINISHED = 1024
 class Service:
     """One verifier's tasks, rollouts and ledger."""
 
-    def __init__(self, tasks: Mapping[str, HiddenTask], ledger: Ledger, workers: Workers | None = None, *, policy: Policy = LOCAL) -> None:
-        """Take up where the ledger left off; blocks until everything light that was accepted has been scored."""
+    def __init__(
+        self,
+        tasks: Mapping[str, HiddenTask],
+        ledger: Ledger,
+        workers: Workers | None = None,
+        *,
+        policy: Policy = LOCAL,
+        tapes: TapePolicy | None = None,
+    ) -> None:
+        """Take up where the ledger left off; blocks until everything light that was accepted has been scored.
+
+        Args:
+            tasks: by name, on their given tapes.
+            ledger: of the state directory, which holds the key of tapes as well.
+            workers: that score heavy submissions; None starts them.
+            policy: what is told to whom.
+            tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None for what the policy has.
+        """
         self.tasks = tasks
         self.ledger = ledger
         self.policy = policy
@@ -75,8 +98,12 @@ class Service:
         self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=lambda: self._open)
         self._pool = ThreadPoolExecutor(max_workers=max(2, min(8, os.cpu_count() or 2)), thread_name_prefix="scoring")
         self._workers = workers or Workers()
-        self.grading = Grading(tasks, self._pool, self._workers)
-        self.stage = Stage(ledger, self.telemetry, self._pool)
+        self.grading = Grading(self._pool, self._workers)
+        self._tape_policy = tapes or policy.tapes
+        key = load_key(ledger.path.parent / "tape.key", "end all open rollouts whose hidden data were drawn for them")
+        self.tapes = Tapes(key, self._pool)
+        self._choosing = asyncio.Lock()
+        self.stage = Stage(ledger, self.tapes, self.telemetry, self._pool)
         self._rollouts: dict[str, Rollout] = {}
         self._open = 0
         for rollout_id in ledger.open_rollouts():
@@ -91,18 +118,22 @@ class Service:
         self._workers.close()
         self._pool.shutdown()
 
-    async def create(self, task_name: str, *, agent: str | None, seed: int | None, ttl_s: float, caller: Caller | None = None) -> Rollout:
+    async def create(
+        self, task_name: str, *, agent: str | None, seed: int | None, ttl_s: float, fresh: bool = False, caller: Caller | None = None
+    ) -> Rollout:
         """Begin a rollout.
 
         Args:
-            task_name: of its task.
-            agent: recorded with it.
-            seed: recorded with it.
+            task_name: of the task.
+            agent: recorded with the result.
+            seed: recorded with the result.
             ttl_s: seconds until its token expires.
+            fresh: other hidden data than the package's own, where the task can have any; a policy of ``fresh`` asks for it always.
             caller: whose it is; None for the operator.
 
         Raises:
             Problem: ``not-found`` for a task this verifier does not hold; ``season-closed``.
+            VerifierError: its hidden data cannot be drawn; there is no rollout.
         """
         season = self.members.require_open_season()
         task = self.tasks.get(task_name)
@@ -110,17 +141,37 @@ class Service:
             raise Problem("not-found", f"No task {task_name[:100]!r} here; this verifier holds {', '.join(sorted(self.tasks))}.")
         now = now_ns()
         rules = task.spec.verification
+        wanted = fresh or self._tape_policy == "fresh"
         row = RolloutRow(
             id=f"r{secrets.token_hex(10)}", task=task.name, task_digest=task.manifest.digest, agent=agent, seed=seed, budget=task.budget,
             created_ns=now, expires_ns=now + int(ttl_s * 1e9), accepted=0, rejected=0, last_refusal=None,
             bucket=Bucket(float(rules.burst), now), result=None, principal=(caller or self.members.operator).name, season=season.name,
             policy=self.policy.name,
         )  # fmt: skip
-        await self._write(Created(row).apply)
+        # Two rollouts that begin at once must not both be the first to play a real tape.
+        async with self._choosing if wanted and task.renewal == "twin" else contextlib.nullcontext():
+            played = wanted and task.renewal == "twin" and await self.in_pool(self.ledger.played, row.principal, task.name, now)
+            kind = choose(task.renewal, wanted=wanted, played_before=played)
+            if kind != "given":
+                row = replace(row, tape=kind, tape_commitment=self.tapes.commitment(row.id))
+            # Before the rollout exists: what cannot be drawn is an error of ours that leaves nothing behind.
+            drawn = await self.tapes.drawn(row, task)
+            await self._write(Created(row).apply)
         rollout = self._rollouts[row.id] = Rollout.restore(row, [], task)
         self._open += 1
-        self.grading.prepare(task)
+        self.grading.prepare(drawn)
         return rollout
+
+    async def data(self, rollout: Rollout) -> bytes:
+        """Public arrays of a rollout's tape that take the place of the package's, as ``.npz`` without pickle."""
+        task = await self.tapes.of(rollout)
+
+        def packed() -> bytes:
+            stream = io.BytesIO()
+            np.savez(stream, allow_pickle=False, **task.data)
+            return stream.getvalue()
+
+        return await self.in_pool(packed)
 
     async def find(self, rollout_id: str) -> Rollout:
         """A rollout, finished ones included.
@@ -175,7 +226,7 @@ class Service:
             if key in rollout.by_key:
                 return await self._replay(rollout, key, body), "replayed"
             rollout.require_budget()
-            return await self._judge(rollout, task, submission, body), "accepted"
+            return await self._judge(rollout, await self.tapes.of(rollout), submission, body), "accepted"
 
     async def _judge(self, rollout: Rollout, task: HiddenTask, submission: Submission, body: bytes) -> dict[str, object]:
         start, received_ns = time.perf_counter(), now_ns()
@@ -268,7 +319,7 @@ class Service:
         """
         async with rollout.turn:
             if rollout.result is None:
-                task = rollout.hidden_task()
+                task = await self.tapes.of(rollout)
                 for n, known in enumerate(rollout.feedback, 1):
                     if known is None:
                         with contextlib.suppress(SubmissionError):  # it has no score, and its rollout's result says so
@@ -287,6 +338,9 @@ class Service:
                 assert isinstance(written, dict)
                 rollout.result, rollout.disclosure = written, finalized.disclosure
                 self._open -= 1
+                self.tapes.forget(rollout.id)
+                if task.tape_of_its_own:
+                    self.grading.forget(task)
                 self._forget_finished()
         return rollout.result
 
@@ -335,7 +389,7 @@ class Service:
 
     async def _score_missing(self, rollout: Rollout, n: int) -> None:
         """Score what was accepted but not scored, because we failed or the process ended in between."""
-        task = rollout.hidden_task()
+        task = await self.tapes.of(rollout)
         payload = await self.in_pool(self._payload, rollout, n)
         score = await self.grading.public(task, stored_values(payload, task), hashlib.sha256(payload).hexdigest())
         found = _feedback(task, score, told=self._rations.take_public(rollout.row))
@@ -345,7 +399,12 @@ class Service:
     def _resume(self, rollout: Rollout) -> None:
         """Before the event loop runs: score what is light. The rest waits until somebody asks for it."""
         task = rollout.task
-        if task is None or task.heavy:
+        if task is None or task.heavy or None not in rollout.feedback:
+            return
+        try:
+            task = self.tapes.drawn_here(rollout.row, task)
+        except (OpenFinGymError, Problem):
+            logger.exception("rollout %s: its hidden data cannot be drawn again", rollout.id)
             return
         for n, known in enumerate(rollout.feedback, 1):
             if known is None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from openfingym.package import BuiltPackage
     from openfingym.results import PolicyName
+    from openfingym.tapes import TapePolicy
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
@@ -54,6 +55,7 @@ def serve(
     address: Address,
     policy: PolicyName,
     body_timeout_s: float = BODY_TIMEOUT_S,
+    tapes: TapePolicy | None = None,
     on_ready: Callable[[list[str], Callable[[], None]], None] | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM.
@@ -65,6 +67,7 @@ def serve(
         address: where to listen.
         policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
         body_timeout_s: seconds a submission's body may take to arrive.
+        tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None for what the policy has.
         on_ready: called once, on the event loop, with the addresses and a thread-safe function that stops the server.
 
     Raises:
@@ -92,7 +95,7 @@ def serve(
         stack.callback(ledger.close)
         tokens = Tokens(load_key(state / "token.key"), admin_token)
         sockets = stack.enter_context(_listen(address))
-        service = Service(tasks, ledger, policy=POLICIES[policy])
+        service = Service(tasks, ledger, policy=POLICIES[policy], tapes=tapes)
         stack.callback(service.close)
         app = http.build_app(service, tokens, body_timeout_s=body_timeout_s, version=_version())
         # What was loaded stays; the collector need not look at it again and again.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from openfingym.episodes import FoldName
     from openfingym_verifier.episodes import Move
     from openfingym_verifier.rollout import Rollout
+    from openfingym_verifier.tapes import Tapes
     from openfingym_verifier.telemetry import Telemetry
     from openfingym_verifier.truth import HiddenTask
 
@@ -57,8 +58,9 @@ class Progress:
 class Stage:
     """Starts and steps the episodes of one verifier's rollouts. Belongs to the event loop."""
 
-    def __init__(self, ledger: Ledger, telemetry: Telemetry, threads: Executor) -> None:
+    def __init__(self, ledger: Ledger, tapes: Tapes, telemetry: Telemetry, threads: Executor) -> None:
         self._ledger = ledger
+        self._tapes = tapes
         self._telemetry = telemetry
         self._threads = threads
 
@@ -74,12 +76,12 @@ class Stage:
             Problem: as the HTTP interface documents.
         """
         with self._counted(rollout):
-            task = _task(rollout)
+            _require_sequential(rollout)
             fold = read_start(document)
             async with rollout.turn:
                 rollout.require_open()
                 with _forgetting(rollout):
-                    return await self._start(rollout, task, fold, key)
+                    return await self._start(rollout, await self._tapes.of(rollout), fold, key)
 
     async def step(self, rollout: Rollout, document: Mapping[str, object]) -> bytes:
         """Take an action in the latest episode; the same action again is answered the same, and not taken again.
@@ -88,13 +90,13 @@ class Stage:
             Problem: as the HTTP interface documents.
         """
         with self._counted(rollout):
-            task = _task(rollout)
+            _require_sequential(rollout)
             async with rollout.turn:
                 rollout.require_open()
                 try:
                     move = read_move(document)
                     with _forgetting(rollout):
-                        return await self._step(rollout, task, move)
+                        return await self._step(rollout, move)
                 except Problem as problem:
                     if problem.slug == "malformed-action":
                         # What is refused is recorded too, at the pace of submissions at most.
@@ -129,8 +131,9 @@ class Stage:
         progress.play = play
         return answer(row, rollout.remaining, 0, play.first)
 
-    async def _step(self, rollout: Rollout, task: HiddenTask, move: Move) -> bytes:
-        progress = await self._progress(rollout, task)
+    async def _step(self, rollout: Rollout, move: Move) -> bytes:
+        # Drawing a tape is for those who are not in the midst of an episode.
+        progress = rollout.progress or await self._progress(rollout, await self._tapes.of(rollout))
         play = progress.play
         repeated = is_repetition(play, move)
         assert play is not None
@@ -183,12 +186,10 @@ def _next(rollout: Rollout, task: HiddenTask, progress: Progress, fold: FoldName
     return practised % task.manifest.n_public
 
 
-def _task(rollout: Rollout) -> HiddenTask:
+def _require_sequential(rollout: Rollout) -> None:
     rollout.require_open()
-    task = rollout.hidden_task()
-    if not task.sequential:
+    if not rollout.hidden_task().sequential:
         raise Problem("wrong-interface", "This task has no episodes; submit an array to /v1/submissions.")
-    return task
 
 
 @contextmanager

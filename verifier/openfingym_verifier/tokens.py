@@ -25,8 +25,12 @@ MIN_ADMIN_TOKEN = 16
 KEY_BYTES = 32
 
 
-def load_key(path: Path) -> bytes:
-    """The signing key of a state directory, made on first use and readable by its owner only.
+def load_key(path: Path, removal: str = "void all open rollouts' tokens") -> bytes:
+    """A secret key of a state directory, made on first use and readable by its owner only.
+
+    Args:
+        path: of the file.
+        removal: what removing it would do.
 
     Raises:
         VerifierError: the file is there but does not hold a key.
@@ -36,7 +40,7 @@ def load_key(path: Path) -> bytes:
     except FileExistsError:
         key = path.read_bytes()
         if len(key) != KEY_BYTES:
-            raise VerifierError(f"{path}: {len(key)} bytes, expected {KEY_BYTES}; remove it to void all open rollouts' tokens") from None
+            raise VerifierError(f"{path}: {len(key)} bytes, expected {KEY_BYTES}; remove it to {removal}") from None
         return key
     key = secrets.token_bytes(KEY_BYTES)
     with os.fdopen(descriptor, "wb") as stream:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from openfingym.episodes import MAX_ACTION_BYTES
-from openfingym.errors import TaskError, VerifierError
+from openfingym.errors import DataError, TaskError, UsageError, VerifierError
 from openfingym.kinds import is_sequential, kind_named, score_fold, sequential_kind
 from openfingym.metrics import find_metric, relative
+from openfingym.tapes import draw, renewal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from openfingym.kinds import Array, Fold
     from openfingym.metrics import Score
     from openfingym.package import BuiltPackage, Manifest
+    from openfingym.tapes import Tape, TapeKind
     from openfingym.task import Spec
 
 MIN_PRICE = 1e-12
@@ -75,6 +77,15 @@ class HiddenTask:
     """Whether scoring takes long enough to need a process of its own."""
     scored_first: bool
     """Whether a submission that fits the contract may turn out not to have a score, and so is scored before it is accepted."""
+    package: BuiltPackage
+    hidden: Mapping[str, Array]
+    """The hidden arrays by name, read-only."""
+    renewal: TapeKind
+    """What the tape of another rollout can be."""
+    identity: str
+    """Names the task and the tape it is on: what is known of one is not known of another."""
+    data: Mapping[str, Array] = field(default_factory=dict)
+    """Public arrays of this tape that take the place of the package's."""
     open_episode: Callable[[int], Episode] | None = None
     """A fresh hidden episode by its number, those of the public fold first; None for a task answered in one array."""
 
@@ -87,6 +98,11 @@ class HiddenTask:
     def shape(self) -> tuple[int, ...]:
         """Shape of a submission."""
         return self.manifest.submission_shape
+
+    @property
+    def tape_of_its_own(self) -> bool:
+        """Whether this is the task on a tape of one rollout."""
+        return self.identity != self.name
 
     @property
     def sequential(self) -> bool:
@@ -116,6 +132,24 @@ class HiddenTask:
         prices = getattr(contract, "value_semantics", None) == "price_level" and takes_returns
         return max(contract.low, MIN_PRICE) if prices else contract.low
 
+    def on(self, tape: Tape, identity: str) -> HiddenTask:
+        """This task on another tape.
+
+        Args:
+            tape: which.
+            identity: of the result.
+
+        Raises:
+            VerifierError: it cannot be drawn, or cannot be scored.
+        """
+        if tape.kind == "given":
+            return self
+        try:
+            drawn = draw(self.package, tape, self.hidden)
+            return load_task(self.package, drawn.hidden, drawn.public, identity)
+        except (DataError, TaskError, UsageError) as error:
+            raise VerifierError(f"{self.name}: no {tape.kind} tape can be drawn: {error}") from error
+
     def relative_total(self, score: Score, baseline: Score) -> float:
         """A private score relative to the baseline's; lower is better, 1 is the baseline."""
         return relative(self.spec.scoring, score.metrics, baseline.metrics)
@@ -141,22 +175,27 @@ def load_tasks(packages: Sequence[BuiltPackage]) -> dict[str, HiddenTask]:
     return tasks
 
 
-def load_task(package: BuiltPackage, hidden: Mapping[str, Array] | None = None) -> HiddenTask:
+def load_task(
+    package: BuiltPackage, hidden: Mapping[str, Array] | None = None, data: Mapping[str, Array] | None = None, identity: str | None = None
+) -> HiddenTask:
     """Read the truth of one package; see :func:`load_tasks`.
 
     Args:
         package: the built package.
         hidden: its hidden arrays, where somebody brings their own; None reads the truth half.
+        data: public arrays that take the place of the package's.
+        identity: what the task on this tape is known by; None for its name.
     """
-    hidden = package.read_truth() if hidden is None else hidden
+    hidden, data = package.read_truth() if hidden is None else hidden, data or {}
     manifest, spec = package.manifest, package.task.spec
     kind = kind_named(spec.contract)
     seed = int.from_bytes(hashlib.sha256(manifest.truth_digest.encode()).digest()[:4])
-    public, private = kind.folds(spec, package.array, hidden, (manifest.n_public, manifest.n_private), seed)
+    public_array = _reader(package, data)
+    public, private = kind.folds(spec, public_array, hidden, (manifest.n_public, manifest.n_private), seed)
     for array in hidden.values():
         array.setflags(write=False)
     sequential = is_sequential(spec.contract)
-    read = _reader(package, hidden) if sequential else package.array
+    read = _kept(_reader(package, {**data, **hidden})) if sequential else public_array
     baseline = kind.naive(spec.contract, read, manifest.submission_shape)
     metrics = [find_metric(metric.name) for metric in spec.scoring.metrics]
     heavy = spec.contract.kind == "generation" or any(metric.heavy for metric in metrics)
@@ -168,19 +207,30 @@ def load_task(package: BuiltPackage, hidden: Mapping[str, Array] | None = None) 
         Grader(spec, public, private, baseline),
         heavy,
         scored_first=heavy or not total,
+        package=package,
+        hidden=hidden,
+        renewal=renewal(package),
+        identity=identity or manifest.name,
+        data=data,
         open_episode=functools.partial(sequential_kind(spec.contract).episode, spec, read, hidden) if sequential else None,
     )
 
 
-def _reader(package: BuiltPackage, hidden: Mapping[str, Array]) -> Callable[[str], Array]:
-    """Reads public and hidden arrays alike; of a public one the file does not stay open."""
+def _reader(package: BuiltPackage, own: Mapping[str, Array]) -> Callable[[str], Array]:
+    """Reads the package's public arrays, but for those of its own."""
+    return lambda name: own[name] if name in own else package.array(name)
+
+
+def _kept(read: Callable[[str], Array]) -> Callable[[str], Array]:
+    """The same in memory, so that no file stays open."""
 
     @functools.cache
-    def read(name: str) -> Array:
-        if name in hidden:
-            return hidden[name]
-        array: Array = np.array(package.array(name))
+    def kept(name: str) -> Array:
+        found = read(name)
+        if not isinstance(found, np.memmap):
+            return found
+        array: Array = np.array(found)
         array.setflags(write=False)
         return array
 
-    return read
+    return kept

@@ -1,8 +1,8 @@
 """The program of a worker: checks and scores heavy submissions in a process of its own.
 
 stdin holds the pickled :class:`Job` objects of the verifier that started it, one after the other;
-stdout gets one line of JSON for each. The labels come through stdin, once a task, and stay in
-memory. The process ends when stdin does and, on Linux, the moment its verifier is gone.
+stdout gets one line of JSON for each. The labels come through stdin, once a task and tape; those of the last
+few tapes stay in memory. The process ends when stdin does and, on Linux, the moment its verifier is gone.
 
 Nothing of an agent's reaches it but the float64 values that the verifier has parsed and checked.
 """
@@ -41,12 +41,15 @@ class Job:
     """One thing to score."""
 
     task: str
+    """Identity of the task on its tape."""
     action: Action
     """``public`` checks first; ``baseline`` scores the baseline on the private fold."""
     values: Any
     """float64 of the task's submission shape; None for the baseline."""
     grader: Grader | None
-    """With a task's first job."""
+    """With the first job of that identity."""
+    forget: tuple[str, ...] = ()
+    """Identities that no job will have any more, or that come with their grader again."""
 
 
 def main() -> None:
@@ -60,6 +63,8 @@ def main() -> None:
         while True:
             # Pickles come from the verifier, whose child this is.
             job: Job = pickle.load(sys.stdin.buffer)  # noqa: S301
+            for identity in job.forget:
+                graders.pop(identity, None)
             if job.grader is not None:
                 graders[job.task] = job.grader
             answers.write(json.dumps(_answer(graders[job.task], job)) + "\n")

@@ -14,6 +14,7 @@ import os
 import pickle
 import subprocess
 import threading
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 TIMEOUT_S = 300.0
 """Longest a single score may take."""
 CLOSE_S = 10.0
+MAX_TAPES = 4
+"""Tapes of single rollouts whose labels a worker keeps."""
 
 
 def cores() -> int:
@@ -115,7 +118,7 @@ class Workers:
 
 
 class _Worker:
-    """One process, and which tasks it knows."""
+    """One process, and which tasks and tapes it knows, the latest used last."""
 
     def __init__(self) -> None:
         try:
@@ -127,7 +130,7 @@ class _Worker:
             )
         except OSError as error:
             raise VerifierError(f"no process to score in can be started: {error}") from error
-        self._knows: set[str] = set()
+        self._knows: OrderedDict[str, None] = OrderedDict()
 
     def ask(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, timeout_s: float) -> bytes:
         """Its answer to one job.
@@ -147,10 +150,8 @@ class _Worker:
         timer.daemon = True
         timer.start()
         try:
-            grader = None if task.name in self._knows else task.grader
-            pickle.dump(Job(task.name, action, values, grader), self.process.stdin, pickle.HIGHEST_PROTOCOL)
+            pickle.dump(self._job(task, action, values), self.process.stdin, pickle.HIGHEST_PROTOCOL)
             self.process.stdin.flush()
-            self._knows.add(task.name)
             answer = self.process.stdout.readline()
         except BrokenPipeError:
             answer = b""
@@ -160,6 +161,18 @@ class _Worker:
             why = f"took more than {timeout_s:g} s" if late.is_set() else f"died (code {self.process.wait(CLOSE_S)})"
             raise VerifierError(f"{task.name}: the process computing its {action} score {why}")
         return answer
+
+    def _job(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> Job:
+        """A job, with the grader where the worker does not have it, and without those of tapes it has not used for longest."""
+        grader = None if task.identity in self._knows else task.grader
+        self._knows[task.identity] = None
+        self._knows.move_to_end(task.identity)
+        # The given tape of a task is known by the task's name, and stays.
+        tapes = [identity for identity in self._knows if "/" in identity]
+        forget = tuple(tapes[:-MAX_TAPES])
+        for identity in forget:
+            del self._knows[identity]
+        return Job(task.identity, action, values, grader, forget)
 
     def end(self) -> None:
         """Kill it and wait."""

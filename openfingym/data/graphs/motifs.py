@@ -120,6 +120,26 @@ def ba_2motifs(seed: int, count: int = 1000, *, balance_edges: bool = True, shuf
     return GraphSet(undirected(union, count * size), size * np.arange(count + 1), features, labels)
 
 
+def redraw(graphs: GraphSet, places: NDArray[np.int64], labels: NDArray[np.int8], seed: int) -> GraphSet:
+    """BA-2motifs with some of its graphs drawn anew, balanced and shuffled as by default; all others stay as they are.
+
+    Args:
+        graphs: as :func:`ba_2motifs` makes them.
+        places: int64[k], which are new.
+        labels: int8[k], what they are to be: 1 a house, 0 a five-cycle.
+        seed: of the new ones; not negative, of any size.
+    """
+    size, count = TREE + MOTIF, len(graphs.labels)
+    changed = graphs.labels.copy()
+    changed[places] = labels
+    new = {}
+    for place, label in zip(places.tolist(), labels.tolist(), strict=True):
+        edges = _one(stream(seed, 2, place), house=bool(label), balance_edges=True)
+        new[place] = permutation(stream(seed, 3, place), size)[edges]
+    union = [(new[i] if i in new else graphs.edges_of(i)) + size * i for i in range(count)]
+    return GraphSet(undirected(np.concatenate(union, axis=1), count * size), graphs.offsets, graphs.features, changed)
+
+
 def _one(bits: np.random.PCG64, *, house: bool, balance_edges: bool) -> NDArray[np.int64]:
     """Edges of one graph, int64[2, 25 or 26]."""
     draws = uniforms(bits, TREE + 2)

@@ -7,33 +7,88 @@ differ between machines in their last bit; callers round far above it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from openfingym.data.simulate import student_t
+from openfingym.errors import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def stream(seed: int, *key: int) -> np.random.PCG64:
+@dataclass(frozen=True)
+class Branch:
+    """Where a simulation leaves its usual course: the last rows of every draw come from another seed.
+
+    The rows before them are those of the simulator's own seed to the last bit, so what follows is a draw from the law of the
+    future given that past.
+    """
+
+    seed: int
+    """Not negative, of any size."""
+    rows: int
+    """How many rows at the end are drawn anew; time is the first axis of every draw."""
+
+    def finer(self, steps: int) -> Branch:
+        """The same branch for draws with so many steps a row."""
+        return replace(self, rows=self.rows * steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Branched:
+    """A bit stream and the one that takes over from it; both are advanced by every draw."""
+
+    trunk: np.random.PCG64
+    branch: np.random.PCG64
+    rows: int
+
+    def join(self, usual: NDArray[np.float64], anew: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The usual draws up to the branch, and the new ones from there on.
+
+        Raises:
+            DataError: there are fewer rows than are to be new.
+        """
+        kept = len(usual) - self.rows
+        if kept < 0:
+            raise DataError(f"a branch of {self.rows} rows does not fit into a draw of {len(usual)}")
+        return np.concatenate([usual[:kept], anew[kept:]])
+
+
+Bits = np.random.PCG64 | Branched
+
+
+@overload
+def stream(seed: int, *key: int) -> np.random.PCG64: ...
+@overload
+def stream(seed: int, *key: int, branch: Branch | None) -> Bits: ...
+def stream(seed: int, *key: int, branch: Branch | None = None) -> Bits:
     """The bit stream of ``seed`` at a place in its tree.
 
     ``stream(s, a, b)`` is child b of child a of ``SeedSequence(s)``: streams of different keys are
-    independent, and any of them can be made without the others.
+    independent, and any of them can be made without the others. With a branch, that seed's stream of the
+    same place takes over in its last rows.
     """
-    return np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key))
+    trunk = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key))
+    if branch is None:
+        return trunk
+    return Branched(trunk, np.random.PCG64(np.random.SeedSequence(branch.seed, spawn_key=key)), branch.rows)
 
 
-def uniforms(bits: np.random.PCG64, *shape: int) -> NDArray[np.float64]:
+def uniforms(bits: Bits, *shape: int) -> NDArray[np.float64]:
     """Uniforms on (0, 1], float64[shape], from the top 53 bits of each draw."""
+    if isinstance(bits, Branched):
+        return bits.join(uniforms(bits.trunk, *shape), uniforms(bits.branch, *shape))
     count = int(np.prod(shape))
     return (((bits.random_raw(count) >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53).reshape(shape)
 
 
-def normals(bits: np.random.PCG64, *shape: int) -> NDArray[np.float64]:
+def normals(bits: Bits, *shape: int) -> NDArray[np.float64]:
     """Standard normals, float64[shape] (Box and Muller 1958)."""
+    if isinstance(bits, Branched):
+        return bits.join(normals(bits.trunk, *shape), normals(bits.branch, *shape))
     count = int(np.prod(shape))
     half = (count + 1) // 2
     radius = np.sqrt(-2.0 * np.log(uniforms(bits, half)))
@@ -41,12 +96,12 @@ def normals(bits: np.random.PCG64, *shape: int) -> NDArray[np.float64]:
     return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count].reshape(shape)
 
 
-def students(bits: np.random.PCG64, degrees_of_freedom: float, *shape: int) -> NDArray[np.float64]:
+def students(bits: Bits, degrees_of_freedom: float, *shape: int) -> NDArray[np.float64]:
     """Student t draws of unit variance, float64[shape]; ``degrees_of_freedom`` above 2."""
     return student_t((uniforms(bits, *shape), uniforms(bits, *shape)), degrees_of_freedom)
 
 
-def chi_squares(bits: np.random.PCG64, degrees_of_freedom: int, *shape: int) -> NDArray[np.float64]:
+def chi_squares(bits: Bits, degrees_of_freedom: int, *shape: int) -> NDArray[np.float64]:
     """Chi-square draws, float64[shape]: a sum of exponentials, and of one squared normal if the degrees are odd."""
     total = np.zeros(shape)
     for _ in range(degrees_of_freedom // 2):
@@ -56,7 +111,7 @@ def chi_squares(bits: np.random.PCG64, degrees_of_freedom: int, *shape: int) -> 
     return total
 
 
-def geometrics(bits: np.random.PCG64, q: NDArray[np.float64] | float, *shape: int) -> NDArray[np.float64]:
+def geometrics(bits: Bits, q: NDArray[np.float64] | float, *shape: int) -> NDArray[np.float64]:
     """Failures before the first success, P(k) = (1 - q) q^k, as whole float64[shape]; 0 < q < 1."""
     return np.floor(np.log(uniforms(bits, *shape)) / np.log(q))
 

@@ -1,0 +1,99 @@
+"""The tape of each rollout: hidden data that follow from a secret key and the rollout's id.
+
+::
+
+    seed = HMAC-SHA256(<state>/tape.key, "openfingym.tape" rollout id)
+
+So nothing but the kind of a tape is stored, and a restart draws the same one again. The ledger and the log hold a commitment to the
+seed: with another key, a rollout ends rather than go on over other data.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from openfingym.tapes import Tape
+from openfingym_verifier.problems import Problem
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from openfingym_verifier.ledger import RolloutRow
+    from openfingym_verifier.rollout import Rollout
+    from openfingym_verifier.truth import HiddenTask
+
+MAX_KEPT = 32
+"""Drawn tapes in memory; others are drawn again when asked for."""
+
+
+class Tapes:
+    """The tapes of one verifier's rollouts. Belongs to the event loop, but for :meth:`drawn_here`."""
+
+    def __init__(self, key: bytes, threads: Executor, kept: int = MAX_KEPT) -> None:
+        self._key = key
+        self._threads = threads
+        self._most = kept
+        self._kept: OrderedDict[str, asyncio.Future[HiddenTask]] = OrderedDict()
+
+    def commitment(self, rollout_id: str) -> str:
+        """Hex SHA-256 that the seed of a rollout's tape is bound to, and that says nothing of it."""
+        return hashlib.sha256(b"openfingym.tape.commitment" + self._seed(rollout_id)).hexdigest()
+
+    async def of(self, rollout: Rollout) -> HiddenTask:
+        """The task of a rollout, on its tape.
+
+        Raises:
+            Problem: ``task-unavailable``.
+            VerifierError: the tape cannot be drawn.
+        """
+        return await self.drawn(rollout.row, rollout.hidden_task())
+
+    async def drawn(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
+        """The same, of a rollout that may not have begun.
+
+        Args:
+            row: the rollout's.
+            task: its task, on the given tape.
+        """
+        if row.tape == "given":
+            return task
+        if row.id not in self._kept:
+            loop = asyncio.get_running_loop()
+            self._kept[row.id] = asyncio.ensure_future(loop.run_in_executor(self._threads, self.drawn_here, row, task))
+        found = self._kept[row.id]
+        self._kept.move_to_end(row.id)
+        try:
+            # Who no longer waits must not take the tape from those who do.
+            return await asyncio.shield(found)
+        except Exception:
+            if self._kept.get(row.id) is found:
+                del self._kept[row.id]
+            raise
+        finally:
+            self._shrink()
+
+    def drawn_here(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
+        """The same, in this thread; nothing is kept."""
+        if row.tape == "given":
+            return task
+        if row.tape_commitment != self.commitment(row.id):
+            raise Problem(
+                "task-unavailable", "The key of tapes was replaced since this rollout began; its hidden data is gone. Create a new rollout."
+            )
+        return task.on(Tape(row.tape, int.from_bytes(self._seed(row.id))), f"{task.name}/{row.id}")
+
+    def forget(self, rollout_id: str) -> None:
+        """Let go of a tape whose rollout is over."""
+        self._kept.pop(rollout_id, None)
+
+    def _seed(self, rollout_id: str) -> bytes:
+        return hmac.digest(self._key, b"openfingym.tape" + rollout_id.encode(), "sha256")
+
+    def _shrink(self) -> None:
+        done = [key for key, found in self._kept.items() if found.done()]
+        for key in done[: max(0, len(self._kept) - self._most)]:
+            del self._kept[key]
