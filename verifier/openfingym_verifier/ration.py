@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from openfingym_verifier.policy import POLICIES
+from openfingym_verifier.policy import LOCAL_USER, OPERATOR, POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,21 +27,14 @@ class Rations:
 
     def take_public(self, row: RolloutRow) -> bool:
         """Whether one more submission of this rollout gets feedback; if so it is counted."""
-        return row.tape != "given" or self._take(row, "public", POLICIES[row.policy].public_disclosures)
+        return _free(row) or self._take(row, "public", POLICIES[row.policy].public_disclosures)
 
-    def take_private(self, row: RolloutRow, *, operator: bool) -> Disclosure:
-        """How much of this rollout's private result is told; if anything, it is counted.
-
-        Args:
-            row: the rollout.
-            operator: whether it is the operator's own, who reads everything.
-        """
-        if row.tape != "given":
-            return "full"
+    def take_private(self, row: RolloutRow) -> Disclosure:
+        """How much of this rollout's private result is told; if anything, it is counted."""
         limit = POLICIES[row.policy].private_disclosures
-        if not self._take(row, "private", None if operator else limit):
-            return "held"
-        return "full" if operator or limit is None else "rounded"
+        if _free(row) or limit is None:
+            return "full"
+        return "rounded" if self._take(row, "private", limit) else "held"
 
     def count(self, row: RolloutRow, fold: FoldName) -> int:
         """How often this rollout's principal was told something of this fold of its task."""
@@ -53,3 +46,8 @@ class Rations:
             return False
         self._told[key] += 1
         return True
+
+
+def _free(row: RolloutRow) -> bool:
+    """Whether everything may be told: to those who could read the labels, and of labels that no other rollout has."""
+    return row.principal in {LOCAL_USER, OPERATOR} or row.tape != "given"

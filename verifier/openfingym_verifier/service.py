@@ -364,11 +364,10 @@ class Service:
 
     def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
         """How much of a result its principal is told."""
-        operator = rollout.row.principal == self.members.operator.name
-        if result["state"] != "scored":
-            return "full" if operator or rollout.row.policy == "local" else "rounded"
         # What the result of episodes says, their agent was shown while it played them.
-        return self._rations.take_private(rollout.row, operator=operator or task.sequential)
+        if result["state"] != "scored" or task.sequential:
+            return "full"
+        return self._rations.take_private(rollout.row)
 
     async def _values(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64] | None:
         """What is scored: the last accepted submission, or what the episodes came to."""
