@@ -71,6 +71,7 @@ METRICS = (
         _PAPER,
         options=("semantics", "periods_per_year"),
         shared=lambda comparison: mean_gap(comparison.truth.sharpe, comparison.sharpe),
+        redrawn=lambda forecasts: forecasts.sharpe_gap,
     ),
     Metric(
         "delta_var",
@@ -81,6 +82,7 @@ METRICS = (
         _PAPER,
         options=("semantics", "tail_level"),
         shared=lambda comparison: mean_gap(comparison.truth.tail[0], comparison.tail[0]),
+        redrawn=lambda forecasts: forecasts.tail_gaps[0],
     ),
     Metric(
         "delta_es",
@@ -91,5 +93,6 @@ METRICS = (
         _PAPER,
         options=("semantics", "tail_level"),
         shared=lambda comparison: mean_gap(comparison.truth.tail[1], comparison.tail[1]),
+        redrawn=lambda forecasts: forecasts.tail_gaps[1],
     ),
 )

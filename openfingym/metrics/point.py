@@ -84,6 +84,7 @@ METRICS = (
         "squared unit",
         _PAPER,
         shared=lambda comparison: mean_square(comparison.error),
+        redrawn=lambda forecasts: forecasts.square,
     ),
     Metric(
         "rmse",
@@ -93,8 +94,16 @@ METRICS = (
         "unit",
         _PAPER,
         shared=lambda comparison: math.sqrt(mean_square(comparison.error)),
+        redrawn=lambda forecasts: np.sqrt(forecasts.square),
     ),
     Metric(
-        "mae", mae, "point", "mean absolute error over all cells", "unit", _PAPER, shared=lambda comparison: mean_absolute(comparison.error)
+        "mae",
+        mae,
+        "point",
+        "mean absolute error over all cells",
+        "unit",
+        _PAPER,
+        shared=lambda comparison: mean_absolute(comparison.error),
+        redrawn=lambda forecasts: forecasts.absolute,
     ),
 )
