@@ -11,7 +11,7 @@ import numpy as np
 from openfingym.contracts import NodesContract
 from openfingym.errors import UsageError
 from openfingym.kinds.material import Array, Brief, Material
-from openfingym.kinds.scores import answer, check, folds, naive, oracle
+from openfingym.kinds.scores import answer, check, folds, naive, oracle, resampled, resampling
 
 if TYPE_CHECKING:
     from openfingym.contracts import Contract
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "renewable", "renewed",
+    "resampled", "resampling",
     "scramble", "shape", "source_key",
 ]  # fmt: skip
 

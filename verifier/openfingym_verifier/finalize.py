@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.results import INTERVALS
 from openfingym_verifier.probing import compared_values, looks_like_probing
 from openfingym_verifier.rollout import utc
 
@@ -81,17 +82,24 @@ def stored_values(payload: bytes, task: HiddenTask) -> NDArray[np.float64]:
 
 
 def _scored(task: HiddenTask, score: Score, baseline: Score) -> dict[str, object]:
+    error = task.sampling_error(score, baseline)
     return {
         "state": "scored",
         "reason": None,
         "total": score.total,
         "relative_total": task.relative_total(score, baseline),
         "metrics": score.metrics,
+        "relative_interval": error.relative_interval,
+        "relative_standard_error": error.relative_standard_error,
+        "total_interval": error.total_interval,
+        "total_standard_error": error.total_standard_error,
+        "standard_errors": error.standard_errors,
     }
 
 
 def _rejected(reason: str) -> dict[str, object]:
-    return {"state": "rejected", "reason": reason, "total": None, "relative_total": None, "metrics": {}}
+    nothing = dict.fromkeys(("total", "relative_total", *INTERVALS, "relative_standard_error", "total_standard_error"))
+    return {"state": "rejected", "reason": reason, **nothing, "metrics": {}, "standard_errors": {}}
 
 
 def _compared(rollout: Rollout, ledger: Ledger, task: HiddenTask) -> Iterator[NDArray[np.float64]]:

@@ -29,12 +29,12 @@ class Rations:
         """Whether one more submission of this rollout gets feedback; if so it is counted."""
         return _free(row) or self._take(row, "public", POLICIES[row.policy].public_disclosures)
 
-    def take_private(self, row: RolloutRow) -> Disclosure:
-        """How much of this rollout's private result is told; if anything, it is counted."""
+    def take_private(self, row: RolloutRow, *, scored: bool) -> Disclosure:
+        """How much of this rollout's private result is told; a score that is told is counted."""
         limit = POLICIES[row.policy].private_disclosures
         if _free(row) or limit is None:
             return "full"
-        return "rounded" if self._take(row, "private", limit) else "held"
+        return "rounded" if not scored or self._take(row, "private", limit) else "held"
 
     def count(self, row: RolloutRow, fold: FoldName) -> int:
         """How often this rollout's principal was told something of this fold of its task."""

@@ -364,10 +364,10 @@ class Service:
 
     def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
         """How much of a result its principal is told."""
-        # What the result of episodes says, their agent was shown while it played them.
-        if result["state"] != "scored" or task.sequential:
+        if task.sequential:
+            # What the result of episodes says, their agent was shown while it played them.
             return "full"
-        return self._rations.take_private(rollout.row)
+        return self._rations.take_private(rollout.row, scored=result["state"] == "scored")
 
     async def _values(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64] | None:
         """What is scored: the last accepted submission, or what the episodes came to."""
