@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from openfingym.errors import DataError, SubmissionError, UsageError
-from openfingym.metrics.aggregation import as_loss, relative_total
+from openfingym.metrics.aggregation import as_loss, relative_total, relative_weight
 from openfingym.metrics.arrays import Checked, MissingPackageError, checked
 from openfingym.metrics.comparison import Comparison, Truth
 from openfingym.metrics.record import Metric
