@@ -339,6 +339,7 @@ def test_openapi_describes_every_route(server: Any) -> None:
         ("GET", "/v1/rollouts/{rollout_id}"),
         ("POST", "/v1/rollouts/{rollout_id}/finalize"),
         ("GET", "/v1/rollouts/{rollout_id}/log"),
+        ("GET", "/v1/rollouts/{rollout_id}/data"),
         ("GET", "/v1/rollouts/{rollout_id}/submissions/{n}"),
         ("GET", "/v1/task"),
         ("GET", "/v1/rollout"),

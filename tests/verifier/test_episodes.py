@@ -595,11 +595,14 @@ def test_a_ledger_from_before_there_were_episodes_is_taken_over(tmp_path: Path) 
     for _ in range(2):
         ledger = Ledger(state)
         assert ledger.open_rollouts() == ["r1"]
+        found = ledger.rollout("r1")
+        assert found is not None
+        assert found[0].tape == "given"
         assert (ledger.episodes("r1"), ledger.actions("r1", 1), ledger.all_actions("r1")) == ([], [], b"")
         ledger.close()
     assert verify_chain(state).entries == 0
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (ledgers.VERSION,)
 
 
 def test_numbers_that_are_not_finite_are_null() -> None:
