@@ -69,6 +69,7 @@ def judged(result: RolloutResult, verified: VerifiedResult, acted: Acted) -> Rol
         submissions_accepted=verified.submissions_accepted,
         submissions_rejected=verified.submissions_rejected,
         flags=tuple(verified.flags),
+        tape=verified.tape,
         log_head=verified.log_head,
         ended_by=_ended_by(acted),
         exit_code=acted.outcome.exit_code if acted.outcome else None,

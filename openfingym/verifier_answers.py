@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from openfingym.tapes import TapeKind
+    from openfingym.tape_kinds import TapeKind
     from openfingym.task import DataKind
 
 

@@ -47,8 +47,16 @@ def verifier() -> None:
     help="File with the admin token, made with a new one if missing. Default: the token is in $OPENFINGYM_ADMIN_TOKEN.",
 )
 @click.option("--register", "registry", type=click.Path(dir_okay=False, path_type=Path), help="Be listed in this registry file meanwhile.")
+@click.option("--fresh/--no-fresh", default=False, help="Give every rollout hidden data of its own, where its task can have any.")
 def serve(
-    names: tuple[str, ...], host: str, port: int, uds: Path | None, state: Path | None, token_file: Path | None, registry: Path | None
+    names: tuple[str, ...],
+    host: str,
+    port: int,
+    uds: Path | None,
+    state: Path | None,
+    token_file: Path | None,
+    registry: Path | None,
+    fresh: bool,
 ) -> None:
     """Serve tasks until interrupted; rollouts are created with the admin token."""
     import contextlib
@@ -71,7 +79,14 @@ def serve(
                 stack.callback(unregister, registry, entry)
             click.echo(f"serving {', '.join(task.name for task in tasks)} on {', '.join(where)}", err=True)
 
-        serve_packages(packages, admin_token=token, state=state or store.home() / "verifier", address=address, on_ready=announce)
+        serve_packages(
+            packages,
+            admin_token=token,
+            state=state or store.home() / "verifier",
+            address=address,
+            tapes="fresh" if fresh else "given",
+            on_ready=announce,
+        )
 
 
 @verifier.command()

@@ -87,5 +87,6 @@ def as_result(verified: VerifiedResult, package: BuiltPackage, seed: int, refusa
         submissions_rejected=verified.submissions_rejected,
         budget=verified.budget,
         flags=tuple(verified.flags),
+        tape=verified.tape,
         log_head=verified.log_head,
     )

@@ -51,7 +51,9 @@ def last_bar(at: EpisodeStep) -> NDArray[np.float64]:
     return np.array(at.observation["bars"], dtype=np.float64)[-1]
 
 
-def play(client: VerifierClient, package: BuiltPackage, plan: list[list[object]] | None, *, fresh: bool) -> tuple[VerifiedResult, Recording]:
+def play(
+    client: VerifierClient, package: BuiltPackage, plan: list[list[object]] | None, *, fresh: bool
+) -> tuple[VerifiedResult, Recording]:
     """A rollout of the first private episodes, with these actions or none, and what was seen in it."""
     ticket = client.create_rollout(package.manifest.name, fresh=fresh)
     seen: Recording = []

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from openfingym.episodes import FoldName
-    from openfingym.tapes import TapeKind
+    from openfingym.tape_kinds import TapeKind
 
 VERSION = 3
 CHECKPOINT_PAGES = 4096

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
-    from openfingym.tapes import TapePolicy
+    from openfingym.tape_kinds import TapePolicy
     from openfingym_verifier.truth import HiddenTask
     from openfingym_verifier.writer import Transaction
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from openfingym.package import BuiltPackage
-    from openfingym.tapes import TapePolicy
+    from openfingym.tape_kinds import TapePolicy
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080

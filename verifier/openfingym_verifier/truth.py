@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from openfingym.kinds import Array, Fold
     from openfingym.metrics import Score
     from openfingym.package import BuiltPackage, Manifest
-    from openfingym.tapes import Tape, TapeKind
+    from openfingym.tape_kinds import TapeKind
+    from openfingym.tapes import Tape
     from openfingym.task import Spec
 
 MIN_PRICE = 1e-12
