@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Literal
 
 from openfingym.errors import StoreError
+from openfingym.tape_kinds import TapeKind
 
 State = Literal["scored", "rejected", "deferred", "void", "error"]
 """``rejected`` is the agent's fault; ``error`` is ours, and is never averaged in as a score."""
@@ -122,6 +123,8 @@ class RolloutResult:
     completion_tokens: int = 0
     cost_usd: float | None = None
     """What the completions cost; None where no price is known."""
+    tape: TapeKind = "given"
+    """Which hidden data it was scored on, as was the baseline: the package's own, ``fresh`` or a ``twin`` (openfingym.tapes)."""
     log_head: str | None = None
     """Hash of the verifier's log when the rollout was finalized."""
     format: int = FORMAT

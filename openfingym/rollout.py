@@ -25,8 +25,10 @@ from openfingym.build import build
 from openfingym.errors import UsageError, VerifierError
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.package import BuiltPackage
+from openfingym.package_view import seen_with
 from openfingym.results import RolloutResult, write_run
 from openfingym.run_files import Evidence, evidence_of, files_of
+from openfingym.tapes import require_renewal
 from openfingym.task import Task
 from openfingym.verdict import OURS, Acted, failed, judged
 from openfingym.verifiers import VerifierAddress, find_verifiers, require_same_build, require_served
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from openfingym.agents.llm.launching import Voice
     from openfingym.agents.llm.session import Listener
     from openfingym.client import RolloutTicket, VerifierClient
+    from openfingym.kinds import Array
     from openfingym.models.meter import Allowance
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
@@ -159,6 +162,7 @@ class Launcher:
         out: Path | None = None,
         cancel: threading.Event | None = None,
         listener: Listener | None = None,
+        fresh: bool = False,
     ) -> RolloutResult:
         """Run one rollout to its verified result.
 
@@ -172,6 +176,7 @@ class Launcher:
             out: folder below which the run is kept; None keeps nothing.
             cancel: ends the program early when set.
             listener: told what an agent that talks says and does, as it does; called in another thread.
+            fresh: hidden data of its own, where the task can have any; the result's ``tape`` says which it had.
 
         Returns:
             The result; ``state`` is ``error`` where our machinery failed.
@@ -179,7 +184,7 @@ class Launcher:
         Raises:
             BackendUnavailableError: no backend can run the program here.
             StoreError: the run could not be written.
-            UsageError: a built-in agent is not for this task, or its model cannot be asked.
+            UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know another tape.
         """
         require_fit(agent, package.task)
         voice = self._voice(package, agent, model, allowance, prices)
@@ -194,7 +199,7 @@ class Launcher:
         started, clock = datetime.now(UTC), time.monotonic()
         ttl_s = lifetime_s(package, voice.wall_s if voice else None)
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
-        ticket = client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=ttl_s)
+        ticket = client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=ttl_s, fresh=fresh)
         require_same_build(package, ticket.task_digest, line.address)
         result = RolloutResult(
             rollout_id=ticket.rollout_id,
@@ -207,11 +212,13 @@ class Launcher:
             state="error",
             model=model.name if model else None,
             budget=ticket.budget,
+            tape=ticket.tape,
             started_at=started.isoformat(timespec="milliseconds"),
         )
         acted, evidence = Acted(), Evidence()
         try:
-            acted = self._act(package, agent, voice, backend, line, client, ticket, seed, cancel)
+            with seen_with(package, _own_data(client, ticket)) as seen:
+                acted = self._act(seen, agent, voice, backend, line, client, ticket, seed, cancel)
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
             final = judged(result, client.finalize(ticket.rollout_id), acted)
@@ -265,13 +272,17 @@ class Launcher:
     ) -> Acted:
         """Let the agent act."""
         if backend is None:
+            if ticket.tape != "given":
+                raise UsageError(f"the oracle knows the package's own hidden data, and this rollout has a {ticket.tape} tape")
             submit_truth(client, ticket, package)
             return Acted()
         body, calls = gate_bounds(package)
         if voice is not None:
             from openfingym.agents.llm.launching import Stage, play_rollout
 
-            pool = line.pool if package.manifest.digest in self._warmed else None
+            # A workspace that waits was started over the package's own data.
+            own = package.public in {known.public for known in self.packages}
+            pool = line.pool if own and package.manifest.digest in self._warmed else None
             stage = Stage(self._talking(), client, self._gate_keeper(line), backend, limits_of(package), body, calls, pool)
             played = play_rollout(stage, package, voice, ticket, seed=seed, cancel=cancel)
             return Acted(played.outcome, played.verifier_failures, played)
@@ -328,6 +339,11 @@ class Launcher:
             return line.gates
 
 
+def _own_data(client: VerifierClient, ticket: RolloutTicket) -> dict[str, Array]:
+    """Public arrays of a rollout's tape that take the place of the package's."""
+    return {} if ticket.tape == "given" else client.data(ticket.rollout_id)
+
+
 def run(
     task: str | Path | Task,
     agent: str | Agent = "naive",
@@ -340,6 +356,7 @@ def run(
     seed: int = 0,
     out: str | Path | None = "runs",
     verifier: str | VerifierAddress | None = None,
+    fresh: bool = False,
 ) -> RolloutResult:
     """Run one agent on one task and return its verified result.
 
@@ -354,6 +371,7 @@ def run(
         seed: given to the program as ``OPENFINGYM_SEED``.
         out: folder below which the run is kept; None keeps nothing on disk.
         verifier: where a running one is, or a registry file; None for what ``$OPENFINGYM_VERIFIER`` says, or one for this call.
+        fresh: hidden data drawn for this rollout instead of the package's own; the result's ``tape`` says which it had.
 
     Raises:
         OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
@@ -367,6 +385,7 @@ def run(
     loaded = task if isinstance(task, Task) else catalog.load_task(task)
     require_fit(resolved, loaded)
     with Launcher.for_tasks([loaded], backend=backend, verifier=verifier) as launcher:
-        return launcher.run(
-            launcher.packages[0], resolved, model=model, allowance=allowance, seed=seed, out=Path(out) if out is not None else None
-        )
+        package, folder = launcher.packages[0], Path(out) if out is not None else None
+        if fresh:
+            require_renewal(package)
+        return launcher.run(package, resolved, model=model, allowance=allowance, seed=seed, out=folder, fresh=fresh)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,10 +22,7 @@ from openfingym.kinds import Array, Blocks, is_sequential, kind_of, sequential_k
 
 if TYPE_CHECKING:
     from openfingym.package import BuiltPackage
-
-TapeKind = Literal["given", "fresh", "twin"]
-TapePolicy = Literal["given", "fresh"]
-"""What a verifier gives where nobody asks: the package's own hidden data, or other data for each rollout where there can be."""
+    from openfingym.tape_kinds import TapeKind
 
 
 @dataclass(frozen=True)
@@ -53,6 +50,18 @@ def renewal(package: BuiltPackage) -> TapeKind:
     if package.manifest.data_kind != "real" and kind_of(task).renewable(task):
         return "fresh"
     return "twin" if is_sequential(task.spec.contract) else "given"
+
+
+def require_renewal(package: BuiltPackage) -> None:
+    """Return if another rollout of the task can have another tape.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if renewal(package) == "given":
+        raise UsageError(
+            f"the hidden data of {package.manifest.name} cannot be drawn anew ({package.manifest.data_kind} data); run it without `fresh`"
+        )
 
 
 def choose(can_be: TapeKind, *, wanted: bool, played_before: bool) -> TapeKind:

@@ -92,6 +92,7 @@ def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutRes
         policy=verified.policy,
         season=verified.season,
         disclosure=verified.disclosure,
+        tape=verified.tape,
         log_head=verified.log_head,
     )
 

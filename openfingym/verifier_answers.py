@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from openfingym.results import Disclosure, PolicyName
-    from openfingym.tapes import TapeKind
+    from openfingym.tape_kinds import TapeKind
     from openfingym.task import DataKind
 
 

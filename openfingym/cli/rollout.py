@@ -17,7 +17,7 @@ from openfingym.cli.model_options import ModelOptions, model_options
 from openfingym.cli.render import Progress
 from openfingym.cli.rollout_tables import print_ended, print_intended
 from openfingym.cli.run import exit_status
-from openfingym.cli.task import json_option, quiet_option, real_option
+from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
 from openfingym.cli.verifier import verifier_option
 from openfingym.errors import UsageError
 
@@ -60,6 +60,7 @@ INTERRUPTED = 130
 )
 @click.option("--shard", "part", metavar="K/N", help="Only every N-th rollout, from the K-th on: one part for each of N machines.")
 @real_option
+@fresh_option
 @quiet_option
 @json_option
 @click.pass_context
@@ -82,6 +83,7 @@ def rollout(
     patience: float | None,
     part: str | None,
     real: bool,
+    fresh: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -98,7 +100,7 @@ def rollout(
     changes = {
         "tasks": tasks, "agents": agents, "seeds": _seeds(seeds), "attempts": attempts, "models": model.model_name,
         "base_url": model.base_url, "limits": model.limits, "sampling": model.sampling, "prices": model.prices and str(model.prices),
-        "concurrency": concurrency, "backend": None if backend == "ray" else backend, "patience_s": patience, "real": real,
+        "concurrency": concurrency, "backend": None if backend == "ray" else backend, "patience_s": patience, "real": real, "fresh": fresh,
     }  # fmt: skip
     plan = _plan(file, changes, agents)
     selection = select(plan, program=program)

@@ -11,7 +11,7 @@ import click
 
 from openfingym.cli.model_options import ModelOptions, model_options
 from openfingym.cli.render import Progress, number, print_json, print_table, typed, with_interval
-from openfingym.cli.task import json_option, quiet_option, real_option
+from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
 from openfingym.cli.verifier import verifier_option
 from openfingym.printable import printable
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 )
 @verifier_option
 @real_option
+@fresh_option
 @quiet_option
 @json_option
 @click.pass_context
@@ -62,6 +63,7 @@ def run(
     out: Path,
     address: str | None,
     real: bool,
+    fresh: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -73,6 +75,7 @@ def run(
     from openfingym import catalog
     from openfingym.agents import require_fit, require_model, resolve
     from openfingym.rollout import Launcher
+    from openfingym.tapes import require_renewal
 
     resolved = model.sampled(resolve(agent, program, command=shlex.split(command) if command is not None else None, files=files))
     require_model(resolved, given=model.model_name is not None)
@@ -90,17 +93,27 @@ def run(
         show(f"building {', '.join(names)}")
         with Launcher.for_tasks(tasks, backend=backend, verifier=address) as launcher:
             results = []
+            for package in launcher.packages if fresh else ():
+                require_renewal(package)
             for package in launcher.packages:
                 show(f"{package.manifest.name}: running {resolved.name}")
                 listener = _listener(show, package, resolved)
-                results.append(
-                    launcher.run(package, resolved, model=spec, allowance=allowance, prices=prices, seed=seed, out=out, listener=listener)
+                result = launcher.run(
+                    package, resolved, model=spec, allowance=allowance, prices=prices, seed=seed, out=out, listener=listener, fresh=fresh
                 )
+                results.append(result)
     if as_json:
         print_json(results[0].to_dict() if len(results) == 1 else [result.to_dict() for result in results])
     else:
         print_results(results)
     ctx.exit(exit_status(results))
+
+
+TAPES = {
+    "fresh": "fresh tape: its hidden data were drawn for this rollout, and the baseline is scored on them as well",
+    "twin": "twin tape: its hidden bars were resampled from real ones, and the baseline is scored on them as well",
+}
+"""What is said of a rollout that was not played on the package's own hidden data."""
 
 
 def _listener(show: Progress, package: BuiltPackage, agent: Agent) -> Listener | None:
@@ -149,6 +162,8 @@ def print_results(results: list[RolloutResult]) -> None:
             click.echo(f"{result.task}: {result.model or 'its own model'}: {result.turns} answers, {tokens}, {cost}")
         if result.reason:
             click.echo(f"{result.task}: {result.state}: {printable(result.reason)}")
+        if result.tape != "given":
+            click.echo(f"{result.task}: {TAPES[result.tape]}")
         for flag in result.flags:
             click.echo(f"{result.task}: flagged by the verifier: {flag}")
     click.echo("loss: the task's total, the source paper's where it has one, verified on the private fold, lower is better")

@@ -17,6 +17,9 @@ FAMILIES = ("forecasting", "generation", "trading", "fraud")
 KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print the results alone, not how it goes.")
+fresh_option = click.option(
+    "--fresh", is_flag=True, help="Hidden data drawn for each rollout, instead of the package's own, where the task can have any."
+)
 real_option = click.option("--real", is_flag=True, help="Use pulled real data where the task's own is simulated (`openfingym data pull`).")
 
 

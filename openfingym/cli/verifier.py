@@ -60,6 +60,11 @@ for command in (participant, season, collect):
     help="What participants are told about hidden data: so much a task and season, or everything.",
 )
 @click.option("--register", "registry", type=click.Path(dir_okay=False, path_type=Path), help="Be listed in this registry file meanwhile.")
+@click.option(
+    "--fresh/--no-fresh",
+    default=None,
+    help="Give every rollout hidden data of its own, where its task can have any. Default: with the strict policy.",
+)
 def serve(
     names: tuple[str, ...],
     host: str,
@@ -68,6 +73,7 @@ def serve(
     state: Path | None,
     token_file: Path | None,
     policy: PolicyName,
+    fresh: bool | None,
     registry: Path | None,
 ) -> None:
     """Serve tasks until interrupted.
@@ -95,7 +101,13 @@ def serve(
             click.echo(f"serving {', '.join(task.name for task in tasks)} on {', '.join(where)}, policy {policy}", err=True)
 
         serve_packages(
-            packages, admin_token=token, state=state or store.home() / "verifier", address=address, policy=policy, on_ready=announce
+            packages,
+            admin_token=token,
+            state=state or store.home() / "verifier",
+            address=address,
+            policy=policy,
+            tapes=None if fresh is None else "fresh" if fresh else "given",
+            on_ready=announce,
         )
 
 

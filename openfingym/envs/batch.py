@@ -17,7 +17,9 @@ from openfingym.build import build
 from openfingym.envs.lease import Lease, as_result
 from openfingym.errors import RuntimeFailureError, SubmissionError, UsageError
 from openfingym.results import RewardName, RolloutResult
+from openfingym.tapes import require_renewal
 from openfingym.task import Task
+from openfingym.verifier_answers import RolloutTicket
 
 Observation = dict[str, NDArray[np.generic]]
 Action = NDArray[np.float64] | dict[str, NDArray[np.float64]] | str
@@ -52,6 +54,10 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     ``direction``, ``metrics``, ``baseline`` with its total and metrics, ``skill`` and provenance. The attribute ``rollout_id``
     names the last rollout in the verifier's log.
 
+    ## Arguments
+    ``fresh``: each rollout has hidden data of its own, drawn from the simulator (docs/trust.md). With ``predictions`` the observation
+    holds that rollout's inputs; a program finds them where it runs, and the observation keeps those of the package.
+
     ## Version history
     v0: first version.
     """
@@ -65,6 +71,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         action: Literal["predictions", "code"] = "predictions",
         reward: RewardName = "loss",
         backend: str = "auto",
+        fresh: bool = False,
     ) -> None:
         if action not in {"predictions", "code"}:
             raise UsageError(f"action is {action!r}; known: 'predictions', 'code'")
@@ -72,6 +79,10 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             raise UsageError(f"reward is {reward!r}; known: 'loss', 'grpo', 'relative'")
         self.task = task if isinstance(task, Task) else catalog.load_task(task)
         self.package = build(self.task)
+        if fresh:
+            require_renewal(self.package)
+        self._fresh = fresh
+        self._ticket: RolloutTicket | None = None
         self.render_mode = None
         self._reward: RewardName = reward
         self._backend = backend
@@ -79,9 +90,11 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         self._seed = 0
         self.rollout_id: str | None = None
         self._ready = False
+        self._predicts = action == "predictions"
+        self._own: Observation = {}
         arrays = {name: np.asarray(self.package.array(name)) for name in self.package.contract["arrays"]}
         self._observation = {name: array for name, array in arrays.items() if array.dtype.kind != "M"}
-        self.observation_space = spaces.Dict({name: _box(array) for name, array in self._observation.items()})  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
+        self.observation_space = spaces.Dict({name: _box(array, bounded=not fresh) for name, array in self._observation.items()})  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
         contract, shape = self.task.spec.contract, self.package.manifest.submission_shape
         self.action_space = (
             spaces.Box(contract.low, contract.high, shape, np.float64)
@@ -95,7 +108,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         return self.package.instruction.read_text(encoding="utf-8")
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
-        """Start a new rollout; the observation is the same every time.
+        """Start a new rollout; the observation is the same every time, but for a fresh one's inputs to predict.
 
         Args:
             seed: given to a program as ``OPENFINGYM_SEED``.
@@ -106,6 +119,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             raise UsageError(f"unknown reset options: {', '.join(map(str, options))}")
         self._seed = seed if seed is not None else 0
         self._ready = True
+        self._own = self._begin() if self._fresh and self._predicts else {}
         manifest = self.package.manifest
         return self._observe(), {
             **self._provenance(),
@@ -133,7 +147,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         if not self._ready:
             raise UsageError("call reset() first; an episode of a batch task is one step long")
         self._ready = False
-        lease = self._lease = self._lease or Lease.take(self.package, self._backend)
+        lease = self._taken()
         result = self._run_code(lease, action) if isinstance(action, str) else self._submit(lease, action)
         self.rollout_id = result.rollout_id
         reward = result.reward(self._reward)
@@ -153,6 +167,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             "baseline_total": result.baseline_total,
             "baseline_metrics": dict(result.baseline_metrics),
             "skill": result.skill,
+            "tape": result.tape,
         }
         return self._observe(), reward, True, False, info
 
@@ -164,14 +179,24 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
 
     def _observe(self) -> Observation:
         """Fresh arrays each time: what a caller keeps or changes is the caller's."""
-        return {name: array.copy() for name, array in self._observation.items()}
+        return {name: self._own.get(name, array).copy() for name, array in self._observation.items()}
+
+    def _begin(self) -> dict[str, NDArray[np.generic]]:
+        """Begin a rollout on a tape of its own; its arrays that take the place of the package's."""
+        client = self._taken().client
+        self._ticket = client.create_rollout(self.package.manifest.name, agent="array", seed=self._seed, fresh=True)
+        return client.data(self._ticket.rollout_id)
+
+    def _taken(self) -> Lease:
+        self._lease = self._lease or Lease.take(self.package, self._backend)
+        return self._lease
 
     def _provenance(self) -> Info:
         manifest = self.package.manifest
         return {"task": manifest.name, "task_version": manifest.version, "task_digest": manifest.digest, "data_kind": manifest.data_kind}
 
     def _run_code(self, lease: Lease, source: str) -> RolloutResult:
-        result = lease.launcher.run(self.package, Agent("code", "program", source), seed=self._seed)
+        result = lease.launcher.run(self.package, Agent("code", "program", source), seed=self._seed, fresh=self._fresh)
         if result.state == "error":
             raise RuntimeFailureError(result.reason or "the rollout failed for a reason of ours")
         return result
@@ -182,7 +207,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
                 raise UsageError(f"an action dict has the one key 'predictions', found {sorted(action)}")
             action = action["predictions"]
         client = lease.client
-        ticket = client.create_rollout(self.package.manifest.name, agent="array", seed=self._seed)
+        ticket, self._ticket = self._ticket or client.create_rollout(self.package.manifest.name, agent="array", seed=self._seed), None
         refusal = None
         try:
             client.submit(ticket.token, np.asarray(action))
@@ -191,9 +216,13 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         return as_result(client.finalize(ticket.rollout_id), self.package, self._seed, refusal)
 
 
-def _box(array: NDArray[np.generic]) -> spaces.Box:
-    """The space of one array of ours: bounds that it keeps."""
-    low, high = (array.min(), array.max()) if array.size else (0, 1)
-    if low == high:
-        high = low + 1  # Gymnasium takes a space of a single point for a mistake.
-    return spaces.Box(low, high, array.shape, array.dtype.type)  # type: ignore[arg-type]  # any type of number
+def _box(array: NDArray[np.generic], *, bounded: bool) -> spaces.Box:
+    """The space of one array of ours: bounds that it keeps, or where it may be another each time, none."""
+    if not bounded:
+        kind = np.dtype(array.dtype)
+        low, high = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind.str).min, np.iinfo(kind.str).max)
+        return spaces.Box(low, high, array.shape, array.dtype.type)  # type: ignore[arg-type]  # any type of number
+    lowest, highest = (array.min(), array.max()) if array.size else (0, 1)
+    if lowest == highest:
+        highest = lowest + 1  # Gymnasium takes a space of a single point for a mistake.
+    return spaces.Box(lowest, highest, array.shape, array.dtype.type)  # type: ignore[arg-type]  # any type of number

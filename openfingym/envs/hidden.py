@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from openfingym.envs.lease import Lease, as_result
 from openfingym.errors import SubmissionError, UsageError
+from openfingym.tapes import require_renewal
 
 if TYPE_CHECKING:
     from openfingym.client import RolloutTicket
@@ -21,17 +22,24 @@ Split = Literal["train", "practice", "test"]
 class HiddenEpisodes:
     """One rollout's episodes. Private ones come in order of time, each once; when all are played the rollout can be finished."""
 
-    def __init__(self, package: BuiltPackage, *, fold: FoldName, agent: str = "policy") -> None:
+    def __init__(self, package: BuiltPackage, *, fold: FoldName, agent: str = "policy", fresh: bool = False) -> None:
         """Prepare; the verifier is started, and the rollout begun, with the first episode.
 
         Args:
             package: of a sequential task.
             fold: whose episodes: ``private`` is scored, ``public`` is practice.
             agent: name recorded with the result.
+            fresh: other hidden bars than the package's own for each rollout.
+
+        Raises:
+            UsageError: the task has no others.
         """
+        if fresh:
+            require_renewal(package)
         self.package = package
         self._fold: FoldName = fold
         self._agent = agent
+        self._fresh = fresh
         self._lease: Lease | None = None
         self._ticket: RolloutTicket | None = None
         self._at: EpisodeStep | None = None
@@ -56,7 +64,7 @@ class HiddenEpisodes:
         client = lease.client
         if self._ticket is None:
             self._seed = seed or 0
-            self._ticket = client.create_rollout(self.package.manifest.name, agent=self._agent, seed=self._seed)
+            self._ticket = client.create_rollout(self.package.manifest.name, agent=self._agent, seed=self._seed, fresh=self._fresh)
         try:
             self._at = client.start_episode(self._ticket.token, self._fold)
         except SubmissionError as error:
@@ -101,12 +109,16 @@ FOLDS: Mapping[str, FoldName] = {"practice": "public", "test": "private"}
 """The fold of each split that is hidden."""
 
 
-def hidden_episodes(package: BuiltPackage, split: Split) -> HiddenEpisodes | None:
+def hidden_episodes(package: BuiltPackage, split: Split, *, fresh: bool = False) -> HiddenEpisodes | None:
     """Where the episodes of a split come from; None for training, which needs no verifier.
 
     Raises:
-        UsageError: there is no such split.
+        UsageError: there is no such split, or fresh bars are asked for where there are none.
     """
     if split != "train" and split not in FOLDS:
         raise UsageError(f"split is {split!r}; known: 'train', {', '.join(map(repr, FOLDS))}")
-    return None if split == "train" else HiddenEpisodes(package, fold=FOLDS[split])
+    if split == "train":
+        if fresh:
+            raise UsageError("fresh is for hidden bars; training bars are the same for everybody")
+        return None
+    return HiddenEpisodes(package, fold=FOLDS[split], fresh=fresh)

@@ -50,7 +50,7 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
     ## Arguments
     ``split``: ``train`` takes episodes from the training bars, which begin at random; ``practice`` and ``test`` step through the
     hidden ones behind the verifier, in order of time: those of the public fold, which do not count, and those of the private
-    fold, each once. :meth:`result` then gives the verified score.
+    fold, each once. :meth:`result` then gives the verified score. ``fresh``: other hidden bars for each rollout (docs/trust.md).
 
     ## Version history
     v0: first version.
@@ -58,7 +58,7 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
 
     metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
 
-    def __init__(self, task: str | Path | Task, *, split: Split = "train") -> None:
+    def __init__(self, task: str | Path | Task, *, split: Split = "train", fresh: bool = False) -> None:
         self.task = task if isinstance(task, Task) else catalog.load_task(task)
         contract = self.task.spec.contract
         if not isinstance(contract, RollingContract):
@@ -66,7 +66,7 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
         self.package = build(self.task)
         self.render_mode = None
         self._contract = contract
-        self._hidden = hidden_episodes(self.package, split)
+        self._hidden = hidden_episodes(self.package, split, fresh=fresh)
         self._train: RollingEpisode | None = None
         self._over = True
         shape = (contract.lookback, len(contract.symbols), 5)

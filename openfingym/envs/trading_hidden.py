@@ -58,13 +58,16 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
 
     metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
 
-    def __init__(self, package: BuiltPackage, *, fold: FoldName = "private", lookback: int = 16, action: ActionName = "weights") -> None:
+    def __init__(
+        self, package: BuiltPackage, *, fold: FoldName = "private", lookback: int = 16, action: ActionName = "weights", fresh: bool = False
+    ) -> None:
         """Make an environment; the verifier is started with the first episode.
 
         Args:
             package: of a trading task.
             fold: ``private``, which counts, or ``public``, for practice.
             lookback: rows that an observation shows.
+            fresh: other hidden bars than the package's own for each rollout (docs/trust.md).
             action: ``weights`` or ``orders``.
 
         Raises:
@@ -78,7 +81,7 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
             raise UsageError(f"lookback is {lookback}; {package.manifest.name!r} shows {contract.lookback} bars, enough for 1 to {most}")
         bars = training_bars(package)
         self.package, self.market, self.render_mode = package, market_of(contract), None
-        self._hidden = HiddenEpisodes(package, fold=fold)
+        self._hidden = HiddenEpisodes(package, fold=fold, fresh=fresh)
         self._contract, self._lookback, self._weighted = contract, lookback, action == "weights"
         episodes = Episodes(bars, self.market, contract.initial_cash, lookback, contract.steps, action, "log-return", "random", 0.01)
         self.layout = episodes.layout

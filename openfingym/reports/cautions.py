@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from openfingym.reports.runs import Made
     from openfingym.results import RolloutResult
 
-Concern = Literal["flags", "sampling", "settings", "tasks", "environments"]
+Concern = Literal["flags", "tapes", "sampling", "settings", "tasks", "environments"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ def cautions_of(groups: Sequence[Group], made: Mapping[str, Made]) -> Iterator[C
         mine = [group for group in groups if group.data_kind == kind]
         for group in mine:
             yield from (Caution(kind, "flags", said) for said in _flags(group))
+            yield from (Caution(kind, "tapes", said) for said in _tapes(group))
             yield from (Caution(kind, "sampling", said) for said in _sampling(group))
             yield from (Caution(kind, "settings", said) for said in _settings(group, made))
         yield from (Caution(kind, "tasks", f"On {kind} data {said}") for said in _tasks(mine))
@@ -58,6 +59,21 @@ def _sampling(group: Group) -> Iterator[str]:
         yield (
             f"{runs} of {label(group.row)} on {group.data_kind} data with less loss than the baseline{',' * (len(ahead) > 1)} "
             f"{'is' if len(ahead) == 1 else f'{unsure} are'} within sampling error: other hidden rows might have shown no advantage"
+        )
+
+
+def _tapes(group: Group) -> Iterator[str]:
+    found = Counter(run.tape for run in _judged(group))
+    if len(found) > 1:
+        counts = ", ".join(f"{count} {tape}" for tape, count in sorted(found.items()))
+        yield (
+            f"{label(group.row)} on {group.data_kind} data pools runs on different tapes ({counts}), whose figures are not of the same "
+            "hidden data; report on one kind of tape"
+        )
+    if found["twin"]:
+        yield (
+            f"{label(group.row)} on {group.data_kind} data: {found['twin']} of {found.total()} runs were on twins of the real bars, "
+            "which are resampled; they say nothing of what the real bars hold from one to the next"
         )
 
 

@@ -107,6 +107,8 @@ class Plan(Section):
     """File with prices of models, relative to the plan."""
     real: bool = False
     """Use pulled real data where a task's own is simulated."""
+    fresh: bool = False
+    """Hidden data of its own for every rollout, where its task can have any; each result says which it had."""
     backend: BackendName = "auto"
     concurrency: PositiveInt | None = None
     """Rollouts at once on each machine; by default one a core."""
@@ -242,7 +244,7 @@ def expand(plan: Plan, selection: Selection, digests: Mapping[str, str]) -> list
         digests: digest of each task's build, by name.
     """
     return [
-        RolloutSpec(task.name, digests[task.name], agent, model, plan.allowance if agent.acts else Allowance(), seed, attempt)
+        RolloutSpec(task.name, digests[task.name], agent, model, plan.allowance if agent.acts else Allowance(), seed, attempt, plan.fresh)
         for attempt in range(plan.attempts)
         for seed in plan.seeds
         for task, agent in selection.pairs

@@ -34,6 +34,8 @@ class RolloutSpec:
     seed: int = 0
     attempt: int = 0
     """Counts repetitions of the same, from 0."""
+    fresh: bool = False
+    """Whether it has hidden data of its own, where its task can have any."""
 
     @cached_property
     def inputs(self) -> dict[str, object]:
@@ -50,6 +52,8 @@ class RolloutSpec:
             "allowance": asdict(self.allowance),
             "seed": self.seed,
             "attempt": self.attempt,
+            # Named only where it is asked for, so that runs of before keep their names.
+            **({"fresh": True} if self.fresh else {}),
         }
 
     @cached_property

@@ -141,7 +141,8 @@ class Station:
         """
         self._places = places
         self._patience_s = patience_s
-        talkers = [spec for spec in upcoming if spec.agent.acts is not None]
+        # What has data of its own starts its workspace when the data is known.
+        talkers = [spec for spec in upcoming if spec.agent.acts is not None and not spec.fresh]
         self._upcoming = Counter(map(_company, talkers))
         self._examples = {_company(spec): spec for spec in talkers}
         self._models = models or ModelAccess()
@@ -179,6 +180,7 @@ class Station:
                     seed=spec.seed,
                     out=out,
                     cancel=cancel,
+                    fresh=spec.fresh,
                 )
             except CancelledError:
                 # By the watch over the verifier, or by a caller who does not look at the result any more.

@@ -76,6 +76,8 @@ def package_of(result: RolloutResult) -> BuiltPackage:
     Raises:
         UsageError: see :func:`replay`.
     """
+    if result.tape != "given":
+        raise UsageError(f"rollout {result.rollout_id} was played on a {result.tape} tape, whose bars only its verifier can make again")
     task = catalog.load_task(result.task)
     if task.spec.contract.kind != "trading":
         raise UsageError(f"{result.task!r} is a {task.spec.contract.kind} task; this report is for runs of trading tasks")

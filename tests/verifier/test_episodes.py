@@ -595,6 +595,9 @@ def test_a_ledger_from_before_there_were_episodes_is_taken_over(tmp_path: Path) 
     for _ in range(2):
         ledger = Ledger(state)
         assert ledger.open_rollouts() == ["r1"]
+        found = ledger.rollout("r1")
+        assert found is not None
+        assert found[0].tape == "given"
         assert (ledger.episodes("r1"), ledger.actions("r1", 1), ledger.all_actions("r1")) == ([], [], b"")
         ledger.close()
     assert verify_chain(state).entries == 0

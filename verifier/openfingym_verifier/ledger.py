@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from openfingym.episodes import FoldName
     from openfingym.results import Disclosure, PolicyName
-    from openfingym.tapes import TapeKind
+    from openfingym.tape_kinds import TapeKind
 
 FIRST_SEASON = "1"
 VERSION = 3

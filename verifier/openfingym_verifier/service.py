@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from openfingym.metrics import Score
     from openfingym.results import Disclosure
-    from openfingym.tapes import TapePolicy
+    from openfingym.tape_kinds import TapePolicy
     from openfingym_verifier.ledger import Season
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.principals import Caller

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from openfingym.package import BuiltPackage
     from openfingym.results import PolicyName
-    from openfingym.tapes import TapePolicy
+    from openfingym.tape_kinds import TapePolicy
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080

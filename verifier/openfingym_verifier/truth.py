@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from openfingym.metrics.resampling import Resampling
     from openfingym.metrics.sampling_error import SamplingError
     from openfingym.package import BuiltPackage, Manifest
-    from openfingym.tapes import Tape, TapeKind
+    from openfingym.tape_kinds import TapeKind
+    from openfingym.tapes import Tape
     from openfingym.task import Spec
 
 MIN_PRICE = 1e-12

@@ -113,7 +113,7 @@ def test_accounts_come_every_third_month():
 
 def test_features_do_not_read_the_shocks(panel, monkeypatch):
     """Other returns, the same features to the last byte."""
-    monkeypatch.setattr(module, "_shocks", lambda seed: np.full((264, 60), 0.5))
+    monkeypatch.setattr(module, "_shocks", lambda seed, branch: np.full((264, 60), 0.5))
     other = simulated_characteristics(11)
     monkeypatch.undo()
     same = simulated_characteristics(11)

@@ -1,0 +1,124 @@
+"""Whoever wrote down one rollout's hidden bars knows nothing of the next one's.
+
+The attack: play a rollout without acting and keep every bar that is shown; in the next rollout of the same task, trade with
+those bars in hand. On given tapes it wins whatever there is to win, which is what shows that it is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from openfingym.build import build
+from openfingym.catalog import load_task
+from openfingym.client import EpisodeStep, VerifiedResult, VerifierClient
+from openfingym.contracts import RollingContract, TradingContract
+from openfingym.package import BuiltPackage
+from openfingym.trading.hindsight import hindsight_weights
+from openfingym_verifier.embedded import EmbeddedVerifier
+
+EPISODES = 2
+"""Private ones that are played; those left out count as if nothing were done in them."""
+TRADING = {"crypto-trading": "fresh", "equity-trading": "twin"}
+ROLLING = {"crypto-rolling-forecast": "fresh", "equity-rolling-forecast": "twin"}
+# httpcore leaves a unix socket that could not be connected to the garbage collector.
+pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")]
+
+Recording = list[NDArray[np.float64]]
+"""The bars of each private episode from its first origin on, float64[1 + steps, S, 5]."""
+
+
+@pytest.fixture(scope="module")
+def packages(store_home: Path) -> dict[str, BuiltPackage]:
+    return {name: build(load_task(name)) for name in (*TRADING, *ROLLING)}
+
+
+@pytest.fixture
+def client(packages: dict[str, BuiltPackage]) -> Iterator[VerifierClient]:
+    """Of a verifier that nobody has played on."""
+    with (
+        EmbeddedVerifier.start(list(packages.values())) as embedded,
+        VerifierClient(uds=embedded.uds, admin_token=embedded.admin_token) as opened,
+    ):
+        yield opened
+
+
+def last_bar(at: EpisodeStep) -> NDArray[np.float64]:
+    return np.array(at.observation["bars"], dtype=np.float64)[-1]
+
+
+def play(
+    client: VerifierClient, package: BuiltPackage, plan: list[list[object]] | None, *, fresh: bool
+) -> tuple[VerifiedResult, Recording]:
+    """A rollout of the first private episodes, with these actions or none, and what was seen in it."""
+    ticket = client.create_rollout(package.manifest.name, fresh=fresh)
+    seen: Recording = []
+    for number in range(EPISODES):
+        at = client.start_episode(ticket.token)
+        bars = [last_bar(at)]
+        while not at.done:
+            action = None if plan is None else plan[number][at.step]
+            at = client.step(ticket.token, at.episode, at.step + 1, action)
+            bars.append(last_bar(at))
+        seen.append(np.array(bars))
+    return client.finalize(ticket.rollout_id), seen
+
+
+def trades(contract: TradingContract, recording: Recording) -> list[list[object]]:
+    """The best weights of every step, were the next episodes the recorded ones."""
+    cost = (contract.fee_bps + contract.slippage_bps + contract.half_spread_bps) * 1e-4
+    plan: list[list[object]] = []
+    for bars in recording:
+        live = bars[1:]
+        weights = hindsight_weights(live[:, :, 0], live[-1, :, 3], cost=cost, short=min(contract.max_short, 1.0), worst=False)
+        plan.append([{"weights": row} for row in weights.tolist()])
+    return plan
+
+
+@pytest.mark.parametrize(("name", "tape"), TRADING.items())
+def test_trading_on_recorded_bars(client: VerifierClient, packages: dict[str, BuiltPackage], name: str, tape: str) -> None:
+    package = packages[name]
+    contract = package.task.spec.contract
+    assert isinstance(contract, TradingContract)
+    _, recording = play(client, package, None, fresh=False)
+    known, again = play(client, package, trades(contract, recording), fresh=False)
+    np.testing.assert_array_equal(again, recording)
+    assert known.tape == "given"
+    assert known.relative_total is not None
+    assert known.relative_total < 0.3, "the attack wins nothing where it must, so that nothing is shown"
+    found, other = play(client, package, trades(contract, recording), fresh=True)
+    assert found.tape == tape
+    assert not any(np.array_equal(one, two) for one, two in zip(other, recording, strict=True))
+    assert found.metrics["total_return"] < 0.05 * known.metrics["total_return"]
+    assert found.relative_total is not None
+    assert found.relative_total > 1.0
+
+
+@pytest.mark.parametrize(("name", "tape"), ROLLING.items())
+def test_forecasting_recorded_bars(client: VerifierClient, packages: dict[str, BuiltPackage], name: str, tape: str) -> None:
+    package = packages[name]
+    contract = package.task.spec.contract
+    assert isinstance(contract, RollingContract)
+
+    def forecasts(recording: Recording) -> list[list[object]]:
+        """The returns of the recorded bars; the last ones, of which the outcome was not shown, are zero."""
+        plan: list[list[object]] = []
+        for bars in recording:
+            returns = np.zeros((contract.steps, len(contract.symbols)))
+            moves = np.log(bars[contract.horizon :, :, 3] / bars[: -contract.horizon, :, 3])[: contract.steps]
+            returns[: len(moves)] = moves
+            plan.append([{"predictions": row} for row in returns.tolist()])
+        return plan
+
+    _, recording = play(client, package, None, fresh=False)
+    known, _ = play(client, package, forecasts(recording), fresh=False)
+    found, _ = play(client, package, forecasts(recording), fresh=True)
+    assert (known.tape, found.tape) == ("given", tape)
+    assert known.relative_total is not None
+    assert found.relative_total is not None
+    assert known.relative_total < 0.3
+    assert found.relative_total > 1.0
