@@ -32,6 +32,8 @@ class Levels:
     @classmethod
     def of(cls, package: BuiltPackage) -> Levels:
         inputs, targets, test = (np.array(package.array(name)) for name in ("train_inputs", "train_targets", "test_inputs"))
+        # Windows slide by a day, so that neighbours say nearly the same: every fourth will do, and takes a fourth of the time.
+        inputs, targets = inputs[::4], targets[::4]
         moves = (targets - inputs[:, -1:]).reshape(len(inputs), -1)
         return cls(inputs, moves, test, package.manifest.submission_shape)
 
@@ -206,8 +208,6 @@ def scorers(package: BuiltPackage) -> Mapping[str, Participant]:
         "only the highest": top_few,
         "a blend": lambda r: [logistic(6) + 0.1 * r * propagated(2)],
         "blends of ranks": lambda r: [(1 - 0.02 * r) * logistic(6).argsort().argsort() + 0.02 * r * isolation(0).argsort().argsort()],
-            (1 - 0.02 * r) * np.argsort(np.argsort(logistic(6))) + 0.02 * r * np.argsort(np.argsort(isolation(0)))
-        ],
         "smoothed over the graph": lambda r: [(standard[:, 0] + 0.1 * r * (mean @ standard[:, 0]))[test]],
         "random, seeds": lambda r: [np.random.default_rng(r).uniform(size=len(test))],
     }

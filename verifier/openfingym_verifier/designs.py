@@ -39,7 +39,7 @@ WINDOW_FRACTION = 0.1
 BOTH_WAYS = 0.2
 """Of the nodes that change places, the least that go up, and that go down: a cut-off that moves lets all go the same way."""
 PROBES_TO_FLAG = 8
-NEW_PLACES = 0.5
+NEW_PLACES = 1 / 3
 """Share of the places moved from one submission that were not moved before; repairs come back to the same ones."""
 PATTERNS_TO_FLAG = 8
 WHITE_TO_FLAG = 14
@@ -123,6 +123,11 @@ class FoldHistory:
         """Remember the task's baseline for good: who starts from it is compared with it."""
         self._kept = [_Kept(baseline, _unit(baseline))]
 
+    @property
+    def remembered(self) -> int:
+        """Submissions that the next one is compared with."""
+        return len(self._kept)
+
     def add(self, values: Values) -> None:
         """Compare a submission with those remembered, and remember it.
 
@@ -143,13 +148,13 @@ class FoldHistory:
 
     def _look_for_probes(self, new: _Kept, moves: Values, largest: Values) -> None:
         """Whether the move from an earlier submission is concentrated in few cells, or in few windows."""
-        moved = np.abs(moves) > NOISE_FRACTION * largest[:, None]
+        moved: Mask = np.abs(moves) > NOISE_FRACTION * largest[:, None]
         found = self._most_concentrated(new, moves, moved, largest, max(2, int(CELL_FRACTION * moved.shape[1])))
         if found is not None:
             new.cells = found[0].cells = self._counted(found[0].cells, found[1])
         if not self.structured:
             return
-        windows = moved.reshape(len(moved), len(new.values), -1).any(axis=2)
+        windows: Mask = np.any(moved.reshape(len(moved), len(new.values), -1), axis=2)
         found = self._most_concentrated(new, moves, windows, largest, max(1, int(WINDOW_FRACTION * windows.shape[1])))
         if found is not None:
             new.windows = found[0].windows = self._counted(found[0].windows, found[1])
@@ -271,7 +276,8 @@ def neighbour_correlations(move: Values) -> Iterator[float]:
 def _by_cell(moves: Values) -> Values:
     """Moves [kept, cells] by the cells that a label belongs to: all futures of a context are one."""
     if moves.ndim == 5:
-        return np.abs(moves).max(axis=(2, 3, 4))
+        whole: Values = np.abs(moves).max(axis=(2, 3, 4))
+        return whole
     return moves.reshape(len(moves), -1)
 
 
