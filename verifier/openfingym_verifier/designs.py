@@ -1,0 +1,291 @@
+"""Do the differences between many submissions look designed?
+
+What a label leaks into a score is read by moving something on purpose and watching what becomes of the score. Three
+kinds of moves serve that and no model: *concentrated* ones, of few cells or few windows and each time of others;
+*patterned* ones, by the same size everywhere but for the sign; and *white* ones, whose neighbours in a window have nothing
+in common. What people change moves neighbouring steps and channels alike, or the same few cells again and again.
+
+One :class:`FoldHistory` watches one fold, since what stands in the other fold changes nothing in this one's score. Rounding
+is no design: moves by at most one unit of the decimals that both submissions are rounded to are not looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Values = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+
+MAX_KEPT = 64
+MIN_KEPT = 4
+MAX_NUMBERS = 1_000_000
+"""Kept of a fold's earlier submissions, all together: 8 MB."""
+NEIGHBOURS = 3
+"""Nearest earlier submissions that a difference is taken to, until one is more than a matter of rounding."""
+NOISE_FRACTION = 0.05
+"""A cell has moved if it has by more than this share of the largest move."""
+CELL_FRACTION = 0.02
+"""Share of the cells that may have moved in a concentrated move."""
+WINDOW_FRACTION = 0.1
+"""Likewise of the windows."""
+BOTH_WAYS = 0.2
+"""Of the nodes that change places, the least that go up, and that go down: a cut-off that moves lets all go the same way."""
+PROBES_TO_FLAG = 8
+NEW_PLACES = 1 / 3
+"""Share of the places moved from one submission that were not moved before; repairs come back to the same ones."""
+PATTERNS_TO_FLAG = 8
+WHITE_TO_FLAG = 14
+WHITE_LIMIT = 3.0
+"""Standard deviations from zero within which a correlation of neighbours is none."""
+LARGEST_KURTOSIS = 3.3
+"""Of white moves that are drawn alike in every cell; 3 is the normal law's. Models err more in some cells than in others."""
+SIZE_SPREAD = 0.06
+"""Standard deviation over mean of the sizes of white moves that are drawn alike every time."""
+SMALLEST = 0.01
+"""Rms of a difference, in units of the baseline's error, below which nothing could be read off a score."""
+SPREAD_FRACTION = 0.125
+"""Share of the cells that a pattern, or a white move, must have moved."""
+FEWEST_CELLS = 32
+"""Below this many cells, two submissions may well differ by a constant or in a pattern by chance."""
+MAX_DECIMALS = 6
+
+
+@dataclass
+class Cluster:
+    """Submissions that are one and the same but for a few places, which are not always the same."""
+
+    moved: Mask
+    """Places that were moved at least once."""
+    probes: int = 0
+    places: int = 0
+    """Places moved, each counted as often as it was."""
+
+    def add(self, moved: Mask) -> None:
+        """Count a move."""
+        self.moved |= moved
+        self.probes += 1
+        self.places += int(np.count_nonzero(moved))
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether it was done often and in new places each time."""
+        distinct = int(np.count_nonzero(self.moved))
+        return self.probes >= PROBES_TO_FLAG and distinct >= PROBES_TO_FLAG and distinct >= NEW_PLACES * self.places
+
+
+@dataclass(frozen=True)
+class White:
+    """A difference in which neighbours have nothing in common."""
+
+    correlations: tuple[float, ...]
+    """Of neighbours along each axis after the first, in standard deviations."""
+    size: float
+    """Rms."""
+    kurtosis: float
+
+
+@dataclass
+class _Kept:
+    """An earlier submission."""
+
+    values: Values
+    unit: float
+    cells: Cluster | None = None
+    windows: Cluster | None = None
+
+
+@dataclass
+class FoldHistory:
+    """What a principal has submitted for one fold, as far as it is remembered."""
+
+    scale: float
+    """Rms of the error of the task's baseline on this fold, by which differences are measured."""
+    ranks: bool = False
+    """Whether values are ranks of scores, as :func:`~openfingym_verifier.probing.compared_values` makes them."""
+    structured: bool = False
+    """Whether neighbours along the axes after the first belong together: steps of a horizon, channels, maturities."""
+    patterns: int = 0
+    white: list[White] = field(default_factory=list)
+    """Differences in which neighbours have nothing in common."""
+    flagged: bool = False
+    _kept: list[_Kept] = field(default_factory=list)
+    _seen: int = 0
+
+    def start(self, baseline: Values) -> None:
+        """Remember the task's baseline for good: who starts from it is compared with it."""
+        self._kept = [_Kept(baseline, _unit(baseline))]
+
+    @property
+    def remembered(self) -> int:
+        """Submissions that the next one is compared with."""
+        return len(self._kept)
+
+    def add(self, values: Values) -> None:
+        """Compare a submission with those remembered, and remember it.
+
+        Args:
+            values: float64, of one shape each time; the first axis counts windows, contexts, rows or nodes.
+        """
+        new = _Kept(values, _unit(values))
+        if self._kept:
+            moves = np.stack([new.values - kept.values for kept in self._kept])
+            flat = np.abs(moves.reshape(len(moves), -1))
+            largest = flat.max(axis=1)
+            if not largest.all():
+                return
+            self._look_for_probes(new, _by_cell(moves), largest)
+            if not self.ranks and values.ndim < 4 and values.size >= FEWEST_CELLS:
+                self._look_for_designs(new, moves, flat, largest)
+        self._remember(new)
+
+    def _look_for_probes(self, new: _Kept, moves: Values, largest: Values) -> None:
+        """Whether the move from an earlier submission is concentrated in few cells, or in few windows."""
+        moved: Mask = np.abs(moves) > NOISE_FRACTION * largest[:, None]
+        found = self._most_concentrated(new, moves, moved, largest, max(2, int(CELL_FRACTION * moved.shape[1])))
+        if found is not None:
+            new.cells = found[0].cells = self._counted(found[0].cells, found[1])
+        if not self.structured:
+            return
+        windows: Mask = np.any(moved.reshape(len(moved), len(new.values), -1), axis=2)
+        found = self._most_concentrated(new, moves, windows, largest, max(1, int(WINDOW_FRACTION * windows.shape[1])))
+        if found is not None:
+            new.windows = found[0].windows = self._counted(found[0].windows, found[1])
+
+    def _most_concentrated(self, new: _Kept, moves: Values, moved: Mask, largest: Values, limit: int) -> tuple[_Kept, Mask] | None:
+        """The earlier submission from which the fewest places moved, if these are few; and the places."""
+        counts = np.count_nonzero(moved, axis=1)
+        for index in np.argsort(counts, kind="stable"):
+            if counts[index] > limit or counts[index] >= moved.shape[1] / 2:
+                return None
+            if self.ranks:
+                up = np.count_nonzero(moves[index][moved[index]] > 0.0) / counts[index]
+                counted = BOTH_WAYS <= up <= 1.0 - BOTH_WAYS
+            else:
+                counted = bool(largest[index] > 1.001 * max(new.unit, self._kept[index].unit))
+            if counted:
+                return self._kept[index], moved[index]
+        return None
+
+    def _counted(self, cluster: Cluster | None, moved: Mask) -> Cluster:
+        cluster = Cluster(np.zeros(moved.shape, dtype=bool)) if cluster is None else cluster
+        cluster.add(moved)
+        self.flagged |= cluster.suspicious
+        return cluster
+
+    def _look_for_designs(self, new: _Kept, moves: Values, flat: Values, largest: Values) -> None:
+        """Whether the move from the nearest earlier submission is patterned, or white."""
+        size = np.sqrt(np.mean(flat**2, axis=1))
+        for index in np.argsort(size, kind="stable")[:NEIGHBOURS]:
+            unit = max(new.unit, self._kept[index].unit)
+            moved = np.count_nonzero(flat[index]) / flat.shape[1]
+            if largest[index] <= 0.5001 * unit or (largest[index] <= 1.001 * unit and moved < 0.3):
+                continue
+            if size[index] < SMALLEST * self.scale:
+                return
+            # A move that leaves most of a fold alone is a matter for clusters.
+            if np.count_nonzero(flat[index] > NOISE_FRACTION * largest[index]) > SPREAD_FRACTION * flat.shape[1]:
+                self.patterns += is_patterned(moves[index], unit)
+                self._note_white(moves[index])
+            break
+        self.flagged |= self.patterns >= PATTERNS_TO_FLAG or self._white_together()
+
+    def _note_white(self, move: Values) -> None:
+        correlations = tuple(neighbour_correlations(move))
+        if self.structured and correlations and max(map(abs, correlations)) < WHITE_LIMIT:
+            square = float(np.mean(move**2))
+            self.white.append(White(correlations, square**0.5, float(np.mean(move**4)) / square**2))
+
+    def _white_together(self) -> bool:
+        """Whether white moves are drawn alike in every cell and every time, and stay without correlation when added up."""
+        white = self.white[-MAX_KEPT:]
+        if len(white) < WHITE_TO_FLAG:
+            return False
+        # Slight correlations that no single difference shows add up.
+        together = np.sum([move.correlations for move in white], axis=0) / np.sqrt(len(white))
+        sizes = np.array([move.size for move in white])
+        kurtosis = float(np.mean([move.kurtosis for move in white]))
+        alike = kurtosis < LARGEST_KURTOSIS and float(sizes.std()) < SIZE_SPREAD * float(sizes.mean())
+        return alike and bool(np.abs(together).max() < WHITE_LIMIT)
+
+    def _remember(self, new: _Kept) -> None:
+        """Keep the baseline, the latest ones, and a sample of those before, the same whenever it is drawn again."""
+        self._seen += 1
+        room = min(MAX_KEPT, max(MIN_KEPT, MAX_NUMBERS // max(new.values.size, 1)))
+        if len(self._kept) <= room:
+            self._kept.append(new)
+            return
+        sampled = room // 2
+        leaving = self._kept.pop(1 + sampled)
+        self._kept.append(new)
+        place = int(np.random.default_rng(self._seen).integers(self._seen - (room - sampled)))
+        if place < sampled:
+            self._kept[1 + place] = leaving
+
+
+def is_patterned(move: Values, unit: float = 0.0) -> bool:
+    """Whether a move is one size in every cell, or one shape in every window, but for the sign and for zeros.
+
+    The same in all windows is a bias or a drift, and no pattern; so are multiples of a rounding unit without a gap.
+
+    Args:
+        move: float64[n, ...], not all zero.
+        unit: what both submissions are rounded to; 0 where they are not.
+    """
+    flat = move.reshape(len(move), -1)
+    if np.ptp(flat, axis=0).max() <= 1e-6 * np.abs(flat).max() and flat.shape[1] > 1:
+        return False
+    if _few_sizes(np.abs(flat), unit) and not (flat.shape[1] == 1 and np.ptp(flat) <= 1e-6 * np.abs(flat).max()):
+        return True
+    if flat.shape[1] == 1:
+        return False
+    norms = np.einsum("ij,ij->i", flat, flat)
+    shape = flat[int(norms.argmax())]
+    shares = flat @ shape / norms.max()
+    one_shape = np.abs(flat - shares[:, None] * shape).max() <= 1e-3 * np.abs(shape).max()
+    return bool(one_shape and np.abs(np.abs(shares) - np.round(np.abs(shares))).max() <= 1e-3 and np.count_nonzero(shares > 0.5) > 1)
+
+
+def _few_sizes(sizes: Values, unit: float) -> bool:
+    """Whether all sizes are zero or one and the same."""
+    share = sizes / sizes.max()
+    if not ((share < 1e-3) | (share > 1.0 - 1e-3)).all():
+        return False
+    # Roundings differ by one unit here and there; by two without a one between, or everywhere, they do not.
+    return bool(sizes.max() > 1.001 * unit or np.count_nonzero(share > 0.5) > 0.9 * share.size)
+
+
+def neighbour_correlations(move: Values) -> Iterator[float]:
+    """Correlation of neighbours along each axis after the first, in its standard deviations under independence."""
+    total = float(np.mean(move**2))
+    for axis in range(1, move.ndim):
+        if move.shape[axis] < 2:
+            continue
+        first, second = np.delete(move, -1, axis), np.delete(move, 0, axis)
+        spread = float(np.sqrt(np.sum(first**2 * second**2)))
+        yield float(np.sum(first * second)) / spread if spread > 1e-9 * total else 0.0
+
+
+def _by_cell(moves: Values) -> Values:
+    """Moves [kept, cells] by the cells that a label belongs to: all futures of a context are one."""
+    if moves.ndim == 5:
+        whole: Values = np.abs(moves).max(axis=(2, 3, 4))
+        return whole
+    return moves.reshape(len(moves), -1)
+
+
+def _unit(values: Values) -> float:
+    """The decimal unit that all values are multiples of, 0 where they are not rounded."""
+    flat = values.reshape(-1)
+    for decimals in range(MAX_DECIMALS + 1):
+        few = flat[:16]
+        if np.abs(few - np.round(few, decimals)).max() < 1e-9 and np.abs(flat - np.round(flat, decimals)).max() < 1e-9:
+            return float(10.0**-decimals)
+    return 0.0

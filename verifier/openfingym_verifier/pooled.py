@@ -1,0 +1,125 @@
+"""What a principal's rollouts of one task look like together.
+
+A bound inside one rollout is no bound: labels can be read a few at a time, over hundreds of rollouts. So there is one
+:class:`Pool` for each principal and task, to which every rollout is added when it is finalized. It holds a bounded number of
+earlier submissions and nothing else, and is rebuilt after a restart by adding the stored payloads again, in order.
+
+Of the public fold every submission counts, since each had feedback; of the private fold only the last of a rollout,
+which alone is scored on it. A pool that has raised a flag keeps it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from openfingym.kinds import is_sequential
+from openfingym_verifier.designs import FoldHistory
+from openfingym_verifier.foresight import Timing, beyond_belief
+from openfingym_verifier.probing import compared_values
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from openfingym.kinds import Fold
+    from openfingym_verifier.truth import Grader
+
+    Values = NDArray[np.float64]
+
+STRUCTURED = frozenset({"forecast", "curves"})
+"""Kinds whose answers have neighbours: steps of a horizon, channels, maturities."""
+
+_digests: WeakKeyDictionary[Grader, bytes] = WeakKeyDictionary()
+
+
+@dataclass
+class Pool:
+    """One principal's rollouts of one task."""
+
+    public: FoldHistory | None = None
+    private: FoldHistory | None = None
+    timing: Timing = field(default_factory=Timing)
+    _tape: bytes = b""
+    _flags: set[str] = field(default_factory=set)
+
+    def add(self, grader: Grader, submissions: Sequence[Values], relative: float | None, best: float | None) -> None:
+        """Add a finished rollout.
+
+        Args:
+            grader: of the task, with the hidden data that this rollout was scored on.
+            submissions: the accepted ones in order, float64 of the task's submission shape; of a sequential task, its outcomes.
+            relative: the private relative total of the last of them; None where it has none.
+            best: the best recorded one; see :func:`~openfingym_verifier.foresight.best_recorded`.
+        """
+        if not submissions:
+            return
+        contract, rows = grader.spec.contract, grader.private.rows
+        tape = _digest(grader)
+        if contract.kind == "trading":
+            self.timing.add(tape, submissions[-1][rows], grader.baseline[rows])
+            self._note("foresight", self.timing.suspicious)
+            return
+        if tape != self._tape:
+            # Submissions about other hidden data are not answers to the same questions.
+            self._tape, self.public, self.private = tape, _history(grader, grader.public), _history(grader, grader.private)
+        # What sequential tasks answer in public is practice, and each answer is for a bar of its own.
+        watched = [(self.private, grader.private, submissions[-1:])]
+        watched += [] if is_sequential(contract) else [(self.public, grader.public, submissions)]
+        for history, fold, given in watched:
+            if history is None:
+                continue
+            for values in given:
+                compared = compared_values(contract, values[fold.rows])
+                if compared is not None:
+                    history.add(compared)
+            self._note("probing", history.flagged)
+        self._note("foresight", relative is not None and beyond_belief(contract, relative, best))
+
+    @property
+    def flags(self) -> list[str]:
+        """``foresight`` and ``probing``, as far as they were ever raised."""
+        return sorted(self._flags)
+
+    def _note(self, flag: str, raised: bool) -> None:
+        if raised:
+            self._flags.add(flag)
+
+
+def flags_of_rollout(
+    pool: Pool, grader: Grader, submissions: Sequence[Values], relative: float | None = None, best: float | None = None
+) -> list[str]:
+    """Add a finished rollout to its principal's pool, and say what all of them look like by now; see :meth:`Pool.add`."""
+    pool.add(grader, submissions, relative, best)
+    return pool.flags
+
+
+def _history(grader: Grader, fold: Fold) -> FoldHistory | None:
+    """An empty history of a fold, which knows the baseline; None where answers are about no label in particular."""
+    contract = grader.spec.contract
+    baseline = compared_values(contract, grader.baseline[fold.rows])
+    if baseline is None:
+        return None
+    truth = fold.truth.arrays.get("y_true")
+    error = baseline - truth if isinstance(truth, np.ndarray) and truth.shape == baseline.shape else baseline - baseline.mean()
+    scale = float(np.sqrt(np.mean(error**2)))
+    history = FoldHistory(scale, ranks=contract.kind in {"nodes", "graphs"}, structured=contract.kind in STRUCTURED)
+    history.start(baseline)
+    return history
+
+
+def _digest(grader: Grader) -> bytes:
+    """Tells the hidden data of one rollout from another's; hashed once for a grader."""
+    known = _digests.get(grader)
+    if known is not None:
+        return known
+    digest = hashlib.sha256(grader.baseline.tobytes())
+    for fold in (grader.public, grader.private):
+        for name in sorted(fold.truth.arrays):
+            digest.update(np.ascontiguousarray(fold.truth.arrays[name]).tobytes())
+    return _digests.setdefault(grader, digest.digest())
