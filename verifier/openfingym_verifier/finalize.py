@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.results import INTERVALS
-from openfingym_verifier.probing import compared_values, looks_like_probing
 from openfingym_verifier.rollout import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
-    from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.truth import HiddenTask
 
@@ -29,7 +25,7 @@ def final_result(rollout: Rollout, outcome: Score | str, baseline: Score, flags:
         rollout: the rollout.
         outcome: private score of its last accepted submission or of its episodes, or why there is none.
         baseline: private score of the task's baseline.
-        flags: what its submissions look like; see :func:`flags_of`.
+        flags: what its submissions look like; see :mod:`openfingym_verifier.watch`.
         now_ns: Unix time of the end.
 
     Raises:
@@ -69,13 +65,6 @@ def nothing_accepted(rollout: Rollout) -> str:
     return f"no submission was accepted ({rollout.rejected} refused{last})"
 
 
-def flags_of(rollout: Rollout, ledger: Ledger) -> list[str]:
-    """What the series of accepted submissions looks like: ``probing``, or nothing in particular."""
-    task = rollout.hidden_task()
-    probing = not task.sequential and rollout.accepted > 2 and looks_like_probing(_compared(rollout, ledger, task))
-    return ["probing"] if probing else []
-
-
 def stored_values(payload: bytes, task: HiddenTask) -> NDArray[np.float64]:
     """The values of a submission as the ledger keeps them."""
     return np.frombuffer(payload, "<f8").reshape(task.shape)
@@ -100,10 +89,3 @@ def _scored(task: HiddenTask, score: Score, baseline: Score) -> dict[str, object
 def _rejected(reason: str) -> dict[str, object]:
     nothing = dict.fromkeys(("total", "relative_total", *INTERVALS, "relative_standard_error", "total_standard_error"))
     return {"state": "rejected", "reason": reason, **nothing, "metrics": {}, "standard_errors": {}}
-
-
-def _compared(rollout: Rollout, ledger: Ledger, task: HiddenTask) -> Iterator[NDArray[np.float64]]:
-    for payload in ledger.payloads(rollout.id):
-        values = compared_values(task.spec.contract, stored_values(payload, task)[task.grader.public.rows])
-        if values is not None:
-            yield values

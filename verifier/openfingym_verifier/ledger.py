@@ -333,12 +333,19 @@ class Ledger:
             return [Told(**dict(row)) for row in connection.execute(query)]
 
     def finished_of(self, principal: str, task_digest: str, newest: int) -> list[str]:
-        """Ids of a principal's latest finished rollouts of a task, oldest first."""
+        """Ids of a principal's latest finished rollouts on a task's given tape, oldest first."""
         query = (
-            "SELECT id FROM rollouts WHERE principal = ? AND task_digest = ? AND result IS NOT NULL ORDER BY created_ns DESC, id LIMIT ?"
+            "SELECT id FROM rollouts WHERE principal = ? AND task_digest = ? AND tape = 'given' AND result IS NOT NULL"
+            " ORDER BY created_ns DESC, id LIMIT ?"
         )
         with self.read() as connection:
             return [row["id"] for row in connection.execute(query, (principal, task_digest, newest))][::-1]
+
+    def flags_of(self, principal: str, task_digest: str) -> set[str]:
+        """Every flag that a result of a principal in a task has."""
+        query = "SELECT DISTINCT value FROM rollouts, json_each(result, '$.flags') WHERE principal = ? AND task_digest = ? AND result IS NOT NULL"
+        with self.read() as connection:
+            return {row["value"] for row in connection.execute(query, (principal, task_digest))}
 
     def log_entries(self, rollout_id: str) -> list[dict[str, object]]:
         """This rollout's rows of the log."""

@@ -23,7 +23,7 @@ from openfingym_verifier.foresight import Timing, beyond_belief
 from openfingym_verifier.probing import compared_values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -85,6 +85,10 @@ class Pool:
     def flags(self) -> list[str]:
         """``foresight`` and ``probing``, as far as they were ever raised."""
         return sorted(self._flags)
+
+    def remember(self, flags: Iterable[str]) -> None:
+        """Take over flags that were raised before."""
+        self._flags.update(flags)
 
     def _note(self, flag: str, raised: bool) -> None:
         if raised:

@@ -29,7 +29,7 @@ from openfingym_verifier.clock import now_ns
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.events import Accepted, Created, Finalized, Played, Scored
 from openfingym_verifier.feedback import WITHHELD, feedback
-from openfingym_verifier.finalize import final_result, flags_of, nothing_accepted, stored_values
+from openfingym_verifier.finalize import final_result, nothing_accepted, stored_values
 from openfingym_verifier.grading import Grading
 from openfingym_verifier.intake import LIGHT_BYTES, Parsed, Submission, parse, refusal
 from openfingym_verifier.ledger import Ledger, RolloutRow
@@ -43,6 +43,7 @@ from openfingym_verifier.submission import NPY
 from openfingym_verifier.tapes import Tapes
 from openfingym_verifier.telemetry import Telemetry
 from openfingym_verifier.tokens import load_key
+from openfingym_verifier.watch import Watch
 from openfingym_verifier.workers import Workers
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class Service:
         self._tape_policy = tapes or policy.tapes
         key = load_key(ledger.path.parent / "tape.key", "end all open rollouts whose hidden data were drawn for them")
         self.tapes = Tapes(key, self._pool)
+        self._watch = Watch(ledger, self._pool)
         self._choosing = asyncio.Lock()
         self.stage = Stage(ledger, self.tapes, self.telemetry, self._pool)
         self._rollouts: dict[str, Rollout] = {}
@@ -326,7 +328,8 @@ class Service:
                             await self._score_missing(rollout, n)
                 values = await self._values(rollout, task)
                 outcome, baseline = await asyncio.gather(self._private_score(rollout, task, values), self.grading.baseline(task))
-                flags = await self.in_pool(flags_of, rollout, self.ledger)
+                relative = None if isinstance(outcome, str) else task.relative_total(outcome, baseline)
+                flags = await self._watch.flags(rollout.row, task, values, relative)
                 now = now_ns()
                 result = final_result(rollout, outcome, baseline, flags, now)
                 finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
