@@ -82,8 +82,8 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
         tuple(rows),
         len(report.by) + 1,
         "Skill: 1 - geometric mean over tasks of the loss relative to the baseline's; 0 is the baseline, 1 perfect, higher is better. A "
-        "rejected run counts as the baseline; 'if scored' leaves it out. Better: share of runs that beat the baseline, beyond their sampling "
-        "error where they have an interval. Left out of "
+        "rejected run counts as the baseline; 'if scored' leaves it out. Better: share of runs that beat the baseline, beyond their "
+        "sampling error where they have an interval. Left out of "
         f"everything: errors, which are ours, deferred and void runs. The interval is over tasks; of fewer than {FEWEST_UNITS} it is over "
         f"the runs of each, where there are {FEWEST_UNITS}, and says nothing of other tasks.",
         ("if scored", "better", "runs", "tasks"),
