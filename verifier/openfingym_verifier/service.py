@@ -331,7 +331,7 @@ class Service:
                 relative = None if isinstance(outcome, str) else task.relative_total(outcome, baseline)
                 flags = await self._watch.flags(rollout.row, task, values, relative)
                 now = now_ns()
-                result = final_result(rollout, outcome, baseline, flags, now)
+                result = await self.in_pool(final_result, rollout, outcome, baseline, flags, now)
                 finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
                 if task.sequential and values is not None:
                     written = await self._write(Played(rollout.id, now, values.data.cast("B"), finalized).apply)
