@@ -189,3 +189,15 @@ def test_comparisons_that_cannot_be_made_are_counted_and_not_said():
     sentences, rest = said(make_report(runs(*long, *short), ("agent",)).comparisons, 2)
     assert (len(sentences), rest) == (1, "")
     assert said([], 2) == ([], "")
+
+
+def test_tapes_do_not_share_a_row_in_silence():
+    given, fresh, twin = scored(0.5, seed=1), scored(0.5, seed=2, tape="fresh"), scored(0.5, seed=3, tape="twin")
+    assert cautions(given) == cautions(fresh) == []
+    ((concern, sentence),) = cautions(given, fresh)
+    assert concern == "tapes"
+    assert "1 fresh, 1 given" in sentence
+    ((concern, sentence),) = cautions(twin)
+    assert concern == "tapes"
+    assert "1 of 1 runs were on twins" in sentence
+    assert [concern for concern, _ in cautions(given, twin)] == ["tapes", "tapes"]
