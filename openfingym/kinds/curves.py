@@ -13,6 +13,7 @@ from openfingym.data.curves import NAME, SHA256
 from openfingym.errors import DataError, SubmissionError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import no_real_data, split_text
+from openfingym.kinds.skillless.curves import skillless
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

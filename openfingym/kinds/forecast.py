@@ -19,6 +19,7 @@ from openfingym.kinds.panels import panel_key as source_key
 from openfingym.kinds.panels import panel_kind as data_kind
 from openfingym.kinds.panels import panel_of as load
 from openfingym.kinds.panels import panel_recipe, split_text
+from openfingym.kinds.skillless.forecast import skillless
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,6 +42,7 @@ __all__ = [
     "oracle",
     "scramble",
     "shape",
+    "skillless",
     "source_key",
 ]
 

@@ -18,6 +18,7 @@ from openfingym.contracts import GenerationContract
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import no_real_data, panel_key, panel_kind, panel_of, panel_recipe, split_text
+from openfingym.kinds.skillless.generation import skillless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

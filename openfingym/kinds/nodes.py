@@ -11,6 +11,7 @@ import numpy as np
 from openfingym.contracts import NodesContract
 from openfingym.kinds.material import Array, Brief, Material
 from openfingym.kinds.scores import answer, check, folds, naive, oracle
+from openfingym.kinds.skillless.scores import of_nodes as skillless
 
 if TYPE_CHECKING:
     from openfingym.contracts import Contract
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "scramble", "shape",
-    "source_key",
+    "skillless", "source_key",
 ]  # fmt: skip
 
 LOAD_TRAIN = ("train_nodes", "train_labels")

@@ -21,6 +21,7 @@ from openfingym.kinds.bars import bars_key as source_key
 from openfingym.kinds.bars import bars_of as load
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import panel_kind as data_kind
+from openfingym.kinds.skillless.rolling import skillless
 from openfingym.trading.bars import FIELDS
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ __all__ = [
     "oracle_actions",
     "scramble",
     "shape",
+    "skillless",
     "source_key",
 ]
 

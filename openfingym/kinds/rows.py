@@ -13,6 +13,7 @@ from openfingym.data.characteristics import NAME, SHA256
 from openfingym.errors import DataError, TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import no_real_data, split_text
+from openfingym.kinds.skillless.rows import skillless
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
