@@ -18,7 +18,7 @@ class WeightedMetric(Section):
     weight: float = Field(ge=0.0, le=1.0)
     """In the paper's total; 0 to report the metric only."""
     relative_weight: Annotated[float, Field(ge=0.0)] | None = None
-    """In the scale-free total; by default ``weight``, and 0 for a diagnostic."""
+    """In the scale-free total; by default ``weight``, and 0 for a metric that is a diagnostic or not proper. Those admit nothing else."""
     on: Literal["path", "future"] = "path"
     """For generation given a context: whether context and future are compared together, or futures alone."""
 
@@ -27,7 +27,7 @@ class Scoring(Section):
     """``[metadata.openfingym.scoring]``: two totals of the same metrics, both lower is better.
 
     ``total`` is the source paper's, a weighted sum. The *relative* total is the weighted geometric mean of
-    each metric's loss relative to a naive baseline's; it ranks.
+    each proper metric's loss relative to a naive baseline's; it ranks.
     """
 
     family: str | None = None
@@ -45,22 +45,22 @@ class Scoring(Section):
     @model_validator(mode="after")
     def _weights(self) -> Self:
         from openfingym.errors import UsageError
-        from openfingym.metrics.aggregation import FAMILIES
+        from openfingym.metrics.aggregation import FAMILIES, relative_weight
         from openfingym.metrics.registry import find_metric
 
         names = [metric.name for metric in self.metrics]
         ranks = False
         for metric in self.metrics:
             try:
-                implied = 0.0 if find_metric(metric.name).diagnostic else metric.weight
+                share = relative_weight(find_metric(metric.name), metric.weight, metric.relative_weight)
             except UsageError as error:
                 raise ValueError(str(error)) from None
-            ranks = ranks or (implied if metric.relative_weight is None else metric.relative_weight) > 0.0
+            ranks = ranks or share > 0.0
         if len(set(names)) < len(names):
             raise ValueError("a metric is listed twice")
         weights = {metric.name: metric.weight for metric in self.metrics if metric.weight > 0.0}
         if not weights or not ranks:
-            raise ValueError("a metric that is no diagnostic needs a weight above 0, or nothing would be scored or ranked")
+            raise ValueError("a metric that is proper and no diagnostic needs a weight above 0, or nothing would be scored or ranked")
         if self.family is not None:
             if self.family not in FAMILIES:
                 raise ValueError(f"unknown family {self.family!r}; known: {', '.join(FAMILIES)}")

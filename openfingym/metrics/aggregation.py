@@ -5,8 +5,10 @@ how a higher-is-better metric enters. Its totals are kept for comparison, with t
 a metric with an upper bound b (R2, accuracy) enters as b - value, one without (Sharpe ratio,
 t statistic) as minus its clipped value.
 
-The scale-free total divides each metric by that of a named naive baseline and takes the weighted
-geometric mean: 1 is as good as the baseline, 0.5 twice as good, whatever the units.
+The scale-free total, which ranks, divides each metric by that of a named naive baseline and takes the
+weighted geometric mean: 1 is as good as the baseline, 0.5 twice as good, whatever the units. It is made
+of proper metrics only: a gap of pooled risk statistics can be closed by adding noise to a forecast, and
+a Sharpe ratio is the same for a thousandth of the position, so neither can say who is better.
 """
 
 from __future__ import annotations
@@ -125,6 +127,28 @@ def relative_loss(name: str, value: float) -> float:
         return as_loss(metric, value)
     # A ratio is held within 100, so nothing is lost where a result without clip would overflow.
     return math.exp(min(as_loss(metric, value), 700.0))
+
+
+def relative_weight(metric: Metric, weight: float, stated: float | None = None) -> float:
+    """Weight of a metric in the relative total of a scoring table.
+
+    Args:
+        metric: its record.
+        weight: in the paper's total.
+        stated: the table's relative weight, if it has one.
+
+    Returns:
+        ``stated``; without it ``weight``, or 0 for a metric that is a diagnostic or not proper.
+
+    Raises:
+        UsageError: the table gives a positive relative weight to a metric that cannot rank.
+    """
+    if stated is None:
+        return weight if metric.ranks else 0.0
+    if stated > 0.0 and not metric.ranks:
+        why = "is a diagnostic" if metric.diagnostic else "is not proper: an answer without skill may score best in it"
+        raise UsageError(f"{metric.name} {why}, so its relative_weight must be 0, found {stated:g}; it is reported all the same")
+    return stated
 
 
 def relative_total(values: Mapping[str, float], baseline: Mapping[str, float], weights: Mapping[str, float] | None = None) -> float:

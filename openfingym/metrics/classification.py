@@ -130,6 +130,7 @@ METRICS = (
         "higher",
         1.0,
         minimum_rows=2,
+        differs="at the K highest scores, where the paper's threshold can be met by calling everything positive",
     ),
     Metric(
         "recall",
@@ -144,6 +145,7 @@ METRICS = (
         diagnostic=True,
         minimum_rows=2,
         parameters={"threshold": THRESHOLD},
+        proper=False,
     ),
     Metric(
         "precision",
@@ -158,6 +160,7 @@ METRICS = (
         diagnostic=True,
         minimum_rows=2,
         parameters={"threshold": THRESHOLD},
+        proper=False,
     ),
     Metric(
         "f1",
@@ -171,5 +174,6 @@ METRICS = (
         1.0,
         minimum_rows=2,
         parameters={"threshold": THRESHOLD},
+        proper=False,
     ),
 )

@@ -1,7 +1,9 @@
 """Distances of correlation and covariance between real and generated windows.
 
-The papers' codes differ, so each variant has a name of its own. A real channel that is constant
-makes a correlation undefined; a constant *generated* channel has correlation 0 with every other.
+The papers' codes differ, so each variant has a name of its own. In those of lagged correlations the
+pairs are the lower triangle of channels *with* its diagonal, each channel's own autocorrelation: without
+it, windows that have no dependence in time would pass. A real channel that is constant makes a
+correlation undefined; a constant *generated* channel has correlation 0 with every other.
 """
 
 from __future__ import annotations
@@ -36,9 +38,20 @@ def correlation_l1(real: Numbers, fake: Numbers) -> float:
 
 
 def correlation_sigcwgan(real: Numbers, fake: Numbers) -> float:
-    """Sum over the lower triangle of |correlation fake - real|, rows pooled (Ni et al. 2020)."""
-    true, guess = _pooled_correlations(real, fake)
-    return number("the correlation distance", np.abs(np.tril(guess - true, -1)).sum())
+    """Sum over the lower triangle with its diagonal of |c_fake - c_real|, rows pooled (Ni et al. 2020, code).
+
+    c is the mean product (over N rows) of values divided by a deviation with ddof 1, so (N - 1) / N
+    times Pearson's correlation: on the diagonal, two sets of unlike size differ by |1 / N - 1 / M|.
+    """
+    ours, theirs = windows(real, fake)
+    true, guess = (_shrunk(rows.reshape(-1, rows.shape[2])) for rows in (ours, theirs))
+    _need_channels(ours.reshape(-1, ours.shape[2]))
+    return number("the correlation distance", np.abs(np.tril(guess - true)).sum())
+
+
+def _shrunk(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pearson's correlations times (N - 1) / N."""
+    return correlation_matrix(rows) * ((len(rows) - 1) / len(rows))
 
 
 def correlation_tailgan(real: Numbers, fake: Numbers) -> float:
@@ -59,20 +72,21 @@ def correlation_of_totals(real: NDArray[np.float64], fake: NDArray[np.float64]) 
 
 
 def cross_correlation(real: Numbers, fake: Numbers, lags: int = 4) -> float:
-    """Mean over channel pairs (i, j), i > j, and lags 0..min(lags, t - 1) of |corr(x_i(t + k), x_j(t)) fake - real|.
+    """Mean over channel pairs (i, j), i >= j, and lags 0..min(lags, t - 1) of |corr(x_i(t + k), x_j(t)) fake - real|.
 
-    Standardised by each channel's mean and deviation over windows and steps (Tao, Ni and Liu 2024).
+    Standardised by each channel's mean and deviation, ddof 1, over windows and steps (Tao, Ni and Liu 2024, code).
     """
     ours, theirs = windows(real, fake)
     _need_channels(ours.reshape(-1, ours.shape[2]))
     depth = min(lags, ours.shape[1] - 1) + 1
-    return number("the correlation distance", np.abs(_lagged(theirs, range(depth)) - _lagged(ours, range(depth))).mean())
+    true, guess = (_lagged(paths, range(depth), ddof=1) for paths in (ours, theirs))
+    return number("the correlation distance", np.abs(guess - true).mean())
 
 
 def cross_correlation_lag(real: Numbers, fake: Numbers, lag: int = 0) -> float:
-    """Sum over channel pairs (i, j), i > j, of |corr(x_i(t + lag), x_j(t)) fake - real| (Lou, Li and Ni 2023).
+    """Sum over channel pairs (i, j), i >= j, of |corr(x_i(t + lag), x_j(t)) fake - real| (Lou, Li and Ni 2023, code).
 
-    Standardised by each channel's mean and deviation over windows and steps.
+    Standardised by each channel's mean and deviation, ddof 0, over windows and steps.
     """
     ours, theirs = windows(real, fake)
     _need_channels(ours.reshape(-1, ours.shape[2]))
@@ -143,15 +157,15 @@ def _standardising(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     return centred, np.where(flat, 1.0, np.sqrt(energy))
 
 
-def _lagged(paths: NDArray[np.float64], lags: Sequence[int]) -> NDArray[np.float64]:
-    """corr(x_i(t + k), x_j(t)) of i > j, float64[lags, pairs]."""
+def _lagged(paths: NDArray[np.float64], lags: Sequence[int], ddof: int = 0) -> NDArray[np.float64]:
+    """corr(x_i(t + k), x_j(t)) of i >= j, float64[lags, pairs], by deviations with this ddof; 0 for a constant channel."""
     n, t, d = paths.shape
     # Steps first, so that leaving out the first or last k of them leaves rows side by side; not worth a copy for one lag.
     copied = len(lags) > 1
     centred, scale = _standardising((np.ascontiguousarray(paths.transpose(1, 0, 2)) if copied else paths).reshape(-1, d))
     cube = centred.reshape(n, t, d) if not copied else centred.reshape(t, n, d).transpose(1, 0, 2)
-    unit = np.outer(scale, scale) / (n * t)
-    lower = np.tril_indices(d, -1)
+    unit = np.outer(scale, scale) / (n * t - ddof)
+    lower = np.tril_indices(d)
     out = np.empty((len(lags), len(lower[0])))
     for row, k in enumerate(lags):
         ahead, now = (part.transpose(1, 0, 2).reshape(-1, d) if copied else part.reshape(-1, d) for part in (cube[:, k:], cube[:, : t - k]))
@@ -170,7 +184,17 @@ def _covariance(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 _HIGH_RANK = "Tao, Ni and Liu 2024"
 _TABLE = "OpenFinGym (arXiv 2606.26350), Table 6"
 METRICS = (
-    Metric("correlation_l1", correlation_l1, "paths", "mean gap of pooled correlations", "none", _TABLE, (0.0, 2.0), minimum_rows=2),
+    Metric(
+        "correlation_l1",
+        correlation_l1,
+        "paths",
+        "mean gap of pooled correlations",
+        "none",
+        _TABLE,
+        (0.0, 2.0),
+        minimum_rows=2,
+        differs="defined here, since the paper only names it: Pearson's, rows pooled, mean over pairs",
+    ),
     Metric(
         "correlation_sigcwgan",
         correlation_sigcwgan,
@@ -179,6 +203,8 @@ METRICS = (
         "none",
         "Ni et al. 2020",
         minimum_rows=2,
+        version=2,
+        changed="Pearson's correlation, off the diagonal",
     ),
     Metric(
         "correlation_tailgan",
@@ -198,6 +224,8 @@ METRICS = (
         _HIGH_RANK,
         parameters={"lags": 4},
         minimum_rows=2,
+        version=2,
+        changed="the diagonal was left out, and ddof was 0",
     ),
     *(
         Metric(
@@ -209,6 +237,8 @@ METRICS = (
             "Lou, Li and Ni 2023",
             parameters={"lag": lag},
             minimum_rows=2,
+            version=2,
+            changed="the diagonal was left out",
         )
         for lag in (0, 5)
     ),
@@ -220,6 +250,7 @@ METRICS = (
         "squared unit",
         _TABLE,
         minimum_rows=2,
+        differs="defined here, since the paper only names it: rows pooled, ddof 1",
     ),
     Metric(
         "covariance_paths",

@@ -71,6 +71,8 @@ METRICS = (
         _PAPER,
         options=("semantics", "periods_per_year"),
         shared=lambda comparison: mean_gap(comparison.truth.sharpe, comparison.sharpe),
+        proper=False,
+        differs=("defined here, since the paper only names it: returns pooled over windows and steps, a flat forecast has 0"),
     ),
     Metric(
         "delta_var",
@@ -81,6 +83,8 @@ METRICS = (
         _PAPER,
         options=("semantics", "tail_level"),
         shared=lambda comparison: mean_gap(comparison.truth.tail[0], comparison.tail[0]),
+        proper=False,
+        differs="defined here, since the paper only names it: returns pooled over windows and steps",
     ),
     Metric(
         "delta_es",
@@ -91,5 +95,7 @@ METRICS = (
         _PAPER,
         options=("semantics", "tail_level"),
         shared=lambda comparison: mean_gap(comparison.truth.tail[1], comparison.tail[1]),
+        proper=False,
+        differs="defined here, since the paper only names it: returns pooled over windows and steps",
     ),
 )

@@ -129,10 +129,40 @@ _SOURCE = "Khosravi et al. 2010; OpenFinGym (arXiv 2606.26350), Table 6"
 _TARGET = {"target": TARGET}
 METRICS = (
     Metric(
-        "picp", picp, "interval", "share of values inside their interval", "fraction", _SOURCE, (0.0, 1.0), "higher", None, diagnostic=True
+        "picp",
+        picp,
+        "interval",
+        "share of values inside their interval",
+        "fraction",
+        _SOURCE,
+        (0.0, 1.0),
+        "higher",
+        None,
+        diagnostic=True,
+        proper=False,
     ),
-    Metric("mpiw", mpiw, "interval", "mean width", "unit", _SOURCE, optimum=None, diagnostic=True),
-    Metric("nmpiw", nmpiw, "interval", "mean width over the truth's range", "none", _SOURCE, optimum=None, diagnostic=True),
+    Metric(
+        "mpiw",
+        mpiw,
+        "interval",
+        "mean width",
+        "unit",
+        _SOURCE,
+        optimum=None,
+        diagnostic=True,
+        proper=False,
+    ),
+    Metric(
+        "nmpiw",
+        nmpiw,
+        "interval",
+        "mean width over the truth's range",
+        "none",
+        _SOURCE,
+        optimum=None,
+        diagnostic=True,
+        proper=False,
+    ),
     Metric(
         "coverage_gap",
         coverage_gap,
@@ -143,6 +173,8 @@ METRICS = (
         (0.0, 1.0),
         optimum=None,
         parameters=_TARGET,
+        proper=False,
+        differs="the distance to the target, where the paper has PICP itself",
     ),
     Metric(
         "cwc",
@@ -154,6 +186,8 @@ METRICS = (
         optimum=None,
         clip=(0.0, 5.0),
         parameters=_TARGET,
+        proper=False,
+        differs="below the target a width under one hundredth of the truth's range counts as that much",
     ),
     Metric(
         "interval_score",

@@ -131,6 +131,7 @@ METRICS = (
             "none",
             SOURCE,
             parameters={"level": level},
+            differs="no profit of 0 is dropped from ES and nothing is rounded to 3 decimals, as the code does",
         )
         for level in (0.01, 0.05, 0.10)
     ),
@@ -147,5 +148,7 @@ METRICS = (
         stochastic=True,
         repeats=RESAMPLES,
         noise=0.1,
+        proper=False,
+        differs="no breach at all is tested too, where the code has NaN and counts no rejection",
     ),
 )

@@ -94,7 +94,16 @@ def _quantiles(
 
 METRICS = (
     Metric("pinball", pinball, "quantiles", "mean pinball loss over levels", "unit", "Koenker and Bassett 1978", optimum=None),
-    Metric("crps_quantiles", crps_quantiles, "quantiles", "CRPS from quantiles", "unit", "Gneiting and Ranjan 2011", optimum=None),
+    Metric(
+        "crps_quantiles",
+        crps_quantiles,
+        "quantiles",
+        "CRPS from quantiles",
+        "unit",
+        "Gneiting and Ranjan 2011",
+        optimum=None,
+        differs="levels weigh by the span they are nearest to, which on an equal grid is the paper's mean",
+    ),
     Metric(
         "crps_samples",
         crps_samples,

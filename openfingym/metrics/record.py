@@ -82,6 +82,16 @@ class Metric:
     """Bounds applied before the result enters a total; None for none."""
     diagnostic: bool = False
     """True where something other than the perfect answer may score best: reported, never optimised alone."""
+    proper: bool = True
+    """Whether what is honestly known of a law scores best in expectation: its mean, median, quantiles or probabilities, draws of it, or
+    the account that grows most. False where an answer that says less, or adds noise, may score better: reported, and kept out of the
+    relative total."""
+    version: int = 1
+    """Of the definition; results of different versions cannot be compared."""
+    changed: str = ""
+    """What this version does otherwise than the one before; empty for the first."""
+    differs: str = ""
+    """In what the result differs from that of the code, or the formula, which ``source`` cites; empty for nothing."""
     stochastic: bool = False
     """Whether it draws random numbers, and so takes ``seed``."""
     repeats: int = 1
@@ -104,6 +114,11 @@ class Metric:
     def needs(self) -> tuple[str, ...]:
         """Names of the arrays it takes."""
         return tuple(SHAPES[self.problem])
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it may be part of the relative total."""
+        return self.proper and not self.diagnostic
 
     @property
     def answers(self) -> tuple[str, ...]:

@@ -135,7 +135,10 @@ def r2_oos(y_true: Numbers, y_pred: Numbers, benchmark: Numbers | float) -> floa
 
 
 def directional_accuracy(y_true: Numbers, y_pred: Numbers) -> float:
-    """Share of cells with the right sign among those with y != 0; a forecast of 0 is wrong. Higher is better.
+    """Share of cells with the right sign among those with y != 0; a forecast of 0 is half right. Higher is better.
+
+    Half, since it says neither: a forecast of zero scores 0.5, as a coin does, and naming a sign without
+    knowing it gains nothing in expectation.
 
     Raises:
         DataError: the truth is zero everywhere.
@@ -145,23 +148,28 @@ def directional_accuracy(y_true: Numbers, y_pred: Numbers) -> float:
     if moves == 0:
         raise DataError("directional accuracy is undefined: the truth is zero everywhere")
     right = np.count_nonzero((y > 0.0) & (f > 0.0)) + np.count_nonzero((y < 0.0) & (f < 0.0))
-    return float(right / moves)
+    return float((right + 0.5 * np.count_nonzero((y != 0.0) & (f == 0.0))) / moves)
 
 
 def direction_macro_f1(y_true: Numbers, y_pred: Numbers) -> float:
-    """Mean of the F1 of "up" and of "down" over cells with y != 0; a forecast of 0 is neither. Higher is better.
+    """Mean of the F1 of "up" and of "down" over cells with y != 0; a forecast of 0 is half of each. Higher is better.
+
+    So a forecast of zero scores about 0.5 and a forecast that always rises about 1/3. It rewards falls called as
+    often as they happen, which is not what is best known of a series that rises more often than not.
 
     Raises:
         DataError: the truth never goes up, or never down.
     """
     y, f = pair(y_true, y_pred)
     moved = y != 0.0
+    neither = np.count_nonzero(moved & (f == 0.0))
     scores = []
     for actual, guess in ((y > 0.0, (f > 0.0) & moved), (y < 0.0, (f < 0.0) & moved)):
         positives = np.count_nonzero(actual)
         if positives == 0:
             raise DataError("macro F1 of the direction is undefined: the truth moves one way only")
-        scores.append(2.0 * np.count_nonzero(actual & guess) / (positives + np.count_nonzero(guess)))
+        hit = np.count_nonzero(actual & guess) + 0.5 * np.count_nonzero(actual & (f == 0.0))
+        scores.append(2.0 * hit / (positives + np.count_nonzero(guess) + 0.5 * neither))
     return float(sum(scores) / 2.0)
 
 
@@ -213,14 +221,43 @@ def _ratio(name: str, loss: float, scale: float, y: NDArray[np.float64], f: NDAr
 _PAPER = "OpenFinGym (arXiv 2606.26350), Table 6"
 _BELOW_ONE = (-float("inf"), 1.0)
 METRICS = (
-    Metric("mape", mape, "point", "mean absolute error as a fraction of |y|, cells with |y| < 1e-8 left out", "none", _PAPER),
-    Metric("smape", smape, "point", "mean of 2 |e| / (|y| + |f|)", "none", _PAPER, (0.0, 2.0)),
+    Metric(
+        "mape",
+        mape,
+        "point",
+        "mean absolute error as a fraction of |y|, cells with |y| < 1e-8 left out",
+        "none",
+        _PAPER,
+        proper=False,
+        differs="cells with |y| < 1e-8 are left out, where scikit-learn divides by 2.2e-16",
+    ),
+    Metric(
+        "smape",
+        smape,
+        "point",
+        "mean of 2 |e| / (|y| + |f|)",
+        "none",
+        _PAPER,
+        (0.0, 2.0),
+        proper=False,
+    ),
     Metric("relative_mae", relative_mae, "point", "sum of |e| over sum of |y|", "none", "Salinas et al. 2020, ND"),
     Metric("relative_mse", relative_mse, "point", "sum of e^2 over sum of y^2", "none", "1 - r2_zero"),
     Metric("nrmse", nrmse, "point", "RMSE over mean |y|", "none", "Salinas et al. 2020, NRMSE"),
     Metric("r2", r2, "point", "coefficient of determination, pooled", "none", _PAPER, _BELOW_ONE, "higher", 1.0),
     Metric("r2_zero", r2_zero, "point", "R2 against a forecast of zero", "none", "Gu, Kelly and Xiu 2020", _BELOW_ONE, "higher", 1.0),
-    Metric("r2_oos", r2_oos, "benchmark", "R2 against a benchmark forecast", "none", _PAPER, _BELOW_ONE, "higher", 1.0),
+    Metric(
+        "r2_oos",
+        r2_oos,
+        "benchmark",
+        "R2 against a benchmark forecast",
+        "none",
+        _PAPER,
+        _BELOW_ONE,
+        "higher",
+        1.0,
+        differs="the tasks' benchmark is the training mean, where the paper does not say",
+    ),
     Metric(
         "directional_accuracy",
         directional_accuracy,
@@ -231,6 +268,9 @@ METRICS = (
         (0.0, 1.0),
         "higher",
         1.0,
+        version=2,
+        changed="a forecast of 0 was wrong",
+        differs="a forecast of 0 is half right, where the paper does not say",
     ),
     Metric(
         "direction_macro_f1",
@@ -242,6 +282,18 @@ METRICS = (
         (0.0, 1.0),
         "higher",
         1.0,
+        proper=False,
+        version=2,
+        changed="a forecast of 0 was neither up nor down",
+        differs="a forecast of 0 is half of each class, where the paper does not say",
     ),
-    Metric("mafe", mafe, "point", "mean over horizons of the MAE", "unit", "Kumar, Umeorah and Alochukwu 2024"),
+    Metric(
+        "mafe",
+        mafe,
+        "point",
+        "mean over horizons of the MAE",
+        "unit",
+        "Kumar, Umeorah and Alochukwu 2024",
+        differs="one number, the mean over the horizons, where the paper lists each",
+    ),
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from openfingym.errors import DataError, SubmissionError, UsageError
-from openfingym.metrics.aggregation import as_loss, relative_total
+from openfingym.metrics.aggregation import as_loss, relative_total, relative_weight
 from openfingym.metrics.arrays import Checked, MissingPackageError, checked
 from openfingym.metrics.comparison import Comparison, Truth
 from openfingym.metrics.record import Metric
@@ -42,7 +42,7 @@ class Entry(Protocol):
 
     @property
     def relative_weight(self) -> float | None:
-        """In the relative total; None for ``weight``, and 0 for a diagnostic."""
+        """In the relative total; None for ``weight``, and 0 for a metric that cannot rank."""
 
     @property
     def on(self) -> str:
@@ -129,16 +129,15 @@ def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, f
         A number in [0.01, 100]; lower is better, 1 is the baseline.
 
     Raises:
-        UsageError: a metric is missing or not finite, or no metric of the table has a relative weight.
+        UsageError: a metric is missing or not finite, no metric of the table has a relative weight, or one has that cannot rank.
     """
-    weights = {}
-    for entry in rules.metrics:
-        implied = 0.0 if find_metric(entry.name).diagnostic else entry.weight
-        weights[entry.name] = implied if entry.relative_weight is None else entry.relative_weight
+    weights = {entry.name: relative_weight(find_metric(entry.name), entry.weight, entry.relative_weight) for entry in rules.metrics}
     missing = [name for name in weights if name not in values or name not in baseline]
     if missing:
         raise UsageError(f"no relative total without {', '.join(missing)}")
     weighed = {name: weight for name, weight in weights.items() if weight != 0.0}
+    if not weighed:
+        raise UsageError(f"none of {', '.join(weights)} may rank: a relative total needs a metric that is proper and has a weight")
     return relative_total({name: values[name] for name in weighed}, {name: baseline[name] for name in weighed}, weighed)
 
 

@@ -196,5 +196,7 @@ METRICS = (
         T_CLIP,
         diagnostic=True,
         minimum_rows=2,
+        proper=False,
+        differs="Newey-West lags by floor(4 (n / 100)^(2/9)), where the paper does not say",
     ),
 )

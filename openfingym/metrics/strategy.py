@@ -1,9 +1,9 @@
 """Economic value of a cross-sectional forecast: a long-short portfolio of the extreme deciles.
 
 Each period, rows are sorted by prediction; the top decile is held long, the bottom decile short,
-equally weighted, the decile of n rows being max(1, n // 10) of them. Ties go to the earlier row.
-A period with a single row has no decile and returns 0, as does one whose predictions are all
-equal: a flat forecast takes no position.
+equally weighted, the decile of n rows being max(1, n // 10) of them. Rows with equal predictions
+share what places they have, so the order of rows means nothing: where all are equal the portfolio is
+flat and returns 0, as does a period with a single row.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ def long_short_returns(y_true: Numbers, y_pred: Numbers, period: Numbers) -> NDA
         UsageError: the predictions are.
     """
     y, f, index, counts = panel(y_true, y_pred, period)
-    order = np.lexsort((-np.arange(y.size), f, index))  # by period, then prediction; the earlier row wins a tie at the top
-    low_order = np.lexsort((f, index))
+    order = np.lexsort((f, index))  # by period, then prediction
+    ranked, period_of = f[order], index[order]
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     size = np.maximum(1, counts // 10)
-    top = _slice_mean(y[order], starts + counts - size, size)
-    bottom = _slice_mean(y[low_order], starts, size)
-    flat = f[order][starts] == f[order][starts + counts - 1]
+    shared = _tie_means(y[order], (ranked[1:] != ranked[:-1]) | (period_of[1:] != period_of[:-1]))
+    top = _slice_mean(shared, starts + counts - size, size)
+    bottom = _slice_mean(shared, starts, size)
+    flat = ranked[starts] == ranked[starts + counts - 1]
     return np.where(flat, 0.0, top - bottom)
 
 
@@ -88,6 +89,16 @@ def max_drawdown(returns: Numbers) -> float:
     return -math.expm1(-fall)
 
 
+def _tie_means(values: NDArray[np.float64], breaks: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Each of the values [n], or the mean of its tie; ``breaks`` [n - 1] says whether a value and the next are apart."""
+    if breaks.all():
+        return values
+    tie = np.concatenate(([0], np.cumsum(breaks)))
+    with np.errstate(over="ignore"):
+        means: NDArray[np.float64] = (np.bincount(tie, weights=values) / np.bincount(tie))[tie]
+    return means
+
+
 def _slice_mean(values: NDArray[np.float64], starts: NDArray[np.intp], sizes: NDArray[np.intp]) -> NDArray[np.float64]:
     """Mean of values[start : start + size] of each pair."""
     with np.errstate(over="ignore"):
@@ -114,6 +125,10 @@ METRICS = (
         SHARPE_CLIP,
         parameters={"periods_per_year": 12.0},
         options=("periods_per_year",),
+        proper=False,
+        version=2,
+        changed="equal predictions went to the earlier row",
+        differs="deciles of max(1, n // 10) rows, equal weights; equal predictions share their places",
     ),
     Metric(
         "long_short_t",
@@ -128,9 +143,24 @@ METRICS = (
         T_CLIP,
         diagnostic=True,
         minimum_rows=2,
+        proper=False,
+        version=2,
+        changed="equal predictions went to the earlier row",
+        differs="as `long_short_sharpe`; Newey-West lags by floor(4 (n / 100)^(2/9))",
     ),
     Metric(
-        "long_short_drawdown", long_short_drawdown, "panel", "largest fall of the portfolio", "fraction", _TSFM, (0.0, 1.0), diagnostic=True
+        "long_short_drawdown",
+        long_short_drawdown,
+        "panel",
+        "largest fall of the portfolio",
+        "fraction",
+        _TSFM,
+        (0.0, 1.0),
+        diagnostic=True,
+        proper=False,
+        version=2,
+        changed="equal predictions went to the earlier row",
+        differs="as `long_short_sharpe`; a fraction, where the paper has percent",
     ),
     Metric(
         "long_short_worst_period",
@@ -141,5 +171,9 @@ METRICS = (
         _TSFM,
         (0.0, 1.0),
         diagnostic=True,
+        proper=False,
+        version=2,
+        changed="equal predictions went to the earlier row",
+        differs="as `long_short_sharpe`; a fraction, where the paper has percent",
     ),
 )

@@ -179,6 +179,8 @@ METRICS = (
         repeats=RESAMPLES,
         noise=0.1,
         minimum_rows=2,
+        proper=False,
+        differs="profits are centred on the real mean, and a pair outside the score's domain is moved to its edge",
     ),
     Metric(
         "generalization_dq",
@@ -189,6 +191,8 @@ METRICS = (
         f"Arora et al. 2017, one-sided; named by {SOURCE}",
         optimum=None,
         diagnostic=True,
+        proper=False,
+        differs="defined here, since the paper's definition could not be looked up",
     ),
     Metric(
         "generalization_ds",
@@ -199,5 +203,7 @@ METRICS = (
         f"Arora et al. 2017, one-sided; named by {SOURCE}",
         optimum=None,
         diagnostic=True,
+        proper=False,
+        differs="defined here, since the paper's definition could not be looked up",
     ),
 )

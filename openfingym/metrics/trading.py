@@ -1,4 +1,8 @@
-"""Trading: what an account made of its episodes; the functions are :mod:`openfingym.trading.performance`'s."""
+"""Trading: what an account made of its episodes; the functions are :mod:`openfingym.trading.performance`'s.
+
+Only ``log_growth`` ranks. A ratio of return to risk is the same for a thousandth of the position; a return
+has no such scale, but an account cannot lose more than it has, so the largest bet is the best one.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,19 @@ _ANNUAL = ("periods_per_year",)
 _ANY = (-math.inf, math.inf)
 METRICS = (
     # In cash its size is the account's, so it has no place in a total beside ratios: reported, and total_return weighed.
-    Metric("pnl", performance.pnl, "trading", "profit, mean over episodes", "cash", _PAPER, _ANY, "higher", None, diagnostic=True),
+    Metric(
+        "pnl",
+        performance.pnl,
+        "trading",
+        "profit, mean over episodes",
+        "cash",
+        _PAPER,
+        _ANY,
+        "higher",
+        None,
+        diagnostic=True,
+        proper=False,
+    ),
     Metric(
         "total_return",
         performance.total_return,
@@ -28,6 +44,19 @@ METRICS = (
         "higher",
         None,
         RETURN_CLIP,
+        proper=False,
+    ),
+    Metric(
+        "log_growth",
+        performance.log_growth,
+        "trading",
+        "logarithm of final over initial equity, mean over episodes",
+        "none",
+        "Kelly 1956",
+        (math.log(performance.WEALTH_FLOOR), math.inf),
+        "higher",
+        None,
+        differs="an episode's final equity is held above one hundredth of the initial one",
     ),
     Metric(
         "sharpe_ratio",
@@ -41,6 +70,8 @@ METRICS = (
         None,
         RATIO_CLIP,
         options=_ANNUAL,
+        proper=False,
+        differs="constant returns have 0, where common libraries have infinity or rounding noise",
     ),
     Metric(
         "sortino_ratio",
@@ -54,6 +85,8 @@ METRICS = (
         None,
         RATIO_CLIP,
         options=_ANNUAL,
+        proper=False,
+        differs="held within 1000, where without a loss it is infinite",
     ),
     # An account that never trades has no drawdown: alone, it would reward doing nothing.
     Metric(
@@ -65,6 +98,7 @@ METRICS = (
         _PAPER,
         (0.0, 1.0),
         diagnostic=True,
+        proper=False,
     ),
     Metric(
         "calmar_ratio",
@@ -78,6 +112,8 @@ METRICS = (
         None,
         RATIO_CLIP,
         options=_ANNUAL,
+        proper=False,
+        differs="held within 1000, where without a fall it is infinite; growth compounds over all episodes",
     ),
     Metric(
         "turnover",
@@ -88,6 +124,7 @@ METRICS = (
         _PAPER,
         diagnostic=True,
         options=_ANNUAL,
+        proper=False,
     ),
     Metric(
         "hit_rate",
@@ -100,6 +137,7 @@ METRICS = (
         "higher",
         1.0,
         diagnostic=True,
+        proper=False,
     ),
     Metric(
         "exposure",
@@ -109,6 +147,7 @@ METRICS = (
         "multiple of equity",
         "this project",
         diagnostic=True,
+        proper=False,
     ),
     Metric(
         "cost_paid",
@@ -118,5 +157,6 @@ METRICS = (
         "fraction",
         "this project",
         diagnostic=True,
+        proper=False,
     ),
 )

@@ -36,6 +36,8 @@ def test_records_are_true(name):
     assert metric.problem == "trading" or set(metric.answers) != set(metric.needs)
     assert metric.function.__doc__
     assert metric.stochastic == (metric.noise > 0.0)
+    assert (metric.version > 1) == bool(metric.changed)
+    assert metric.ranks == metric.proper, "what may be won by a worse answer is not proper either"
     parameters = inspect.signature(metric.function).parameters
     assert {*metric.needs, *metric.options, *metric.parameters} <= set(parameters)
     assert ("seed" in parameters) == metric.stochastic
@@ -149,12 +151,17 @@ def test_the_documentation_says_what_the_records_say():
     rows = {
         cells[1].strip(" `"): [cell.strip() for cell in cells]
         for cells in (re.split(r"(?<!\\)\|", line) for line in text.splitlines())
-        if len(cells) == 10
+        if len(cells) == 11
     }
     for name, metric in METRICS.items():
         assert rows[name][2:6] == [metric.problem, metric.description.replace("|", "\\|"), metric.unit, metric.direction]
         assert rows[name][8] == metric.source
+        assert rows[name][9] == (metric.differs.replace("|", "\\|") or "none")
         assert ("diagnostic" in rows[name][7]) == metric.diagnostic
+        assert ("not proper" in rows[name][7]) == (not metric.proper and not metric.diagnostic)
+        versioned = f"version {metric.version}; in {metric.version - 1}, {metric.changed}"
+        assert (versioned if metric.version > 1 else "version") in rows[name][7] or metric.version == 1
+        assert ("version" in rows[name][7]) == (metric.version > 1)
         assert (f"noise {metric.noise:g}" in rows[name][7]) == metric.stochastic
         assert ("heavy" in rows[name][7]) == metric.heavy
         assert all(f"`{option}`" in rows[name][7] for option in metric.options)

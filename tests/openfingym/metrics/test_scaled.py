@@ -38,11 +38,22 @@ def test_agrees_with_scikit_learn(case):
     assert direction_macro_f1(y, f) == pytest.approx(f1_score(*up, labels=[-1, 1], average="macro"))
 
 
-def test_a_forecast_of_zero_has_no_direction():
-    y, f = np.array([1.0, -1.0, 0.0, 2.0]), np.array([0.0, -1.0, 1.0, 3.0])
-    assert directional_accuracy(y, f) == 2 / 3
-    expected = f1_score([1, -1, 1], [0, -1, 1], labels=[-1, 1], average="macro")
-    assert direction_macro_f1(y, f) == pytest.approx(expected)
+def test_a_forecast_of_zero_is_half_up_and_half_down():
+    y, f = np.array([1.0, -1.0, 0.0, 2.0, -3.0]), np.array([0.0, -1.0, 1.0, 3.0, 0.0])
+    assert directional_accuracy(y, f) == 3 / 4
+    # The same as counting each cell twice, a forecast of zero once for either side.
+    twice = [1, 1, -1, -1, 1, 1, -1, -1], [1, -1, -1, -1, 1, 1, 1, -1]
+    assert directional_accuracy(y, f) == accuracy_score(*twice)
+    assert direction_macro_f1(y, f) == pytest.approx(f1_score(*twice, labels=[-1, 1], average="macro"))
+
+
+def test_a_sign_without_knowledge_gains_the_drift_alone():
+    y = np.random.default_rng(0).standard_normal((500, 5, 3)) + 0.05
+    rises = (y > 0.0).mean()
+    assert directional_accuracy(y, np.zeros_like(y)) == 0.5
+    assert direction_macro_f1(y, np.zeros_like(y)) == pytest.approx(0.5, abs=1e-3)
+    assert directional_accuracy(y, np.full_like(y, 1e-9)) == pytest.approx(rises)
+    assert direction_macro_f1(y, np.full_like(y, 1e-9)) == pytest.approx(rises / (1.0 + rises))
 
 
 def test_pooled_r2_is_not_the_mean_of_channels(case):

@@ -323,18 +323,26 @@ def test_a_truth_travels_to_another_process_without_what_it_has_computed():
 
 
 def test_the_relative_total_follows_the_table():
-    rules = Table((Line("mae", 0.5), Line("r2", 0.25, 3.0), Line("dm_zero", 0.25), Line("long_short_t", 0.0, 1.0)))
-    values = {"mae": 1.0, "r2": 0.5, "dm_zero": 99.0, "long_short_t": 1.0, "more": 7.0}
-    baseline = {"mae": 2.0, "r2": 0.0, "dm_zero": 0.0, "long_short_t": 0.0}
+    rules = Table((Line("mae", 0.5), Line("r2", 0.25, 3.0), Line("dm_zero", 0.25), Line("delta_es", 0.1), Line("log_growth", 0.0, 1.0)))
+    values = {"mae": 1.0, "r2": 0.5, "dm_zero": 99.0, "delta_es": 0.0, "log_growth": 1.0, "more": 7.0}
+    baseline = {"mae": 2.0, "r2": 0.0, "dm_zero": 0.0, "delta_es": 1.0, "log_growth": 0.0}
     expected = math.exp((0.5 * math.log(0.5) + 3.0 * math.log(0.5) + 1.0 * -1.0) / 4.5)
     assert relative(rules, values, baseline) == pytest.approx(expected)
     assert relative(rules, baseline, baseline) == 1.0
-    chosen = {"mae": 0.5, "r2": 3.0, "long_short_t": 1.0}
+    chosen = {"mae": 0.5, "r2": 3.0, "log_growth": 1.0}
     assert relative(rules, values, baseline) == relative_total({n: values[n] for n in chosen}, {n: baseline[n] for n in chosen}, chosen)
     with pytest.raises(UsageError, match="without r2"):
-        relative(rules, {"mae": 1.0, "dm_zero": 0.0, "long_short_t": 0.0}, baseline)
-    with pytest.raises(UsageError, match="one must be positive"):
-        relative(Table((Line("dm_zero"),)), {"dm_zero": 1.0}, {"dm_zero": 1.0})
+        relative(rules, {"mae": 1.0, "dm_zero": 0.0, "delta_es": 0.0, "log_growth": 0.0}, baseline)
+    with pytest.raises(UsageError, match="none of dm_zero, delta_var may rank"):
+        relative(
+            Table((Line("dm_zero"), Line("delta_var"))),
+            dict.fromkeys(("dm_zero", "delta_var"), 1.0),
+            dict.fromkeys(("dm_zero", "delta_var"), 1.0),
+        )
+    with pytest.raises(UsageError, match=r"delta_var is not proper.*relative_weight must be 0, found 2"):
+        relative(Table((Line("mae"), Line("delta_var", 0.0, 2.0))), {"mae": 1.0, "delta_var": 1.0}, {"mae": 1.0, "delta_var": 1.0})
+    with pytest.raises(UsageError, match="dm_zero is a diagnostic"):
+        relative(Table((Line("mae"), Line("dm_zero", 0.0, 2.0))), {"mae": 1.0, "dm_zero": 1.0}, {"mae": 1.0, "dm_zero": 1.0})
 
 
 def test_public_names_are_sorted_there_and_loaded_when_used():

@@ -29,8 +29,10 @@ def by_pandas(y, f, period):
     out = []
     for _, month in frame.groupby("m"):
         size = max(1, len(month) // 10)
+        # The value of a place is the mean of all rows that could take it.
         ranked = month.sort_values("f", kind="stable")
-        out.append(ranked["y"].tail(size).mean() - ranked["y"].head(size).mean())
+        shared = ranked.groupby("f")["y"].transform("mean")
+        out.append(shared.tail(size).mean() - shared.head(size).mean())
     return np.array(out)
 
 
@@ -45,9 +47,25 @@ def test_agrees_with_pandas_and_empyrical(stocks):
     assert long_short_t(y, f, period) * long_short_sharpe(y, f, period) > 0
 
 
-def test_ties_go_to_the_earlier_row_on_both_sides():
+def test_equal_predictions_share_their_places_so_the_order_of_rows_means_nothing():
     y, f = np.array([1.0, 2.0, 4.0, 8.0]), np.array([0.0, 0.0, 1.0, 1.0])
-    assert long_short_returns(y, f, np.zeros(4, dtype=int)).tolist() == [4.0 - 1.0]
+    assert long_short_returns(y, f, np.zeros(4, dtype=int)).tolist() == [6.0 - 1.5]
+    y, f, period = panel(seed=3)
+    coarse = np.round(4.0 * f)
+    found = long_short_returns(y, coarse, period)
+    assert found == pytest.approx(by_pandas(y, coarse, period), rel=1e-9, abs=1e-13)
+    order = np.random.default_rng(0).permutation(y.size)
+    assert long_short_returns(y[order], coarse[order], period[order]) == pytest.approx(found, rel=1e-9, abs=1e-13)
+    # One row told from the rest: the other side is held in all of them equally, not in the first.
+    single = np.zeros(y.size)
+    single[np.unique(period, return_index=True)[1]] = 1e-9
+    for month in np.unique(period):
+        rows = period == month
+        long = y[rows][single[rows] > 0.0]
+        size = max(1, rows.sum() // 10)
+        rest = y[rows][single[rows] == 0.0].mean()
+        top = (long.sum() + (size - 1) * rest) / size
+        assert long_short_returns(y[rows], single[rows], period[rows]) == pytest.approx([top - rest])
 
 
 def test_flat_forecasts_and_single_rows_take_no_position():

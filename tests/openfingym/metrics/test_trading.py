@@ -31,7 +31,9 @@ class Table:
     tail_level: float = 0.05
 
 
-TABLE = Table(tuple(Line(name, 0.5 if name in {"sharpe_ratio", "total_return"} else 0.0) for name in NAMES))
+TABLE = Table(
+    tuple(Line(name, 0.5 if name in {"sharpe_ratio", "total_return"} else 0.0, 1.0 if name == "log_growth" else None) for name in NAMES)
+)
 TRUTH = Truth({}, {"periods_per_year": 52.0})
 
 
@@ -43,6 +45,7 @@ def test_all_of_them_are_there():
     assert NAMES == [
         "pnl",
         "total_return",
+        "log_growth",
         "sharpe_ratio",
         "sortino_ratio",
         "max_drawdown",
@@ -64,7 +67,7 @@ def test_a_table_scores_a_record_without_any_truth():
     assert got.total == pytest.approx(-0.5 * got.metrics["total_return"] - 0.5 * max(-10.0, min(10.0, got.metrics["sharpe_ratio"])))
 
 
-@pytest.mark.parametrize("name", ["pnl", "total_return", "sharpe_ratio", "sortino_ratio", "max_drawdown", "calmar_ratio"])
+@pytest.mark.parametrize("name", ["pnl", "total_return", "log_growth", "sharpe_ratio", "sortino_ratio", "max_drawdown", "calmar_ratio"])
 def test_worse_and_worse_accounts_score_worse_and_worse(name):
     question = case()
     values = [score(TABLE, TRUTH, answer).metrics[name] for answer in (question.perfect, *question.ladder)]
@@ -72,7 +75,7 @@ def test_worse_and_worse_accounts_score_worse_and_worse(name):
     assert len(set(values[:3])) == 3
 
 
-def test_the_relative_total_ranks_by_what_is_no_diagnostic():
+def test_the_relative_total_ranks_by_growth_alone():
     question = case()
     results = [score(TABLE, TRUTH, answer).metrics for answer in (question.perfect, *question.ladder)]
     middle = results[1]
@@ -83,16 +86,19 @@ def test_the_relative_total_ranks_by_what_is_no_diagnostic():
     cents = score(TABLE, TRUTH, {"record": question.perfect["record"] * np.array([1e6] * 5 + [1.0] * 2)}).metrics
     assert cents["pnl"] == pytest.approx(1e6 * results[0]["pnl"])
     assert relative(TABLE, cents, middle) == pytest.approx(totals[0])
+    # The relative total is the wealth of the baseline over that of the account, an episode.
+    growth = [values["log_growth"] for values in results]
+    assert totals == pytest.approx([math.exp(growth[1] - own) for own in growth])
 
 
 def test_doing_nothing_has_no_drawdown_and_so_drawdown_does_not_rank():
     cash = score(TABLE, TRUTH, {"record": case().rivals[0]["record"]}).metrics
-    assert cash["max_drawdown"] == 0.0
-    only = Table((Line("total_return", 0.5), Line("max_drawdown", 0.5)))
+    assert cash["max_drawdown"] == cash["log_growth"] == 0.0
+    only = Table((Line("log_growth", 0.5), Line("max_drawdown", 0.5)))
     worse = score(only, TRUTH, case().ladder[0])
     better = score(only, TRUTH, case().rivals[0])
     assert relative(only, better.metrics, worse.metrics) == pytest.approx(
-        math.exp(worse.metrics["total_return"] - better.metrics["total_return"])
+        math.exp(worse.metrics["log_growth"] - better.metrics["log_growth"])
     )
 
 

@@ -13,7 +13,7 @@ from openfingym.trading import performance
 from openfingym.trading.performance import RATIO_LIMIT, RECORD, Column, drawdowns, step_returns, summary
 
 P = 252.0
-FIGURES = ("sharpe_ratio", "sortino_ratio", "max_drawdown", "calmar_ratio", "annual_growth", "volatility")
+FIGURES = ("log_growth", "sharpe_ratio", "sortino_ratio", "max_drawdown", "calmar_ratio", "annual_growth", "volatility")
 seeds = st.integers(0, 10_000)
 
 
@@ -60,7 +60,7 @@ def test_steps_of_all_episodes_are_pooled(seed):
     assert performance.annual_growth(record, P) == pytest.approx(empyrical.annual_return(pooled, annualization=P), rel=1e-9)
     alone = summary(record, P).by_episode
     assert performance.max_drawdown(record) == max(one.max_drawdown for one in alone)
-    for name in ("pnl", "total_return", "turnover", "cost_paid", "exposure"):
+    for name in ("pnl", "total_return", "log_growth", "turnover", "cost_paid", "exposure"):
         assert getattr(summary(record, P), name) == pytest.approx(np.mean([getattr(one, name) for one in alone]), rel=1e-9)
 
 
@@ -89,6 +89,7 @@ def test_by_hand():
     assert step_returns(record)[0] == pytest.approx(returns)
     assert drawdowns(record)[0] == pytest.approx([0.0, 0.0, 0.1, 0.0])
     assert (got.pnl, got.total_return, got.max_drawdown) == (21.0, pytest.approx(0.21), pytest.approx(0.1))
+    assert got.log_growth == pytest.approx(math.log(1.21))
     assert got.annual_growth == pytest.approx(1.21**4 - 1.0)
     assert got.calmar_ratio == pytest.approx((1.21**4 - 1.0) / 0.1)
     assert got.sortino_ratio == pytest.approx(returns.mean() / math.sqrt(0.01 / 3) * math.sqrt(12))
@@ -110,6 +111,7 @@ def test_ruin():
     got = summary(account([[100.0, 50.0, 0.0, 0.0], [100.0, 100.0, 100.0, 100.0]], long=1.0), P)
     assert got.max_drawdown == 1.0
     assert got.total_return == -0.5
+    assert got.log_growth == pytest.approx(math.log(0.01) / 2.0)
     assert got.annual_growth == -1.0
     assert got.calmar_ratio == -1.0
     assert got.sharpe_ratio < 0.0
@@ -143,6 +145,7 @@ def test_a_cost_in_every_step_makes_everything_worse(seed, cost):
     a, b = summary(record, P), summary(dearer, P)
     assert b.pnl < a.pnl
     assert b.total_return < a.total_return
+    assert b.log_growth < a.log_growth
     assert b.annual_growth < a.annual_growth
     assert b.max_drawdown >= a.max_drawdown
     assert b.sortino_ratio < a.sortino_ratio
@@ -202,3 +205,25 @@ def test_nothing_is_written_to():
     record = random_record(1)
     record.flags.writeable = False
     summary(record, P)
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.0, 1.0))
+def test_no_fair_bet_has_a_growth_above_that_of_cash(chance, left):
+    """A bet of expectation 0 leaves ``left`` of the account with a chance, ruin included, and pays for that otherwise."""
+    paid = (1.0 - chance * left) / (1.0 - chance)
+    lost, won = (performance.log_growth(account([100.0, 100.0 * ratio])) for ratio in (left, paid))
+    assert chance * lost + (1.0 - chance) * won <= 1e-12
+
+
+def test_growth_cannot_be_scaled_away_as_a_ratio_can():
+    """A market with a drift: a thousandth of the position has the same Sharpe ratio and none of the growth; twice too much has less."""
+    returns = np.random.default_rng(0).standard_normal((400, 250)) * 0.01 + 0.0005
+    best = 0.0005 / 0.01**2
+    growth, sharpe = {}, {}
+    for size in (0.001, 0.5, 1.0, best, 2.5 * best):
+        record = account(1e5 * np.cumprod(1.0 + np.pad(size * returns, ((0, 0), (1, 0))), axis=1))
+        growth[size], sharpe[size] = performance.log_growth(record), performance.sharpe_ratio(record, P)
+    assert sharpe[0.001] == pytest.approx(sharpe[1.0], rel=1e-9)
+    assert max(growth, key=growth.__getitem__) == best
+    assert growth[0.001] < 0.01 * growth[1.0]
+    assert growth[2.5 * best] < 0.0
