@@ -9,8 +9,8 @@ log relative total, taken from the interval that goes with every score.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ CRITICAL = NormalDist().inv_cdf(FALSE_ALARM / COMPARISONS)
 MATERIAL = 0.999
 """A relative total above is no better than the reference, however certain."""
 SAMPLE = 300
-"""Private windows, evenly spread, on which answers are compared where a metric is heavy; the best one is then scored on all."""
+"""Private windows, evenly spread, on which answers are compared where a metric is heavy."""
 _NORMAL_WIDTH = 2.0 * NormalDist().inv_cdf(0.975)
 
 
@@ -81,7 +81,9 @@ class Survey:
     """What the standing set of answers without skill reaches on a task."""
 
     trials: tuple[Trial, ...]
-    """On the whole private fold; where a metric is heavy, all but the best on a sample of it."""
+    """On the private fold; where a metric is heavy, on a sample of it."""
+    reached: float | None = None
+    """Relative total of the best answer, on the whole private fold if that was asked for; None where the task refuses all."""
 
     @property
     def best(self) -> Trial | None:
@@ -100,13 +102,14 @@ class Survey:
         return sum(trial.relative is None for trial in self.trials)
 
 
-def survey(package: BuiltPackage, hidden: Mapping[str, Array], seed: int = SEED) -> Survey:
+def survey(package: BuiltPackage, hidden: Mapping[str, Array], *, seed: int = SEED, on_all: bool = False) -> Survey:
     """Score every answer without skill on the private fold.
 
     Args:
         package: the task's.
         hidden: its hidden arrays.
         seed: of the answers that are drawn at random.
+        on_all: score the best answer on every row of the private fold too, where it was found on a sample.
 
     Raises:
         DataError: the truth makes a metric undefined.
@@ -129,9 +132,9 @@ def survey(package: BuiltPackage, hidden: Mapping[str, Array], seed: int = SEED)
         if Survey(tuple(trials.values())).best is trials[name]:
             best = values
     found = Survey(tuple(trials.values()))
-    if judge is whole or best is None or found.best is None:
+    if best is None or found.best is None:
         return found
-    return Survey((whole.trial(found.best.name, best, found.best.interval), *(t for t in found.trials if t is not found.best)))
+    return replace(found, reached=whole.relative(best) if on_all and judge is not whole else found.best.relative)
 
 
 def reader_of(package: BuiltPackage, hidden: Mapping[str, Array]) -> Reader:

@@ -77,7 +77,7 @@ def part(fold: Fold, rows: int, taken: NDArray[np.int64], period: NDArray[np.int
     """
 
     def some(arrays: Mapping[str, Array | float]) -> dict[str, Array | float]:
-        return {name: array[taken] if isinstance(array, np.ndarray) and array.ndim and len(array) == rows else array for name, array in arrays.items()}
+        return {name: array[taken] if len(np.shape(array)) and len(array) == rows else array for name, array in arrays.items()}  # type: ignore[index,arg-type]
 
     kept = {name: array for name, array in fold.truth.arrays.items() if name == "train"}
     arrays = {**some(fold.truth.arrays), **kept}

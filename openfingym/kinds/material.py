@@ -119,7 +119,7 @@ class Kind(Protocol):
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Submissions that need no skill, by name, none of which may rank better than the baseline; see :mod:`openfingym.kinds.skillless`."""
+        """Submissions without skill, by name. None may rank better than the baseline; see :mod:`openfingym.kinds.skillless`."""
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The best possible submission."""

@@ -22,6 +22,23 @@ if TYPE_CHECKING:
     from openfingym.data.characteristics import Characteristics
     from openfingym.task import DataKind, Spec, Task
 
+__all__ = [
+    "LOAD_TEST",
+    "LOAD_TRAIN",
+    "answer",
+    "brief",
+    "check",
+    "data_kind",
+    "folds",
+    "load",
+    "naive",
+    "oracle",
+    "scramble",
+    "shape",
+    "skillless",
+    "source_key",
+]
+
 LOAD_TRAIN = ("train_inputs", "train_targets")
 LOAD_TEST = ("test_inputs",)
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from openfingym.kinds.material import Reader
 
 
-def skillless(contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
+def skillless(
+    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+) -> Mapping[str, NDArray[np.float64]]:
     """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`."""
     assert isinstance(contract, CurvesContract)
     targets = np.asarray(read("train_targets"), dtype=np.float64)

@@ -20,7 +20,9 @@ EVERY = 16
 """One cell of so many, which is more than the tail has."""
 
 
-def departures(past: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator) -> Iterator[tuple[str, NDArray[np.float64]]]:
+def departures(
+    past: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """What an answer without skill may add to the baseline, by name.
 
     Args:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from openfingym.kinds.material import Array, Reader
 
 
-def skillless(contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
+def skillless(
+    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+) -> Mapping[str, NDArray[np.float64]]:
     """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`."""
     assert isinstance(contract, ForecastContract)
     columns = read("target_columns") if contract.targets else slice(None)

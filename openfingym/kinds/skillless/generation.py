@@ -19,7 +19,9 @@ JITTER = 0.05
 """Deviation, in training deviations, of the noise on copies."""
 
 
-def skillless(contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
+def skillless(
+    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+) -> Mapping[str, NDArray[np.float64]]:
     """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`."""
     targets = read("train_targets")
     train = np.asarray(targets[:: max(len(targets) // SAMPLE, 1)], dtype=np.float64)

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 CLOSE = 3
 
 
-def skillless(contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
+def skillless(
+    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+) -> Mapping[str, NDArray[np.float64]]:
     """Submissions without skill, by name, which are what their predictions at each step would lead to."""
     assert isinstance(contract, RollingContract)
     closes = np.asarray(read("train_bars"), dtype=np.float64)[:, :, CLOSE]

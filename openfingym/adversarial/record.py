@@ -1,0 +1,117 @@
+"""What answers without skill reach on each task, as it was last measured.
+
+``skillless.json`` beside this module has a row for each task that comes with the library; ``openfingym task check --all --adversarial
+--record PATH`` makes one. A row belongs to one build of its task and to one version of each metric that ranks, and says nothing
+of any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym.errors import StoreError
+from openfingym.metrics import find_metric
+from openfingym.metrics.aggregation import relative_weight
+
+if TYPE_CHECKING:
+    from openfingym.adversarial.promise import Survey
+    from openfingym.package import BuiltPackage
+    from openfingym.scoring_table import Scoring
+
+RECORD = Path(__file__).with_name("skillless.json")
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What the best answer without skill reaches on one task."""
+
+    task: str
+    digest: str
+    """Of the task, as in every result."""
+    metrics: Mapping[str, int]
+    """Version of each metric that ranks."""
+    best: str | None
+    """Name of the best answer; None where the task refuses every one."""
+    relative: float | None
+    """Its relative total on the private fold; lower is better, 1 is the baseline."""
+    answers: int
+    """How many were tried."""
+    refused: int
+    """How many of them the task refuses."""
+
+
+def reached_by(package: BuiltPackage, survey: Survey) -> Reached:
+    """The row of a task."""
+    best = survey.best
+    return Reached(
+        task=package.manifest.name,
+        digest=package.manifest.digest,
+        metrics=versions(package.task.spec.scoring),
+        best=best.name if best else None,
+        relative=survey.reached,
+        answers=len(survey.trials),
+        refused=survey.refused,
+    )
+
+
+def versions(scoring: Scoring) -> dict[str, int]:
+    """Version of each metric that is in the relative total."""
+    found = {entry.name: find_metric(entry.name) for entry in scoring.metrics}
+    return {
+        entry.name: found[entry.name].version
+        for entry in scoring.metrics
+        if relative_weight(found[entry.name], entry.weight, entry.relative_weight) > 0.0
+    }
+
+
+def recorded(path: Path = RECORD) -> list[Reached]:
+    """The recorded rows, by task.
+
+    Raises:
+        StoreError: the record is missing or damaged.
+    """
+    try:
+        return [Reached(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError) as error:
+        raise StoreError(
+            f"{path}: no readable record of answers without skill ({error}); make one with "
+            "`openfingym task check --all --adversarial --record PATH`"
+        ) from error
+
+
+def record(rows: Iterable[Reached], path: Path) -> None:
+    """Write rows over a record, whole or not at all.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    lines = ",\n".join(json.dumps(asdict(row)) for row in sorted(rows, key=lambda row: row.task))
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise StoreError(f"{path}: could not be written ({error.strerror}); choose another file") from error
+
+
+@cache
+def reached_on(digest: str) -> Reached | None:
+    """The row of a build of a task; None where there is none, or a metric has changed since.
+
+    Args:
+        digest: of the task, as a result states it.
+
+    Raises:
+        StoreError: the record that comes with the library is damaged.
+    """
+    return next((row for row in recorded() if row.digest == digest and is_current(row)), None)
+
+
+def is_current(row: Reached) -> bool:
+    """Whether the metrics that rank are still those it was measured with."""
+    return all(find_metric(name).version == version for name, version in row.metrics.items())
