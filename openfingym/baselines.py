@@ -10,15 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym import catalog
 from openfingym.build import build, build_key
 from openfingym.errors import OpenFinGymError, StoreError
-from openfingym.results import RolloutResult
+from openfingym.results import INTERVALS, RolloutResult
 
 if TYPE_CHECKING:
     from openfingym.package import BuiltPackage
@@ -51,6 +51,11 @@ class BaselineResult:
     wall_s: float
     """Seconds of the rollout, scoring included, on the machine that recorded it."""
     seed: int
+    relative_interval: tuple[float, float] | None = None
+    """95 % interval of ``relative_total``; None where nothing can be said, as in records from before there were any."""
+    total_interval: tuple[float, float] | None = None
+    standard_errors: dict[str, float] = field(default_factory=dict)
+    """Of the metrics."""
 
     @property
     def success(self) -> bool:
@@ -66,9 +71,14 @@ def recorded(path: Path = RECORD) -> list[BaselineResult]:
     """
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-        return [BaselineResult(**row) for row in rows]
+        return [BaselineResult(**{**row, **_intervals(row)}) for row in rows]
     except (OSError, ValueError, TypeError) as error:
         raise StoreError(f"{path}: no readable record of baselines ({error}); make one with `openfingym report baselines --run`") from error
+
+
+def _intervals(row: Mapping[str, list[float] | None]) -> dict[str, tuple[float, ...]]:
+    """The intervals of a row of the record, as tuples."""
+    return {name: tuple(ends) for name in INTERVALS if (ends := row.get(name)) is not None}
 
 
 def record(results: Iterable[BaselineResult], path: Path = RECORD) -> None:
@@ -167,4 +177,7 @@ def _one(launcher: Launcher, package: BuiltPackage, task: Task, agent: str, key:
         metrics=dict(result.metrics),
         wall_s=round(time.monotonic() - start, 2),
         seed=seed,
+        relative_interval=result.relative_interval,
+        total_interval=result.total_interval,
+        standard_errors=dict(result.standard_errors),
     )

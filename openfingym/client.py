@@ -18,6 +18,7 @@ import httpx
 
 from openfingym.episodes import EpisodeStep, RecordedAction
 from openfingym.errors import SubmissionError, UsageError, VerifierAwayError, VerifierError
+from openfingym.results import INTERVALS
 from openfingym.verifier_answers import Feedback, HeldTask, Load, LogRow, PastSubmission, RolloutStatus, RolloutTicket, VerifiedResult
 
 if TYPE_CHECKING:
@@ -200,7 +201,9 @@ class VerifierClient:
     def finalize(self, rollout_id: str) -> VerifiedResult:
         """End a rollout and get its result; a repetition gets the same one."""
         document = self._json("POST", f"/v1/rollouts/{rollout_id}/finalize")
-        return _build(VerifiedResult, {**document, "flags": tuple(document["flags"])})
+        # A verifier from before there were intervals has none to tell.
+        intervals = {name: tuple(document[name]) for name in INTERVALS if document.get(name) is not None}
+        return _build(VerifiedResult, {**document, "flags": tuple(document["flags"]), **intervals})
 
     def log(self, rollout_id: str) -> tuple[LogRow, ...]:
         """The rollout's rows of the verifier's log."""

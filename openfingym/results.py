@@ -36,7 +36,12 @@ Boundary = Literal["agent", "model", "protocol", "sandbox", "verifier"]
 """What a failure crossed. ``agent``: what it did, or did not. ``model``: it refused; of an error, its endpoint was away. ``protocol``:
 its answers were empty, endless, or neither program nor call. ``sandbox`` and ``verifier`` are ours."""
 
+Verdict = Literal["better", "worse", "no difference"]
+"""Of an answer beside its task's baseline."""
+
 FORMAT = 2
+INTERVALS = ("relative_interval", "total_interval")
+"""Fields with the two ends of an interval."""
 GRPO_LOSS_CAP = 5.0
 GRPO_FAILURE = -6.0
 LOSS_CAP = 99.0
@@ -63,8 +68,15 @@ class RolloutResult:
     """The source paper's weighted loss on the private fold; lower is better."""
     relative_total: float | None = None
     """Geometric mean of each metric's loss relative to the baseline's: lower is better, 1 is the baseline. Ranks."""
+    relative_interval: tuple[float, float] | None = None
+    """95 % interval of the relative total, paired with the baseline: what other hidden rows of the same market would have given.
+    None where nothing can be said."""
+    total_interval: tuple[float, float] | None = None
+    """95 % interval of the total; None where nothing can be said."""
     metrics: dict[str, float] = field(default_factory=dict)
     """Each metric on the private fold, in its own direction."""
+    standard_errors: dict[str, float] = field(default_factory=dict)
+    """Standard error of each metric, in its unit; without those of which nothing can be said."""
     baseline: str | None = None
     """Name of the baseline: ``naive``, ``gaussian``, ``random`` or ``buy-and-hold``."""
     baseline_total: float | None = None
@@ -109,6 +121,14 @@ class RolloutResult:
         """1 - relative_total: 0 is no better than the baseline, 0.99 the most there is."""
         return None if self.relative_total is None else 1.0 - self.relative_total
 
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether it beats the baseline beyond the sampling error of the hidden rows; None without an interval."""
+        if self.relative_interval is None:
+            return None
+        low, high = self.relative_interval
+        return "better" if high < 1.0 else "worse" if low > 1.0 else "no difference"
+
     def reward(self, name: RewardName = "loss") -> float:
         """The reward of this rollout; higher is better, always finite.
 
@@ -131,6 +151,9 @@ class RolloutResult:
         data["flags"] = list(self.flags)
         data["path"] = str(self.path) if self.path else None
         data["skill"] = self.skill
+        data["verdict"] = self.verdict
+        for name in INTERVALS:
+            data[name] = None if data[name] is None else list(data[name])
         data["reward"] = self.reward() if self.state in {"scored", "rejected"} else None
         return data
 
@@ -139,6 +162,8 @@ class RolloutResult:
         """Read what :meth:`to_dict` gave."""
         fields = {key: value for key, value in data.items() if key in cls.__dataclass_fields__}
         fields["flags"] = tuple(data["flags"])  # type: ignore[arg-type]  # plain JSON
+        for name in INTERVALS:
+            fields[name] = None if data.get(name) is None else tuple(data[name])  # type: ignore[arg-type]  # plain JSON
         fields["path"] = Path(str(data["path"])) if data.get("path") else None
         return cls(**fields)  # type: ignore[arg-type]  # plain JSON
 

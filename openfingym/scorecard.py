@@ -45,10 +45,16 @@ class FoldScore:
     """The source paper's weighted loss; lower is better."""
     relative_total: float
     """Geometric mean of each metric's loss relative to the baseline's; lower is better, 1 is the baseline."""
+    relative_interval: tuple[float, float] | None
+    """95 % interval of the relative total; None where nothing can be said."""
+    total_interval: tuple[float, float] | None
+    """95 % interval of the total; None where nothing can be said."""
     metrics: dict[str, float]
     """Each metric, in its own direction."""
     baseline_metrics: dict[str, float]
     """Each metric of the baseline."""
+    standard_errors: dict[str, float]
+    """Of each metric, in its unit; without those of which nothing can be said."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +90,9 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
         DataError: the truth does not fit the task.
         UsageError: a file is missing or of an unknown sort, or the task is stepped through.
     """
-    from openfingym.kinds import is_sequential, score_fold, warnings_for
+    from openfingym.kinds import is_sequential, kind_named, score_with_replicates, warnings_for
     from openfingym.metrics import relative
+    from openfingym.metrics.sampling_error import sampling_error
     from openfingym_verifier.problems import Problem
     from openfingym_verifier.submission import read_submission
     from openfingym_verifier.truth import load_task
@@ -106,10 +113,20 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
     grader.check(values)
     scored = {}
     for name, fold, items in (("public", grader.public, task.manifest.n_public), ("private", grader.private, task.manifest.n_private)):
-        own = score_fold(spec.contract, spec.scoring, fold, values)
-        base = score_fold(spec.contract, spec.scoring, fold, grader.baseline)
+        design = kind_named(spec.contract).resampling(spec.contract, fold)
+        own, base = (score_with_replicates(spec.contract, spec.scoring, fold, one, design) for one in (values, grader.baseline))
         rank = relative(spec.scoring, own.metrics, base.metrics)
-        scored[name] = FoldScore(items, own.total, rank, own.metrics, base.metrics)
+        error = sampling_error(spec.scoring, own, base)
+        scored[name] = FoldScore(
+            items,
+            own.total,
+            rank,
+            error.relative_interval,
+            error.total_interval,
+            own.metrics,
+            base.metrics,
+            dict(error.standard_errors),
+        )
     manifest = task.manifest
     return Scorecard(
         task=manifest.name,

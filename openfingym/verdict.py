@@ -63,6 +63,9 @@ def judged(result: RolloutResult, verified: VerifiedResult, acted: Acted) -> Rol
         total=verified.total if scored else None,
         metrics=dict(verified.metrics) if scored else {},
         relative_total=verified.relative_total if scored else None,
+        relative_interval=verified.relative_interval if scored else None,
+        total_interval=verified.total_interval if scored else None,
+        standard_errors=dict(verified.standard_errors) if scored else {},
         baseline=verified.baseline,
         baseline_total=verified.baseline_total,
         baseline_metrics=dict(verified.baseline_metrics),
@@ -82,7 +85,7 @@ def failed(result: RolloutResult, error: OpenFinGymError, acted: Acted) -> Rollo
         boundary = "verifier"
     elif isinstance(error, ModelUnavailableError):
         boundary = "model"
-    cleared = spent(result, acted)
+    cleared = replace(spent(result, acted), total_interval=None, relative_interval=None, standard_errors={})
     return replace(cleared, state="error", reason=str(error), boundary=boundary, total=None, relative_total=None, metrics={})
 
 

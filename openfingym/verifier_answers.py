@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -103,6 +103,12 @@ class VerifiedResult:
     """Hash of the log's row of this result."""
     created_at: str
     finalized_at: str
+    relative_interval: tuple[float, float] | None = None
+    """95 % interval of the relative total; None where nothing can be said."""
+    total_interval: tuple[float, float] | None = None
+    """95 % interval of the total; None where nothing can be said."""
+    standard_errors: dict[str, float] = field(default_factory=dict)
+    """Standard error of each metric, in its unit; without those of which nothing can be said."""
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ def skill_of(result: RolloutResult) -> Skill | None:
     """
     if result.state != "scored" or result.relative_total is None:
         return None
-    interval: tuple[float, float] | None = getattr(result, "relative_interval", None)
-    return judged(result.task_digest, result.relative_total, interval)
+    return judged(result.task_digest, result.relative_total, result.relative_interval)
 
 
 def judged(digest: str, relative: float, interval: tuple[float, float] | None) -> Skill:

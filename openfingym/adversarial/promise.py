@@ -9,24 +9,29 @@ log relative total, taken from the interval that goes with every score.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.adversarial.sampling import part, relative_interval_of
-from openfingym.errors import DataError, SubmissionError
-from openfingym.kinds import is_sequential, kind_of, score_fold
+from openfingym.errors import SubmissionError
+from openfingym.kinds import is_sequential, kind_of, score_fold, score_with_replicates
 from openfingym.metrics import find_metric, relative
+from openfingym.metrics.sampling_error import sampling_error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds import Array, Fold
     from openfingym.kinds.material import Reader
+    from openfingym.metrics import Score
+    from openfingym.metrics.resampling import Resampling
     from openfingym.package import BuiltPackage
+
+    Cut = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 SEED = 20261122
 """Of the answers that are drawn at random."""
@@ -147,28 +152,41 @@ def reader_of(package: BuiltPackage, hidden: Mapping[str, Array]) -> Reader:
 class _Judge:
     """Scores submissions on a fold, beside the baseline."""
 
-    def __init__(self, package: BuiltPackage, fold: Fold, baseline: NDArray[np.float64], taken: NDArray[np.int64] | None = None) -> None:
-        self._package, self._whole, self._taken = package, fold, taken
-        self._baseline = baseline
-        self._fold = fold if taken is None else part(fold, len(baseline[fold.rows]), taken)
+    def __init__(self, package: BuiltPackage, fold: Fold, baseline: NDArray[np.float64], cut: Cut = lambda values: values) -> None:
+        """Score the baseline.
+
+        Args:
+            package: the task's.
+            fold: the fold to score on.
+            baseline: the baseline's submission.
+            cut: makes of a whole submission one for this fold.
+        """
         spec = package.task.spec
-        self._contract, self._scoring = spec.contract, spec.scoring
-        self._metrics = score_fold(self._contract, self._scoring, self._fold, self._cut(baseline)).metrics
+        self._contract, self._scoring, self._fold, self._cut = spec.contract, spec.scoring, fold, cut
+        self._kind = kind_of(package.task)
+        self._package, self._baseline = package, baseline
+        self._base = score_fold(self._contract, self._scoring, fold, cut(baseline))
 
     def on_sample(self, size: int) -> _Judge:
-        """The same on some of the fold's rows, evenly spread; itself where it has no more."""
-        rows = len(self._baseline[self._whole.rows])
-        if rows <= size:
+        """The same on some of the fold's windows, evenly spread; itself where there are no more."""
+        windows = len(np.asarray(self._fold.truth.arrays["real"]))
+        if windows <= size:
             return self
-        return _Judge(self._package, self._whole, self._baseline, np.linspace(0, rows - 1, size).astype(np.int64))
+        units = np.linspace(0, windows - 1, size).astype(np.int64)
 
-    def _cut(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return values if self._taken is None else values[self._whole.rows][self._taken]
+        def sample(values: NDArray[np.float64]) -> tuple[Fold, NDArray[np.float64]]:
+            return self._kind.resampled(self._contract, self._fold, values[self._fold.rows], units)
+
+        return _Judge(self._package, sample(self._baseline)[0], self._baseline, lambda values: sample(values)[1])
 
     def relative(self, values: NDArray[np.float64]) -> float:
-        """Relative total of a submission."""
+        """Relative total of a submission.
+
+        Raises:
+            SubmissionError: it cannot be scored.
+        """
         found = score_fold(self._contract, self._scoring, self._fold, self._cut(values))
-        return relative(self._scoring, found.metrics, self._metrics)
+        return relative(self._scoring, found.metrics, self._base.metrics)
 
     def trial(self, name: str, values: NDArray[np.float64]) -> Trial:
         """A submission's score, with an interval where it is better than the baseline.
@@ -179,8 +197,15 @@ class _Judge:
         found = self.relative(values)
         if found >= MATERIAL:
             return Trial(name, found)
-        try:
-            ends = relative_interval_of(self._contract, self._scoring, self._fold, self._cut(values), self._cut(self._baseline))
-        except DataError:
-            ends = None
-        return Trial(name, found, ends)
+        return Trial(name, found, sampling_error(self._scoring, self._replicated(values), self._reference).relative_interval)
+
+    @cached_property
+    def _reference(self) -> Score:
+        return self._replicated(self._baseline)
+
+    @cached_property
+    def _design(self) -> Resampling | None:
+        return self._kind.resampling(self._contract, self._fold)
+
+    def _replicated(self, values: NDArray[np.float64]) -> Score:
+        return score_with_replicates(self._contract, self._scoring, self._fold, self._cut(values), self._design)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import StoreError
 from openfingym.metrics import find_metric
-from openfingym.metrics.aggregation import relative_weight
+from openfingym.metrics.scoring import relative_weights
 
 if TYPE_CHECKING:
     from openfingym.adversarial.promise import Survey
@@ -61,12 +61,7 @@ def reached_by(package: BuiltPackage, survey: Survey) -> Reached:
 
 def versions(scoring: Scoring) -> dict[str, int]:
     """Version of each metric that is in the relative total."""
-    found = {entry.name: find_metric(entry.name) for entry in scoring.metrics}
-    return {
-        entry.name: found[entry.name].version
-        for entry in scoring.metrics
-        if relative_weight(found[entry.name], entry.weight, entry.relative_weight) > 0.0
-    }
+    return {name: find_metric(name).version for name, weight in relative_weights(scoring).items() if weight > 0.0}
 
 
 def recorded(path: Path = RECORD) -> list[Reached]:

@@ -74,6 +74,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return "-" if value is None else f"{value:.{digits}g}"
 
 
+def with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
+    """A number with its 95 % interval, such as ``0.842 [0.71, 0.99]``; an interval is shown to no more digits than it has."""
+    return number(value, 3 if interval else 4) + (f" [{number(interval[0], 3)}, {number(interval[1], 3)}]" if interval else "")
+
+
 class Progress:
     """A spinner on a terminal's stderr; elsewhere nothing, or a line now and then."""
 

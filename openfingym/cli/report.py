@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from openfingym.cli.render import Progress, number, print_json, print_table
+from openfingym.cli.render import Progress, number, print_json, print_table, with_interval
 from openfingym.cli.task import FAMILIES, json_option
 from openfingym.printable import one_line
 
@@ -290,7 +290,7 @@ def _cells(row: BaselineResult, old: set[tuple[str, str]]) -> tuple[str, ...]:
         row.data_kind,
         row.agent,
         "yes" if row.success else row.state,
-        number(row.relative_total),
+        with_interval(row.relative_total, row.relative_interval),
         number(row.total),
         f"{row.wall_s:.1f}",
     )

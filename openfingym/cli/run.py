@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.model_options import ModelOptions, model_options
-from openfingym.cli.render import Progress, number, print_json, print_table, typed
+from openfingym.cli.render import Progress, number, print_json, print_table, typed, with_interval
 from openfingym.cli.task import json_option, quiet_option, real_option
 from openfingym.cli.verifier import verifier_option
 from openfingym.printable import printable
@@ -132,7 +132,7 @@ def print_results(results: list[RolloutResult]) -> None:
                 r.state,
                 number(r.total),
                 "-" if r.baseline is None else f"{r.baseline} {number(r.baseline_total)}",
-                number(r.relative_total),
+                with_interval(r.relative_total, r.relative_interval),
                 f"{r.submissions_accepted}/{r.budget}",
                 f"{r.wall_s:.1f}",
                 r.backend,
@@ -153,6 +153,8 @@ def print_results(results: list[RolloutResult]) -> None:
             click.echo(f"{result.task}: flagged by the verifier: {flag}")
     click.echo("loss: the task's total, the source paper's where it has one, verified on the private fold, lower is better")
     click.echo("relative: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; this one ranks")
+    if any(result.relative_interval for result in results):
+        click.echo("[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart")
     click.echo(f"details: {typed(results[0].path)}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else ""))
     if any(result.turns for result in results):
         click.echo(f"read what was done: openfingym view {typed(results[0].path)}")

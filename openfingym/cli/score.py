@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from openfingym.cli.render import number, print_json, print_table
+from openfingym.cli.render import number, print_json, print_table, with_interval
 from openfingym.cli.task import json_option, real_option
 
 FILE = click.Path(path_type=Path)
@@ -36,10 +36,13 @@ def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -
         (key, *(number(fold.metrics[key]) for fold in (card.public, card.private)), number(card.private.baseline_metrics[key]))
         for key in names
     ]
-    rows.append(("loss", number(card.public.total), number(card.private.total), ""))
-    rows.append(("relative", number(card.public.relative_total), number(card.private.relative_total), "1"))
+    both = card.public, card.private
+    rows.append(("loss", *(with_interval(fold.total, fold.total_interval) for fold in both), ""))
+    rows.append(("relative", *(with_interval(fold.relative_total, fold.relative_interval) for fold in both), "1"))
     right = ["public fold", "private fold", f"{card.baseline} (private)"]
     for remark in card.warnings:
         click.echo(f"warning: {remark}", err=True)
     print_table(f"{card.task}: {card.data_kind} data", ["metric", *right], rows, right=right)
+    if card.private.relative_interval is not None:
+        click.echo("[low, high]: 95 % interval, for what other hidden rows of the same market would have given")
     click.echo("loss: the source paper's total, lower is better; relative: loss over the baseline's, geometric mean, 1 is the baseline")

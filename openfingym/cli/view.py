@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import click
 
-from openfingym.cli.render import number, print_json, print_table
+from openfingym.cli.render import number, print_json, print_table, with_interval
 from openfingym.cli.task import json_option
 from openfingym.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from openfingym.results import RolloutResult
+    from openfingym.results import RolloutResult, Verdict
     from openfingym.trajectory import Rollout
 
 LINES = 24
+VERDICTS: Mapping[Verdict, str] = {
+    "better": "better than the baseline",
+    "worse": "worse than the baseline",
+    "no difference": "not to be told from the baseline on these hidden rows",
+}
 REASON = 200
 """Characters of a reason that a list has room for."""
 STATES = ("scored", "rejected", "deferred", "void", "error")
@@ -155,14 +160,19 @@ def _outcome(result: RolloutResult) -> str:
         whose = f" ({result.boundary})" if result.boundary else ""
         return f"{result.state}{whose}: {one_line(result.reason or 'no reason was given', 1000)}"
     against = f" ({result.baseline} {number(result.baseline_total)})" if result.baseline else ""
-    return f"scored: skill {number(result.skill)}, loss {number(result.total)}{against}, {result.data_kind} data"
+    verdict = f", {VERDICTS[result.verdict]}" if result.verdict else ""
+    skill = None if result.relative_interval is None else (1.0 - result.relative_interval[1], 1.0 - result.relative_interval[0])
+    return f"scored: skill {with_interval(result.skill, skill)}, loss {number(result.total)}{against}, {result.data_kind} data{verdict}"
 
 
 def _account(result: RolloutResult, rollout: Rollout | None) -> Iterator[str]:
     """Scores, and what it took."""
     for name, value in result.metrics.items():
         base = result.baseline_metrics.get(name)
-        yield f"{name} {number(value)}" + (f" ({result.baseline} {number(base)})" if base is not None else "")
+        error = result.standard_errors.get(name)
+        spread = "" if error is None else f" +- {number(error, 2)}"
+        beside = "" if base is None else f" ({result.baseline} {number(base)})"
+        yield f"{name} {number(value)}{spread}{beside}"
     took = f"{result.wall_s:.1f} s"
     if rollout is not None:
         took += f", {rollout.timing.model_s:.1f} s of them waiting for the model, {rollout.timing.execution_s:.1f} s running programs"

@@ -47,8 +47,10 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
 
     ## Episode end
     Always terminated after one step. ``info`` of that step has ``state``, ``reason``, ``total`` (the
-    paper's weighted loss), ``relative_total``, ``direction``, ``metrics``, ``baseline`` with its total and
-    metrics, ``skill`` and provenance. The attribute ``rollout_id`` names the last rollout in the verifier's log.
+    paper's weighted loss), ``relative_total``, their 95 % intervals ``total_interval`` and ``relative_interval``,
+    ``standard_errors`` of the metrics, ``verdict`` (better or worse than the baseline beyond the sampling error, or no difference),
+    ``direction``, ``metrics``, ``baseline`` with its total and metrics, ``skill`` and provenance. The attribute ``rollout_id``
+    names the last rollout in the verifier's log.
 
     ## Version history
     v0: first version.
@@ -143,6 +145,10 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             "direction": result.direction,
             "metrics": dict(result.metrics),
             "relative_total": result.relative_total,
+            "relative_interval": result.relative_interval,
+            "total_interval": result.total_interval,
+            "standard_errors": dict(result.standard_errors),
+            "verdict": result.verdict,
             "baseline": result.baseline,
             "baseline_total": result.baseline_total,
             "baseline_metrics": dict(result.baseline_metrics),

@@ -9,6 +9,7 @@ metrics are given (:meth:`Kind.answer`).
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Kind, Material, SequentialKind
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from openfingym.contracts import Contract
     from openfingym.metrics import Score
+    from openfingym.metrics.resampling import Resampling
     from openfingym.scoring_table import Scoring
     from openfingym.task import Task
 
@@ -35,6 +37,7 @@ __all__ = [
     "kind_named",
     "kind_of",
     "score_fold",
+    "score_with_replicates",
     "sequential_kind",
     "warnings_for",
 ]
@@ -58,6 +61,26 @@ def is_sequential(contract: Contract) -> bool:
 def sequential_kind(contract: Contract) -> SequentialKind:
     """The module of a sequential contract's kind; only where :func:`is_sequential` holds."""
     return cast("SequentialKind", kind_named(contract))
+
+
+def score_with_replicates(
+    contract: Contract, scoring: Scoring, fold: Fold, submission: NDArray[np.float64], design: Resampling | None
+) -> Score:
+    """:func:`score_fold`, and the metrics on every replicate of the fold, from which standard errors follow.
+
+    Args:
+        contract: the task's.
+        scoring: the task's scoring table.
+        fold: one of the task's two.
+        submission: float64, of the task's submission shape.
+        design: how the fold is drawn again, from :meth:`Kind.resampling`; None for no replicates.
+    """
+    from openfingym.kinds.resampled import replicates
+
+    score = score_fold(contract, scoring, fold, submission)
+    if design is None:
+        return score
+    return replace(score, replicates=replicates(kind_named(contract), contract, scoring, fold, submission, design))
 
 
 def score_fold(contract: Contract, scoring: Scoring, fold: Fold, submission: NDArray[np.float64]) -> Score:

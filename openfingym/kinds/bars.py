@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from openfingym.data import DatasetInfo
     from openfingym.episodes import FoldName
-    from openfingym.kinds.material import Array
+    from openfingym.kinds.material import Array, Fold
+    from openfingym.metrics.resampling import Resampling
     from openfingym.task import Task
 
     BarsContract = RollingContract | TradingContract
@@ -171,6 +172,14 @@ def rows_of(episodes: int, contract: BarsContract, tail: int) -> int:
 def episodes_in(rows: int, contract: BarsContract, tail: int) -> int:
     """Whole episodes that fit into so many rows."""
     return max(rows - rows_of(0, contract, tail), 0) // contract.steps
+
+
+def resampling(contract: BarsContract, fold: Fold) -> Resampling | None:
+    """Blocks of steps, through all episodes of a fold: one follows the other in time. Steps whose outcomes overlap are in one block."""
+    from openfingym.metrics.resampling import block_bootstrap
+
+    episodes = fold.rows.stop - (fold.rows.start or 0)
+    return block_bootstrap(episodes * contract.steps, fold.truth.seed, shortest=contract.horizon)
 
 
 def public_arrays(bars: Bars, blocks: Cut) -> dict[str, Array]:

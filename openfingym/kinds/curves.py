@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from openfingym.contracts import Contract
     from openfingym.data.curves import Curves
     from openfingym.data.recipe import Windows
+    from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
     "load",
     "naive",
     "oracle",
+    "resampled",
+    "resampling",
     "scramble",
     "shape",
     "skillless",
@@ -159,8 +162,9 @@ def folds(spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[i
     from openfingym.metrics import Truth
 
     targets = np.ascontiguousarray(hidden["targets"], dtype=np.float64)
+    periods = np.unique(np.asarray(read("test_times"))[:, -1], return_inverse=True)[1].astype(np.int64)
     parts = slice(counts[0]), slice(counts[0], sum(counts))
-    return tuple(Fold(rows, Truth({"y_true": targets[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]  # two
+    return tuple(Fold(rows, Truth({"y_true": targets[rows], "period": periods[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]  # two
 
 
 def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
@@ -183,6 +187,21 @@ def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
 def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
     """Central forecast and bounds."""
     return {"lower": values[:, 0], "y_pred": values[:, 1], "upper": values[:, 2]}
+
+
+def resampling(contract: Contract, fold: Fold) -> Resampling | None:
+    """Blocks of months: the curves of all countries in a month go together."""
+    from openfingym.kinds.resampled import count_of_periods
+    from openfingym.metrics.resampling import block_bootstrap
+
+    return block_bootstrap(count_of_periods(fold), fold.truth.seed)
+
+
+def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
+    """The rows of these periods."""
+    from openfingym.kinds.resampled import taken_by_period
+
+    return taken_by_period(fold, values, units)
 
 
 def brief(task: Task, material: Material) -> Brief:

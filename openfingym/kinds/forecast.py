@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from openfingym.contracts import Contract
     from openfingym.data import Panel
     from openfingym.data.recipe import Windows
+    from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
 
 __all__ = [
@@ -40,6 +41,8 @@ __all__ = [
     "load",
     "naive",
     "oracle",
+    "resampled",
+    "resampling",
     "scramble",
     "shape",
     "skillless",
@@ -182,6 +185,21 @@ def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
 def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
     """The predictions, one number a row where windows are pooled."""
     return {"y_pred": values.reshape(-1) if _contract(contract).pooled else values}
+
+
+def resampling(contract: Contract, fold: Fold) -> Resampling | None:
+    """Blocks of periods: of a window, or of all series where they are pooled, whose errors go together."""
+    from openfingym.kinds.resampled import count_of_periods
+    from openfingym.metrics.resampling import block_bootstrap
+
+    return block_bootstrap(count_of_periods(fold), fold.truth.seed, units_are_rows=not _contract(contract).pooled)
+
+
+def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
+    """The rows of these periods."""
+    from openfingym.kinds.resampled import taken_by_period
+
+    return taken_by_period(fold, values, units)
 
 
 def brief(task: Task, material: Material) -> Brief:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from openfingym.contracts import Contract
     from openfingym.data import DatasetInfo, Panel
     from openfingym.data.processes.sets import ProcessSet
+    from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
 
 __all__ = [
@@ -41,6 +42,8 @@ __all__ = [
     "load",
     "naive",
     "oracle",
+    "resampled",
+    "resampling",
     "scramble",
     "shape",
     "skillless",
@@ -50,6 +53,8 @@ __all__ = [
 LOAD_TRAIN = ("train_inputs", "train_targets")
 LOAD_TEST = ("test_inputs",)
 AXES = ("window", "row", "channel")
+FEWEST_IN_GROUP = 20
+"""Windows that a group must hold to be scored on its own: the fewest from which a classifier learns anything."""
 TRAIN_SAMPLE = 10_000
 """Training windows that metrics about copies are given."""
 
@@ -221,6 +226,26 @@ def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mappi
         return {"fake": values}
     contexts = np.repeat(fold.known["contexts"], own.futures, axis=0)
     return {"fake": np.concatenate([contexts, flat], axis=1), "future.fake": flat, "futures": values}
+
+
+def resampling(contract: Contract, fold: Fold) -> Resampling | None:
+    """Groups of consecutive windows, generated and real ones together: metrics of windows take too long for a bootstrap."""
+    from openfingym.metrics.resampling import grouped
+
+    return grouped(len(fold.truth.arrays["real"]), FEWEST_IN_GROUP)  # type: ignore[arg-type]  # an array
+
+
+def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
+    """The real windows of these numbers, and the generated ones that stand in the same place."""
+    from openfingym.metrics import Truth
+
+    real = len(fold.truth.arrays["real"])  # type: ignore[arg-type]  # an array
+    of_real = {"real", "future.real", "held_out"}
+    arrays = {name: array[units] if name in of_real else array for name, array in fold.truth.arrays.items()}  # type: ignore[index]
+    known = {name: array[units] if name == "contexts" else array for name, array in fold.known.items()}
+    # Without contexts there may be more generated windows than real ones, or fewer; their order is nobody's but the agent's.
+    place = np.arange(len(values)) * real // len(values)
+    return Fold(slice(None), Truth(arrays, fold.truth.options, fold.truth.seed), known), values[np.isin(place, units)]
 
 
 def brief(task: Task, material: Material) -> Brief:

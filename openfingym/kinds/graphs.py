@@ -10,7 +10,7 @@ from openfingym.contracts import GraphsContract
 from openfingym.kinds.material import Array, Brief, Material
 from openfingym.kinds.nodes import GENERATORS, SPLIT_SEED, graph_axes
 from openfingym.kinds.panels import no_real_data
-from openfingym.kinds.scores import answer, check, folds, naive, oracle
+from openfingym.kinds.scores import answer, check, folds, naive, oracle, resampled, resampling
 from openfingym.kinds.skillless.scores import of_graphs as skillless
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from openfingym.task import DataKind, Task
 
 __all__ = [
-    "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "scramble", "shape",
-    "skillless", "source_key",
+    "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "resampled", "resampling",
+    "scramble", "shape", "skillless", "source_key",
 ]  # fmt: skip
 
 LOAD_TRAIN = ("train_graphs", "train_labels")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from openfingym.data import DatasetInfo
     from openfingym.episodes import Episode
     from openfingym.metrics import Truth
+    from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
 
 Array = NDArray[Any]
@@ -140,6 +141,21 @@ class Kind(Protocol):
 
     def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
         """The arrays of an answer by the names that metrics use, from the fold's rows of a submission."""
+
+    def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
+        """How the fold is drawn again, for standard errors: what is drawn as a whole, and how; None where there is too little of it."""
+
+    def resampled(
+        self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
+    ) -> tuple[Fold, NDArray[np.float64]]:
+        """The fold, and its rows of a submission, made of some of its units alone.
+
+        Args:
+            contract: the task's.
+            fold: as for :meth:`resampling`.
+            values: float64, the fold's rows of a submission.
+            units: one of the draws of :meth:`resampling`.
+        """
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What an agent is told about this kind."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.contracts import Contract
+    from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
 
 __all__ = [
@@ -44,6 +45,8 @@ __all__ = [
     "naive",
     "oracle",
     "oracle_actions",
+    "resampled",
+    "resampling",
     "scramble",
     "shape",
     "skillless",
@@ -221,6 +224,22 @@ def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
 def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
     """The predictions."""
     return {"y_pred": values}
+
+
+def resampling(contract: Contract, fold: Fold) -> Resampling | None:
+    """Blocks of steps."""
+    return blocks_of_bars.resampling(_contract(contract), fold)
+
+
+def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
+    """These steps, put one after the other."""
+    from openfingym.metrics import Truth
+
+    def drawn(array: NDArray[np.float64]) -> NDArray[np.float64]:
+        return array.reshape(-1, array.shape[2])[units].reshape(array.shape)
+
+    arrays = {name: drawn(np.asarray(array)) for name, array in fold.truth.arrays.items()}
+    return Fold(slice(None), Truth(arrays, fold.truth.options, fold.truth.seed)), drawn(values)
 
 
 def brief(task: Task, material: Material) -> Brief:

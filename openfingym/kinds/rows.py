@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from openfingym.contracts import Contract
     from openfingym.data.characteristics import Characteristics
+    from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
 
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
     "load",
     "naive",
     "oracle",
+    "resampled",
+    "resampling",
     "scramble",
     "shape",
     "skillless",
@@ -154,6 +157,21 @@ def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
 def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
     """The predictions."""
     return {"y_pred": values}
+
+
+def resampling(contract: Contract, fold: Fold) -> Resampling | None:
+    """Blocks of months: the returns of all stocks in a month go together."""
+    from openfingym.kinds.resampled import count_of_periods
+    from openfingym.metrics.resampling import block_bootstrap
+
+    return block_bootstrap(count_of_periods(fold), fold.truth.seed)
+
+
+def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
+    """The rows of these periods."""
+    from openfingym.kinds.resampled import taken_by_period
+
+    return taken_by_period(fold, values, units)
 
 
 def brief(task: Task, material: Material) -> Brief:

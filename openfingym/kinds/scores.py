@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.contracts import Contract
+    from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec
 
 
@@ -44,3 +45,17 @@ def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
 def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
     """The scores."""
     return {"scores": values}
+
+
+def resampling(contract: Contract, fold: Fold) -> Resampling | None:
+    """Items are exchangeable within a class, and no replicate lacks one."""
+    from openfingym.metrics.resampling import stratified_bootstrap
+
+    return stratified_bootstrap(np.asarray(fold.truth.arrays["labels"]), fold.truth.seed)
+
+
+def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
+    """These items."""
+    from openfingym.kinds.resampled import taken
+
+    return taken(fold, values, units)

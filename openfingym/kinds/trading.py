@@ -27,12 +27,14 @@ from openfingym.trading.bars import FIELDS, Bars
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import Event, EventKind, Reason, Side
+from openfingym.trading.redrawn_records import redrawn_record
 from openfingym.trading.session import Session
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.contracts import Contract
+    from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
 
 __all__ = [
@@ -51,6 +53,8 @@ __all__ = [
     "naive",
     "oracle",
     "oracle_actions",
+    "resampled",
+    "resampling",
     "scramble",
     "session",
     "shape",
@@ -330,6 +334,16 @@ def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
 def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
     """The account records of the fold's episodes."""
     return {"record": values}
+
+
+def resampling(contract: Contract, fold: Fold) -> Resampling | None:
+    """Blocks of steps."""
+    return blocks_of_bars.resampling(_contract(contract), fold)
+
+
+def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
+    """The record of these steps, put one after the other."""
+    return Fold(slice(None), fold.truth), redrawn_record(values, units)
 
 
 def brief(task: Task, material: Material) -> Brief:

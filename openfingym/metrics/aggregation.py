@@ -17,10 +17,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
 from openfingym.metrics.record import Metric
 from openfingym.metrics.registry import find_metric
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SMALLEST_RATIO, LARGEST_RATIO = 0.01, 100.0
 """A ratio to the baseline is held between these, so that no single term, however perfect, decides a total."""
@@ -149,6 +154,41 @@ def relative_weight(metric: Metric, weight: float, stated: float | None = None) 
         why = "is a diagnostic" if metric.diagnostic else "is not proper: an answer without skill may score best in it"
         raise UsageError(f"{metric.name} {why}, so its relative_weight must be 0, found {stated:g}; it is reported all the same")
     return stated
+
+
+def relative_losses(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """:func:`relative_loss` of many results of one metric; NaN stays NaN."""
+    import numpy as np
+
+    metric = find_metric(name)
+    if metric.direction == "lower" and not math.isfinite(metric.range[0]):
+        raise UsageError(f"{name} has no smallest value, so it has no ratio to a baseline")
+    inside = losses(metric, values)
+    if metric.direction == "lower":
+        return inside - metric.range[0]
+    return inside if math.isfinite(metric.range[1]) else np.asarray(np.exp(np.minimum(inside, 700.0)))
+
+
+def smallest_loss(metric: Metric) -> float:
+    """The least that :func:`as_loss` of a metric can be; minus infinity where nothing bounds it."""
+    best = metric.clipped(metric.range[0] if metric.direction == "lower" else metric.range[1])
+    return as_loss(metric, best) if math.isfinite(best) else -math.inf
+
+
+def losses(metric: Metric, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """:func:`as_loss` of many results; NaN stays NaN."""
+    inside = values if metric.clip is None else values.clip(*metric.clip)
+    if metric.direction == "lower":
+        return inside
+    return metric.range[1] - inside if math.isfinite(metric.range[1]) else -inside
+
+
+def log_ratios(loss: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Logarithms of the ratios that :func:`relative_total` averages, of many pairs of losses; NaN stays NaN."""
+    import numpy as np
+
+    ratio = np.divide(loss, base, out=np.where(loss <= 0.0, 1.0, LARGEST_RATIO), where=~(base <= 0.0))
+    return np.asarray(np.log(ratio.clip(SMALLEST_RATIO, LARGEST_RATIO)))
 
 
 def relative_total(values: Mapping[str, float], baseline: Mapping[str, float], weights: Mapping[str, float] | None = None) -> float:

@@ -73,6 +73,7 @@ METRICS = (
         shared=lambda comparison: mean_gap(comparison.truth.sharpe, comparison.sharpe),
         proper=False,
         differs=("defined here, since the paper only names it: returns pooled over windows and steps, a flat forecast has 0"),
+        redrawn=lambda forecasts: forecasts.sharpe_gap,
     ),
     Metric(
         "delta_var",
@@ -85,6 +86,7 @@ METRICS = (
         shared=lambda comparison: mean_gap(comparison.truth.tail[0], comparison.tail[0]),
         proper=False,
         differs="defined here, since the paper only names it: returns pooled over windows and steps",
+        redrawn=lambda forecasts: forecasts.tail_gaps[0],
     ),
     Metric(
         "delta_es",
@@ -97,5 +99,6 @@ METRICS = (
         shared=lambda comparison: mean_gap(comparison.truth.tail[1], comparison.tail[1]),
         proper=False,
         differs="defined here, since the paper only names it: returns pooled over windows and steps",
+        redrawn=lambda forecasts: forecasts.tail_gaps[1],
     ),
 )

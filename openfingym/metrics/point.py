@@ -84,6 +84,7 @@ METRICS = (
         "squared unit",
         _PAPER,
         shared=lambda comparison: mean_square(comparison.error),
+        redrawn=lambda forecasts: forecasts.square,
     ),
     Metric(
         "rmse",
@@ -94,8 +95,16 @@ METRICS = (
         _PAPER,
         shared=lambda comparison: math.sqrt(mean_square(comparison.error)),
         differs="pooled over channels, where the paper does not say; the mean of one RMSE a channel is smaller",
+        redrawn=lambda forecasts: np.sqrt(forecasts.square),
     ),
     Metric(
-        "mae", mae, "point", "mean absolute error over all cells", "unit", _PAPER, shared=lambda comparison: mean_absolute(comparison.error)
+        "mae",
+        mae,
+        "point",
+        "mean absolute error over all cells",
+        "unit",
+        _PAPER,
+        shared=lambda comparison: mean_absolute(comparison.error),
+        redrawn=lambda forecasts: forecasts.absolute,
     ),
 )

@@ -17,6 +17,7 @@ from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.metrics.comparison import Comparison
+    from openfingym.metrics.redrawn import Redrawn
 
 Problem = Literal[
     "point", "forecast", "benchmark", "panel", "interval", "quantiles", "ensemble", "paths", "futures", "copying", "ranking", "trading"
@@ -107,6 +108,8 @@ class Metric:
     for, it must be given."""
     shared: Callable[[Comparison], float] | None = None
     """The same number from a checked forecast beside the truth, which keeps what several metrics of it share; None for no such way."""
+    redrawn: Callable[[Redrawn], NDArray[np.float64]] | None = None
+    """The same number of every resample of a forecast's windows, float64[replicates], from what they share; None for no such way."""
     heavy: bool = False
     """Whether it takes seconds of a processor, and so belongs in a process of its own."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,6 +18,8 @@ from openfingym.metrics.registry import find_metric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from openfingym.metrics.sampling_error import Replicates
 
 __all__ = ["Entry", "Rules", "Score", "Truth", "relative", "score"]
 
@@ -73,6 +75,8 @@ class Score:
     """Weighted sum of the metrics as losses, finite; lower is better."""
     metrics: dict[str, float]
     """Each metric by name, as it is and in its own direction, in the order of the scoring table."""
+    replicates: Replicates | None = field(default=None, compare=False, repr=False)
+    """The metrics on resamples of the fold; None where nobody asked for a sampling error, or there are too few units for one."""
 
 
 def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Score:
@@ -91,8 +95,7 @@ def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Sco
         UsageError: the table names an unknown metric, or one twice, or disagrees with the truth's options,
             or a package that a metric rests on is not installed.
     """
-    given = {name: _finite(name, values, truth) for name, values in answer.items()}
-    comparison = Comparison(truth, np.asarray(given["y_pred"])) if "y_pred" in given else None
+    given, comparison = _given(truth, answer)
     values: dict[str, float] = {}
     total = 0.0
     for entry in rules.metrics:
@@ -100,21 +103,52 @@ def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Sco
         if entry.name in values:
             raise UsageError(f"the scoring table names {entry.name} twice")
         _agree(metric, rules, truth)
-        shared = metric.shared if entry.on == "path" else None
-        try:
-            if shared is not None and comparison is not None:
-                value = shared(comparison)
-            else:
-                value = metric.compute(_gathered(metric, entry.on, truth, given), truth.seed, truth.options)
-        except MissingPackageError:
-            raise
-        except UsageError as error:
-            raise SubmissionError(f"{entry.name} cannot be computed: {error}", problem="out-of-range") from None
-        values[entry.name] = value
+        values[entry.name] = value = _value(entry, metric, truth, given, comparison)
         total += entry.weight * as_loss(metric, value)
     if not math.isfinite(total):
         raise SubmissionError("the answer is so far out that the total is not a finite number", problem="out-of-range")
     return Score(total, values)
+
+
+def metrics_where_defined(
+    rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]], leaving_out: Collection[str] = ()
+) -> dict[str, float]:
+    """Each metric of a resample; NaN where this one has no value, such as a truth that is constant on it.
+
+    Args:
+        rules: the task's scoring table, by which the whole fold has been scored.
+        truth: of the resample.
+        answer: as of :func:`score`.
+        leaving_out: names of metrics that are not wanted.
+    """
+    given, comparison = _given(truth, answer)
+    values: dict[str, float] = {}
+    for entry in rules.metrics:
+        if entry.name not in leaving_out:
+            try:
+                values[entry.name] = _value(entry, find_metric(entry.name), truth, given, comparison)
+            except (SubmissionError, DataError):
+                values[entry.name] = math.nan
+    return values
+
+
+def _given(truth: Truth, answer: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Checked], Comparison | None]:
+    """The arrays of an answer, examined, and its forecast beside the truth where it is one."""
+    given = {name: _finite(name, values, truth) for name, values in answer.items()}
+    return given, Comparison(truth, np.asarray(given["y_pred"])) if "y_pred" in given else None
+
+
+def _value(entry: Entry, metric: Metric, truth: Truth, given: Mapping[str, Checked], comparison: Comparison | None) -> float:
+    """One metric of an answer."""
+    shared = metric.shared if entry.on == "path" else None
+    try:
+        if shared is not None and comparison is not None:
+            return shared(comparison)
+        return metric.compute(_gathered(metric, entry.on, truth, given), truth.seed, truth.options)
+    except MissingPackageError:
+        raise
+    except UsageError as error:
+        raise SubmissionError(f"{entry.name} cannot be computed: {error}", problem="out-of-range") from None
 
 
 def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, float]) -> float:
@@ -131,7 +165,7 @@ def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, f
     Raises:
         UsageError: a metric is missing or not finite, no metric of the table has a relative weight, or one has that cannot rank.
     """
-    weights = {entry.name: relative_weight(find_metric(entry.name), entry.weight, entry.relative_weight) for entry in rules.metrics}
+    weights = relative_weights(rules)
     missing = [name for name in weights if name not in values or name not in baseline]
     if missing:
         raise UsageError(f"no relative total without {', '.join(missing)}")
@@ -139,6 +173,15 @@ def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, f
     if not weighed:
         raise UsageError(f"none of {', '.join(weights)} may rank: a relative total needs a metric that is proper and has a weight")
     return relative_total({name: values[name] for name in weighed}, {name: baseline[name] for name in weighed}, weighed)
+
+
+def relative_weights(rules: Rules) -> dict[str, float]:
+    """Weight of each metric of a scoring table in the relative total, by name.
+
+    Raises:
+        UsageError: one has a weight that cannot rank.
+    """
+    return {entry.name: relative_weight(find_metric(entry.name), entry.weight, entry.relative_weight) for entry in rules.metrics}
 
 
 def _agree(metric: Metric, rules: Rules, truth: Truth) -> None:

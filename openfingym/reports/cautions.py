@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from openfingym.reports.runs import Made
     from openfingym.results import RolloutResult
 
-Concern = Literal["flags", "settings", "tasks", "environments"]
+Concern = Literal["flags", "sampling", "settings", "tasks", "environments"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ def cautions_of(groups: Sequence[Group], made: Mapping[str, Made]) -> Iterator[C
         mine = [group for group in groups if group.data_kind == kind]
         for group in mine:
             yield from (Caution(kind, "flags", said) for said in _flags(group))
+            yield from (Caution(kind, "sampling", said) for said in _sampling(group))
             yield from (Caution(kind, "settings", said) for said in _settings(group, made))
         yield from (Caution(kind, "tasks", f"On {kind} data {said}") for said in _tasks(mine))
         yield from (Caution(kind, "environments", f"On {kind} data {said}") for said in _environments(mine, made))
@@ -46,6 +47,18 @@ def _flags(group: Group) -> Iterator[str]:
     for flag, count in sorted(flags.items()):
         runs = "1 run" if count == 1 else f"{count} runs"
         yield f"{runs} of {label(group.row)} on {group.data_kind} data: flagged by the verifier as {flag}; read what the agent did"
+
+
+def _sampling(group: Group) -> Iterator[str]:
+    scored = [run for run in _judged(group) if run.state == "scored" and run.verdict is not None]
+    ahead = [run for run in scored if run.relative_total is not None and run.relative_total < 1.0]
+    unsure = sum(run.verdict == "no difference" for run in ahead)
+    if unsure:
+        runs = "The 1 run" if len(ahead) == 1 else f"Of the {len(ahead)} runs"
+        yield (
+            f"{runs} of {label(group.row)} on {group.data_kind} data with less loss than the baseline{',' * (len(ahead) > 1)} "
+            f"{'is' if len(ahead) == 1 else f'{unsure} are'} within sampling error: other hidden rows might have shown no advantage"
+        )
 
 
 def _settings(group: Group, made: Mapping[str, Made]) -> Iterator[str]:

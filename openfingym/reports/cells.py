@@ -93,7 +93,7 @@ class PassAt:
     scored: float
     """A run succeeds if it is scored."""
     better: float
-    """A run succeeds if it is scored better than the baseline."""
+    """A run succeeds if it is scored better than the baseline, beyond its sampling error where it has an interval."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Cell:
     skill_scored: float | None
     """The same of scored runs alone; flatters an agent that fails where it is hard."""
     better: float | None
-    """Share of judged runs that are better than the baseline."""
+    """Share of judged runs that are better than the baseline, beyond their sampling error where they have an interval."""
     cost: Cost
     pass_at: tuple[PassAt, ...]
 
@@ -129,6 +129,8 @@ class TaskCell:
     counts: Counts
     skill: Estimate
     """As in :class:`Cell`; its interval is over runs."""
+    sampling: tuple[float, float] | None
+    """Of a single run, the 95 % interval of its skill over other hidden rows of the same market; None of several, or without one."""
     worst: float | None
     best: float | None
     total: float | None
@@ -268,7 +270,15 @@ def _cell(group: Group, family: str, tasks: Sequence[str], seed: int) -> Cell:
     )
 
 
+def _sampling(runs: Sequence[RolloutResult]) -> tuple[float, float] | None:
+    interval = runs[0].relative_interval if len(runs) == 1 and runs[0].state == "scored" else None
+    return None if interval is None else (1.0 - interval[1], 1.0 - interval[0])
+
+
 def _is_better(run: RolloutResult) -> bool:
+    """Beyond the sampling error of the hidden rows; a run without an interval is taken at its word."""
+    if run.verdict is not None:
+        return run.state == "scored" and run.verdict == "better"
     return run.state == "scored" and run.relative_total is not None and run.relative_total < 1.0
 
 
@@ -290,6 +300,7 @@ def _task_cell(group: Group, family: str, task: str, every: Sequence[RolloutResu
         task=task,
         counts=Counts.of(every),
         skill=skill_estimate([runs] if runs else [], seed),
+        sampling=_sampling(runs),
         worst=skill_of(max(logs)) if totals else None,
         best=skill_of(min(logs)) if totals else None,
         total=fmean(totals) if totals else None,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from openfingym.errors import StoreError, UsageError
-from openfingym.results import FORMAT, RolloutResult, State, read_run
+from openfingym.results import FORMAT, INTERVALS, RolloutResult, State, read_run
 
 STATES = frozenset(get_args(State))
 HUGE = 1e100
@@ -183,7 +183,13 @@ def _fault(result: RolloutResult) -> str | None:
             return f"it is scored, but its total is {result.total!r}"
         if not _is_number(result.relative_total) or not (result.relative_total or 0.0) > 1.0 / HUGE:
             return f"it is scored, but its relative total is {result.relative_total!r}, expected a number above 0"
+        if not all(_is_interval(getattr(result, name)) for name in INTERVALS):
+            return f"the intervals in it must be two ordered numbers, or null; found {result.relative_interval}, {result.total_interval}"
     return None
+
+
+def _is_interval(value: object) -> bool:
+    return value is None or (isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1])
 
 
 def _is_number(value: object) -> bool:

@@ -82,7 +82,8 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
         tuple(rows),
         len(report.by) + 1,
         "Skill: 1 - geometric mean over tasks of the loss relative to the baseline's; 0 is the baseline, 1 perfect, higher is better. A "
-        "rejected run counts as the baseline; 'if scored' leaves it out. Better: share of runs that beat the baseline. Left out of "
+        "rejected run counts as the baseline; 'if scored' leaves it out. Better: share of runs that beat the baseline, beyond their sampling "
+        "error where they have an interval. Left out of "
         f"everything: errors, which are ours, deferred and void runs. The interval is over tasks; of fewer than {FEWEST_UNITS} it is over "
         f"the runs of each, where there are {FEWEST_UNITS}, and says nothing of other tasks.",
         ("if scored", "better", "runs", "tasks"),
@@ -171,7 +172,8 @@ def task_table(report: Report, data_kind: str) -> TextTable:
         ("task", *report.by, "runs", "success", "skill", "95 % interval", "worst", "best", "loss", "USD", "seconds"),
         tuple(_task_row(cell) for cell in cells),
         1 + len(report.by),
-        f"Interval over runs, from {FEWEST_UNITS} on. Loss: the paper's total, lower is better. USD and seconds: of a success.",
+        f"Interval over runs, from {FEWEST_UNITS} on; of one run, over other hidden rows of the same market. "
+        "Loss: the paper's total, lower is better. USD and seconds: of a success.",
         ("seconds", "USD", "worst", "best", "success", "loss"),
     )
 
@@ -275,7 +277,14 @@ def whole(value: float | None) -> str:
     return DASH if value is None else f"{value:,.0f}"
 
 
+def _task_interval(cell: TaskCell) -> str:
+    """Over runs; of a single run, over hidden rows."""
+    if cell.sampling is not None:
+        return f"{cell.sampling[0]:+z.3f} to {cell.sampling[1]:+z.3f}, of one run"
+    return interval(cell.skill).removesuffix(", over runs")
+
+
 def _task_row(cell: TaskCell) -> tuple[str, ...]:
     runs: Sequence[str] = (f"{cell.counts.scored}/{cell.counts.judged}", percent(cell.counts.success))
-    skills = (strength(cell), interval(cell.skill).removesuffix(", over runs"), signed(cell.worst), signed(cell.best))
+    skills = (strength(cell), _task_interval(cell), signed(cell.worst), signed(cell.best))
     return (cell.task, *cell.row, *runs, *skills, figure(cell.total), figure(cell.cost.usd, "$"), figure(cell.cost.seconds))

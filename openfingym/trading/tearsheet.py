@@ -67,6 +67,8 @@ class Heading:
     """How the run ended; ``not verified`` for an account that no verifier has scored."""
     relative_total: float | None = None
     """The verified score: loss over the baseline's, lower is better, 1 is the baseline."""
+    relative_interval: tuple[float, float] | None = None
+    """Its 95 % interval; None where nothing can be said."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """Verified metrics; they go before those computed here."""
     baseline_metrics: Mapping[str, float] = field(default_factory=dict)
@@ -93,6 +95,7 @@ class Heading:
             result.baseline or "baseline",
             result.state,
             result.relative_total,
+            result.relative_interval,
             result.metrics,
             result.baseline_metrics,
             {name: text for name, text in facts.items() if text},
@@ -176,9 +179,12 @@ def _header(heading: Heading, chain: Chain) -> str:
 def _tiles(heading: Heading, own: Performance | None, other: Performance | None) -> str:
     tiles = []
     if heading.relative_total is not None:
-        better = "better than" if heading.relative_total < 1.0 else "worse than" if heading.relative_total > 1.0 else "level with"
+        # An advantage that other days would not have shown is none.
+        low, high = heading.relative_interval or (heading.relative_total,) * 2
+        better = "better than" if high < 1.0 else "worse than" if low > 1.0 else "level with"
         value = f"{heading.relative_total:.3g}"
-        tiles.append(("Verified score", value, f"{better} {heading.baseline}, which has 1; lower is better"))
+        interval = "" if heading.relative_interval is None else "; 95 % interval {:.3g} to {:.3g}".format(*heading.relative_interval)
+        tiles.append(("Verified score", value, f"{better} {heading.baseline}, which has 1; lower is better{interval}"))
     for name, label, unit, _ in (FIGURES[0], FIGURES[3], FIGURES[6]):
         values = _values(name, heading, own, other)
         if values[0] is not None:

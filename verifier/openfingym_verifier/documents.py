@@ -144,6 +144,13 @@ class Result(_Document):
     """The source paper's weighted loss; lower is better."""
     relative_total: float | None
     """Geometric mean of each metric's loss relative to the baseline's; lower is better, 1 is the baseline. Ranks."""
+    relative_interval: tuple[float, float] | None = None
+    """95 % interval of the relative total, for what other hidden rows of the same market would have given. None where nothing can
+    be said, as in results from before there were intervals."""
+    total_interval: tuple[float, float] | None = None
+    """95 % interval of the total."""
+    standard_errors: dict[str, float] = {}
+    """Of each metric by name, in its unit."""
     metrics: dict[str, float]
     baseline: str
     baseline_total: float

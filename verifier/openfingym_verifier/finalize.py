@@ -73,17 +73,22 @@ def stored_values(payload: bytes, task: HiddenTask) -> NDArray[np.float64]:
 
 
 def _scored(task: HiddenTask, score: Score, baseline: Score) -> dict[str, object]:
+    error = task.sampling_error(score, baseline)
     return {
         "state": "scored",
         "reason": None,
         "total": score.total,
         "relative_total": task.relative_total(score, baseline),
         "metrics": score.metrics,
+        "relative_interval": error.relative_interval,
+        "total_interval": error.total_interval,
+        "standard_errors": error.standard_errors,
     }
 
 
 def _rejected(reason: str) -> dict[str, object]:
-    return {"state": "rejected", "reason": reason, "total": None, "relative_total": None, "metrics": {}}
+    intervals: dict[str, object] = {"relative_interval": None, "total_interval": None, "standard_errors": {}}
+    return {"state": "rejected", "reason": reason, "total": None, "relative_total": None, "metrics": {}, **intervals}
 
 
 def _compared(rollout: Rollout, ledger: Ledger, task: HiddenTask) -> Iterator[NDArray[np.float64]]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from openfingym.episodes import MAX_ACTION_BYTES
 from openfingym.errors import TaskError, VerifierError
-from openfingym.kinds import is_sequential, kind_named, score_fold, sequential_kind
+from openfingym.kinds import is_sequential, kind_named, score_fold, score_with_replicates, sequential_kind
 from openfingym.metrics import find_metric, relative
+from openfingym.metrics.sampling_error import sampling_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from openfingym.episodes import Episode
     from openfingym.kinds import Array, Fold
     from openfingym.metrics import Score
+    from openfingym.metrics.resampling import Resampling
+    from openfingym.metrics.sampling_error import SamplingError
     from openfingym.package import BuiltPackage, Manifest
     from openfingym.task import Spec
 
@@ -56,8 +59,17 @@ class Grader:
         return score_fold(self.spec.contract, self.spec.scoring, self.public, values)
 
     def private_score(self, values: NDArray[np.float64]) -> Score:
-        """Score of a whole submission on the private fold."""
-        return score_fold(self.spec.contract, self.spec.scoring, self.private, values)
+        """Score of a whole submission on the private fold, with its replicates."""
+        return score_with_replicates(self.spec.contract, self.spec.scoring, self.private, values, self.design)
+
+    @functools.cached_property
+    def design(self) -> Resampling | None:
+        """How the private fold is drawn again; the same for every submission, so that they can be compared replicate by replicate."""
+        return kind_named(self.spec.contract).resampling(self.spec.contract, self.private)
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone: a worker makes its own draws, which are the same."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def baseline_score(self) -> Score:
         """Score of the baseline on the private fold."""
@@ -119,6 +131,10 @@ class HiddenTask:
     def relative_total(self, score: Score, baseline: Score) -> float:
         """A private score relative to the baseline's; lower is better, 1 is the baseline."""
         return relative(self.spec.scoring, score.metrics, baseline.metrics)
+
+    def sampling_error(self, score: Score, baseline: Score) -> SamplingError:
+        """How much of a private score is chance, beside the baseline's private score; both with their replicates."""
+        return sampling_error(self.spec.scoring, score, baseline)
 
 
 def load_tasks(packages: Sequence[BuiltPackage]) -> dict[str, HiddenTask]:

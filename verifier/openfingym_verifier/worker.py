@@ -97,7 +97,8 @@ def _answer(grader: Grader, job: Job) -> dict[str, object]:
     except Exception as error:
         logger.exception("%s: %s score failed", job.task, job.action)
         return {"failed": type(error).__name__}
-    return {"total": score.total, "metrics": score.metrics}
+    replicates = None if score.replicates is None else score.replicates.to_dict()
+    return {"total": score.total, "metrics": score.metrics, "replicates": replicates}
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.metrics import Score
+from openfingym.metrics.sampling_error import Replicates
 from openfingym_verifier.child import ONE_THREAD, command, environment
 from openfingym_verifier.worker import Action, Job
 
@@ -177,4 +178,5 @@ def _read(answer: bytes, task: str) -> Score:
         raise SubmissionError(document["refused"], problem=document["problem"])
     if "failed" in document:
         raise VerifierError(f"{task}: scoring failed with {document['failed']}; the worker's log has more")
-    return Score(document["total"], document["metrics"])
+    replicates = document["replicates"]
+    return Score(document["total"], document["metrics"], None if replicates is None else Replicates.from_dict(replicates))

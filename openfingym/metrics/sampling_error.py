@@ -1,0 +1,138 @@
+"""How much of a score is chance: standard errors and 95 % intervals from replicates of a fold.
+
+A fold of 20 windows is one draw of many that the same market could have given. Replicates
+(:mod:`openfingym.metrics.resampling`) show how far a result moves from one to the next. A relative
+total compares answer and baseline on the *same* replicate, which takes out what is hard or easy for both.
+
+Intervals are Student's: total +- t s, and for the relative total exp(log r +- t s), with s the standard error and t the 97.5 %
+quantile at the design's degrees of freedom (few blocks say little of their own spread).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.metrics.aggregation import LARGEST_RATIO, SMALLEST_RATIO, log_ratios, losses, relative_losses, smallest_loss
+from openfingym.metrics.registry import find_metric
+from openfingym.metrics.scoring import relative, relative_weights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.metrics.resampling import Resampling
+    from openfingym.metrics.scoring import Rules, Score
+
+REFUSED_SHARE = 0.05
+"""Where a metric has no value on more than this share of the replicates, the others are no fair sample of its spread."""
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """The metrics of one answer on every replicate of a fold."""
+
+    metrics: Mapping[str, NDArray[np.float64]]
+    """float64[replicates] by name; NaN where the metric has no value on a replicate."""
+    scale: float
+    """As of the :class:`~openfingym.metrics.resampling.Resampling`, and so the next two."""
+    reach: float
+    full_size: bool
+
+    @classmethod
+    def of(cls, design: Resampling, metrics: Mapping[str, NDArray[np.float64]]) -> Replicates:
+        """Results on the replicates of a design."""
+        return cls(metrics, design.scale, design.reach, design.full_size)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values; NaN where there is no value, as Python's JSON writes it."""
+        metrics = {name: values.tolist() for name, values in self.metrics.items()}
+        return {"metrics": metrics, "scale": self.scale, "reach": self.reach, "full_size": self.full_size}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Replicates:
+        """Read what :meth:`to_dict` gave."""
+        metrics = {name: np.array(values, dtype=np.float64) for name, values in data["metrics"].items()}  # type: ignore[attr-defined]
+        return cls(metrics, float(data["scale"]), float(data["reach"]), bool(data["full_size"]))  # type: ignore[arg-type]
+
+    def standard_error(self, results: NDArray[np.float64]) -> float | None:
+        """Of a number with these results on the replicates; None where too many are NaN, or one is beyond all bounds."""
+        there = results[~np.isnan(results)]
+        if len(there) < (1.0 - REFUSED_SHARE) * len(results):
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = self.scale * float(there.std(ddof=1))
+        return error if math.isfinite(error) else None
+
+
+@dataclass(frozen=True)
+class SamplingError:
+    """How much of a score is chance."""
+
+    standard_errors: Mapping[str, float] = field(default_factory=dict)
+    """Of each metric by name, in its unit; a metric that has no value on too many replicates is not there."""
+    total_interval: Interval | None = None
+    """95 % interval of the paper's total; None where nothing can be said."""
+    relative_interval: Interval | None = None
+    """95 % interval of the relative total, paired with the baseline."""
+    relative_standard_error: float | None = None
+    """Of the logarithm of the relative total."""
+
+
+def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError:
+    """How much of a score is chance.
+
+    Args:
+        rules: the task's scoring table.
+        score: of an answer on one fold, with its replicates.
+        baseline: of the task's baseline on the same fold and the same replicates.
+
+    Returns:
+        Everything None and empty where there are no replicates.
+    """
+    own, theirs = score.replicates, baseline.replicates
+    if own is None or theirs is None:
+        return SamplingError()
+    errors = {name: own.standard_error(values) for name, values in own.metrics.items()}
+    terms = [entry.weight * losses(find_metric(entry.name), own.metrics[entry.name]) for entry in rules.metrics if entry.weight != 0.0]
+    total_error = own.standard_error(np.sum(terms, axis=0)) if terms else None
+    smallest = math.fsum(entry.weight * smallest_loss(find_metric(entry.name)) for entry in rules.metrics if entry.weight != 0.0)
+    log_error = _log_error(rules, score, baseline, own, theirs)
+    rank = relative(rules, score.metrics, baseline.metrics)
+    return SamplingError(
+        standard_errors={name: error for name, error in errors.items() if error is not None},
+        total_interval=None if total_error is None else _about(score.total, own.reach * total_error, smallest),
+        relative_interval=None if log_error is None else _around(rank, own.reach * log_error),
+        relative_standard_error=log_error,
+    )
+
+
+def _log_error(rules: Rules, score: Score, baseline: Score, own: Replicates, theirs: Replicates) -> float | None:
+    """Standard error of the logarithm of the relative total."""
+    weights = {name: weight for name, weight in relative_weights(rules).items() if weight != 0.0}
+    logs = []
+    for name, weight in weights.items():
+        loss, base = (relative_losses(name, one.metrics[name]) for one in (own, theirs))
+        if own.full_size:
+            logs.append(weight * log_ratios(loss, base))
+            continue
+        # Small replicates have another level, so their spread is taken as it is and set in relation to the level of the fold.
+        whole, reference = (float(relative_losses(name, np.array(one.metrics[name]))) for one in (score, baseline))
+        held = reference <= 0.0 or not SMALLEST_RATIO < whole / reference < LARGEST_RATIO
+        logs.append(np.zeros_like(loss) if held else weight * (loss / whole - base / reference))
+    return own.standard_error(np.sum(logs, axis=0) / math.fsum(weights.values()))
+
+
+def _about(total: float, reach: float, smallest: float) -> Interval:
+    """The interval of a total, which no answer brings below the smallest."""
+    return max(total - reach, min(total, smallest)), total + reach
+
+
+def _around(rank: float, reach: float) -> Interval:
+    """The interval of a relative total, within the bounds that it is held in."""
+    return max(rank * math.exp(-reach), SMALLEST_RATIO), min(rank * math.exp(min(reach, 700.0)), LARGEST_RATIO)

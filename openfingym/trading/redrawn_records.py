@@ -1,0 +1,46 @@
+"""Account records of steps drawn again: what an account might have made of the same market in another order.
+
+A step is taken for what it did to the account before it: by how much equity grew, and traded notional, cost
+and positions as shares of the equity at its beginning. Put one after the other, drawn steps make a record
+with the same initial equity, so that pooled ratios, returns and drawdowns all have their meaning.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.trading.performance import Column
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MONEY = [Column.TRADED, Column.COST, Column.LONG, Column.SHORT]
+
+
+def redrawn_record(record: NDArray[np.float64], steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The record of drawn steps.
+
+    Args:
+        record: float64[episodes, steps + 1, 7], an account record.
+        steps: int64[episodes * steps]; steps are counted through all episodes, from 0.
+
+    Returns:
+        As ``record``. Ruin stays: what is drawn after it finds nothing left.
+    """
+    episodes, rows, width = record.shape
+    before, after = record[:, :-1].reshape(-1, width), record[:, 1:].reshape(-1, width)
+    equity = before[:, Column.EQUITY]
+    # A step that follows ruin returns 0, as in openfingym.trading.performance.
+    alive = equity > 0.0
+    divisor = np.where(alive, equity, 1.0)
+    growth = np.where(alive, after[:, Column.EQUITY] / divisor, 1.0)
+    shares = after[:, MONEY] / divisor[:, None]
+    out = np.empty_like(record)
+    out[:, 0] = record[:, 0]
+    out[:, 1:] = after[steps].reshape(episodes, rows - 1, width)
+    grown = np.cumprod(growth[steps].reshape(episodes, rows - 1), axis=1)
+    out[:, 1:, Column.EQUITY] = record[:, :1, Column.EQUITY] * grown
+    out[:, 1:, MONEY] = shares[steps].reshape(episodes, rows - 1, len(MONEY)) * out[:, :-1, Column.EQUITY, None]
+    return out
