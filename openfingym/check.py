@@ -80,7 +80,7 @@ def check_task(task: Task, *, backend: str | None = None, adversarial: bool = Fa
         findings = tuple(_findings(task, Path(folder)))
         if adversarial and all(finding.passed for finding in findings):
             package = BuiltPackage(Path(folder) / "a" / "public", Path(folder) / "a" / "truth")
-            findings += (_run("skill", lambda: _skill(package, reached, on_all)),)
+            findings += (_run("skill", lambda: _skill(task, package, reached, on_all)),)
     if backend is not None and all(finding.passed for finding in findings):
         findings += (_run("smoke", lambda: smoke(task, backend)),)
     return Report(task.name, findings, reached[0] if reached else None)
@@ -279,13 +279,13 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     return shown
 
 
-def _skill(package: BuiltPackage, reached: list[Reached], on_all: bool) -> str:
+def _skill(task: Task, package: BuiltPackage, reached: list[Reached], on_all: bool) -> str:
     """No answer without skill is better than the baseline, beyond chance; what they reach is added to ``reached``."""
     from openfingym.adversarial.promise import survey
     from openfingym.adversarial.record import reached_by
 
     found = survey(package, package.read_truth(), on_all=on_all)
-    reached.append(reached_by(package, found))
+    reached.append(reached_by(task, package, found))
     refused = f", {found.refused} refused" if found.refused else ""
     if found.breaks:
         shown = "; ".join(map(str, found.breaks[:3]))

@@ -9,6 +9,7 @@ from openfingym.adversarial.record import reached_on
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from openfingym.adversarial.record import Reached
     from openfingym.results import RolloutResult
 
 Skill = Literal["shown", "none shown", "not recorded"]
@@ -27,23 +28,22 @@ def skill_of(result: RolloutResult) -> Skill | None:
     """
     if result.state != "scored" or result.relative_total is None:
         return None
-    return judged(result.task_digest, result.relative_total, result.relative_interval)
+    return judged(result.relative_total, result.relative_interval, reached_on(result.task_digest))
 
 
-def judged(digest: str, relative: float, interval: tuple[float, float] | None) -> Skill:
-    """What a relative total shows on a build of a task.
+def judged(relative: float, interval: tuple[float, float] | None, reached: Reached | None) -> Skill:
+    """What a relative total shows.
 
     Args:
-        digest: of the task.
-        relative: relative total on the private fold.
+        relative: on the private fold.
         interval: its 95 % interval; None where there is none.
+        reached: what answers without skill reach on the same build of the task; None where that is not known.
     """
     if relative >= 1.0 or (interval is not None and interval[1] >= 1.0):
         return "none shown"
-    row = reached_on(digest)
-    if row is None:
+    if reached is None:
         return "not recorded"
-    return "none shown" if row.relative is not None and relative >= row.relative else "shown"
+    return "none shown" if reached.relative is not None and relative >= reached.relative else "shown"
 
 
 def share_without_skill(results: Iterable[RolloutResult]) -> float | None:

@@ -14,14 +14,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openfingym.build import build_key
 from openfingym.errors import StoreError
-from openfingym.metrics import find_metric
+from openfingym.metrics import METRICS, find_metric
 from openfingym.metrics.scoring import relative_weights
 
 if TYPE_CHECKING:
     from openfingym.adversarial.promise import Survey
     from openfingym.package import BuiltPackage
     from openfingym.scoring_table import Scoring
+    from openfingym.task import Task
 
 RECORD = Path(__file__).with_name("skillless.json")
 
@@ -33,6 +35,8 @@ class Reached:
     task: str
     digest: str
     """Of the task, as in every result."""
+    build: str
+    """Key of the build."""
     metrics: Mapping[str, int]
     """Version of each metric that ranks."""
     best: str | None
@@ -45,12 +49,13 @@ class Reached:
     """How many of them the task refuses."""
 
 
-def reached_by(package: BuiltPackage, survey: Survey) -> Reached:
-    """The row of a task."""
+def reached_by(task: Task, package: BuiltPackage, survey: Survey) -> Reached:
+    """The row of a task and what was built of it."""
     best = survey.best
     return Reached(
-        task=package.manifest.name,
+        task=task.name,
         digest=package.manifest.digest,
+        build=build_key(task),
         metrics=versions(package.task.spec.scoring),
         best=best.name if best else None,
         relative=survey.reached,
@@ -94,7 +99,6 @@ def record(rows: Iterable[Reached], path: Path) -> None:
         raise StoreError(f"{path}: could not be written ({error.strerror}); choose another file") from error
 
 
-@cache
 def reached_on(digest: str) -> Reached | None:
     """The row of a build of a task; None where there is none, or a metric has changed since.
 
@@ -104,9 +108,19 @@ def reached_on(digest: str) -> Reached | None:
     Raises:
         StoreError: the record that comes with the library is damaged.
     """
-    return next((row for row in recorded() if row.digest == digest and is_current(row)), None)
+    return _current().get(digest)
+
+
+def reached_in(build: str) -> Reached | None:
+    """:func:`reached_on` by the key of the build (:func:`openfingym.build.build_key`), which is known before anything is built."""
+    return next((row for row in _current().values() if row.build == build), None)
+
+
+@cache
+def _current() -> Mapping[str, Reached]:
+    return {row.digest: row for row in recorded() if is_current(row)}
 
 
 def is_current(row: Reached) -> bool:
     """Whether the metrics that rank are still those it was measured with."""
-    return all(find_metric(name).version == version for name, version in row.metrics.items())
+    return all(name in METRICS and METRICS[name].version == version for name, version in row.metrics.items())

@@ -7,13 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from openfingym.adversarial.marks import skill_of
 from openfingym.reports.cells import Group, judged, label
 
 if TYPE_CHECKING:
     from openfingym.reports.runs import Made
     from openfingym.results import RolloutResult
 
-Concern = Literal["flags", "sampling", "settings", "tasks", "environments"]
+NAMED = 3
+"""Tasks named in a caution."""
+
+Concern = Literal["flags", "sampling", "skill", "settings", "tasks", "environments"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ def cautions_of(groups: Sequence[Group], made: Mapping[str, Made]) -> Iterator[C
         for group in mine:
             yield from (Caution(kind, "flags", said) for said in _flags(group))
             yield from (Caution(kind, "sampling", said) for said in _sampling(group))
+            yield from (Caution(kind, "skill", said) for said in _skill(group))
             yield from (Caution(kind, "settings", said) for said in _settings(group, made))
         yield from (Caution(kind, "tasks", f"On {kind} data {said}") for said in _tasks(mine))
         yield from (Caution(kind, "environments", f"On {kind} data {said}") for said in _environments(mine, made))
@@ -58,6 +63,17 @@ def _sampling(group: Group) -> Iterator[str]:
         yield (
             f"{runs} of {label(group.row)} on {group.data_kind} data with less loss than the baseline{',' * (len(ahead) > 1)} "
             f"{'is' if len(ahead) == 1 else f'{unsure} are'} within sampling error: other hidden rows might have shown no advantage"
+        )
+
+
+def _skill(group: Group) -> Iterator[str]:
+    unknown = [task for task, runs in group.tasks.items() if any(skill_of(run) == "not recorded" for run in judged(runs))]
+    if unknown:
+        tasks = "1 task" if len(unknown) == 1 else f"{len(unknown)} tasks"
+        yield (
+            f"{label(group.row)} on {group.data_kind} data: what answers without skill reach is not recorded for the build of {tasks} "
+            f"({', '.join(unknown[:NAMED])}{', ...' if len(unknown) > NAMED else ''}), so their runs carry no mark; "
+            "`openfingym task check --adversarial` measures it"
         )
 
 
