@@ -1,63 +1,65 @@
 """Copy detection: has a generator memorised its training windows?
 
-A window's *neighbour ratio* is its distance to the nearest training window over its distance to
-the fifth nearest. A fresh window has several training windows about equally near, whether the
-market is calm or wild there, so its ratio is close to 1; a copy has one window far nearer than
-all others, so its ratio is close to 0. A ratio, unlike a distance, does not accuse a generator
-of calm windows, nor clear one that copies wild ones.
+A window's *neighbour ratio* is its distance to the nearest training window over its distance to the fifth nearest. A fresh
+window has several training windows about equally near, whether the market is calm or wild there, so its ratio is close
+to 1; a copy has one window far nearer than all others, so its ratio is close to 0. A ratio, unlike a distance, does
+not accuse a generator of calm windows, nor clear one that copies wild ones (Lowe 2004).
 
-What is compared is every stretch of four fifths of a window with the first and the last such stretch of
-every training window; then the window backward in time, and upside down. So a copy that was shifted by up
-to a fifth, turned or mirrored is one too, and the smallest of these ratios counts.
+Distances are between normal forms (:mod:`openfingym.metrics.copy_forms`), which do not change, or hardly, when a window is
+mirrored, scaled, turned, moved, run backward or put together from the pieces of two; and one comparison asks
+how much of a window is a sum of two. :mod:`openfingym.metrics.copy_search` makes some thirty to two hundred comparisons.
 
-A window counts as *memorised* when its ratio is below 0.3 of the median ratio of held-out real
-windows, found in the same way. Held-out windows fall there now and then, more often where windows
-have few degrees of freedom, so a generator is flagged when its share of memorised windows exceeds
-theirs by more than 0.05 and by more than three standard errors. A block bootstrap whose blocks are
-up to about two thirds of a window is not flagged: the rest of each window breaks the match.
-
-Distances are Euclidean, each channel divided by its standard deviation in training. Stretches of more
-than 64 cells are projected to 64 dimensions first, at random but always the same way, which keeps ratios of
-distances (Johnson and Lindenstrauss 1984); so all training windows can be compared with, however
-many. Those that occur more than once count once.
+How small a ratio is by chance depends on the comparison: windows that fill few dimensions have near neighbours. Where
+windows are spread evenly in m dimensions, the mth power of the ratio is the least of four uniform numbers, so the median ratio
+of windows that are no copies gives m, and m the chance of any ratio. Those windows are held-out ones, and training windows
+among the others that they do not overlap. Chances are multiplied by the number of comparisons; a window is *memorised* when the least
+is below 0.01 and its ratio is small enough: a bootstrap with blocks of half a window comes to 0.6 where a copy comes to 0.3.
+A generator is flagged when its share of memorised windows exceeds that of real ones by more than 0.05 and by more
+than three standard errors.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from openfingym.errors import DataError, UsageError
+from openfingym.metrics import copy_forms
 from openfingym.metrics.arrays import Numbers, answer, known
+from openfingym.metrics.copy_forms import Norm, size_of, whitening_of
+from openfingym.metrics.copy_search import NEIGHBOUR, Search
 from openfingym.metrics.record import Metric
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-NEIGHBOUR = 5
-"""The neighbour a nearest distance is compared with; four near-duplicates of a training window cannot hide a copy."""
-THRESHOLD = 0.3
-"""Fraction of the held-out median ratio below which a window is memorised."""
+    from openfingym.metrics.copy_search import Found
+
+CHANCE = 0.01
+"""Chance of a ratio as small, over all comparisons, below which a window is memorised."""
+LARGEST_RATIO = {"whole": 0.55, "stretch": 0.55, "cut": 0.5, "gram": 0.75, "mean": 0.75}
+"""By comparison, the ratio above which a window is no copy however unlikely; blocks of a half are none (docs/metrics.md)."""
 EXCESS = 0.05
-"""Share of memorised windows above the held-out share that is tolerated."""
+"""Share of memorised windows above the real share that is tolerated."""
 STANDARD_ERRORS = 3.0
 SAMPLE, SMALLEST_SAMPLE = 400, 100
-"""Windows examined of the generated and of the held-out ones, and how few where that would take long."""
-COMPARISONS = 200_000_000
-"""Pairs of stretches compared for one side, about."""
-SHIFT_PARTS = 5
-"""A copy may be shifted by one such part of a window and still be found."""
-DIMENSIONS = 64
-"""Numbers a stretch is compared by, at most."""
+"""Generated windows examined, and how few where that would take long."""
+REAL_SAMPLE = 60
+"""Windows of the held-out and of the training ones that say what ratios are usual."""
+WORK = 2.5e10
+"""Multiplications of one examination, about."""
 READ_BLOCK = 2000
 """Training windows read at once."""
-BLOCK_CELLS = 4_000_000
-"""Distances held at once."""
-FAR = 1e9
-"""Deviations beyond which a value is as far from any training window as it can be."""
+EXACT_CELLS = 8_000_000
+"""Cells of training windows beyond which they are kept in half precision."""
+FORMED = 20_000
+"""Windows from which correlations of channels are taken, at most."""
 
 
 @dataclass(frozen=True)
@@ -68,88 +70,124 @@ class CopyReport:
     memorised_share: float
     """Share of the examined generated windows that are memorised."""
     held_out_share: float
-    """Share of held-out real windows below the same threshold."""
-    cutoff: float
-    """Ratio below which a window counts as memorised."""
+    """Share of real windows that seem so: held-out ones, and training ones among the others."""
     positions: NDArray[np.intp]
     """Positions, in the submission, of the memorised windows among those examined."""
     sources: NDArray[np.intp]
-    """Training window each of them is nearest to (position among the distinct ones' first occurrences)."""
+    """Training window each of them is nearest to."""
+    comparisons: tuple[str, ...]
+    """In which comparison, such as ``whole backward`` or ``mean of two``."""
 
 
 @dataclass(frozen=True, eq=False)
 class CopyReference:
     """Training and held-out windows, ready for many comparisons; arrays alone."""
 
-    base: NDArray[np.float32]
-    """[stretches, at most 64], the distinct ones."""
+    windows: NDArray[np.floating]
+    """[n, t, d], the distinct training windows less their mean, in deviations."""
     sources: NDArray[np.intp]
-    """[stretches], the training window each was taken from."""
+    """[n], the position of each in training."""
     centre: NDArray[np.float64]
-    """[d], subtracted from every value."""
     scale: NDArray[np.float64]
-    """[d], what every value is divided by after that."""
-    expected: NDArray[np.float64]
-    """Ratios of held-out windows."""
-    size: NDArray[np.int64]
-    """Rows of a window, by how many of them a copy may be shifted, and windows examined."""
+    whitening: NDArray[np.float32]
+    size: NDArray[np.float32]
+    cells: NDArray[np.float32]
+    forms: NDArray[np.float32]
+    channels: NDArray[np.intp]
+    """These and the two above as :class:`~openfingym.metrics.copy_forms.Norm` has them."""
+    counts: NDArray[np.int64]
+    """Whether values wander, and how many generated windows are examined."""
+    dimensions: NDArray[np.float64]
+    """Of each comparison."""
+    expected: NDArray[np.bool_]
+    """Whether each real window examined seems memorised."""
+
+    @property
+    def norm(self) -> Norm:
+        """How windows are brought into normal form."""
+        wandering = bool(self.counts[0])
+        return Norm(self.centre, self.scale, wandering, self.whitening, self.size, self.cells, self.forms, self.channels)
 
 
 def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyReference:
     """Prepare what generated windows are compared with; training windows are read in blocks.
 
     Args:
-        train: [n, t, d], what the generator was given; at least 20 distinct windows.
+        train: [n, t, d], what the generator was given, in order of time where they overlap; at least 20 distinct windows.
         held_out: [m, t, d], real windows the generator was not given; at least 20.
-        seed: of the drawing of held-out windows.
+        seed: of the drawing of real windows, forms and channels.
 
     Raises:
         DataError: the windows are at fault or too few.
     """
     reference = known("held_out", held_out, 3)
-    centre, scale = _moments(train)
+    norm = _norm(train, seed)
     if reference.shape[1:] != train.shape[1:]:
         raise DataError(f"held-out windows have shape {reference.shape[1:]}, training windows {train.shape[1:]}")
-    steps, shift = train.shape[1], train.shape[1] // SHIFT_PARTS
-    stretches, sources = [], []
-    for rows in _blocks(len(train)):
-        block = (np.asarray(train[rows], dtype=np.float64) - centre) / scale
-        for stretch in (block[:, : steps - shift], block[:, shift:])[: 1 + (shift > 0)]:
-            stretches.append(_sketch(stretch))
-            sources.append(np.arange(rows.start, rows.start + len(block), dtype=np.intp))
-    base, source = np.concatenate(stretches), np.concatenate(sources)
-    _, first = np.unique(base, axis=0, return_index=True)
-    first.sort()
-    if min(len(np.unique(source[first])), len(reference)) < 4 * NEIGHBOUR:
+    kept = np.float32 if train.size <= EXACT_CELLS else np.float16
+    windows = np.concatenate([norm.rows(train[rows]).astype(kept) for rows in _blocks(len(train))])
+    sources = _distinct(windows)
+    if min(len(sources), len(reference)) < 4 * NEIGHBOUR:
         raise DataError(f"copy detection needs {4 * NEIGHBOUR} distinct training windows and as many held out")
-    count = min(SAMPLE, max(SMALLEST_SAMPLE, COMPARISONS // (len(first) * (shift + 3))))
-    size = np.array([steps, shift, count], dtype=np.int64)
-    made = CopyReference(base[first], source[first], centre, scale, np.empty(0), size)
-    expected, _ = _smallest_ratios(made, reference[_choose(len(reference), count, seed)])
-    return replace(made, expected=expected)
+    if len(sources) < len(windows):
+        windows = windows[sources]
+    counts = np.array([norm.wandering, _sample(norm, len(windows))], dtype=np.int64)
+    made = CopyReference(
+        windows,
+        sources,
+        norm.centre,
+        norm.scale,
+        norm.whitening,
+        norm.size,
+        norm.cells,
+        norm.forms,
+        norm.channels,
+        counts,
+        np.empty(0),
+        np.empty(0, bool),
+    )
+    return _calibrated(made, train, reference, seed)
+
+
+def _calibrated(made: CopyReference, train: Numbers, held_out: NDArray[np.float64], seed: int) -> CopyReference:
+    """With what is usual for real windows."""
+    search = partial(Search, made.norm, made.windows, whitening=made.whitening, size=made.size)
+    usual = [search(held_out[_choose(len(held_out), REAL_SAMPLE, seed)]).run()]
+    if len(made.windows) >= 4 * NEIGHBOUR + 2 * train.shape[1]:
+        at = _choose(len(made.windows), REAL_SAMPLE, seed)
+        real = np.asarray(train[made.sources[at]], dtype=np.float64)
+        usual.append(search(real, itself=at).run())
+    # The smaller median means fewer dimensions, and so a smaller ratio before anybody is accused.
+    medians = np.array([min(float(np.median(found[name][0])) for found in usual) for name in usual[0]])
+    dimensions = math.log(1.0 - 0.5 ** (1.0 / (NEIGHBOUR - 1))) / np.log(np.clip(medians, 1e-3, 0.995))
+    ready = replace(made, dimensions=dimensions)
+    expected = np.concatenate([_chances(ready, found)[0] < CHANCE for found in usual])
+    return replace(ready, expected=expected)
 
 
 def examine(reference: CopyReference, fake: Numbers, *, seed: int = 0) -> CopyReport:
     """Compare generated windows [k, t, d] with a reference; see :func:`detect_copies`."""
     theirs = answer("fake", fake, 3)
-    shape = (int(reference.size[0]), len(reference.scale))
-    if theirs.shape[1:] != shape:
-        raise UsageError(f"fake windows have [steps, channels] = {list(theirs.shape[1:])}, expected {list(shape)}")
-    chosen = _choose(len(theirs), int(reference.size[2]), seed)
-    found, nearest = _smallest_ratios(reference, theirs[chosen])
-    expected = reference.expected
-    cutoff = THRESHOLD * float(np.median(expected))
-    memorised = found < cutoff
-    share, usual = float(memorised.mean()), float((expected < cutoff).mean())
-    pooled = (memorised.sum() + (expected < cutoff).sum()) / (len(found) + len(expected))
-    error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / len(found) + 1.0 / len(expected)))
+    if theirs.shape[1:] != reference.centre.shape:
+        raise UsageError(f"fake windows have [steps, channels] = {list(theirs.shape[1:])}, expected {list(reference.centre.shape)}")
+    norm = reference.norm
+    chosen = _choose(len(theirs), int(reference.counts[1]), seed)
+    many = norm.steps_of(norm.rows(theirs[_choose(len(theirs), FORMED, seed)]))
+    whitening = whitening_of(many.reshape(-1, many.shape[2])) if len(many) >= 4 * NEIGHBOUR else reference.whitening
+    found = Search(norm, reference.windows, theirs[chosen], whitening=whitening, size=size_of(many)).run()
+    chances, which = _chances(reference, found)
+    memorised, expected = chances < CHANCE, reference.expected
+    share, usual = float(memorised.mean()), float(expected.mean())
+    pooled = (memorised.sum() + expected.sum()) / (len(memorised) + len(expected))
+    error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / len(memorised) + 1.0 / len(expected)))
+    rows, names = np.flatnonzero(memorised), list(found)
     return CopyReport(
         flagged=share - usual > max(EXCESS, STANDARD_ERRORS * error),
         memorised_share=share,
         held_out_share=usual,
-        cutoff=cutoff,
         positions=chosen[memorised],
-        sources=reference.sources[nearest[memorised]],
+        sources=reference.sources[np.array([found[names[which[row]]][1][row] for row in rows], dtype=np.intp)],
+        comparisons=tuple(names[which[row]] for row in rows),
     )
 
 
@@ -157,10 +195,10 @@ def detect_copies(train: Numbers, held_out: Numbers, fake: Numbers, *, seed: int
     """Compare generated windows with the training windows.
 
     Args:
-        train: [n, t, d], what the generator was given; at least 20 distinct windows.
+        train: [n, t, d], what the generator was given, in order of time where they overlap; at least 20 distinct windows.
         held_out: [m, t, d], real windows the generator was not given; at least 20.
         fake: [k, t, d].
-        seed: of the drawing of at most 400 windows a side; fixed by the task.
+        seed: of the drawing of at most 400 windows, and of sketches; fixed by the task.
 
     Raises:
         DataError: the real windows are at fault or too few.
@@ -170,71 +208,78 @@ def detect_copies(train: Numbers, held_out: Numbers, fake: Numbers, *, seed: int
 
 
 def memorised_excess(train: Numbers, held_out: Numbers, fake: Numbers, *, seed: int = 0) -> float:
-    """Share of memorised windows above the share among held-out real ones, in [0, 1]; see :func:`detect_copies`."""
+    """Share of memorised windows above the share among real ones, in [0, 1]; see :func:`detect_copies`."""
     report = detect_copies(train, held_out, fake, seed=seed)
     return max(0.0, report.memorised_share - report.held_out_share)
 
 
-def neighbour_ratios(queries: NDArray[np.floating], base: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Distance to the nearest over distance to the fifth nearest row of ``base``, and which row is nearest.
+def _chances(reference: CopyReference, found: Found) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """For each window the least chance of its ratios, times the comparisons made, and the comparison that has it.
 
-    Args:
-        queries: [n, c].
-        base: [m, c], m >= 5, distinct.
+    Every family of comparisons has the same share of the chance, so that the many places a stretch may be moved to cost the
+    two comparisons of whole windows little.
     """
-    ratios, sources = np.empty(len(queries)), np.empty(len(queries), dtype=np.intp)
-    norms = np.einsum("ij,ij->i", base, base)
-    size = max(1, BLOCK_CELLS // len(base))
-    for start in range(0, len(queries), size):
-        block = queries[start : start + size]
-        closeness = norms - 2.0 * (block @ base.T)
-        near = np.argpartition(closeness, NEIGHBOUR - 1, axis=1)[:, :NEIGHBOUR]
-        # The product loses the small distances that matter here, so the few nearest are measured again.
-        gaps = base[near].astype(np.float64) - block[:, None, :]
-        distances = np.sqrt(np.einsum("ijk,ijk->ij", gaps, gaps))
-        best = distances.argmin(axis=1)
-        rows = np.arange(len(block))
-        farthest = distances.max(axis=1)
-        usable = np.isfinite(farthest) & (farthest > 0.0)
-        ratio = np.divide(distances[rows, best], farthest, out=np.ones(len(block)), where=usable)
-        ratios[start : start + size], sources[start : start + size] = ratio, near[rows, best]
-    return ratios, sources
+    families = [name.split()[0] for name in found]
+    sizes: Mapping[str, int] = {family: families.count(family) for family in set(families)}
+    chances = np.empty((len(found), len(next(iter(found.values()))[0])))
+    for row, ((ratios, _), family, dimension) in enumerate(zip(found.values(), families, reference.dimensions, strict=True)):
+        chance = 1.0 - (1.0 - np.minimum(ratios, 1.0) ** dimension) ** (NEIGHBOUR - 1)
+        chances[row] = np.where(ratios < LARGEST_RATIO[family], chance * sizes[family] * len(sizes), 1.0)
+    which = chances.argmin(axis=0)
+    return chances[which, np.arange(chances.shape[1])], which
 
 
-def _smallest_ratios(reference: CopyReference, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """The smallest ratio over the ways in which a window may be a copy, and the stretch it is nearest to."""
-    steps, shift = (int(count) for count in reference.size[:2])
-    length = steps - shift
-    with np.errstate(over="ignore", invalid="ignore"):
-        ready = np.clip((values - reference.centre) / reference.scale, -FAR, FAR)
-        views = [ready[:, offset : offset + length] for offset in range(shift + 1)]
-        views += [ready[:, ::-1][:, :length], -ready[:, :length]]
-        found = [neighbour_ratios(_sketch(view), reference.base) for view in views]
-    ratios, sources = (np.stack(part) for part in zip(*found, strict=True))
-    best, rows = ratios.argmin(axis=0), np.arange(len(values))
-    return ratios[best, rows], sources[best, rows]
+def _norm(train: Numbers, seed: int) -> Norm:
+    """Moments and forms, from training windows."""
+    rng = np.random.default_rng(seed)
+    centre, scale = _moments(train)
+    rows = (np.asarray(train[_choose(len(train), FORMED // 4, seed)], dtype=np.float64) - centre) / scale
+    moving = (np.diff(rows, axis=1) ** 2).mean(axis=(0, 1)) if rows.shape[1] > 1 else np.ones(1)
+    # Steps of independent values have twice their variance; those of a random walk a small part of it.
+    wandering = bool(np.median(moving / np.maximum((rows**2).mean(axis=(0, 1)), 1e-12)) < 0.5)
+    count, channels = rows.shape[1] - wandering, rows.shape[2]
+    sketched = count * (count + 1) // 2 > copy_forms.SKETCH
+    forms = rng.standard_normal((2, copy_forms.SKETCH if sketched else 0, count)).astype(np.float32)
+    per_stretch = int(np.clip(copy_forms.STRETCH_NUMBERS // (count - count // copy_forms.SHIFT_PARTS), 1, channels))
+    chosen = np.sort(rng.choice(channels, per_stretch, replace=False)).astype(np.intp)
+    nothing = np.empty((0, 0), np.float32)
+    bare = Norm(centre, scale, wandering, nothing, np.ones(channels, np.float32), nothing, forms, chosen)
+    steps = bare.steps_of(rows.astype(np.float32))
+    size, cells = size_of(steps), nothing
+    if count * channels <= copy_forms.SMALL_CELLS and len(steps) > 4 * count * channels:
+        cells = whitening_of((steps / size).reshape(len(steps), -1), ridge=0.01)
+    return replace(bare, whitening=whitening_of(steps.reshape(-1, channels)), size=size, cells=cells)
 
 
-def _sketch(stretches: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Scaled stretches of windows as rows of at most 64 numbers."""
-    flat = stretches.reshape(len(stretches), -1)
-    cells = flat.shape[1]
-    if cells > DIMENSIONS:
-        flat = flat @ (np.random.default_rng(cells).standard_normal((cells, DIMENSIONS)) / math.sqrt(DIMENSIONS))
-    return flat.astype(np.float32)
+def _sample(norm: Norm, windows: int) -> int:
+    """How many generated windows are examined: fewer where there is much to compare with."""
+    channels, stretch = len(norm.scale), (norm.steps - norm.shift) * len(norm.channels)
+    products = norm.steps * channels * 8 + 4 * (norm.shift + 1) * stretch + 4 * copy_forms.SKETCH
+    # Besides products there is what is done to each of their results.
+    passes = 40 * (8 * channels + 4 * (norm.shift + 1) * len(norm.channels) + 24)
+    return int(np.clip(WORK // (windows * (products + passes)), SMALLEST_SAMPLE, SAMPLE))
 
 
 def _moments(train: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of each channel, the latter 1 where it is 0."""
+    """The mean window [t, d], and the deviation of each channel, 1 where it is 0."""
     total, count = np.zeros(1), 0
     for rows in _blocks(len(train)):
         block = known("train", train[rows], 3)
-        total, count = total + block.sum(axis=(0, 1)), count + block.shape[0] * block.shape[1]
+        total, count = total + block.sum(axis=0), count + len(block)
     mean, square = total / count, np.zeros(1)
+    level = mean.mean(axis=0)
     for rows in _blocks(len(train)):
-        square = square + ((np.asarray(train[rows], dtype=np.float64) - mean) ** 2).sum(axis=(0, 1))
-    deviation = np.sqrt(square / count)
+        square = square + ((np.asarray(train[rows], dtype=np.float64) - level) ** 2).sum(axis=(0, 1))
+    deviation = np.sqrt(square / (count * train.shape[1]))
     return mean, np.where(deviation > 0.0, deviation, 1.0)
+
+
+def _distinct(windows: NDArray[np.floating]) -> NDArray[np.intp]:
+    """Positions of the first of each equal windows, in order."""
+    seen: dict[bytes, int] = {}
+    for position, window in enumerate(windows):
+        seen.setdefault(window.tobytes(), position)
+    return np.fromiter(seen.values(), dtype=np.intp, count=len(seen))
 
 
 def _blocks(count: int) -> list[slice]:
@@ -252,7 +297,7 @@ METRICS = (
         "memorised_excess",
         memorised_excess,
         "copying",
-        "share of memorised windows above that of held-out ones",
+        "share of memorised windows above that of real ones",
         "fraction",
         "this project; ratio of neighbours after Lowe 2004",
         (0.0, 1.0),

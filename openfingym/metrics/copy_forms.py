@@ -1,0 +1,208 @@
+"""Normal forms of windows, in which a copy stays near its source whatever was done to it.
+
+What can be done to a window without making a new one leaves something as it was, and that is what is compared:
+
+- *Pieces*: each channel of each quarter of a window as a direction, whose sign does not count. Mirroring about any centre,
+  scaling, an added constant or line, by window, channel or quarter, all leave it.
+- *Grams*: the products of rows of a window, summed over channels. They do not change when channels are exchanged or turned;
+  of channels decorrelated over all windows, they do not change under any one invertible map of the channels. Long
+  ones are sketched (Johnson and Lindenstrauss 1984) by random quadratic forms.
+- *Stretches*: four fifths of a window, at every place, against the first and the last of another; a few channels are enough.
+- *Cells*: all numbers of a window as one vector, in which a mean of two windows is a sum of two vectors.
+
+Windows of values that wander, such as prices, are compared by the steps between their rows. A jump at a joint would drown
+the piece it falls in, so there the pieces are centred by their medians and their few largest steps are cut.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+SHORT = 16
+"""Windows of fewer steps are one piece, since quarters of theirs would look alike."""
+QUARTERS = 4
+SHIFT_PARTS = 5
+"""A copy may be shifted by one such part of a window and still be found."""
+STRETCH_NUMBERS = 128
+"""Numbers a stretch is compared by, about; it has as many channels as make them."""
+SKETCH = 128
+"""Numbers of a Gram that is longer."""
+SMALL_CELLS = 64
+"""Windows of no more cells are decorrelated cell by cell, where there are enough of them to say how."""
+FAR = 1e6
+"""Deviations beyond which a value is as far from any training window as it can be."""
+
+
+@dataclass(frozen=True, eq=False)
+class Norm:
+    """How windows of a task are brought into normal form; arrays alone."""
+
+    centre: NDArray[np.float64]
+    """[t, d], the mean training window, subtracted."""
+    scale: NDArray[np.float64]
+    """[d], deviation of each channel, divided by."""
+    wandering: bool
+    """Whether steps between rows are compared rather than rows."""
+    whitening: Floats
+    """[d, d], decorrelates the channels of training windows."""
+    size: Floats
+    """[d], root mean square of the steps of each channel in training."""
+    cells: Floats
+    """[steps d, steps d], decorrelates the cells of short windows; [0, 0] for long ones."""
+    forms: Floats
+    """[2, 128, steps], of the random quadratic forms of a sketch; [2, 0, steps] where Grams are short."""
+    channels: NDArray[np.intp]
+    """Those that stretches are compared by."""
+
+    @property
+    def steps(self) -> int:
+        """Rows of a window in the form it is compared in."""
+        return len(self.centre) - int(self.wandering)
+
+    @property
+    def shift(self) -> int:
+        """Rows a copy may be moved by."""
+        return self.steps // SHIFT_PARTS
+
+    @property
+    def cuts(self) -> list[slice]:
+        """The quarters of a window, or its whole."""
+        parts = QUARTERS if self.steps >= SHORT else 1
+        edges = [round(self.steps * part / parts) for part in range(parts + 1)]
+        # A joint of two pieces is a step of neither.
+        gap = int(self.robust)
+        return [slice(begin, end - gap) for begin, end in itertools.pairwise(edges)]
+
+    @property
+    def centred(self) -> bool:
+        """Whether a mirror leaves a constant in a piece."""
+        return not self.wandering or self.steps >= SHORT
+
+    @property
+    def robust(self) -> bool:
+        """Whether joints leave jumps."""
+        return self.wandering and self.steps >= SHORT
+
+    def rows(self, windows: NDArray[np.floating]) -> Floats:
+        """Windows [n, t, d] less the mean window, in deviations."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            ready: Floats = np.clip((windows - self.centre) / self.scale, -FAR, FAR).astype(np.float32)
+        return ready
+
+    def steps_of(self, rows: Floats) -> Floats:
+        """What is compared, [n, steps, d], of rows in deviations."""
+        return np.diff(rows, axis=1) if self.wandering else rows
+
+    def pieces(self, steps: Floats) -> list[tuple[Floats, Floats]]:
+        """Directions [d, n, l] of each quarter, and how many channels of each window have one."""
+        return [directions(steps[:, cut], self.centred, self.robust) for cut in self.cuts]
+
+    def stretch(self, steps: Floats, start: int) -> tuple[Floats, Floats]:
+        """As :meth:`pieces`, of the stretch that begins at a step, of some channels."""
+        part = steps[:, start : start + self.steps - self.shift, self.channels]
+        return directions(part, self.centred, self.robust)
+
+    def grams(self, steps: Floats, whitening: Floats) -> tuple[Floats, Floats]:
+        """Grams of decorrelated channels, and of channels of unit length: [n, p] each."""
+        own, _ = directions(steps, self.centred, robust=False)
+        return self._gram(steps @ whitening), self._gram(own.transpose(1, 2, 0))
+
+    def _gram(self, steps: Floats) -> Floats:
+        length = np.sqrt(np.einsum("ntd,ntd->n", steps, steps, optimize=True))[:, None, None]
+        unit = np.divide(steps, length, out=np.zeros_like(steps), where=length > 0.0)
+        left, right = self.forms
+        if len(left):
+            # For each form a sum over channels of (left . channel) (right . channel).
+            made: Floats = ((left @ unit) * (right @ unit)).sum(axis=2) / math.sqrt(len(left))
+            return made
+        first, second = np.triu_indices(self.steps)
+        whole = np.matmul(unit, unit.transpose(0, 2, 1))[:, first, second]
+        exact: Floats = whole * np.where(first == second, 1.0, math.sqrt(2.0)).astype(np.float32)
+        return exact
+
+    def vectors(self, steps: Floats, size: Floats) -> Floats:
+        """All cells of each window as one unit vector, [n, c]; ``size`` is the root mean square of each channel."""
+        flat = (steps / size).reshape(len(steps), -1)
+        if len(self.cells):
+            flat = flat @ self.cells
+        return _unit(flat, axis=1)
+
+
+def size_of(steps: Floats) -> Floats:
+    """Root mean square of each channel, [d]; 1 for a channel that is 0."""
+    size = np.sqrt(np.einsum("ntd,ntd->d", steps, steps, optimize=True) / max(1, steps.shape[0] * steps.shape[1]))
+    return np.where(size > 0.0, size, 1.0).astype(np.float32)
+
+
+def whitening_of(cells: Floats, ridge: float = 1e-5) -> Floats:
+    """The symmetric root of the inverse second moment of [n, c], eigenvalues not below ``ridge`` of the largest."""
+    cells = cells.astype(np.float64)
+    values, vectors = np.linalg.eigh(cells.T @ cells / len(cells))
+    values = np.maximum(values, ridge * values[-1])
+    root: Floats = ((vectors / np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))) @ vectors.T).astype(np.float32)
+    return root
+
+
+def directions(steps: Floats, centred: bool, robust: bool) -> tuple[Floats, Floats]:
+    """Each channel of [n, l, d] as a unit vector, [d, n, l], and how many of a window's channels have one, [n].
+
+    Args:
+        steps: what is compared.
+        centred: subtract the mean, or the median where ``robust``.
+        robust: cut what is beyond four median sizes.
+    """
+    if centred:
+        steps = steps - (np.median(steps, axis=1, keepdims=True) if robust else steps.mean(axis=1, keepdims=True))
+    if robust:
+        limit = 4.0 * np.median(np.abs(steps), axis=1, keepdims=True)
+        limit = np.where(limit > 0.0, limit, np.inf)
+        steps = np.clip(steps, -limit, limit)
+    length = np.sqrt(np.einsum("nld,nld->nd", steps, steps))[:, None]
+    alive = length > 1e-4 * math.sqrt(steps.shape[1])
+    unit = np.divide(steps, length, out=np.zeros_like(steps), where=alive)
+    return np.ascontiguousarray(unit.transpose(2, 0, 1)), np.maximum(alive[:, 0].sum(axis=1), 1).astype(np.float32)
+
+
+def agreement(queries: Floats, others: Floats) -> Floats:
+    """Sum over channels of the squared cosine of each two windows, float32[n, m], of directions [d, n, l] and [d, m, l]."""
+    out = np.zeros((queries.shape[1], others.shape[1]), np.float32)
+    for query, other in zip(queries, others, strict=True):
+        product = query @ other.T
+        product *= product
+        out += product
+    return out
+
+
+def part_agreement(queries: Floats, others: Floats) -> Floats:
+    """Cosine of each two windows with the sign of every channel free: float32[n, m], of [n, l, d] and [m, l, d]."""
+    left, right = _unit(queries, axis=(1, 2)), _unit(others, axis=(1, 2))
+    out = np.zeros((len(left), len(right)), np.float32)
+    for channel in range(left.shape[2]):
+        out += np.abs(left[:, :, channel] @ right[:, :, channel].T)
+    return out
+
+
+def gaps(queries: Floats, others: Floats) -> Floats:
+    """Squared Euclidean distances of rows, float32[n, m]."""
+    product = queries @ others.T
+    product *= -2.0
+    product += np.einsum("ij,ij->i", queries, queries)[:, None]
+    product += np.einsum("ij,ij->i", others, others)
+    positive: Floats = np.maximum(product, 0.0, out=product)
+    return positive
+
+
+def _unit(rows: Floats, axis: int | tuple[int, ...]) -> Floats:
+    length = np.sqrt((rows * rows).sum(axis=axis, keepdims=True))
+    unit: Floats = np.divide(rows, length, out=np.zeros_like(rows), where=length > 0.0)
+    return unit

@@ -1,0 +1,211 @@
+"""The nearest training windows of each generated one, in every normal form of :mod:`openfingym.metrics.copy_forms`.
+
+Training windows are gone through in blocks, so that a few million distances are held at once. Every generated window is
+compared as it is and backward in time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.metrics import copy_forms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from openfingym.metrics.copy_forms import Floats, Norm
+
+    Found = dict[str, tuple[NDArray[np.float64], NDArray[np.intp]]]
+    """By comparison: the neighbour ratio of each generated window, and its nearest training window."""
+
+NEIGHBOUR = 5
+"""The neighbour a nearest distance is compared with; four near-duplicates of a training window cannot hide a copy."""
+BLOCK_CELLS = 500_000
+"""Distances of one kind worked on at once, so that they stay in a core's cache."""
+PARTNERS_SHORT, PARTNERS_LONG = 16, 2
+"""Windows of which a generated one may be the mean, with any other: more where windows are short and many are near."""
+NOWHERE = np.float32(9.0)
+"""A squared distance beyond that of any two unit vectors."""
+
+
+class Nearest:
+    """The nearest windows so far of each of n, by squared distance: five, or ``few``."""
+
+    def __init__(self, count: int, few: int = NEIGHBOUR) -> None:
+        self.few = few
+        self.distances = np.full((count, few), np.inf, np.float32)
+        self.windows = np.zeros((count, few), np.intp)
+
+    def update(self, distances: Floats, start: int) -> None:
+        """Take in a block of squared distances [n, m], of the windows from ``start``."""
+        limit = self.distances[:, -1:]
+        if np.isinf(limit).any() and distances.shape[1] > self.few:
+            limit = np.minimum(limit, np.partition(distances, self.few - 1, axis=1)[:, self.few - 1 : self.few])
+        # Few windows pass a limit; those are sorted, not all.
+        rows, columns = np.nonzero(distances <= limit)
+        values = distances[rows, columns]
+        order = np.lexsort((columns, values, rows))
+        rows, columns, values = rows[order], columns[order], values[order]
+        rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
+        kept = rank < self.few
+        near, which = np.full_like(self.distances, np.inf), np.zeros_like(self.windows)
+        near[rows[kept], rank[kept]], which[rows[kept], rank[kept]] = values[kept], columns[kept] + start
+        near, which = np.concatenate([self.distances, near], axis=1), np.concatenate([self.windows, which], axis=1)
+        best = np.argsort(near, axis=1, kind="stable")[:, : self.few]
+        self.distances, self.windows = np.take_along_axis(near, best, axis=1), np.take_along_axis(which, best, axis=1)
+
+    @property
+    def ratios(self) -> NDArray[np.float64]:
+        """Distance to the nearest over that to the fifth nearest; 1 where there is nothing to compare."""
+        nearest, fifth = (np.sqrt(np.maximum(self.distances[:, at], 0.0)) for at in (0, -1))
+        usable = np.isfinite(fifth) & (fifth > 0.0)
+        return np.divide(nearest, fifth, out=np.ones(len(nearest)), where=usable, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Generated windows in one direction of time, in every form."""
+
+    rows: Floats
+    steps: Floats
+    pieces: list[tuple[Floats, Floats]]
+    grams: tuple[Floats, Floats]
+    stretches: list[tuple[Floats, Floats]]
+    vectors: Floats
+
+
+class Search:
+    """One set of generated windows against all training windows.
+
+    Args:
+        norm: of the task.
+        windows: of training, as :meth:`~openfingym.metrics.copy_forms.Norm.rows` makes them.
+        generated: float64[n, t, d].
+        whitening: [d, d], decorrelates the channels of all that was generated.
+        size: [d], root mean square of the steps of each channel of all that was generated.
+        itself: where the generated windows are training windows, their positions; windows that may overlap are passed over.
+    """
+
+    def __init__(
+        self,
+        norm: Norm,
+        windows: NDArray[np.floating],
+        generated: NDArray[np.float64],
+        *,
+        whitening: Floats,
+        size: Floats,
+        itself: NDArray[np.intp] | None = None,
+    ) -> None:
+        self.norm, self.windows, self.itself, self.count = norm, windows, itself, len(generated)
+        rows = norm.rows(generated)
+        self.queries = {
+            "": self._forms(rows, whitening, size),
+            " backward": self._forms(np.ascontiguousarray(rows[:, ::-1]), whitening, size),
+        }
+        self.block = max(64, BLOCK_CELLS // self.count)
+        self.nearest: dict[str, Nearest] = {}
+        self.partners = PARTNERS_SHORT if len(norm.cells) else PARTNERS_LONG
+
+    def run(self) -> Found:
+        """All comparisons."""
+        partners = {way: Nearest(self.count, self.partners) for way in self.queries}
+        for start, rows in self._blocks():
+            self._compare(rows, start)
+            vectors = self.norm.vectors(self.norm.steps_of(rows), self.norm.size)
+            for way, query in self.queries.items():
+                partners[way].update(self._passed_over(1.0 - np.abs(query.vectors @ vectors.T), start), start)
+        for way, query in self.queries.items():
+            self.nearest[f"mean of two{way}"] = self._pairs(query.vectors, partners[way].windows)
+        return self._found()
+
+    def _forms(self, rows: Floats, whitening: Floats, size: Floats) -> Queries:
+        norm, steps = self.norm, self.norm.steps_of(rows)
+        stretches = [norm.stretch(steps, start) for start in range(norm.shift + 1)] if norm.shift else []
+        return Queries(rows, steps, norm.pieces(steps), norm.grams(steps, whitening), stretches, norm.vectors(steps, size))
+
+    def _blocks(self, parts: int = 1) -> Iterator[tuple[int, Floats]]:
+        """Training windows block by block, each with the position of its first; ``parts`` times as many blocks as usual."""
+        size = max(16, self.block // parts)
+        for start in range(0, len(self.windows), size):
+            yield start, self.windows[start : start + size].astype(np.float32)
+
+    def _compare(self, rows: Floats, start: int) -> None:
+        norm, steps = self.norm, self.norm.steps_of(rows)
+        pieces = [found for found, _ in norm.pieces(steps)]
+        grams = norm.grams(steps, norm.whitening)
+        ends = [norm.stretch(steps, place)[0] for place in (0, norm.shift)] if norm.shift else []
+        for way, query in self.queries.items():
+            self._compare_pieces(query, pieces, way, start)
+            if len(norm.scale) > 1:
+                for name, ours, theirs in zip(("decorrelated", "unit"), query.grams, grams, strict=True):
+                    self._take(f"gram {name}{way}", copy_forms.gaps(ours, theirs), start)
+            for end, there in enumerate(ends):
+                for place, (here, alive) in enumerate(query.stretches):
+                    self._take(f"stretch {end}.{place}{way}", 1.0 - copy_forms.agreement(here, there) / alive[:, None], start)
+            if norm.steps < copy_forms.SHORT:
+                self._compare_parts(query, rows, way, start)
+
+    def _compare_pieces(self, query: Queries, pieces: list[Floats], way: str, start: int) -> None:
+        """The whole window, and its two sides of every cut between quarters."""
+        agreed = [copy_forms.agreement(here, there) for (here, _), there in zip(query.pieces, pieces, strict=True)]
+        alive = np.stack([count for _, count in query.pieces])[:, :, None]
+        whole = sum(agreed[1:], agreed[0])
+        self._take(f"whole{way}", 1.0 - whole / alive.sum(axis=0), start)
+        before = np.zeros_like(whole)
+        for cut in range(1, len(agreed)):
+            before = before + agreed[cut - 1]
+            self._take(f"cut {cut}{way}|before", 1.0 - before / alive[:cut].sum(axis=0), start)
+            self._take(f"cut {cut}{way}|after", 1.0 - (whole - before) / alive[cut:].sum(axis=0), start)
+
+    def _compare_parts(self, query: Queries, rows: Floats, way: str, start: int) -> None:
+        """The two sides of every cut of a short window that leaves two rows at least; as they are, and by their steps."""
+        forms: list[tuple[str, Callable[[Floats], Floats]]] = [("rows", lambda part: part)]
+        if self.norm.wandering:
+            forms.append(("steps", lambda part: np.diff(part, axis=1)))
+        for cut in range(2, rows.shape[1] - 1):
+            for side, part in (("before", slice(cut)), ("after", slice(cut, None))):
+                for name, form in forms:
+                    found = 1.0 - copy_forms.part_agreement(form(query.rows[:, part]), form(rows[:, part]))
+                    self._take(f"cut {name} {cut}{way}|{side}", found, start)
+
+    def _pairs(self, vectors: Floats, partners: NDArray[np.intp]) -> Nearest:
+        """What is left of each window by regression on one of its partners and each training window."""
+        chosen = self.norm.vectors(self.norm.steps_of(self.windows[partners.reshape(-1)].astype(np.float32)), self.norm.size)
+        each = np.repeat(vectors, partners.shape[1], axis=0)
+        along = np.einsum("ij,ij->i", each, chosen)[:, None]
+        rest = each - along * chosen
+        left, nearest = 1.0 - along**2, Nearest(self.count)
+        for start, rows in self._blocks(partners.shape[1]):
+            block = self.norm.vectors(self.norm.steps_of(rows), self.norm.size)
+            free = 1.0 - (chosen @ block.T) ** 2
+            # A window that is nearly the partner itself explains nothing more.
+            more = np.divide((rest @ block.T) ** 2, free, out=np.zeros_like(free), where=free > 1e-3)
+            unexplained = np.maximum(left - more, 0.0).reshape(self.count, partners.shape[1], -1).min(axis=1)
+            nearest.update(self._passed_over(unexplained, start), start)
+        return nearest
+
+    def _take(self, name: str, distances: Floats, start: int) -> None:
+        self.nearest.setdefault(name, Nearest(self.count)).update(self._passed_over(distances, start), start)
+
+    def _passed_over(self, distances: Floats, start: int) -> Floats:
+        if self.itself is None:
+            return distances
+        near = np.abs(np.arange(start, start + distances.shape[1]) - self.itself[:, None]) < self.norm.centre.shape[0]
+        return np.where(near, NOWHERE, distances)
+
+    def _found(self) -> Found:
+        """Ratios by comparison; of a cut, both sides must be near something."""
+        found: Found = {}
+        for name, nearest in self.nearest.items():
+            comparison, _, side = name.partition("|")
+            if side == "after":
+                ratios, windows = found[comparison]
+                found[comparison] = np.maximum(ratios, nearest.ratios), windows
+            else:
+                found[comparison] = nearest.ratios, nearest.windows[:, 0]
+        return found
