@@ -21,6 +21,7 @@ from openfingym.errors import OpenFinGymError, StoreError
 from openfingym.results import INTERVALS, RolloutResult
 
 if TYPE_CHECKING:
+    from openfingym.adversarial.marks import Skill
     from openfingym.package import BuiltPackage
     from openfingym.rollout import Launcher
     from openfingym.task import Task
@@ -120,6 +121,21 @@ def stale(results: Sequence[BaselineResult]) -> set[tuple[str, str]]:
         for row in results
         if row.task not in measures or row.agent not in BUILTIN or _key(measures[row.task], row.agent) != row.key
     }
+
+
+def skills(results: Sequence[BaselineResult]) -> dict[tuple[str, str], Skill]:
+    """Whether each result shows any skill, by task and agent; of those that have a relative total and are not stale.
+
+    Raises:
+        StoreError: the record of what answers without skill reach is damaged.
+    """
+    from openfingym.adversarial.marks import judged
+    from openfingym.adversarial.record import reached_in
+
+    old = stale(results)
+    rows = [row for row in results if row.success and row.relative_total is not None and (row.task, row.agent) not in old]
+    reached = {name: reached_in(build_key(catalog.load_task(name))) for name in {row.task for row in rows}}
+    return {(row.task, row.agent): judged(row.relative_total or 0.0, row.relative_interval, reached[row.task]) for row in rows}
 
 
 def run_baselines(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openfingym.adversarial.promise import reader_of
 from openfingym.build import write_package
 from openfingym.errors import OpenFinGymError
 from openfingym.kinds import Blocks, Material, is_sequential, kind_of, score_fold
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from openfingym.adversarial.record import Reached
     from openfingym.kinds import Array
-    from openfingym.kinds.material import Reader
 
 MAX_SHIFT = 24
 """Rows by which a feature may lead or lag a hidden value and still be looked at."""
@@ -45,6 +46,8 @@ class Report:
 
     task: str
     findings: tuple[Finding, ...]
+    reached: Reached | None = None
+    """What answers without skill reach, if that was looked at."""
 
     @property
     def passed(self) -> bool:
@@ -54,26 +57,33 @@ class Report:
     def to_dict(self) -> dict[str, object]:
         """Plain values for ``--json``."""
         rows = [{"name": f.name, "passed": f.passed, "detail": f.detail} for f in self.findings]
-        return {"task": self.task, "passed": self.passed, "findings": rows}
+        reached = {} if self.reached is None else {"skillless": asdict(self.reached)}
+        return {"task": self.task, "passed": self.passed, "findings": rows, **reached}
 
 
 class _FailedError(Exception):
     """A check did not hold; the message says how."""
 
 
-def check_task(task: Task, *, backend: str | None = None) -> Report:
+def check_task(task: Task, *, backend: str | None = None, adversarial: bool = False, on_all: bool = False) -> Report:
     """Run every check.
 
     Args:
         task: the task; nothing of it is left in the store by the checks themselves.
         backend: where to run the naive program, as a smoke test through the real gate and verifier; None
             leaves that one out.
+        adversarial: score the answers without skill too, none of which may be better than the baseline.
+        on_all: score the best of them on the whole private fold, where the others are compared on a sample of it.
     """
+    reached: list[Reached] = []
     with tempfile.TemporaryDirectory(prefix="openfingym-check-") as folder:
         findings = tuple(_findings(task, Path(folder)))
+        if adversarial and all(finding.passed for finding in findings):
+            package = BuiltPackage(Path(folder) / "a" / "public", Path(folder) / "a" / "truth")
+            findings += (_run("skill", lambda: _skill(task, package, reached, on_all)),)
     if backend is not None and all(finding.passed for finding in findings):
         findings += (_run("smoke", lambda: smoke(task, backend)),)
-    return Report(task.name, findings)
+    return Report(task.name, findings, reached[0] if reached else None)
 
 
 def _findings(task: Task, folder: Path) -> Iterator[Finding]:
@@ -254,7 +264,7 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     best = kind.oracle(contract, hidden, shape)
     answers = {
         "oracle": best,
-        "baseline": kind.naive(contract, _reader(package, hidden), shape),
+        "baseline": kind.naive(contract, reader_of(package, hidden), shape),
         "worst": _worst(package, hidden, best),
     }
     for name in ("oracle", "baseline"):
@@ -269,11 +279,19 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     return shown
 
 
-def _reader(package: BuiltPackage, hidden: Mapping[str, Array]) -> Reader:
-    """Public arrays by name; of a sequential task the hidden ones too, which its baseline is played on."""
-    if not is_sequential(package.task.spec.contract):
-        return package.array
-    return lambda name: hidden[name] if name in hidden else package.array(name)
+def _skill(task: Task, package: BuiltPackage, reached: list[Reached], on_all: bool) -> str:
+    """No answer without skill is better than the baseline, beyond chance; what they reach is added to ``reached``."""
+    from openfingym.adversarial.promise import survey
+    from openfingym.adversarial.record import reached_by
+
+    found = survey(package, package.read_truth(), on_all=on_all)
+    reached.append(reached_by(task, package, found))
+    refused = f", {found.refused} refused" if found.refused else ""
+    if found.breaks:
+        shown = "; ".join(map(str, found.breaks[:3]))
+        raise _FailedError(f"{len(found.breaks)} of {len(found.trials)} answers without skill are better than the baseline: {shown}")
+    best = "every one is refused" if found.best is None else f"the best has a relative total of {found.best}"
+    return f"none of {len(found.trials)} answers without skill{refused} is better than the baseline beyond chance; {best}"
 
 
 def _worst(package: BuiltPackage, hidden: Mapping[str, Array], best: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from openfingym.cli.task import FAMILIES, json_option
 from openfingym.printable import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from openfingym.baselines import BaselineResult
     from openfingym.reports.cells import Field
@@ -242,13 +242,14 @@ def baselines(
     else:
         rows = table.recorded(out or table.RECORD)
     rows = [row for row in rows if fnmatch.fnmatch(row.task, pattern) and family in {None, row.family}]
-    old = table.stale(rows)
+    old, shown = table.stale(rows), table.skills(rows)
     if as_json:
-        print_json([{**_plain(row), "stale": (row.task, row.agent) in old} for row in rows])
+        keys = [(row.task, row.agent) for row in rows]
+        print_json([{**_plain(row), "stale": key in old, "skill_shown": shown.get(key)} for row, key in zip(rows, keys, strict=True)])
     elif markdown:
-        click.echo(_markdown(rows, old))
+        click.echo(_markdown(rows, old, shown))
     else:
-        _show(rows, old)
+        _show(rows, old, shown)
 
 
 def _measure(
@@ -280,10 +281,10 @@ def _plain(row: BaselineResult) -> dict[str, object]:
     return {**asdict(row), "success": row.success}
 
 
-COLUMNS = ["task", "data", "agent", "success", "relative", "loss", "seconds"]
+COLUMNS = ["task", "data", "agent", "success", "relative", "skill", "loss", "seconds"]
 
 
-def _cells(row: BaselineResult, old: set[tuple[str, str]]) -> tuple[str, ...]:
+def _cells(row: BaselineResult, old: set[tuple[str, str]], shown: Mapping[tuple[str, str], str]) -> tuple[str, ...]:
     name = f"{row.task} (stale)" if (row.task, row.agent) in old else row.task
     return (
         name,
@@ -291,6 +292,7 @@ def _cells(row: BaselineResult, old: set[tuple[str, str]]) -> tuple[str, ...]:
         row.agent,
         "yes" if row.success else row.state,
         with_interval(row.relative_total, row.relative_interval),
+        shown.get((row.task, row.agent), "-"),
         number(row.total),
         f"{row.wall_s:.1f}",
     )
@@ -301,27 +303,30 @@ def _ranked(rows: Sequence[BaselineResult]) -> list[BaselineResult]:
     return sorted(rows, key=lambda row: (row.family, row.task, worst if row.relative_total is None else row.relative_total, row.agent))
 
 
-def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]]) -> None:
+def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapping[tuple[str, str], str]) -> None:
+    from openfingym.adversarial.marks import MEANING
+
     for kind in ("real", "simulated", "specified"):
         chosen = _ranked([row for row in rows if row.data_kind == kind])
         if chosen:
-            print_table(f"{kind} data", COLUMNS, [_cells(row, old) for row in chosen], right=["relative", "loss", "seconds"])
+            print_table(f"{kind} data", COLUMNS, [_cells(row, old, shown) for row in chosen], right=["relative", "loss", "seconds"])
     count = len({row.task for row in rows})
     click.echo(f"{count} tasks, {len(rows)} results")
     if any(row.relative_interval for row in rows):
         click.echo("[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart")
     click.echo("relative: loss over the task's baseline, geometric mean over metrics; 1 is the baseline, lower is better")
+    click.echo(MEANING)
     click.echo("loss: the source paper's total; oracle and nop are checks: the best there is, and an agent that does nothing")
     if old:
         click.echo(f"stale: {len(old)} results are of tasks or programs that have changed since; measure again with --run")
 
 
-def _markdown(rows: Sequence[BaselineResult], old: set[tuple[str, str]]) -> str:
+def _markdown(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapping[tuple[str, str], str]) -> str:
     lines = []
     for kind in ("real", "simulated", "specified"):
         chosen = _ranked([row for row in rows if row.data_kind == kind])
         if chosen:
-            lines += [f"## {kind.capitalize()} data", "", f"| {' | '.join(COLUMNS)} |", "|---|---|---|---|---:|---:|---:|"]
-            lines += [f"| {' | '.join(_cells(row, old))} |" for row in chosen]
+            lines += [f"## {kind.capitalize()} data", "", f"| {' | '.join(COLUMNS)} |", "|---|---|---|---|---:|---|---:|---:|"]
+            lines += [f"| {' | '.join(_cells(row, old, shown))} |" for row in chosen]
             lines.append("")
     return "\n".join(lines).rstrip()

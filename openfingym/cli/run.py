@@ -73,6 +73,7 @@ def run(
     verifier, on windows no feedback was given on. Results are kept in the folder given by --out.
     """
     from openfingym import catalog
+    from openfingym.adversarial.marks import skill_of
     from openfingym.agents import require_fit, require_model, resolve
     from openfingym.rollout import Launcher
     from openfingym.tapes import require_renewal
@@ -103,7 +104,8 @@ def run(
                 )
                 results.append(result)
     if as_json:
-        print_json(results[0].to_dict() if len(results) == 1 else [result.to_dict() for result in results])
+        found = [{**result.to_dict(), "skill_shown": skill_of(result)} for result in results]
+        print_json(found[0] if len(found) == 1 else found)
     else:
         print_results(results)
     ctx.exit(exit_status(results))
@@ -134,9 +136,11 @@ def exit_status(results: list[RolloutResult]) -> int:
 
 def print_results(results: list[RolloutResult]) -> None:
     """Print a table of results, and why each rejected or failed one was."""
+    from openfingym.adversarial.marks import MEANING, skill_of
+
     print_table(
         "",
-        ["task", "data", "agent", "state", "loss", "baseline", "relative", "tries", "seconds", "where"],
+        ["task", "data", "agent", "state", "loss", "baseline", "relative", "skill", "tries", "seconds", "where"],
         [
             (
                 r.task,
@@ -146,6 +150,7 @@ def print_results(results: list[RolloutResult]) -> None:
                 number(r.total),
                 "-" if r.baseline is None else f"{r.baseline} {number(r.baseline_total)}",
                 with_interval(r.relative_total, r.relative_interval),
+                skill_of(r) or "-",
                 f"{r.submissions_accepted}/{r.budget}",
                 f"{r.wall_s:.1f}",
                 r.backend,
@@ -170,6 +175,8 @@ def print_results(results: list[RolloutResult]) -> None:
     click.echo("relative: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; this one ranks")
     if any(result.relative_interval for result in results):
         click.echo("[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart")
+    if any(map(skill_of, results)):
+        click.echo(MEANING)
     click.echo(f"details: {typed(results[0].path)}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else ""))
     if any(result.turns for result in results):
         click.echo(f"read what was done: openfingym view {typed(results[0].path)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -142,17 +142,35 @@ def build_command(
     type=click.Choice(["auto", "docker", "sandbox", "inline"]),
     help="Also run the naive program and one that does nothing through this backend.",
 )
+@click.option("--adversarial", is_flag=True, help="Also score answers without skill: none may be better than the baseline.")
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --adversarial: keep what such answers reach in this file, beside what it holds of other tasks.",
+)
 @jobs_option
 @json_option
 @click.pass_context
-def check(ctx: click.Context, names: tuple[str, ...], everything: bool, smoke: str | None, jobs: int | None, as_json: bool) -> None:
+def check(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    everything: bool,
+    smoke: str | None,
+    adversarial: bool,
+    record: Path | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
     """Prove that a task is sound: structure, contract, determinism, no leak, best and worst agents in order."""
     from openfingym.workers import check_tasks, default_jobs
 
+    if record is not None and not adversarial:
+        raise click.UsageError("--record keeps what --adversarial finds; give both")
     folders = _folders(names, everything, "check")
     reports, failed = {}, []
     with Counter(len(folders), quiet=not as_json) as count:
-        for outcome in check_tasks(folders, jobs=jobs or default_jobs(), backend=smoke):
+        checked = check_tasks(folders, jobs=jobs or default_jobs(), backend=smoke, adversarial=adversarial, on_all=record is not None)
+        for outcome in checked:
             count(outcome.name)
             if outcome.value is None:
                 failed.append(outcome)
@@ -160,6 +178,8 @@ def check(ctx: click.Context, names: tuple[str, ...], everything: bool, smoke: s
             reports[outcome.name] = outcome.value
             if not as_json:
                 _print_report(outcome.value)
+    if record is not None:
+        _keep(record, reports.values())
     if as_json and (reports or len(folders) > 1):
         print_json([reports[folder.name] for folder in folders if folder.name in reports])
     unsound = [name for name, found in reports.items() if not found["passed"]]
@@ -186,6 +206,18 @@ def _folders(names: tuple[str, ...], everything: bool, verb: str) -> list[Path]:
     if everything:
         return list(catalog.task_folders().values())
     return [catalog.load_task(name).folder for name in dict.fromkeys(names)]
+
+
+def _keep(path: Path, reports: Iterable[Mapping[str, object]]) -> None:
+    """Put what answers without skill reach into a record, over older rows of the same tasks."""
+    from openfingym.adversarial import record
+
+    rows = {row.task: row for row in record.recorded(path)} if path.is_file() else {}
+    for found in reports:
+        if "skillless" in found:
+            row = record.Reached(**found["skillless"])  # type: ignore[arg-type]  # a record, as plain values
+            rows[row.task] = row
+    record.record(rows.values(), path)
 
 
 def _print_report(found: Mapping[str, object]) -> None:

@@ -20,6 +20,7 @@ from openfingym.kinds.panels import panel_kind as data_kind
 from openfingym.kinds.panels import panel_of as load
 from openfingym.kinds.panels import panel_recipe, renewed_panel, split_text
 from openfingym.kinds.panels import panel_renewable as renewable
+from openfingym.kinds.skillless.forecast import skillless
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +48,7 @@ __all__ = [
     "resampling",
     "scramble",
     "shape",
+    "skillless",
     "source_key",
 ]
 

@@ -27,6 +27,7 @@ from openfingym.kinds.panels import (
     renewed_panel,
     split_text,
 )
+from openfingym.kinds.skillless.generation import skillless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,25 @@ if TYPE_CHECKING:
     from openfingym.data.processes.sets import ProcessSet
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
+
+__all__ = [
+    "LOAD_TEST",
+    "LOAD_TRAIN",
+    "answer",
+    "brief",
+    "check",
+    "data_kind",
+    "folds",
+    "load",
+    "naive",
+    "oracle",
+    "resampled",
+    "resampling",
+    "scramble",
+    "shape",
+    "skillless",
+    "source_key",
+]
 
 LOAD_TRAIN = ("train_inputs", "train_targets")
 LOAD_TEST = ("test_inputs",)

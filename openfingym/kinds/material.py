@@ -130,6 +130,11 @@ class Kind(Protocol):
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The submission of the baseline that the relative total divides by."""
 
+    def skillless(
+        self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Submissions without skill, by name. None may rank better than the baseline; see :mod:`openfingym.kinds.skillless`."""
+
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The best possible submission."""
 
@@ -174,7 +179,7 @@ class SequentialKind(Kind, Protocol):
 
     A fold's rows of a submission are the outcomes of its episodes, so ``n_public`` and ``n_private`` of a package
     count episodes. Axis 1 of a submission has at least as many entries as an episode has steps. The reader
-    given to :meth:`~Kind.naive` knows the hidden arrays as well.
+    given to :meth:`~Kind.naive` and :meth:`~Kind.skillless` knows the hidden arrays as well.
     """
 
     SEQUENTIAL: bool

@@ -12,6 +12,7 @@ from openfingym.contracts import NodesContract
 from openfingym.errors import UsageError
 from openfingym.kinds.material import Array, Brief, Material
 from openfingym.kinds.scores import answer, check, folds, naive, oracle, resampled, resampling
+from openfingym.kinds.skillless.scores import of_nodes as skillless
 
 if TYPE_CHECKING:
     from openfingym.contracts import Contract
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "renewable", "renewed",
     "resampled", "resampling",
-    "scramble", "shape", "source_key",
+    "scramble", "shape", "skillless", "source_key",
 ]  # fmt: skip
 
 LOAD_TRAIN = ("train_nodes", "train_labels")

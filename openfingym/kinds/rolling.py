@@ -22,6 +22,7 @@ from openfingym.kinds.bars import bars_of as load
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import panel_kind as data_kind
 from openfingym.kinds.panels import panel_renewable as renewable
+from openfingym.kinds.skillless.rolling import skillless
 from openfingym.trading.bars import FIELDS
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ __all__ = [
     "resampling",
     "scramble",
     "shape",
+    "skillless",
     "source_key",
     "twin",
 ]

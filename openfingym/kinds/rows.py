@@ -13,6 +13,7 @@ from openfingym.data.characteristics import NAME, SHA256
 from openfingym.errors import DataError, TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import no_real_data, split_text
+from openfingym.kinds.skillless.rows import skillless
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +22,25 @@ if TYPE_CHECKING:
     from openfingym.data.characteristics import Characteristics
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
+
+__all__ = [
+    "LOAD_TEST",
+    "LOAD_TRAIN",
+    "answer",
+    "brief",
+    "check",
+    "data_kind",
+    "folds",
+    "load",
+    "naive",
+    "oracle",
+    "resampled",
+    "resampling",
+    "scramble",
+    "shape",
+    "skillless",
+    "source_key",
+]
 
 LOAD_TRAIN = ("train_inputs", "train_targets")
 LOAD_TEST = ("test_inputs",)

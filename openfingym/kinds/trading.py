@@ -22,6 +22,7 @@ from openfingym.kinds.bars import bars_of as load
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import panel_kind as data_kind
 from openfingym.kinds.panels import panel_renewable as renewable
+from openfingym.kinds.skillless.trading import plans
 from openfingym.trading.actions import parse_decision
 from openfingym.trading.bars import FIELDS, Bars
 from openfingym.trading.hindsight import hindsight_weights
@@ -60,6 +61,7 @@ __all__ = [
     "scramble",
     "session",
     "shape",
+    "skillless",
     "source_key",
     "twin",
     "worst",
@@ -300,6 +302,20 @@ def worst(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...
     """The records of hindsight turned around, which holds what will lose most."""
     own = _contract(contract)
     return _records(own, hidden, (_hindsight(own, hidden, number, worst=True) for number in range(shape[0])))
+
+
+def skillless(contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+    """The records of :func:`openfingym.kinds.skillless.trading.plans`; the reader knows the hidden arrays, on which they are played."""
+    own = _contract(contract)
+    hidden = {name: read(name) for name in blocks_of_bars.HIDDEN}
+    found = plans(contract, read, shape, generator)
+    return {name: _records(own, hidden, (_planned(weights) for weights in plan)) for name, plan in found.items()}
+
+
+def _planned(weights: NDArray[np.float64]) -> Iterator[object]:
+    """The actions of a plan for one episode."""
+    for row in weights:
+        yield None if math.isnan(row[0]) else {"weights": row.tolist()}
 
 
 def _records(contract: TradingContract, hidden: Mapping[str, Array], actions: Iterator[Iterator[object]]) -> NDArray[np.float64]:

@@ -176,7 +176,11 @@ def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, f
 
 
 def relative_weights(rules: Rules) -> dict[str, float]:
-    """Weight of each metric of a scoring table in the relative total, by name."""
+    """Weight of each metric of a scoring table in the relative total, by name.
+
+    Raises:
+        UsageError: one has a weight that cannot rank.
+    """
     return {entry.name: relative_weight(find_metric(entry.name), entry.weight, entry.relative_weight) for entry in rules.metrics}
 
 

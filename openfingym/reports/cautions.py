@@ -7,13 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from openfingym.adversarial.marks import skill_of
 from openfingym.reports.cells import Group, judged, label
 
 if TYPE_CHECKING:
     from openfingym.reports.runs import Made
     from openfingym.results import RolloutResult
 
-Concern = Literal["flags", "tapes", "sampling", "settings", "tasks", "environments"]
+NAMED = 3
+"""Tasks named in a caution."""
+
+Concern = Literal["flags", "tapes", "sampling", "skill", "settings", "tasks", "environments"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ def cautions_of(groups: Sequence[Group], made: Mapping[str, Made]) -> Iterator[C
             yield from (Caution(kind, "flags", said) for said in _flags(group))
             yield from (Caution(kind, "tapes", said) for said in _tapes(group))
             yield from (Caution(kind, "sampling", said) for said in _sampling(group))
+            yield from (Caution(kind, "skill", said) for said in _skill(group))
             yield from (Caution(kind, "settings", said) for said in _settings(group, made))
         yield from (Caution(kind, "tasks", f"On {kind} data {said}") for said in _tasks(mine))
         yield from (Caution(kind, "environments", f"On {kind} data {said}") for said in _environments(mine, made))
@@ -74,6 +79,17 @@ def _tapes(group: Group) -> Iterator[str]:
         yield (
             f"{label(group.row)} on {group.data_kind} data: {found['twin']} of {found.total()} runs were on twins of the real bars, "
             "which are resampled; they say nothing of what the real bars hold from one to the next"
+        )
+
+
+def _skill(group: Group) -> Iterator[str]:
+    unknown = [task for task, runs in group.tasks.items() if any(skill_of(run) == "not recorded" for run in judged(runs))]
+    if unknown:
+        tasks = "1 task" if len(unknown) == 1 else f"{len(unknown)} tasks"
+        yield (
+            f"{label(group.row)} on {group.data_kind} data: what answers without skill reach is not recorded for the build of {tasks} "
+            f"({', '.join(unknown[:NAMED])}{', ...' if len(unknown) > NAMED else ''}), so their runs carry no mark; "
+            "`openfingym task check --adversarial` measures it"
         )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
+from openfingym.adversarial.marks import share_without_skill
 from openfingym.reports.statistics import Estimate, mean_estimate, pass_at_k
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ class Cell:
     """The same of scored runs alone; flatters an agent that fails where it is hard."""
     better: float | None
     """Share of judged runs that are better than the baseline, beyond their sampling error where they have an interval."""
+    no_skill: float | None
+    """Share of scored runs that show no skill (:mod:`openfingym.adversarial.marks`), of those of which it is known; None of none."""
     cost: Cost
     pass_at: tuple[PassAt, ...]
 
@@ -133,6 +136,8 @@ class TaskCell:
     """Of a single run, the 95 % interval of its skill over other hidden rows of the same market; None of several, or without one."""
     worst: float | None
     best: float | None
+    no_skill: float | None
+    """As in :class:`Cell`."""
     total: float | None
     """The paper's loss, mean of scored runs."""
     cost: Cost
@@ -265,6 +270,7 @@ def _cell(group: Group, family: str, tasks: Sequence[str], seed: int) -> Cell:
         skill=skill_estimate(by_task, seed),
         skill_scored=skill_of(fmean(fmean(map(log_relative, alone)) for alone in scored)) if scored else None,
         better=sum(map(_is_better, runs)) / len(runs) if runs else None,
+        no_skill=share_without_skill(runs),
         cost=Cost.of(runs),
         pass_at=tuple(_pass_at(by_task)),
     )
@@ -303,6 +309,7 @@ def _task_cell(group: Group, family: str, task: str, every: Sequence[RolloutResu
         sampling=_sampling(runs),
         worst=skill_of(max(logs)) if totals else None,
         best=skill_of(min(logs)) if totals else None,
+        no_skill=share_without_skill(runs),
         total=fmean(totals) if totals else None,
         cost=Cost.of(runs),
     )

@@ -104,6 +104,8 @@ def _headline(report: Report, kind: str) -> str:
             of = f"{cell.tasks} task{'' if cell.tasks == 1 else 's'}"
             under = f"{interval(cell.skill)}, {of}" if cell.skill.value is not None else of
             runs = f"{percent(cell.counts.success)} of {cell.counts.judged} scored"
+            if cell.no_skill:
+                runs += f"; no skill shown in {percent(cell.no_skill)}"
             said = f"<strong>{strength(cell)}</strong>" if cell.skill.enough else f'<span class="lacking">{strength(cell)}</span>'
             texts.append(f"<td>{said}<small>{under}</small><small>{runs}</small></td>".replace("-", "−"))
         rows.append(f'<tr><th scope="row">{escape(label(best.row))}</th>{"".join(texts)}</tr>')

@@ -102,6 +102,7 @@ class Report:
             "interval_over": cell.skill.over,
             "skill_scored": cell.skill_scored,
             "better_than_baseline": cell.better,
+            "no_skill_shown": cell.no_skill,
             "usd_per_success": cell.cost.usd,
             "tokens_per_success": cell.cost.tokens,
             "seconds_per_success": cell.cost.seconds,

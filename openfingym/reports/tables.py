@@ -72,21 +72,23 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
             percent(cell.counts.success),
             f"{cell.counts.scored}/{cell.counts.judged}",
             percent(cell.better),
+            percent(cell.no_skill),
             left_out(cell),
         )
         for cell in cells
     )
     return TextTable(
         "Skill by family",
-        (*report.by, "family", "tasks", "skill", "95 % interval", "if scored", "success", "runs", "better", "left out"),
+        (*report.by, "family", "tasks", "skill", "95 % interval", "if scored", "success", "runs", "better", "no skill", "left out"),
         tuple(rows),
         len(report.by) + 1,
         "Skill: 1 - geometric mean over tasks of the loss relative to the baseline's; 0 is the baseline, 1 perfect, higher is better. A "
         "rejected run counts as the baseline; 'if scored' leaves it out. Better: share of runs that beat the baseline, beyond their "
-        "sampling error where they have an interval. Left out of "
+        "sampling error where they have an interval. No skill: share of scored runs whose advantage is within sampling error, or that an "
+        "answer without skill reaches; a dash where what such answers reach is not recorded. Left out of "
         f"everything: errors, which are ours, deferred and void runs. The interval is over tasks; of fewer than {FEWEST_UNITS} it is over "
         f"the runs of each, where there are {FEWEST_UNITS}, and says nothing of other tasks.",
-        ("if scored", "better", "runs", "tasks"),
+        ("if scored", "better", "no skill", "runs", "tasks"),
     )
 
 
@@ -169,7 +171,7 @@ def task_table(report: Report, data_kind: str) -> TextTable:
     )
     return TextTable(
         "Every task",
-        ("task", *report.by, "runs", "success", "skill", "95 % interval", "worst", "best", "loss", "USD", "seconds"),
+        ("task", *report.by, "runs", "success", "skill", "95 % interval", "worst", "best", "no skill", "loss", "USD", "seconds"),
         tuple(_task_row(cell) for cell in cells),
         1 + len(report.by),
         f"Interval over runs, from {FEWEST_UNITS} on; of one run, over other hidden rows of the same market. "
@@ -286,5 +288,5 @@ def _task_interval(cell: TaskCell) -> str:
 
 def _task_row(cell: TaskCell) -> tuple[str, ...]:
     runs: Sequence[str] = (f"{cell.counts.scored}/{cell.counts.judged}", percent(cell.counts.success))
-    skills = (strength(cell), _task_interval(cell), signed(cell.worst), signed(cell.best))
+    skills = (strength(cell), _task_interval(cell), signed(cell.worst), signed(cell.best), percent(cell.no_skill))
     return (cell.task, *cell.row, *runs, *skills, figure(cell.total), figure(cell.cost.usd, "$"), figure(cell.cost.seconds))

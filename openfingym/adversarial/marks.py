@@ -1,0 +1,52 @@
+"""Whether a result shows any skill: it does not if its advantage is within sampling error, or if answers without skill reach it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from openfingym.adversarial.record import reached_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from openfingym.adversarial.record import Reached
+    from openfingym.results import RolloutResult
+
+Skill = Literal["shown", "none shown", "not recorded"]
+"""``not recorded``: what answers without skill reach on this build of the task is not known."""
+MEANING = (
+    'skill: "none shown" where the advantage over the baseline is within sampling error, or an answer without skill does as well; '
+    '"not recorded" where what such answers reach on this build of the task is not known'
+)
+
+
+def skill_of(result: RolloutResult) -> Skill | None:
+    """What a result shows; None where it has no relative total.
+
+    Raises:
+        StoreError: the record of what answers without skill reach is damaged.
+    """
+    if result.state != "scored" or result.relative_total is None:
+        return None
+    return judged(result.relative_total, result.relative_interval, reached_on(result.task_digest))
+
+
+def judged(relative: float, interval: tuple[float, float] | None, reached: Reached | None) -> Skill:
+    """What a relative total shows.
+
+    Args:
+        relative: on the private fold.
+        interval: its 95 % interval; None where there is none.
+        reached: what answers without skill reach on the same build of the task; None where that is not known.
+    """
+    if relative >= 1.0 or (interval is not None and interval[1] >= 1.0):
+        return "none shown"
+    if reached is None:
+        return "not recorded"
+    return "none shown" if reached.relative is not None and relative >= reached.relative else "shown"
+
+
+def share_without_skill(results: Iterable[RolloutResult]) -> float | None:
+    """Share of scored runs that show no skill, of those of which it is known; None where it is of none."""
+    found = [skill for skill in map(skill_of, results) if skill in {"shown", "none shown"}]
+    return found.count("none shown") / len(found) if found else None

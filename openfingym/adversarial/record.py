@@ -1,0 +1,126 @@
+"""What answers without skill reach on each task, as it was last measured.
+
+``skillless.json`` beside this module has a row for each task that comes with the library; ``openfingym task check --all --adversarial
+--record PATH`` makes one. A row belongs to one build of its task and to one version of each metric that ranks, and says nothing
+of any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym.build import build_key
+from openfingym.errors import StoreError
+from openfingym.metrics import METRICS, find_metric
+from openfingym.metrics.scoring import relative_weights
+
+if TYPE_CHECKING:
+    from openfingym.adversarial.promise import Survey
+    from openfingym.package import BuiltPackage
+    from openfingym.scoring_table import Scoring
+    from openfingym.task import Task
+
+RECORD = Path(__file__).with_name("skillless.json")
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What the best answer without skill reaches on one task."""
+
+    task: str
+    digest: str
+    """Of the task, as in every result."""
+    build: str
+    """Key of the build."""
+    metrics: Mapping[str, int]
+    """Version of each metric that ranks."""
+    best: str | None
+    """Name of the best answer; None where the task refuses every one."""
+    relative: float | None
+    """Its relative total on the private fold; lower is better, 1 is the baseline."""
+    answers: int
+    """How many were tried."""
+    refused: int
+    """How many of them the task refuses."""
+
+
+def reached_by(task: Task, package: BuiltPackage, survey: Survey) -> Reached:
+    """The row of a task and what was built of it."""
+    best = survey.best
+    return Reached(
+        task=task.name,
+        digest=package.manifest.digest,
+        build=build_key(task),
+        metrics=versions(package.task.spec.scoring),
+        best=best.name if best else None,
+        relative=survey.reached,
+        answers=len(survey.trials),
+        refused=survey.refused,
+    )
+
+
+def versions(scoring: Scoring) -> dict[str, int]:
+    """Version of each metric that is in the relative total."""
+    return {name: find_metric(name).version for name, weight in relative_weights(scoring).items() if weight > 0.0}
+
+
+def recorded(path: Path = RECORD) -> list[Reached]:
+    """The recorded rows, by task.
+
+    Raises:
+        StoreError: the record is missing or damaged.
+    """
+    try:
+        return [Reached(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError) as error:
+        raise StoreError(
+            f"{path}: no readable record of answers without skill ({error}); make one with "
+            "`openfingym task check --all --adversarial --record PATH`"
+        ) from error
+
+
+def record(rows: Iterable[Reached], path: Path) -> None:
+    """Write rows over a record, whole or not at all.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    lines = ",\n".join(json.dumps(asdict(row)) for row in sorted(rows, key=lambda row: row.task))
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise StoreError(f"{path}: could not be written ({error.strerror}); choose another file") from error
+
+
+def reached_on(digest: str) -> Reached | None:
+    """The row of a build of a task; None where there is none, or a metric has changed since.
+
+    Args:
+        digest: of the task, as a result states it.
+
+    Raises:
+        StoreError: the record that comes with the library is damaged.
+    """
+    return _current().get(digest)
+
+
+def reached_in(build: str) -> Reached | None:
+    """:func:`reached_on` by the key of the build (:func:`openfingym.build.build_key`), which is known before anything is built."""
+    return next((row for row in _current().values() if row.build == build), None)
+
+
+@cache
+def _current() -> Mapping[str, Reached]:
+    return {row.digest: row for row in recorded() if is_current(row)}
+
+
+def is_current(row: Reached) -> bool:
+    """Whether the metrics that rank are still those it was measured with."""
+    return all(name in METRICS and METRICS[name].version == version for name, version in row.metrics.items())

@@ -1,0 +1,67 @@
+"""Windows that know no more of the training law than the Gaussian baseline, or that are training windows handed back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.contracts import Contract
+    from openfingym.kinds.material import Reader
+
+SAMPLE = 20_000
+"""Training windows from which moments are taken and windows drawn, evenly spread."""
+JITTER = 0.05
+"""Deviation, in training deviations, of the noise on copies."""
+
+
+def skillless(
+    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+) -> Mapping[str, NDArray[np.float64]]:
+    """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`."""
+    targets = read("train_targets")
+    train = np.asarray(targets[:: max(len(targets) // SAMPLE, 1)], dtype=np.float64)
+    answers = _gaussian(train, shape, generator) | _handed_back(train, shape, generator)
+    return {name: np.ascontiguousarray(np.clip(values, contract.low, contract.high)) for name, values in answers.items()}
+
+
+def _gaussian(train: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+    """Draws of mean and deviation alone."""
+    mean, deviation = train.mean(axis=0), train.std(axis=0)
+    normal = generator.standard_normal(shape)
+    one = generator.standard_normal(shape[-2:])
+    return {
+        "other Gaussian draws": mean + deviation * normal,
+        "narrow Gaussian draws": mean + 0.5 * deviation * normal,
+        "wide Gaussian draws": mean + 2.0 * deviation * normal,
+        "uniform draws": mean + deviation * generator.uniform(-(3.0**0.5), 3.0**0.5, shape),
+        "two values": mean + deviation * generator.choice([-1.0, 1.0], shape),
+        "tiny noise": mean + 1e-9 * deviation * normal,
+        "the mean path": np.broadcast_to(mean, shape),
+        "one draw for all": np.broadcast_to(mean + deviation * one, shape),
+        "zero": np.zeros(shape),
+    }
+
+
+def _handed_back(train: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+    """Training windows, and what is made of them without knowing what they are."""
+    count = int(np.prod(shape[:-2]))
+    windows = train[generator.permutation(np.resize(np.arange(len(train)), count))]
+    others = train[generator.integers(len(train), size=count)]
+    deviation = train.std(axis=0)
+    half = max(shape[-2] // 2, 1)
+    own_mean = windows.mean(axis=1, keepdims=True)
+    copies = {
+        "training windows": windows,
+        "training windows with noise": windows + JITTER * deviation * generator.standard_normal(windows.shape),
+        "mirrored at the mean path": 2.0 * train.mean(axis=0) - windows,
+        "mirrored at their own mean": 2.0 * own_mean - windows,
+        "reversed in time": windows[:, ::-1],
+        "spliced": np.concatenate([windows[:, :half], others[:, half:]], axis=1),
+        "averaged in pairs": (windows + others) / 2.0,
+    }
+    return {name: values.reshape(shape) for name, values in copies.items()}

@@ -1,0 +1,34 @@
+"""Predictions at a moving origin that look at no bar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.contracts import RollingContract
+from openfingym.kinds.skillless.departures import departures
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.contracts import Contract
+    from openfingym.kinds.material import Reader
+
+CLOSE = 3
+
+
+def skillless(
+    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+) -> Mapping[str, NDArray[np.float64]]:
+    """Submissions without skill, by name, which are what their predictions at each step would lead to."""
+    assert isinstance(contract, RollingContract)
+    closes = np.asarray(read("train_bars"), dtype=np.float64)[:, :, CLOSE]
+    past = np.log(closes[contract.horizon :] / closes[: -contract.horizon])
+    episodes, steps, width = shape
+    found = departures(past, (episodes * steps, width), generator)
+    return {
+        name: np.clip(np.broadcast_to(values, (episodes * steps, width)), contract.low, contract.high).reshape(shape)
+        for name, values in found
+    }

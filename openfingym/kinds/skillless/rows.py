@@ -1,0 +1,31 @@
+"""Predictions for rows of features that do not look at the features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.kinds.skillless.departures import departures
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.contracts import Contract
+    from openfingym.kinds.material import Reader
+
+
+def skillless(
+    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+) -> Mapping[str, NDArray[np.float64]]:
+    """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`."""
+    past = np.asarray(read("train_targets"), dtype=np.float64)
+    answers = dict(departures(past, shape, generator))
+    scale = float(past.std()) * 1e-3
+    series = np.asarray(read("test_series"))
+    # One order of the series, kept throughout: portfolios are formed of it, though it says nothing.
+    answers["a fixed order of the series"] = scale * generator.permutation(int(series.max()) + 1)[series]
+    return {
+        name: np.ascontiguousarray(np.clip(np.broadcast_to(values, shape), contract.low, contract.high)) for name, values in answers.items()
+    }

@@ -1,0 +1,64 @@
+"""Holdings that look at no bar: how much of what is decided before an episode begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.contracts import TradingContract
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.contracts import Contract
+    from openfingym.kinds.material import Reader
+
+SLIVER = 0.001
+"""Share of equity in one symbol, the rest in cash."""
+TINY = 1e-6
+
+
+def plans(contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
+    """Target weights of each step without skill, by name.
+
+    Args:
+        contract: the task's.
+        read: public arrays by name.
+        shape: of a submission, [episodes, steps + 1, columns].
+        generator: of the random ones.
+
+    Returns:
+        float64[episodes, steps, symbols] each; a row of NaN changes nothing.
+    """
+    assert isinstance(contract, TradingContract)
+    episodes, steps, width = shape[0], contract.steps, len(contract.symbols)
+    equal = np.full(width, 1.0 / width)
+    each = np.eye(width)
+    growth = np.log(np.asarray(read("train_bars"), dtype=np.float64)[:, :, 3])
+    calm = 1.0 / np.diff(growth, axis=0).std(axis=0)
+
+    def held(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        plan = np.full((episodes, steps, width), np.nan)
+        plan[:, 0] = weights
+        return plan
+
+    found = {
+        "cash": held(np.zeros(width)),
+        "half invested": held(equal / 2.0),
+        "tiny holdings": held(TINY * equal),
+        "inverse training volatility": held(calm / calm.sum()),
+        "random weights, held": held(generator.dirichlet(np.ones(width), episodes)),
+        "equal weights, restored at each step": np.broadcast_to(equal, (episodes, steps, width)),
+        "random weights at each step": generator.dirichlet(np.ones(width), (episodes, steps)),
+        "in and out": np.where(np.arange(steps)[:, None] % 2 == 0, equal, 0.0) * np.ones((episodes, 1, 1)),
+    }
+    for symbol, alone in zip(contract.symbols, each, strict=True):
+        found[f"all in {symbol}"] = held(alone)
+        found[f"0.1 % in {symbol}"] = held(SLIVER * alone)
+        if contract.max_short > 0.0:
+            found[f"short {symbol}"] = held(-min(contract.max_short, 1.0) * alone)
+    if contract.max_short > 0.0:
+        found["short all"] = held(-min(contract.max_short, 1.0) * equal)
+    return found
