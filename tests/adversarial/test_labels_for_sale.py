@@ -1,0 +1,152 @@
+"""What a participant can compute of the private labels from everything that a strict verifier tells it over many rollouts.
+
+Each attack is one that reads labels where scores are told as they are (`test_detection.py` shows it for the same classes). Here it has a
+participant's key to a real verifier and creates rollout after rollout, with everything that is told put together: exact where it is
+exact, rounded where it is rounded, the feedback on the public fold included.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from openfingym.build import build
+from openfingym.catalog import load_task
+from openfingym.client import VerifierClient
+from openfingym.package import BuiltPackage
+from openfingym_verifier.disclosure import GRID
+from openfingym_verifier.embedded import EmbeddedVerifier
+from openfingym_verifier.policy import STRICT
+from openfingym_verifier.truth import Grader, HiddenTask
+from openfingym_verifier.truth import load_task as load_hidden
+from tests.adversarial import attacks
+from tests.adversarial.attacks import Told
+
+ROLLOUTS = int(os.environ.get("OPENFINGYM_ATTACK_ROLLOUTS", "40"))
+"""How many an attack has; the figures in docs/trust.md are of 1,000."""
+FLAGGED_WITHIN = 20
+MOST = 0.01
+"""Gain over the baseline that an attack must stay below."""
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """A strict verifier and what it holds, which only the test knows."""
+
+    running: EmbeddedVerifier
+    tasks: dict[str, HiddenTask]
+
+    def participant(self, name: str) -> VerifierClient:
+        with VerifierClient(uds=self.running.uds, admin_token=self.running.admin_token) as operator:
+            return VerifierClient(uds=self.running.uds, admin_token=operator.add_participant(name))
+
+
+@pytest.fixture(scope="module")
+def attacked(store_home: object) -> Iterator[Attacked]:
+    packages: list[BuiltPackage] = [build(load_task(name)) for name in ("treasury-forecast", "amazon-fraud")]
+    with EmbeddedVerifier.start(packages, policy="strict") as running:
+        yield Attacked(running, {package.manifest.name: load_hidden(package) for package in packages})
+
+
+def gains(task: HiddenTask, attacker: attacks.Attacker, history: list[Told]) -> tuple[float, float]:
+    """What the attacker's last answer gains over the baseline as it is shown, and what it gains by having been told anything.
+
+    An uninformed change of the baseline may be lucky on some tens of windows. That is within its sampling error, so it is shown as the
+    baseline; and the attacker has it as well if it is told, each time, that its submission scores as the baseline does.
+    """
+    score, baseline = task.grader.private_score(attacker.decoded(history)), task.grader.baseline_score()
+    error = task.sampling_error(score, baseline)
+    relative = task.relative_total(score, baseline)
+    lead = -math.log(relative) / error.relative_standard_error if error.relative_standard_error else 0.0
+    untold = [Told(told.values, None if told.metrics is None else dict(baseline.metrics), 1.0) for told in history]
+    return (1.0 - relative if lead >= GRID else 0.0), attacks.gain(task, attacker.decoded(history)) - attacks.gain(
+        task, attacker.decoded(untold)
+    )
+
+
+def told_over(attacked: Attacked, task: str, name: str, attacker: attacks.Attacker) -> tuple[list[Told], int | None]:
+    """What an attacker is told in all of its rollouts, and the first rollout, from 1, that is flagged."""
+    history: list[Told] = []
+    flagged = None
+    with attacked.participant(name) as client:
+        for number in range(1, ROLLOUTS + 1):
+            values = attacker.next_submission(history)
+            ticket = client.create_rollout(task)
+            client.submit(ticket.token, values)
+            result = client.finalize(ticket.rollout_id)
+            history.append(Told(values, result.metrics or None, result.relative_total))
+            if flagged is None and result.flags:
+                flagged = number
+    return history, flagged
+
+
+TREASURY: dict[str, Callable[[Grader], attacks.Attacker]] = {
+    "powers-in-cells": lambda g: attacks.PowersInCells(g.baseline, g.private.rows),
+    "random-signs": lambda g: attacks.SignPatterns(g.baseline, g.private.rows, size=0.05),
+    "hadamard-signs": lambda g: attacks.HadamardPatterns(g.baseline, g.private.rows, size=0.05),
+    "window-shifts": lambda g: attacks.WindowShifts(g.baseline, g.private.rows, size=0.05),
+    "boosting": lambda g: attacks.Boosting(g.baseline, g.private.rows, size=0.005),
+}
+
+
+@pytest.mark.parametrize("name", TREASURY)
+def test_rollout_after_rollout_gives_no_private_label_of_a_forecast(attacked: Attacked, name: str) -> None:
+    task = attacked.tasks["treasury-forecast"]
+    attacker = TREASURY[name](task.grader)
+    history, flagged = told_over(attacked, task.name, name, attacker)
+    assert sum(told.metrics is not None for told in history) == STRICT.private_disclosures
+    shown, by_being_told = gains(task, attacker, history)
+    assert shown < MOST
+    assert by_being_told < MOST
+    assert flagged is not None
+    assert flagged <= FLAGGED_WITHIN
+
+
+def test_group_tests_give_no_private_label_of_a_graph(attacked: Attacked) -> None:
+    task = attacked.tasks["amazon-fraud"]
+    labels = np.asarray(task.grader.private.truth.arrays["labels"])
+    attacker = attacks.GroupTests(task.shape, task.grader.private.rows, int(labels.sum()))
+    history, flagged = told_over(attacked, task.name, "group-tests", attacker)
+    gained = attacks.gain(task, attacker.decoded(history))
+    assert gained < MOST
+    assert flagged is not None
+    assert flagged <= FLAGGED_WITHIN
+
+
+def test_feedback_on_the_public_fold_says_nothing_of_the_private_one(attacked: Attacked) -> None:
+    task = attacked.tasks["treasury-forecast"]
+    public = attacks.HadamardPatterns(task.grader.baseline, task.grader.public.rows, size=0.05)
+    history: list[Told] = []
+    with attacked.participant("public-reader") as client:
+        while len(history) < 2 * (STRICT.public_disclosures or 0):
+            ticket = client.create_rollout(task.name)
+            for _ in range(ticket.budget):
+                values = public.next_submission(history)
+                history.append(Told(values, client.submit(ticket.token, values).metrics or None))
+            client.finalize(ticket.rollout_id)
+    assert sum(told.metrics is not None for told in history) == STRICT.public_disclosures
+    assert max(gains(task, public, history)) < MOST
+
+
+def test_the_same_attack_reads_labels_where_everything_is_told(attacked: Attacked) -> None:
+    """The bound is the policy's doing, not a weakness of the attack."""
+    task = attacked.tasks["treasury-forecast"]
+    attacker = TREASURY["powers-in-cells"](task.grader)
+    history: list[Told] = []
+    with VerifierClient(uds=attacked.running.uds, admin_token=attacked.running.admin_token) as operator:
+        for _ in range(12):
+            values = attacker.next_submission(history)
+            ticket = operator.create_rollout(task.name)
+            operator.submit(ticket.token, values)
+            result = operator.finalize(ticket.rollout_id)
+            history.append(Told(values, result.metrics, result.relative_total))
+    truth = np.asarray(task.grader.private.truth.arrays["y_true"]).reshape(-1)
+    decoded = attacker.decoded(history)[task.grader.private.rows].reshape(-1)
+    read = np.flatnonzero(decoded != task.grader.baseline[task.grader.private.rows].reshape(-1))
+    assert len(read) > 40
+    np.testing.assert_allclose(decoded[read], truth[read], atol=0.006)
