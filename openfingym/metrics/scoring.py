@@ -131,7 +131,7 @@ def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, f
     Raises:
         UsageError: a metric is missing or not finite, no metric of the table has a relative weight, or one has that cannot rank.
     """
-    weights = {entry.name: relative_weight(find_metric(entry.name), entry.weight, entry.relative_weight) for entry in rules.metrics}
+    weights = relative_weights(rules)
     missing = [name for name in weights if name not in values or name not in baseline]
     if missing:
         raise UsageError(f"no relative total without {', '.join(missing)}")
@@ -139,6 +139,11 @@ def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, f
     if not weighed:
         raise UsageError(f"none of {', '.join(weights)} may rank: a relative total needs a metric that is proper and has a weight")
     return relative_total({name: values[name] for name in weighed}, {name: baseline[name] for name in weighed}, weighed)
+
+
+def relative_weights(rules: Rules) -> dict[str, float]:
+    """Weight of each metric of a scoring table in the relative total, by name; 0 for one that cannot rank."""
+    return {entry.name: relative_weight(find_metric(entry.name), entry.weight, entry.relative_weight) for entry in rules.metrics}
 
 
 def _agree(metric: Metric, rules: Rules, truth: Truth) -> None:
