@@ -163,10 +163,12 @@ class Search:
             self._take(f"cut {cut}{way}|after", 1.0 - (whole - before) / alive[cut:].sum(axis=0), start)
 
     def _compare_parts(self, query: Queries, rows: Floats, way: str, start: int) -> None:
-        """The two sides of every cut of a short window that leaves two rows at least; as they are, and by their steps."""
+        """The two sides of every cut of a short window that leaves two rows at least; as they are, and joined."""
         forms: list[tuple[str, Callable[[Floats], Floats]]] = [("rows", lambda part: part)]
         if self.norm.wandering:
             forms.append(("steps", lambda part: np.diff(part, axis=1)))
+        else:
+            forms.append(("centred", lambda part: part - part.mean(axis=1, keepdims=True)))
         for cut in range(2, rows.shape[1] - 1):
             for side, part in (("before", slice(cut)), ("after", slice(cut, None))):
                 for name, form in forms:
