@@ -111,6 +111,13 @@ def run(
     ctx.exit(exit_status(results))
 
 
+POLICIES = {
+    ("strict", "rounded"): "policy: strict, season {season}: shown no finer than the sampling error, moved towards the baseline",
+    ("strict", "held"): "policy: strict, season {season}: once the season is closed, `openfingym verifier collect` fetches what is held",
+    ("strict", "full"): "policy: strict, season {season}: shown as it was computed",
+    ("local", "full"): "policy: local: shown as it was computed, to the user of the machine on which the labels lie",
+}
+"""What is said of the policy under which results came about, and of how much of them is shown."""
 TAPES = {
     "fresh": "fresh tape: its hidden data were drawn for this rollout, and the baseline is scored on them as well",
     "twin": "twin tape: its hidden bars were resampled from real ones, and the baseline is scored on them as well",
@@ -177,6 +184,9 @@ def print_results(results: list[RolloutResult]) -> None:
         click.echo("[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart")
     if any(map(skill_of, results)):
         click.echo(MEANING)
+    for policy, disclosure, season in dict.fromkeys((result.policy, result.disclosure, result.season) for result in results):
+        if policy is not None and disclosure is not None:
+            click.echo(POLICIES[policy, disclosure].format(season=season))
     click.echo(f"details: {typed(results[0].path)}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else ""))
     if any(result.turns for result in results):
         click.echo(f"read what was done: openfingym view {typed(results[0].path)}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NAMED = 3
 """Tasks named in a caution."""
 
-Concern = Literal["flags", "tapes", "sampling", "skill", "settings", "tasks", "environments"]
+Concern = Literal["flags", "disclosure", "tapes", "sampling", "skill", "settings", "tasks", "environments"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ def cautions_of(groups: Sequence[Group], made: Mapping[str, Made]) -> Iterator[C
         mine = [group for group in groups if group.data_kind == kind]
         for group in mine:
             yield from (Caution(kind, "flags", said) for said in _flags(group))
+            yield from (Caution(kind, "disclosure", said) for said in _disclosure(group))
             yield from (Caution(kind, "tapes", said) for said in _tapes(group))
             yield from (Caution(kind, "sampling", said) for said in _sampling(group))
             yield from (Caution(kind, "skill", said) for said in _skill(group))
@@ -64,6 +65,15 @@ def _sampling(group: Group) -> Iterator[str]:
         yield (
             f"{runs} of {label(group.row)} on {group.data_kind} data with less loss than the baseline{',' * (len(ahead) > 1)} "
             f"{'is' if len(ahead) == 1 else f'{unsure} are'} within sampling error: other hidden rows might have shown no advantage"
+        )
+
+
+def _disclosure(group: Group) -> Iterator[str]:
+    found = Counter(run.disclosure for run in _judged(group))
+    if found["rounded"]:
+        yield (
+            f"{label(group.row)} on {group.data_kind} data: {found['rounded']} of {found.total()} runs are shown no finer than their sampling "
+            "error, moved towards the baseline; what they gained is at least what is shown"
         )
 
 
