@@ -72,8 +72,8 @@ def _disclosure(group: Group) -> Iterator[str]:
     found = Counter(run.disclosure for run in _judged(group))
     if found["rounded"]:
         yield (
-            f"{label(group.row)} on {group.data_kind} data: {found['rounded']} of {found.total()} runs are shown no finer than their sampling "
-            "error, moved towards the baseline; what they gained is at least what is shown"
+            f"{label(group.row)} on {group.data_kind} data: {found['rounded']} of {found.total()} runs are shown no finer than their "
+            "sampling error, moved towards the baseline; what they gained is at least what is shown"
         )
 
 
