@@ -79,6 +79,7 @@ PRIVATE: dict[str, tuple[Callable[[Grader], attacks.Attacker], int, float]] = {
     "window shifts": (lambda g: attacks.WindowShifts(g.baseline, g.private.rows, size=0.05), 22, 0.3),
     "boosting": (lambda g: attacks.Boosting(g.baseline, g.private.rows, size=0.005), 800, 0.15),
 }
+
 """An attacker of the private fold, the rollouts it needs, and what it gains if everything is disclosed."""
 
 
@@ -87,6 +88,14 @@ def test_attacks_work_where_scores_are_disclosed_as_they_are(task: HiddenTask, n
     make, rollouts, least = PRIVATE[name]
     attacker = make(task.grader)
     assert attacks.gain(task, attacker.decoded(attacks.pooled(task, attacker, rollouts))) > least
+
+
+def test_changes_of_window_levels_gain_and_are_not_seen(task: HiddenTask) -> None:
+    attacker = attacks.Boosting(task.grader.baseline, task.grader.private.rows, size=0.01, draw=attacks.window_levels)
+    history = attacks.pooled(task, attacker, 200)
+    assert attacks.gain(task, attacker.decoded(history)) > 0.2
+    # What detection cannot do, so that nobody relies on it: the disclosure of scores has to bound this one.
+    assert flagged_at(task, ([told.values] for told in history[:WITHIN])) is None
 
 
 def test_group_tests_read_labels_off_the_auroc(fraud: HiddenTask) -> None:
@@ -238,6 +247,15 @@ def test_honest_traders_are_never_flagged(market: HiddenTask) -> None:
         pool = Pool()
         for number in range(count):
             assert flags_of_rollout(pool, market.grader, [honest.traded(market, policy(number))]) == [], name
+
+
+def test_returns_rounded_to_almost_nothing_are_not_flagged() -> None:
+    generator = np.random.default_rng(0)
+    history = FoldHistory(0.02, structured=True)
+    history.start(np.zeros((24, 10, 8)))
+    for _ in range(HONEST_ROLLOUTS):
+        history.add(np.round(np.clip(0.001 * generator.standard_t(4, (24, 10, 8)), -0.03, 0.03), 2))
+    assert not history.flagged
 
 
 def test_a_pool_rebuilt_from_what_is_stored_goes_on_as_before(task: HiddenTask) -> None:

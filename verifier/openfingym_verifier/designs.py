@@ -39,8 +39,8 @@ WINDOW_FRACTION = 0.1
 BOTH_WAYS = 0.2
 """Of the nodes that change places, the least that go up, and that go down: a cut-off that moves lets all go the same way."""
 PROBES_TO_FLAG = 8
-NEW_PLACES = 1 / 3
-"""Share of the places moved from one submission that were not moved before; repairs come back to the same ones."""
+NEW_PLACES = {"values": 1 / 2, "ranks": 1 / 3}
+"""Share of the places moved that were not moved before; repairs come back to the same ones, and so do known nodes between asked ones."""
 PATTERNS_TO_FLAG = 8
 WHITE_TO_FLAG = 14
 WHITE_LIMIT = 3.0
@@ -56,6 +56,8 @@ SPREAD_FRACTION = 0.125
 FEWEST_CELLS = 32
 """Below this many cells, two submissions may well differ by a constant or in a pattern by chance."""
 MAX_DECIMALS = 6
+COARSE = 0.2
+"""Units of rounding above this share of the baseline's error leave little but zeros."""
 
 
 @dataclass
@@ -64,6 +66,8 @@ class Cluster:
 
     moved: Mask
     """Places that were moved at least once."""
+    new_places: float
+    """Share of moves that must be of new places."""
     probes: int = 0
     places: int = 0
     """Places moved, each counted as often as it was."""
@@ -78,7 +82,7 @@ class Cluster:
     def suspicious(self) -> bool:
         """Whether it was done often and in new places each time."""
         distinct = int(np.count_nonzero(self.moved))
-        return self.probes >= PROBES_TO_FLAG and distinct >= PROBES_TO_FLAG and distinct >= NEW_PLACES * self.places
+        return self.probes >= PROBES_TO_FLAG and distinct >= PROBES_TO_FLAG and distinct >= self.new_places * self.places
 
 
 @dataclass(frozen=True)
@@ -169,13 +173,17 @@ class FoldHistory:
                 up = np.count_nonzero(moves[index][moved[index]] > 0.0) / counts[index]
                 counted = BOTH_WAYS <= up <= 1.0 - BOTH_WAYS
             else:
-                counted = bool(largest[index] > 1.001 * max(new.unit, self._kept[index].unit))
+                unit = max(new.unit, self._kept[index].unit)
+                # Where nearly everything is rounded to zero, what is left may be a few units apart.
+                counted = bool(largest[index] > (3.001 if unit > COARSE * self.scale else 1.001) * unit)
             if counted:
                 return self._kept[index], moved[index]
         return None
 
     def _counted(self, cluster: Cluster | None, moved: Mask) -> Cluster:
-        cluster = Cluster(np.zeros(moved.shape, dtype=bool)) if cluster is None else cluster
+        cluster = (
+            Cluster(np.zeros(moved.shape, dtype=bool), NEW_PLACES["ranks" if self.ranks else "values"]) if cluster is None else cluster
+        )
         cluster.add(moved)
         self.flagged |= cluster.suspicious
         return cluster
