@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from openfingym.adversarial.pooled import Outcome
     from openfingym.adversarial.record import Reached
     from openfingym.kinds import Array
 
@@ -48,6 +49,8 @@ class Report:
     findings: tuple[Finding, ...]
     reached: Reached | None = None
     """What answers without skill reach, if that was looked at."""
+    outcomes: tuple[Outcome, ...] = ()
+    """What each of them got that the task does not refuse."""
 
     @property
     def passed(self) -> bool:
@@ -57,8 +60,10 @@ class Report:
     def to_dict(self) -> dict[str, object]:
         """Plain values for ``--json``."""
         rows = [{"name": f.name, "passed": f.passed, "detail": f.detail} for f in self.findings]
-        reached = {} if self.reached is None else {"skillless": asdict(self.reached)}
-        return {"task": self.task, "passed": self.passed, "findings": rows, **reached}
+        found: dict[str, object] = {"task": self.task, "passed": self.passed, "findings": rows}
+        if self.reached is not None:
+            found |= {"skillless": asdict(self.reached), "outcomes": [asdict(one) for one in self.outcomes]}
+        return found
 
 
 class _FailedError(Exception):
@@ -75,15 +80,15 @@ def check_task(task: Task, *, backend: str | None = None, adversarial: bool = Fa
         adversarial: score the answers without skill too, none of which may be better than the baseline.
         on_all: score the best of them on the whole private fold, where the others are compared on a sample of it.
     """
-    reached: list[Reached] = []
+    surveyed: list[tuple[Reached, tuple[Outcome, ...]]] = []
     with tempfile.TemporaryDirectory(prefix="openfingym-check-") as folder:
         findings = tuple(_findings(task, Path(folder)))
         if adversarial and all(finding.passed for finding in findings):
             package = BuiltPackage(Path(folder) / "a" / "public", Path(folder) / "a" / "truth")
-            findings += (_run("skill", lambda: _skill(task, package, reached, on_all)),)
+            findings += (_run("skill", lambda: _skill(task, package, surveyed, on_all)),)
     if backend is not None and all(finding.passed for finding in findings):
         findings += (_run("smoke", lambda: smoke(task, backend)),)
-    return Report(task.name, findings, reached[0] if reached else None)
+    return Report(task.name, findings, *surveyed[0]) if surveyed else Report(task.name, findings)
 
 
 def _findings(task: Task, folder: Path) -> Iterator[Finding]:
@@ -279,13 +284,15 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     return shown
 
 
-def _skill(task: Task, package: BuiltPackage, reached: list[Reached], on_all: bool) -> str:
-    """No answer without skill is better than the baseline, beyond chance; what they reach is added to ``reached``."""
+def _skill(task: Task, package: BuiltPackage, surveyed: list[tuple[Reached, tuple[Outcome, ...]]], on_all: bool) -> str:
+    """No answer without skill is better than the baseline, beyond chance; what they reach is added to ``surveyed``."""
+    from openfingym.adversarial.pooled import outcomes_of
     from openfingym.adversarial.promise import survey
     from openfingym.adversarial.record import reached_by
 
     found = survey(package, package.read_truth(), on_all=on_all)
-    reached.append(reached_by(task, package, found))
+    row = reached_by(task, package, found)
+    surveyed.append((row, tuple(outcomes_of(package.manifest.dataset, row, found))))
     refused = f", {found.refused} refused" if found.refused else ""
     if found.breaks:
         shown = "; ".join(map(str, found.breaks[:3]))

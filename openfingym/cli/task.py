@@ -11,6 +11,7 @@ import click
 from openfingym.cli.render import Counter, print_json, print_table
 
 if TYPE_CHECKING:
+    from openfingym.adversarial.pooled import Pooled
     from openfingym.workers import Outcome
 
 FAMILIES = ("forecasting", "generation", "trading", "fraud")
@@ -180,6 +181,7 @@ def check(
                 _print_report(outcome.value)
     if record is not None:
         _keep(record, reports.values())
+    together = _together(reports.values())
     if as_json and (reports or len(folders) > 1):
         print_json([reports[folder.name] for folder in folders if folder.name in reports])
     unsound = [name for name, found in reports.items() if not found["passed"]]
@@ -187,8 +189,10 @@ def check(
         click.echo(
             f"{len(reports) - len(unsound)} of {len(folders)} tasks passed" + (f"; not {', '.join(sorted(unsound))}" if unsound else "")
         )
+    for one in together:
+        click.echo(f"FAIL  skill: an answer without skill is better than the baseline: {one}", err=as_json)
     _fail(ctx, failed, alone=len(folders) == 1)
-    if unsound:
+    if unsound or together:
         ctx.exit(5)
 
 
@@ -206,6 +210,14 @@ def _folders(names: tuple[str, ...], everything: bool, verb: str) -> list[Path]:
     if everything:
         return list(catalog.task_folders().values())
     return [catalog.load_task(name).folder for name in dict.fromkeys(names)]
+
+
+def _together(reports: Iterable[Mapping[str, object]]) -> list[Pooled]:
+    """Answers without skill that are better than the baseline over all the tasks checked, beyond chance."""
+    from openfingym.adversarial.pooled import Outcome, pooled
+
+    outcomes = [Outcome(**one) for found in reports for one in found.get("outcomes", ())]  # type: ignore[attr-defined]  # plain values
+    return [one for one in pooled(outcomes) if one.breaks]
 
 
 def _keep(path: Path, reports: Iterable[Mapping[str, object]]) -> None:

@@ -148,15 +148,7 @@ def test_a_planted_metric_fails_the_check(tmp_path: Path, monkeypatch: pytest.Mo
     planted = Metric("sameness", _sameness, "point", "planted", "none", "this test")
     monkeypatch.setattr(registry, "METRICS", {**METRICS, "sameness": planted})
     config = folder / "task.toml"
-    text = config.read_text()
-    before = text[text.index("[[metadata.openfingym.scoring.metrics]]") :]
-    table = "\n".join(
-        f'[[metadata.openfingym.scoring.metrics]]\nname = "{key}"\nweight = {weight}\n' for key, weight in (("mae", 0.1), ("sameness", 0.9))
-    )
-    rest = before.rpartition("[[metadata.openfingym.scoring.metrics]]")[2]
-    following = rest[rest.index("\n[metadata") :] if "\n[metadata" in rest else ""
-    kept = "\n".join(line for line in text[: text.index(before)].splitlines() if not line.startswith('family = "F'))
-    config.write_text(f"{kept}\n{table}{following}")
+    config.write_text(config.read_text().replace('name = "rmse"', 'name = "sameness"'))
     report = check_task(load_task(folder), adversarial=True)
     failed = {finding.name: finding.detail for finding in report.findings if not finding.passed}
     assert "answers without skill are better than the baseline" in failed["skill"]
