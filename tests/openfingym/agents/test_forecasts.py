@@ -139,7 +139,6 @@ def test_rows_of_features_are_learned_from(agent: str, run_on: Run) -> None:
     # Of a month's excess returns half a percent of the variance is learned; sorted by it, a portfolio gains.
     assert result.relative_total < 0.998
     assert result.metrics["long_short_sharpe"] > 1.0
-    assert result.metrics["long_short_sharpe"] > 0.5
 
 
 @pytest.mark.parametrize("agent", ["mean", "nelson-siegel"])
