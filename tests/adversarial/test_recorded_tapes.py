@@ -21,8 +21,8 @@ from openfingym.package import BuiltPackage
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym_verifier.embedded import EmbeddedVerifier
 
-EPISODES = 2
-"""Private ones that are played; those left out count as if nothing were done in them."""
+TRADED = 2
+"""Private episodes that are traded; those left out count as if nothing were done in them."""
 TRADING = {"crypto-trading": "fresh", "equity-trading": "twin"}
 ROLLING = {"crypto-rolling-forecast": "fresh", "equity-rolling-forecast": "twin"}
 # httpcore leaves a unix socket that could not be connected to the garbage collector.
@@ -57,7 +57,7 @@ def play(
     """A rollout of the first private episodes, with these actions or none, and what was seen in it."""
     ticket = client.create_rollout(package.manifest.name, fresh=fresh)
     seen: Recording = []
-    for number in range(EPISODES):
+    for number in range(TRADED if package.task.spec.contract.kind == "trading" else package.manifest.n_private):
         at = client.start_episode(ticket.token)
         bars = [last_bar(at)]
         while not at.done:
