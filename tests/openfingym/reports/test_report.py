@@ -117,8 +117,26 @@ def test_figures_have_three_digits(value, text):
     assert figure(value) == text
 
 
-def cautions(*results, made=None):
+def every_caution(*results, made=None):
     return [(one.concern, one.sentence) for one in make_report(Runs(results, made=made or {})).cautions]
+
+
+def cautions(*results, made=None):
+    """Without that on unknown builds, which the made-up tasks of these tests are."""
+    return [(concern, sentence) for concern, sentence in every_caution(*results, made=made) if concern != "skill"]
+
+
+def test_builds_of_which_nothing_without_skill_is_recorded_are_named():
+    ((concern, sentence),) = every_caution(scored(0.5), scored(0.5, seed=1))
+    assert concern == "skill"
+    assert "not recorded for the build of 1 task (treasury-forecast)" in sentence
+
+
+def test_rounded_results_are_said_to_be():
+    assert cautions(scored(0.5, disclosure="full")) == []
+    ((concern, sentence),) = cautions(scored(0.5, disclosure="full"), scored(0.5, seed=1, disclosure="rounded"))
+    assert concern == "disclosure"
+    assert "1 of 2 runs are shown no finer than their sampling error" in sentence
 
 
 def test_agents_of_one_name_that_are_not_the_same_are_said_to_be_pooled():
