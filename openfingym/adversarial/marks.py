@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from openfingym.adversarial.record import reached_on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from openfingym.adversarial.record import Reached
     from openfingym.results import RolloutResult
 
 Skill = Literal["shown", "none shown", "not recorded"]
 """``not recorded``: what answers without skill reach on this build of the task is not known."""
-MEANING = (
-    'skill: "none shown" where the advantage over the baseline is within sampling error, or an answer without skill does as well; '
-    '"not recorded" where what such answers reach on this build of the task is not known'
+MEANINGS: Mapping[Skill, str] = MappingProxyType(
+    {
+        "none shown": "within the sampling error of the baseline, or no better than an answer without skill",
+        "not recorded": "what answers without skill reach on this build of the task is not known",
+    }
 )
+
+
+def meanings_of(found: Iterable[Skill | None]) -> list[str]:
+    """What the marks in a table mean, a line for each that needs one."""
+    shown = set(found)
+    return [f"skill {mark}: {meaning}" for mark, meaning in MEANINGS.items() if mark in shown]
 
 
 def skill_of(result: RolloutResult) -> Skill | None:

@@ -15,6 +15,7 @@ from openfingym.printable import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from openfingym.adversarial.marks import Skill
     from openfingym.baselines import BaselineResult
     from openfingym.reports.cells import Field
     from openfingym.reports.report import Report
@@ -303,8 +304,8 @@ def _ranked(rows: Sequence[BaselineResult]) -> list[BaselineResult]:
     return sorted(rows, key=lambda row: (row.family, row.task, worst if row.relative_total is None else row.relative_total, row.agent))
 
 
-def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapping[tuple[str, str], str]) -> None:
-    from openfingym.adversarial.marks import MEANING
+def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapping[tuple[str, str], Skill]) -> None:
+    from openfingym.adversarial.marks import meanings_of
 
     for kind in ("real", "simulated", "specified"):
         chosen = _ranked([row for row in rows if row.data_kind == kind])
@@ -315,7 +316,8 @@ def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapp
     if any(row.relative_interval for row in rows):
         click.echo("[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart")
     click.echo("relative: loss over the task's baseline, geometric mean over metrics; 1 is the baseline, lower is better")
-    click.echo(MEANING)
+    for meaning in meanings_of(shown.values()):
+        click.echo(meaning)
     click.echo("loss: the source paper's total; oracle and nop are checks: the best there is, and an agent that does nothing")
     if old:
         click.echo(f"stale: {len(old)} results are of tasks or programs that have changed since; measure again with --run")

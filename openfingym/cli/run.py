@@ -143,7 +143,7 @@ def exit_status(results: list[RolloutResult]) -> int:
 
 def print_results(results: list[RolloutResult]) -> None:
     """Print a table of results, and why each rejected or failed one was."""
-    from openfingym.adversarial.marks import MEANING, skill_of
+    from openfingym.adversarial.marks import meanings_of, skill_of
 
     print_table(
         "",
@@ -182,8 +182,8 @@ def print_results(results: list[RolloutResult]) -> None:
     click.echo("relative: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; this one ranks")
     if any(result.relative_interval for result in results):
         click.echo("[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart")
-    if any(map(skill_of, results)):
-        click.echo(MEANING)
+    for meaning in meanings_of(map(skill_of, results)):
+        click.echo(meaning)
     for policy, disclosure, season in dict.fromkeys((result.policy, result.disclosure, result.season) for result in results):
         if policy is not None and disclosure is not None:
             click.echo(POLICIES[policy, disclosure].format(season=season))
