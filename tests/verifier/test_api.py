@@ -177,7 +177,8 @@ def test_ten_thousand_submissions_are_limited_and_nobody_else_notices(server: An
     assert set(codes) == {201, 429}
     assert 5 <= codes.count(201) <= 5 + seconds + 1  # burst 5, 60 a minute
     assert accepted > 3
-    limited = server.post(flood.token, body)
+    # On a busy machine a token may have come back since the last of them.
+    limited = next(answer for answer in (server.post(flood.token, body) for _ in range(20)) if answer.status_code != 201)
     assert limited.status_code == 429
     assert limited.headers["retry-after"] == "1"
 
