@@ -1,8 +1,8 @@
 """The table of baselines: what fair, simple agents get on every task.
 
 Results of a whole run are recorded in ``baselines.json`` beside this module, with the key of the
-build and the program they belong to; a row whose task or agent has changed since is *stale*, and says so wherever
-it is shown.
+build, the program and the definitions of the metrics they belong to; a row whose task, agent or metrics have changed
+since is *stale*, and says so wherever it is shown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BaselineResult:
     family: str
     data_kind: str
     key: str
-    """Of the build and the program it was measured with; see :func:`key_of`."""
+    """Of the build, the metrics and the program it was measured with; see :func:`key_of`."""
     agent: str
     state: str
     """``scored``, ``rejected`` or ``error``."""
@@ -92,26 +92,34 @@ def record(results: Iterable[BaselineResult], path: Path = RECORD) -> None:
 
 
 def key_of(task: Task, agent: str) -> str:
-    """A value that changes with the task's build and with the agent's program."""
-    return _key(build_key(task), agent)
+    """A value that changes with the task's build, with the definition of a metric it is scored by, and with the agent's program."""
+    return _key(_measure(task), agent)
 
 
-def _key(build: str, agent: str) -> str:
+def _measure(task: Task) -> str:
+    """What a result of a task is measured by: its build, and the version of each metric and whether it ranks."""
+    from openfingym.metrics.registry import find_metric
+
+    metrics = (find_metric(entry.name) for entry in task.spec.scoring.metrics)
+    return " ".join((build_key(task), *(f"{metric.name}-v{metric.version}{'' if metric.ranks else '-reported'}" for metric in metrics)))
+
+
+def _key(measure: str, agent: str) -> str:
     from openfingym.agents import resolve
 
-    return hashlib.sha256(f"{build} {resolve(agent).program}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{measure} {resolve(agent).program}".encode()).hexdigest()[:16]
 
 
 def stale(results: Sequence[BaselineResult]) -> set[tuple[str, str]]:
-    """(task, agent) of the results whose task or program is not what it was when they were measured, or is gone."""
+    """(task, agent) of the results whose task, metrics or program are not what they were when they were measured, or are gone."""
     from openfingym.agents import BUILTIN
 
     folders = catalog.task_folders()
-    builds = {name: build_key(catalog.load_task(name)) for name in {row.task for row in results} if name in folders}
+    measures = {name: _measure(catalog.load_task(name)) for name in {row.task for row in results} if name in folders}
     return {
         (row.task, row.agent)
         for row in results
-        if row.task not in builds or row.agent not in BUILTIN or _key(builds[row.task], row.agent) != row.key
+        if row.task not in measures or row.agent not in BUILTIN or _key(measures[row.task], row.agent) != row.key
     }
 
 

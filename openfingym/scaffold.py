@@ -268,7 +268,7 @@ lot = 1.0                    # 0 for any quantity
 max_short = 1.0              # times equity; 0 forbids short positions, and then low = 0.0
 """,
         baseline="buy-and-hold",
-        metrics=(("sharpe_ratio", 0.5), ("total_return", 0.5)),
+        metrics=(("log_growth", 0.5), ("sharpe_ratio", 0.5)),
         own=_BARS_OF_ONES_OWN,
         periods_per_year=252.0,
     ),

@@ -1,7 +1,8 @@
 """What a metric must show before a score may rest on it.
 
 Ours pass the same suite. It asks for the interface; a finite number within the declared range on
-random answers; the perfect answer as the optimum; worse answers scoring worse; the same result
+random answers; the perfect answer as the optimum; worse answers scoring worse; of a metric that is to
+rank, that nothing beats what is honestly known of a law, however volatile it is; the same result
 twice, and under other seeds a result within the declared noise; and on every edge case a defined
 value or an error of ours. A metric that returns a number for a submission that is not a number
 is refused: a failure must be an error, never a score.
@@ -19,6 +20,7 @@ import numpy as np
 
 from openfingym.errors import OpenFinGymError, UsageError
 from openfingym.metrics.cases import CASES, Arrays, Case
+from openfingym.metrics.laws import LAWS
 from openfingym.metrics.record import SHAPES, Metric
 
 SEEDS = (0, 1, 2)
@@ -49,6 +51,8 @@ def examine(metric: Metric, seeds: tuple[int, ...] = SEEDS) -> tuple[str, ...]:
         return tuple(faults)
     for seed in seeds:
         faults.extend(_behaviour(metric, CASES[metric.problem](np.random.default_rng(seed)), seed))
+    if metric.ranks and not faults:
+        faults.extend(_proper(metric, seeds))
     faults.extend(_edges(metric, CASES[metric.problem](np.random.default_rng(seeds[0]))))
     return tuple(dict.fromkeys(faults))
 
@@ -104,6 +108,26 @@ def _behaviour(metric: Metric, case: Case, seed: int) -> Iterator[str]:
         yield "the right values in the wrong places are not worse than the perfect answer"
     if any(sign * value < costs[0] - slack for value in rivals):
         yield "the perfect answer is not the optimum"
+
+
+def _proper(metric: Metric, seeds: tuple[int, ...]) -> Iterator[str]:
+    """What speaks against a place in the relative total: an answer that beats the honest one, on average over the seeds."""
+    costs = []
+    sign = 1.0 if metric.direction == "lower" else -1.0
+    for seed in seeds:
+        law = LAWS[metric.problem](np.random.default_rng(seed))
+        case = Case(law.truth, law.honest, (), (), options=law.options)
+        try:
+            costs.append([sign * _value(metric, case, answer, seed) for answer in (law.honest, *law.beaten, *law.no_better)])
+        except _FaultError as fault:
+            yield str(fault)
+            return
+    honest, *rivals = np.mean(costs, axis=0).tolist()
+    slack = TOLERANCE * max(1.0, abs(honest))
+    if any(rival < honest + slack for rival in rivals[: len(law.beaten)]):
+        yield "an answer without knowledge, or with noise, scores as well as what is known of a law; proper = False keeps it from ranking"
+    if any(rival < honest - slack - metric.noise for rival in rivals[len(law.beaten) :]):
+        yield "windows of another law score better than draws of the true one; proper = False keeps it from ranking"
 
 
 def _edges(metric: Metric, case: Case) -> Iterator[str]:

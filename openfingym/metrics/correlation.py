@@ -214,6 +214,7 @@ METRICS = (
         "none",
         "Cont et al. 2026",
         minimum_rows=2,
+        differs="the real ones are not rounded to 3 decimals",
     ),
     Metric(
         "cross_correlation",

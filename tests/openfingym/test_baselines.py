@@ -12,6 +12,8 @@ from openfingym import catalog
 from openfingym.baselines import BaselineResult, key_of, record, recorded, run_baselines, stale
 from openfingym.catalog import load_task
 from openfingym.errors import StoreError
+from openfingym.metrics import registry
+from openfingym.metrics.registry import METRICS
 from openfingym.scaffold import new_task
 from openfingym.task import Task
 from tests.openfingym.test_cli import invoke
@@ -79,6 +81,14 @@ def test_a_changed_task_makes_its_results_stale(two: list[Task]) -> None:
     path = two[0].instruction_path
     path.write_text(path.read_text() + "\nMore.\n")
     assert stale([*rows, row(task="gone-forecast")]) == {("quick-forecast", "naive"), ("gone-forecast", "naive")}
+
+
+def test_a_new_version_of_a_metric_makes_results_stale(two: list[Task], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row(task=task.name, key=key_of(task, "naive")) for task in two]
+    assert stale(rows) == set()
+    for changes in ({"version": METRICS["mae"].version + 1}, {"proper": False}):
+        monkeypatch.setattr(registry, "METRICS", {**METRICS, "mae": replace(METRICS["mae"], **changes)})
+        assert stale(rows) == {("quick-forecast", "naive")}
 
 
 def test_a_record_that_cannot_be_read_says_how_to_make_one(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ RISK = "delta_sharpe" in WEIGHTS
 RANKED = "long_short_sharpe" in WEIGHTS
 TREES = (20, 60)
 SETTINGS = {"max_leaf_nodes": 8, "learning_rate": 0.05, "min_samples_leaf": 100, "l2_regularization": 10.0, "early_stopping": False}
-BOLDNESS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0) if RISK else (0.0, 0.25, 0.5, 0.75, 1.0)
+BOLDNESS = (0.0, 0.25, 0.5, 0.75, 1.0)
 SKILL = 0.99
 """Relative loss that a forecast must reach in validation to be trusted; and it must be below 1 in every part."""
 FEW_CHANNELS = 20
@@ -94,24 +94,12 @@ def centred(moves):
 
 
 def losses_of(moves, truth):
-    """The metrics of the task that a forecast of moves decides, as losses."""
+    """The metrics of the task that rank and that a forecast of moves decides, as losses: errors, and no gaps of risk statistics."""
     error = moves - truth
     mse, mae = (error**2).mean(), np.abs(error).mean()
     losses = {"mae": mae, "mafe": mae, "relative_mae": mae, "rmse": mse**0.5, "nrmse": mse**0.5}
     losses |= dict.fromkeys(("mse", "relative_mse", "r2_zero", "r2_oos"), mse)
-    if RISK:
-        own, real = (risk(m if SEMANTICS == "log_return" else np.diff(m, axis=1, prepend=0.0)) for m in (moves, truth))
-        losses |= dict(zip(("delta_sharpe", "delta_var", "delta_es"), np.abs(own - real).mean(axis=1), strict=True))
     return losses
-
-
-def risk(steps):
-    """Sharpe ratio, Value-at-Risk and Expected Shortfall at 5 % of each channel: float64[3, k]."""
-    flat = np.sort(steps.reshape(-1, steps.shape[2]), axis=0)
-    deviation = flat.std(axis=0)
-    sharpe = np.divide(flat.mean(axis=0), deviation, out=np.zeros_like(deviation), where=deviation > 1e-12)
-    tail = max(1, round(0.05 * len(flat)))
-    return np.array([sharpe, flat[tail - 1], flat[:tail].mean(axis=0)])
 
 
 def relative_loss(moves, truth):

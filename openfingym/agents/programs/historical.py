@@ -1,8 +1,9 @@
 """Filtered historical simulation: past steps of all channels, drawn at random, centred, and as wild as a window is.
 
-A plausible path, and no forecast at all. It shows what a task that compares risk statistics pays for volatility
+A plausible path, and no forecast at all. It shows what a total that compares risk statistics pays for volatility
 alone: a forecast as volatile as the truth closes the gaps of Value-at-Risk and Expected Shortfall, at the price of
-larger errors. The size of the draws is the one with the best loss of the task over the last third of training.
+larger errors. The relative total does not compare them, so there it is worse than no move. The size of the draws is
+the one with the best geometric mean of all metrics over the last third of training.
 """
 
 import interface
@@ -23,7 +24,7 @@ def risk(steps):
 
 
 def loss(steps, truth):
-    """Log of the task's loss: weighted geometric mean of its metrics."""
+    """Log of the weighted geometric mean of the task's metrics, those that do not rank among them."""
     error = (steps - truth).cumsum(axis=1) if PRICES else steps - truth
     gaps = np.abs(risk(steps) - risk(truth)).mean(axis=1)
     parts = {"mae": np.abs(error).mean(), "rmse": (error**2).mean() ** 0.5}

@@ -4,7 +4,7 @@ A forecast is a *move*: a return, the log move of a price or a volatility since 
 Penalty and boldness (a factor on the forecast) are those with the best loss of the task, relative to a
 forecast of no move, over three later and later parts of training; without skill there, no move is forecast.
 Where the task compares risk statistics, forecasts are centred: a drift cannot be told from zero in so few
-windows, and a small constant has an absurd Sharpe ratio.
+windows, and a small constant has an absurd Sharpe ratio, which is reported though it does not rank.
 """
 
 from itertools import pairwise
@@ -20,7 +20,7 @@ RISK = "delta_sharpe" in WEIGHTS
 RANKED = "long_short_sharpe" in WEIGHTS
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 """As multiples of the number of windows."""
-BOLDNESS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0) if RISK else (0.0, 0.25, 0.5, 0.75, 1.0)
+BOLDNESS = (0.0, 0.25, 0.5, 0.75, 1.0)
 SKILL = 0.99
 """Relative loss that a forecast must reach in validation to be trusted; and it must be below 1 in every part."""
 
@@ -73,24 +73,12 @@ def centred(moves):
 
 
 def losses_of(moves, truth):
-    """The metrics of the task that a forecast of moves decides, as losses."""
+    """The metrics of the task that rank and that a forecast of moves decides, as losses: errors, and no gaps of risk statistics."""
     error = moves - truth
     mse, mae = (error**2).mean(), np.abs(error).mean()
     losses = {"mae": mae, "mafe": mae, "relative_mae": mae, "rmse": mse**0.5, "nrmse": mse**0.5}
     losses |= dict.fromkeys(("mse", "relative_mse", "r2_zero", "r2_oos"), mse)
-    if RISK:
-        own, real = (risk(m if SEMANTICS == "log_return" else np.diff(m, axis=1, prepend=0.0)) for m in (moves, truth))
-        losses |= dict(zip(("delta_sharpe", "delta_var", "delta_es"), np.abs(own - real).mean(axis=1), strict=True))
     return losses
-
-
-def risk(steps):
-    """Sharpe ratio, Value-at-Risk and Expected Shortfall at 5 % of each channel: float64[3, k]."""
-    flat = np.sort(steps.reshape(-1, steps.shape[2]), axis=0)
-    deviation = flat.std(axis=0)
-    sharpe = np.divide(flat.mean(axis=0), deviation, out=np.zeros_like(deviation), where=deviation > 1e-12)
-    tail = max(1, round(0.05 * len(flat)))
-    return np.array([sharpe, flat[tail - 1], flat[:tail].mean(axis=0)])
 
 
 def relative_loss(moves, truth):

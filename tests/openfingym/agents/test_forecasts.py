@@ -136,8 +136,9 @@ def test_volatility_that_reverts_is_found(make_task: MakeTask, run_on: Run) -> N
 def test_rows_of_features_are_learned_from(agent: str, run_on: Run) -> None:
     result = run_on(build(load_task("equity-excess-return-forecast")), agent)
     assert result.relative_total is not None
-    assert result.relative_total < 0.9
-    assert result.metrics["long_short_sharpe"] > 0.5
+    # Of a month's excess returns half a percent of the variance is learned; sorted by it, a portfolio gains.
+    assert result.relative_total < 0.998
+    assert result.metrics["long_short_sharpe"] > 1.0
 
 
 @pytest.mark.parametrize("agent", ["mean", "nelson-siegel"])

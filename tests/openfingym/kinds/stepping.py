@@ -73,7 +73,7 @@ baseline = "buy-and-hold"
 periods_per_year = 252.0
 
 [[metadata.openfingym.scoring.metrics]]
-name = "total_return"
+name = "log_growth"
 weight = 1.0
 """
 

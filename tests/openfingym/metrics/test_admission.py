@@ -8,8 +8,9 @@ import pytest
 
 from openfingym.errors import DataError, UsageError
 from openfingym.metrics.admission import admit, examine
-from openfingym.metrics.arrays import answer, pair
+from openfingym.metrics.arrays import answer, number, pair
 from openfingym.metrics.cases import CASES
+from openfingym.metrics.laws import LAWS
 from openfingym.metrics.record import ANSWERS, SHAPES, Metric
 from openfingym.metrics.registry import METRICS
 
@@ -142,3 +143,38 @@ def test_every_kind_of_question_has_a_case(problem):
     assert set(case.perfect) == set(ANSWERS[problem])
     assert all((case.perfect[name] == again.perfect[name]).all() for name in case.perfect)
     assert len(case.ladder) >= 3
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if not metric.proper and not metric.diagnostic])
+def test_why_these_do_not_rank(name):
+    """Each is sound in hindsight, and won by an answer that knows nothing of the law it is about."""
+    assert examine(METRICS[name]) == ()
+    faults = examine(dataclasses.replace(METRICS[name], proper=True))
+    assert len(faults) == 1
+    assert "proper = False keeps it from ranking" in faults[0]
+
+
+def test_a_gap_of_volatilities_is_admitted_only_if_it_does_not_rank():
+    def volatility_gap(y_true, y_pred):
+        y, f = pair(y_true, y_pred)
+        return number("the gap", abs(float(f.std()) - float(y.std())))
+
+    metric = planted(volatility_gap, "point", diagnostic=True, proper=False)
+    assert admit(metric).name == "planted"
+
+    def mixed(y_true, y_pred):
+        return number("the mix", 0.01 * good(y_true, y_pred) + volatility_gap(y_true, y_pred))
+
+    with pytest.raises(UsageError, match="scores as well as what is known of a law"):
+        admit(planted(mixed))
+    assert admit(planted(mixed, proper=False))
+
+
+def test_what_is_a_law_for_each_kind_of_question():
+    assert set(LAWS) == set(SHAPES)
+    for problem, make in LAWS.items():
+        law = make(np.random.default_rng(0))
+        assert law.beaten or law.no_better
+        assert {*law.truth, *law.honest} == set(SHAPES[problem])
+        for rival in (*law.beaten, *law.no_better):
+            assert {name: values.shape for name, values in rival.items()} == {name: values.shape for name, values in law.honest.items()}

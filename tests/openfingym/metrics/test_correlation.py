@@ -83,3 +83,25 @@ def test_one_lag_by_numpy(pair, lag):
     assert cross_correlation_lag(real, fake, lag) == pytest.approx(expected)
     with pytest.raises(UsageError, match="between 0 and 11"):
         cross_correlation_lag(real, fake, 12)
+
+
+def rough_paths(rng, count):
+    """Three independent fractional Brownian motions of Hurst index 1/4 at 0, 0.1, ..., 1: the law of ``fbm-generation``."""
+    t = np.arange(1, 11) / 10.0
+    covariance = 0.5 * (np.sqrt(t)[:, None] + np.sqrt(t) - np.sqrt(np.abs(t[:, None] - t)))
+    steps = np.einsum("ij,njd->nid", np.linalg.cholesky(covariance), rng.standard_normal((count, 10, 3)))
+    return np.concatenate([np.zeros((count, 1, 3)), steps], axis=1)
+
+
+@pytest.mark.parametrize("increments", [False, True])
+def test_white_noise_is_worse_than_true_draws(increments):
+    """Independent channels and rough steps: whoever leaves out a channel's own autocorrelation finds white noise better than the law."""
+    rng = np.random.default_rng(0)
+    real, true = rough_paths(rng, 2000), rough_paths(rng, 2000)
+    if increments:
+        real, true = np.diff(real, axis=1), np.diff(true, axis=1)
+    noise = true.std(axis=(0, 1)) * rng.standard_normal(true.shape)
+    assert cross_correlation(real, noise) > 4.0 * cross_correlation(real, true)
+    if not increments:
+        assert cross_correlation(real, noise) == pytest.approx(0.26, abs=0.01)
+        assert cross_correlation_lag(real, noise, 5) > 4.0 * cross_correlation_lag(real, true, 5)

@@ -92,7 +92,7 @@ def worst(y_true, y_pred):
     y, f = pair(y_true, y_pred)
     return float(np.abs(f - y).max()){flaw}
 
-METRIC = Metric({name!r}, worst, "point", "largest absolute error", "unit", "this test")
+METRIC = Metric({name!r}, worst, "point", "largest absolute error", "unit", "this test", proper=False)
 """
 
 
@@ -125,6 +125,13 @@ def ask(folder):
 def test_a_package_adds_a_metric_by_entry_point(tmp_path):
     install(tmp_path, "worst")
     assert ask(tmp_path) == "2.0\n"
+
+
+def test_one_that_wants_to_rank_must_be_proper(tmp_path):
+    install(tmp_path, "worst")
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text(plugin.read_text().replace(", proper=False", ""))
+    assert "scores as well as what is known of a law; proper = False keeps it from ranking" in ask(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,174 @@
+"""Questions whose answer is a law, for the admission of metrics that rank.
+
+In :mod:`openfingym.metrics.cases` the best answer is what happened. Nobody knows that beforehand: here the
+truth is drawn from a law, the *honest* answer says what is known of the law and no more, and beside it stand
+answers without that knowledge, or with noise on top. A metric in which one of those scores better can be won
+without skill, however well it treats the truth in hindsight: the gap of two pooled risk statistics is closed by
+adding volatility, a Sharpe ratio does not see the size of a position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openfingym.metrics.cases import NORMAL_LEVELS, NORMAL_QUANTILES, Arrays, account, drifting_paths
+from openfingym.metrics.record import Problem
+
+HALF_WIDTH = 1.959963984540054
+"""Of the interval that holds 95 % of a standard normal law."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """One question about a law."""
+
+    truth: Arrays
+    """What the verifier holds, drawn from it."""
+    honest: Arrays
+    """What is known of it: its mean, its quantiles or probabilities, other draws of it, the bet that grows most."""
+    beaten: tuple[Arrays, ...] = ()
+    """Answers that must score worse than the honest one, on average."""
+    no_better: tuple[Arrays, ...] = ()
+    """Answers that must not score better; a metric may be blind to what is wrong with them."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """The task's options."""
+
+
+def point(rng: np.random.Generator) -> Law:
+    """Returns of which a little is known, with a drift; float64[2000, 4, 3]."""
+    signal, drift = 0.3 * rng.standard_normal((2000, 4, 3)), 0.15
+    mean = signal + drift
+    noise, other = rng.standard_normal((2, *mean.shape))
+    rivals = (np.zeros_like(mean), mean + other, mean[::-1].copy(), signal, np.full_like(mean, 3.0 * drift))
+    return Law({"y_true": mean + noise}, {"y_pred": mean}, tuple({"y_pred": rival} for rival in rivals))
+
+
+def forecast(rng: np.random.Generator) -> Law:
+    """The same as log returns of a hundredth, beside the same values drawn again and with a few cells of the law's tail."""
+    law = point(rng)
+    truth, mean = 0.01 * law.truth["y_true"], 0.01 * law.honest["y_pred"]
+    tail = np.where(rng.random(mean.shape) < 0.05, np.quantile(truth, 0.03), mean)
+    rivals = (rng.permuted(truth.ravel()).reshape(truth.shape), tail, np.zeros_like(mean))
+    return Law(
+        {"y_true": truth, "last_value": np.zeros((len(truth), truth.shape[2]))},
+        {"y_pred": mean},
+        tuple({"y_pred": rival} for rival in rivals),
+        options={"semantics": "log_return", "periods_per_year": 252.0, "tail_level": 0.05},
+    )
+
+
+def benchmark(rng: np.random.Generator) -> Law:
+    """:func:`point` beside a benchmark of zero."""
+    law = point(rng)
+    return Law({**law.truth, "benchmark": np.array(0.0)}, law.honest, law.beaten)
+
+
+def panel(rng: np.random.Generator) -> Law:
+    """Two hundred months of fifty stocks, calm ones and wild ones: by their means, by their means a unit of variance, by nothing."""
+    period = np.repeat(np.arange(200), 50)
+    size = np.tile(np.geomspace(0.01, 0.2, 50), 200)
+    mean = 0.2 * size * rng.standard_normal(period.size)
+    y = mean + size * rng.standard_normal(period.size)
+    rivals = (mean / size**2, rng.standard_normal(y.size), np.zeros_like(y))
+    return Law({"y_true": y, "period": period}, {"y_pred": mean}, tuple({"y_pred": rival} for rival in rivals))
+
+
+def interval(rng: np.random.Generator) -> Law:
+    """Four thousand normal values around known means, and the 95 % of their law; wider, narrower, and 95 % of the cells without bound."""
+    mean = rng.standard_normal((4000, 1, 1))
+    y = mean + rng.standard_normal(mean.shape)
+
+    def around(half: NDArray[np.float64] | float, centre: NDArray[np.float64] = mean) -> Arrays:
+        return {"lower": centre - half, "upper": centre + half}
+
+    covered = (np.arange(len(y)) % 20 > 0)[:, None, None]
+    bought = around(np.where(covered, 1e4, 0.0), np.where(covered, mean, 100.0))
+    return Law({"y_true": y}, around(HALF_WIDTH), (bought, around(1.2 * HALF_WIDTH), around(0.8 * HALF_WIDTH), around(0.0)))
+
+
+def quantiles(rng: np.random.Generator) -> Law:
+    """Four thousand normal values and the quantiles of their law; too narrow, too wide, without their means."""
+    mean = rng.standard_normal((4000, 1))
+    law = np.array(NORMAL_QUANTILES)
+    rivals = (mean[..., None] + 0.5 * law, mean[..., None] + 1.5 * law, 0.0 * mean[..., None] + law)
+    return Law(
+        {"y_true": mean + rng.standard_normal(mean.shape), "levels": np.array(NORMAL_LEVELS)},
+        {"quantiles": mean[..., None] + law},
+        tuple({"quantiles": rival} for rival in rivals),
+    )
+
+
+def ensemble(rng: np.random.Generator) -> Law:
+    """Four thousand normal values and sixty draws of each one's law; too narrow, too wide, without their means."""
+    mean = rng.standard_normal((4000, 1))
+    draws = rng.standard_normal((4000, 1, 60))
+    rivals = (mean[..., None] + 0.5 * draws, mean[..., None] + 2.0 * draws, draws)
+    return Law(
+        {"y_true": mean + rng.standard_normal(mean.shape)},
+        {"samples": mean[..., None] + draws},
+        tuple({"samples": rival} for rival in rivals),
+    )
+
+
+def paths(rng: np.random.Generator) -> Law:
+    """Four hundred windows and as many fresh ones; calmer, wilder, without dependence, without spread.
+
+    A metric may be blind to scale or to dependence, but must not prefer windows that have it wrong.
+    """
+    real, fresh = drifting_paths(rng, 400, 30), drifting_paths(rng, 400, 30)
+    centre = fresh.mean(axis=(0, 1))
+    scaled = [centre + factor * (fresh - centre) for factor in (0.5, 2.0, 0.0)]
+    # Every step and channel has its own law still, and nothing to do with any other.
+    return Law({"real": real}, {"fake": fresh}, (), tuple({"fake": rival} for rival in (*scaled, rng.permuted(fresh, axis=0))))
+
+
+def futures(rng: np.random.Generator) -> Law:
+    """Two hundred contexts of daily log returns and sixteen fresh futures each; calmer, wilder, without spread."""
+    real, fresh = 0.02 * rng.standard_normal((200, 5, 2)), 0.02 * rng.standard_normal((200, 16, 5, 2))
+    return Law({"real": real}, {"futures": fresh}, tuple({"futures": factor * fresh} for factor in (0.5, 2.0, 0.0)))
+
+
+def copying(rng: np.random.Generator) -> Law:
+    """Fresh windows beside those of training again."""
+    train, held_out, fresh = (drifting_paths(rng, count) for count in (400, 200, 300))
+    return Law({"train": train, "held_out": held_out}, {"fake": fresh}, ({"fake": train[:300].copy()},))
+
+
+def ranking(rng: np.random.Generator) -> Law:
+    """Four thousand rows and the probability of each, one in ten on average; all alike, at random, half of them known."""
+    chance = rng.beta(0.5, 4.5, 4000)
+    labels = (rng.random(chance.size) < chance).astype(np.int64)
+    rivals = (np.ones(chance.size), rng.random(chance.size), np.where(np.arange(chance.size) % 2, chance, rng.permutation(chance)))
+    return Law({"labels": labels}, {"scores": chance}, tuple({"scores": rival} for rival in rivals))
+
+
+def trading(rng: np.random.Generator) -> Law:
+    """Fifty years of a market whose best bet is everything; a thousandth of it, half of it, twice and nearly three times as much, none."""
+    returns = np.clip(0.01 + 0.1 * rng.standard_normal((50, 100)), -0.34, None)
+    return Law(
+        {}, account(returns), tuple(account(size * returns) for size in (0.001, 0.5, 2.0, 2.9, 0.0)), options={"periods_per_year": 100.0}
+    )
+
+
+LAWS: Mapping[Problem, Callable[[np.random.Generator], Law]] = MappingProxyType(
+    {
+        "point": point,
+        "forecast": forecast,
+        "benchmark": benchmark,
+        "panel": panel,
+        "interval": interval,
+        "quantiles": quantiles,
+        "ensemble": ensemble,
+        "paths": paths,
+        "futures": futures,
+        "copying": copying,
+        "ranking": ranking,
+        "trading": trading,
+    }
+)
+"""A law for each kind of question."""
