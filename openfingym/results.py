@@ -40,6 +40,8 @@ Verdict = Literal["better", "worse", "no difference"]
 """Of an answer beside its task's baseline."""
 
 FORMAT = 2
+EVEN = 1e-9
+"""A relative total as close to 1 is the baseline's own answer but for rounding."""
 INTERVALS = ("relative_interval", "total_interval")
 """Fields with the two ends of an interval."""
 GRPO_LOSS_CAP = 5.0
@@ -127,7 +129,7 @@ class RolloutResult:
         if self.relative_interval is None:
             return None
         low, high = self.relative_interval
-        return "better" if high < 1.0 else "worse" if low > 1.0 else "no difference"
+        return "better" if high < 1.0 - EVEN else "worse" if low > 1.0 + EVEN else "no difference"
 
     def reward(self, name: RewardName = "loss") -> float:
         """The reward of this rollout; higher is better, always finite.

@@ -312,6 +312,8 @@ def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapp
             print_table(f"{kind} data", COLUMNS, [_cells(row, old, shown) for row in chosen], right=["relative", "loss", "seconds"])
     count = len({row.task for row in rows})
     click.echo(f"{count} tasks, {len(rows)} results")
+    if any(row.relative_interval for row in rows):
+        click.echo("[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart")
     click.echo("relative: loss over the task's baseline, geometric mean over metrics; 1 is the baseline, lower is better")
     click.echo(MEANING)
     click.echo("loss: the source paper's total; oracle and nop are checks: the best there is, and an agent that does nothing")

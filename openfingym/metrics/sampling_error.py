@@ -135,4 +135,6 @@ def _about(total: float, reach: float, smallest: float) -> Interval:
 
 def _around(rank: float, reach: float) -> Interval:
     """The interval of a relative total, within the bounds that it is held in."""
-    return max(rank * math.exp(-reach), SMALLEST_RATIO), min(rank * math.exp(min(reach, 700.0)), LARGEST_RATIO)
+    # The total is at a bound but for rounding, and is never outside its own interval.
+    low, high = max(rank * math.exp(-reach), SMALLEST_RATIO), min(rank * math.exp(min(reach, 700.0)), LARGEST_RATIO)
+    return min(low, rank), max(high, rank)

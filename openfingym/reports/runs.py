@@ -173,8 +173,8 @@ def _fault(result: RolloutResult) -> str | None:
     texts = (result.rollout_id, result.task, result.task_digest, result.data_kind, result.agent, result.backend, result.started_at)
     if not all(isinstance(text, str) for text in texts) or not isinstance(result.model, str | None):
         return "the names in it must be texts"
-    if not isinstance(result.metrics, dict) or not all(map(_is_number, result.metrics.values())):
-        return "its metrics must be finite numbers by name"
+    if not all(isinstance(found, dict) and all(map(_is_number, found.values())) for found in (result.metrics, result.standard_errors)):
+        return "its metrics and their standard errors must be finite numbers by name"
     amounts = (result.wall_s, result.prompt_tokens, result.completion_tokens, result.cost_usd or 0.0, result.seed, result.attempt)
     if not all(map(_is_number, amounts)):
         return "its seed, attempt, time, tokens and cost must be finite numbers"

@@ -67,13 +67,13 @@ class Heading:
     """How the run ended; ``not verified`` for an account that no verifier has scored."""
     relative_total: float | None = None
     """The verified score: loss over the baseline's, lower is better, 1 is the baseline."""
-    relative_interval: tuple[float, float] | None = None
-    """Its 95 % interval; None where nothing can be said."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """Verified metrics; they go before those computed here."""
     baseline_metrics: Mapping[str, float] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
     """Further lines of the header: digests, backend, seed."""
+    relative_interval: tuple[float, float] | None = None
+    """95 % interval of ``relative_total``; None where nothing can be said."""
 
     @classmethod
     def of_run(cls, result: RolloutResult, periods_per_year: float) -> Heading:
@@ -95,10 +95,10 @@ class Heading:
             result.baseline or "baseline",
             result.state,
             result.relative_total,
-            result.relative_interval,
             result.metrics,
             result.baseline_metrics,
             {name: text for name, text in facts.items() if text},
+            result.relative_interval,
         )
 
 

@@ -148,3 +148,13 @@ def test_the_record_that_comes_with_the_library_covers_every_task() -> None:
         reference = best[r.task]
         assert reference is not None
         assert r.relative_total is None or r.relative_total >= reference, (r.task, r.agent)
+
+
+def test_rows_with_and_without_intervals_are_read(tmp_path: Path) -> None:
+    sure = row(task="a-forecast", relative_interval=(0.9, 1.1), total_interval=(0.0, 0.1), standard_errors={"mae": 0.001})
+    record([row(), sure], tmp_path / "record.json")
+    data = json.loads((tmp_path / "record.json").read_text())
+    for name in ("relative_interval", "total_interval", "standard_errors"):
+        del data[1][name]
+    (tmp_path / "record.json").write_text(json.dumps(data))
+    assert recorded(tmp_path / "record.json") == [sure, row()]

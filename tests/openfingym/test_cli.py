@@ -204,11 +204,14 @@ def test_score(own_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     files = ["score", "--task", str(own_task), "--submission", str(tmp_path / "answer.npy"), "--truth", str(package.truth)]
     status, out, err = invoke(monkeypatch, capsys, *files)
     assert status == 0
-    assert "relative" in out
+    assert re.search(r"relative +[\d.]+ \[[\d.]+, [\d.]+\] +[\d.]+ \[[\d.]+, [\d.]+\] +1", out)
     assert err == "warning: constant: all 160 predictions are 0.01\n"
     status, out, _ = invoke(monkeypatch, capsys, *files, "--json")
     card = json.loads(out)
     assert card["private"]["relative_total"] > 1.0
+    low, high = card["private"]["relative_interval"]
+    assert low < card["private"]["relative_total"] < high
+    assert card["private"]["standard_errors"].keys() == card["private"]["metrics"].keys()
     assert card["warnings"] == ["constant: all 160 predictions are 0.01"]
     np.save(tmp_path / "answer.npy", np.zeros((3, 3)))
     status, _, err = invoke(monkeypatch, capsys, *files)

@@ -58,6 +58,10 @@ def test_the_reward_is_the_negated_loss_of_the_private_fold(env: BatchEnv, treas
     assert info["baseline_total"] == pytest.approx(info["total"]), "the naive forecast of levels is the last value"
     assert info["relative_total"] == pytest.approx(1.0)
     assert info["skill"] == pytest.approx(0.0)
+    assert info["relative_interval"] == pytest.approx((1.0, 1.0), abs=1e-9)
+    assert info["total_interval"][0] < info["total"] < info["total_interval"][1]
+    assert info["standard_errors"].keys() == expected.keys()
+    assert info["verdict"] == "no difference"
 
 
 def test_public_fold_predictions_do_not_move_the_reward(env: BatchEnv, treasury: BuiltPackage) -> None:

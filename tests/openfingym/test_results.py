@@ -80,3 +80,31 @@ def test_what_is_not_the_agents_has_no_reward(state: str) -> None:
     with pytest.raises(StoreError, match="disk full"):
         result.reward()
     assert result.to_dict()["reward"] is None
+
+
+def test_intervals_are_read_back_and_old_results_have_none(tmp_path: Path) -> None:
+    sure = replace(RESULT, relative_interval=(0.4, 0.6), total_interval=(0.4, 0.7), standard_errors={"mae": 0.05})
+    written = write_run(tmp_path, sure, FILES)
+    assert written.path is not None
+    assert read_run(written.path) == written
+    data = json.loads((written.path / "result.json").read_text())
+    assert (data["relative_interval"], data["verdict"], data["standard_errors"]) == ([0.4, 0.6], "better", {"mae": 0.05})
+    for name in ("relative_interval", "total_interval", "standard_errors"):
+        del data[name]
+    old = RolloutResult.from_dict(data)
+    assert (old.relative_interval, old.total_interval, old.standard_errors, old.verdict) == (None, None, {}, None)
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [
+        ((0.5, 0.99), "better"),
+        ((1.01, 2.0), "worse"),
+        ((0.5, 1.0), "no difference"),
+        ((1.0, 1.0), "no difference"),
+        ((1 - 2e-16, 1 - 1e-16), "no difference"),
+        (None, None),
+    ],
+)
+def test_a_verdict_needs_the_whole_interval(interval: tuple[float, float] | None, verdict: str | None) -> None:
+    assert replace(RESULT, relative_interval=interval).verdict == verdict

@@ -207,3 +207,11 @@ def test_what_is_printable_commands_nothing_and_loses_nothing(text: str) -> None
         assert shown == text
     assert "\n" not in one_line(text, 20)
     assert len(one_line(text, 20)) <= 20
+
+
+def test_the_sampling_error_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = rollout(tmp_path, relative_interval=(0.5, 1.1), standard_errors={"rmse": 0.0123})
+    _, out, _ = view(capsys, monkeypatch, path)
+    assert "scored: skill 0.25 [-0.1, 0.5], loss 0.5" in out
+    assert "not to be told from the baseline on these hidden rows" in out
+    assert "rmse 0.25 +- 0.012 (naive 0.5)" in out

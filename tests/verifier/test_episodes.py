@@ -117,6 +117,9 @@ def test_what_is_scored_is_what_was_predicted(running: Any, package: BuiltPackag
     expected = score_fold(spec.contract, spec.scoring, folds[1], kept)
     assert (result.state, result.total, result.metrics) == ("scored", expected.total, dict(expected.metrics))
     assert (result.submissions_accepted, result.submissions_rejected, result.budget, result.flags) == (5, 0, 5, ())
+    low, high = result.relative_interval
+    assert low < result.relative_total < high
+    assert set(result.standard_errors) == set(result.metrics)
     taken = client.actions(ticket.rollout_id)
     assert [(a.episode, a.fold, a.number, a.step) for a in taken[:101]] == [(1, "private", 0, k) for k in range(1, 101)] + [
         (2, "private", 1, 1)

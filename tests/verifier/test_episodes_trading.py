@@ -106,6 +106,9 @@ def test_the_account_is_the_one_that_the_actions_make(running: Any, package: Bui
     expected = score_fold(spec.contract, spec.scoring, folds[1], kept)
     assert (result.total, result.metrics) == (expected.total, dict(expected.metrics))
     assert result.submissions_accepted == manifest.n_private - 1
+    low, high = result.relative_interval
+    assert low < result.relative_total < high
+    assert set(result.standard_errors) == set(result.metrics)
     verify_chain(running.embedded.state, expected_head=result.log_head)
 
 

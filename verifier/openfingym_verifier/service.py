@@ -249,7 +249,7 @@ class Service:
                 outcome, baseline = await asyncio.gather(self._private_score(rollout, task, values), self.grading.baseline(task))
                 flags = await self.in_pool(flags_of, rollout, self.ledger)
                 now = now_ns()
-                finalized = Finalized(rollout.id, now, final_result(rollout, outcome, baseline, flags, now))
+                finalized = Finalized(rollout.id, now, await self.in_pool(final_result, rollout, outcome, baseline, flags, now))
                 if task.sequential and values is not None:
                     written = await self._write(Played(rollout.id, now, values.data.cast("B"), finalized).apply)
                     rollout.feedback, rollout.progress = [None], None

@@ -112,6 +112,7 @@ def test_hidden_episodes_are_played_once_and_scored(hidden: RollingEnv) -> None:
     assert result.state == "scored"
     assert result.total == result.baseline_total  # zeros are the baseline
     assert result.relative_total == pytest.approx(1.0)
+    assert (result.relative_interval, result.verdict) == ((1.0, 1.0), "no difference")
 
 
 def test_practice_is_not_scored() -> None:

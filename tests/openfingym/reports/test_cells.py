@@ -179,3 +179,19 @@ def test_a_task_has_its_spread_and_an_interval_over_runs_from_six_on():
     assert found.total == pytest.approx(0.05)
     often = task_cells(*(scored(0.4 + 0.02 * n, seed=n) for n in range(6)))["treasury-forecast"]
     assert often.skill.low < often.skill.value < often.skill.high
+
+
+def test_better_than_the_baseline_is_beyond_the_sampling_error():
+    sure = [scored(0.5, seed=0, relative_interval=(0.4, 0.6)), scored(0.9, seed=1, relative_interval=(0.7, 1.2))]
+    (cell,) = cells(*sure, scored(0.9, seed=2), scored(1.3, seed=3, relative_interval=(1.1, 1.5)))
+    # Of the third nothing is known but its score; it is from before there were intervals.
+    assert cell.better == 2 / 4
+    assert cell.pass_at[0].better == pytest.approx(2 / 4)
+
+
+def test_a_single_run_of_a_task_has_its_own_interval():
+    one, two = FORECASTS[:2]
+    found = task_cells(scored(0.5, task=one, relative_interval=(0.4, 0.7)), *(scored(0.5, task=two, seed=s) for s in (0, 1)))
+    assert found[one].sampling == pytest.approx((0.3, 0.6))
+    assert found[two].sampling is None
+    assert task_cells(failed("rejected", task=one))[one].sampling is None

@@ -156,6 +156,22 @@ def test_what_the_verifier_flagged_is_said():
     ]
 
 
+def test_advantages_within_sampling_error_are_said_to_be():
+    unsure = [scored(0.9, seed=seed, relative_interval=(0.7, 1.2)) for seed in range(2)]
+    others = [scored(0.5, seed=2, relative_interval=(0.4, 0.6)), scored(1.1, seed=3, relative_interval=(0.9, 1.3)), scored(0.9, seed=4)]
+    ((concern, sentence),) = cautions(*unsure, *others)
+    assert concern == "sampling"
+    assert sentence.startswith("Of the 3 runs of ridge on real data with less loss than the baseline, 2 are within sampling error")
+    assert cautions(*others) == []
+
+
+def test_the_table_of_tasks_shows_the_interval_of_a_single_run():
+    one, two = TASKS[:2]
+    report = make_report(runs(scored(0.5, task=one, relative_interval=(0.4, 0.7)), scored(0.5, task=two)))
+    intervals = {row[0]: row[task_table(report, "real").columns.index("95 % interval")] for row in task_table(report, "real").rows}
+    assert intervals == {one: "+0.300 to +0.600, of one run", two: "too few to say"}
+
+
 def test_rows_of_too_few_tasks_rank_below_those_of_enough():
     results = [scored(0.9, agent="many", task=task) for task in TASKS]
     results += [scored(0.1, agent="often", seed=seed) for seed in range(6)]
