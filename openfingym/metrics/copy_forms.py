@@ -72,7 +72,7 @@ class Norm:
     @property
     def shift(self) -> int:
         """Rows a copy may be moved by."""
-        return self.steps // SHIFT_PARTS
+        return len(self.centre) // SHIFT_PARTS
 
     @property
     def cuts(self) -> list[slice]:

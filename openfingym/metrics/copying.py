@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 CHANCE = 0.01
 """Chance of a ratio as small, over all comparisons, below which a window is memorised."""
-LARGEST_RATIO = {"whole": 0.55, "stretch": 0.55, "cut": 0.5, "gram": 0.75, "mean": 0.75}
+LARGEST_RATIO = {"whole": 0.55, "stretch": 0.55, "cut": 0.5, "gram": 0.6, "mean": 0.75}
 """By comparison, the ratio above which a window is no copy however unlikely; blocks of a half are none (docs/metrics.md)."""
 EXCESS = 0.05
 """Share of memorised windows above the real share that is tolerated."""
@@ -240,7 +240,7 @@ def _norm(train: Numbers, seed: int) -> Norm:
     count, channels = rows.shape[1] - wandering, rows.shape[2]
     sketched = count * (count + 1) // 2 > copy_forms.SKETCH
     forms = rng.standard_normal((2, copy_forms.SKETCH if sketched else 0, count)).astype(np.float32)
-    per_stretch = int(np.clip(copy_forms.STRETCH_NUMBERS // (count - count // copy_forms.SHIFT_PARTS), 1, channels))
+    per_stretch = int(np.clip(copy_forms.STRETCH_NUMBERS // (count - rows.shape[1] // copy_forms.SHIFT_PARTS), 1, channels))
     chosen = np.sort(rng.choice(channels, per_stretch, replace=False)).astype(np.intp)
     nothing = np.empty((0, 0), np.float32)
     bare = Norm(centre, scale, wandering, nothing, np.ones(channels, np.float32), nothing, forms, chosen)

@@ -118,7 +118,18 @@ def test_figures_have_three_digits(value, text):
 
 
 def cautions(*results, made=None):
-    return [(one.concern, one.sentence) for one in make_report(Runs(results, made=made or {})).cautions]
+    """Without the one about skill, which all have: nothing is recorded of the tasks they are made up of."""
+    found = [(one.concern, one.sentence) for one in make_report(Runs(results, made=made or {})).cautions]
+    return [one for one in found if one[0] != "skill"]
+
+
+def test_tasks_without_a_record_of_answers_without_skill_are_named():
+    runs = (scored(0.5), scored(0.5, agent="naive"), scored(1.2, task="worse-forecast"))
+    (found,) = [one for one in make_report(Runs(runs)).cautions if one.concern == "skill"]
+    assert "on this build of 1 task (" in found.sentence, "once for all rows; a run no better than the baseline needs no record"
+    cells = make_report(Runs(runs)).tasks
+    assert {cell.task: cell.no_skill for cell in cells if cell.task == "worse-forecast"} == {"worse-forecast": 1.0}
+    assert [cell.no_skill for cell in cells if cell.task != "worse-forecast"] == [None, None]
 
 
 def test_agents_of_one_name_that_are_not_the_same_are_said_to_be_pooled():
