@@ -43,8 +43,8 @@ def cautions_of(groups: Sequence[Group], made: Mapping[str, Made]) -> Iterator[C
             yield from (Caution(kind, "disclosure", said) for said in _disclosure(group))
             yield from (Caution(kind, "tapes", said) for said in _tapes(group))
             yield from (Caution(kind, "sampling", said) for said in _sampling(group))
-            yield from (Caution(kind, "skill", said) for said in _skill(group))
             yield from (Caution(kind, "settings", said) for said in _settings(group, made))
+        yield from (Caution(kind, "skill", f"On {kind} data {said}") for said in _skill(mine))
         yield from (Caution(kind, "tasks", f"On {kind} data {said}") for said in _tasks(mine))
         yield from (Caution(kind, "environments", f"On {kind} data {said}") for said in _environments(mine, made))
 
@@ -92,14 +92,16 @@ def _tapes(group: Group) -> Iterator[str]:
         )
 
 
-def _skill(group: Group) -> Iterator[str]:
-    unknown = [task for task, runs in group.tasks.items() if any(skill_of(run) == "not recorded" for run in judged(runs))]
+def _skill(groups: Sequence[Group]) -> Iterator[str]:
+    unknown = sorted(
+        {task for group in groups for task, runs in group.tasks.items() if any(skill_of(run) == "not recorded" for run in judged(runs))}
+    )
     if unknown:
         tasks = "1 task" if len(unknown) == 1 else f"{len(unknown)} tasks"
+        named = f"{', '.join(unknown[:NAMED])}{', ...' if len(unknown) > NAMED else ''}"
         yield (
-            f"{label(group.row)} on {group.data_kind} data: what answers without skill reach is not recorded for the build of {tasks} "
-            f"({', '.join(unknown[:NAMED])}{', ...' if len(unknown) > NAMED else ''}), so their runs carry no mark; "
-            "`openfingym task check --adversarial` measures it"
+            f"it is not recorded what answers without skill reach on this build of {tasks} ({named}), so that runs better than the "
+            "baseline there carry no mark; `openfingym task check --adversarial` measures it"
         )
 
 
