@@ -4,8 +4,8 @@ A score on some tens of hidden windows is known only up to its standard error. D
 agent; all they carry is the labels. Under a strict policy a result is therefore shown on a grid of two standard errors:
 
 - The relative total is moved towards the baseline to the next multiple of two standard errors of its logarithm. What is not
-  better than the baseline by two standard errors is shown as the baseline: 1. How much worse something is, is never shown; with
-  large offsets that number could be made to say anything about the labels.
+  better than the baseline by two standard errors is shown as the baseline: 1, without an interval. How much worse something is,
+  is never shown, nor how surely; with large offsets these numbers could be made to say anything about the labels.
 - Where a relative total is told apart from the baseline, every metric and the paper's total are moved towards the
   baseline's in the same way, each on a grid of two standard errors of its own. Otherwise they are the baseline's.
 - What a result shows beyond that, its intervals and standard errors and the baseline's own figures, has two digits.
@@ -17,6 +17,7 @@ import math
 from collections.abc import Mapping
 
 from openfingym.results import Disclosure
+from openfingym_verifier.policy import RELEASED
 
 GRID = 2.0
 """Width of the grid in standard errors."""
@@ -56,7 +57,7 @@ def significant(value: float, digits: int) -> float:
 def _held(result: Document) -> Document:
     return {
         "state": "held",
-        "reason": f"the result is held until season {result['season']!r} is closed",
+        "reason": f"the result is held; when a season is closed, the latest {RELEASED} of a participant and task are released",
         "total": None,
         "relative_total": None,
         "relative_standard_error": None,
@@ -87,11 +88,12 @@ def _rounded(result: Document) -> Document:
     total = toward(_number(result["total"]), base_total, GRID * significant(total_error, ERROR_DIGITS)) if steps_shown else base_total
     relative = math.exp(-shown)
     # The value lies up to one step beyond what is shown, and the truth up to two standard errors on either side of that.
-    interval = [math.exp(-shown - 2.0 * width), math.exp(-shown + width)] if width > 0.0 else None
+    interval = [math.exp(-shown - 2.0 * width), math.exp(-shown + width)] if steps_shown else []
     return {
         "relative_total": relative,
-        "relative_standard_error": width / GRID if width > 0.0 else None,
-        "relative_interval": None if interval is None else [significant(bound, ERROR_DIGITS + 1) for bound in interval],
+        # Of what is shown as the baseline no error either: a large offset in one window makes that one say what it met there.
+        "relative_standard_error": width / GRID if steps_shown else None,
+        "relative_interval": [significant(bound, ERROR_DIGITS + 1) for bound in interval] or None,
         "total": total,
         "total_standard_error": significant(total_error, ERROR_DIGITS) if steps_shown else None,
         "total_interval": None,

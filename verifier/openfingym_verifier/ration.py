@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from openfingym.episodes import FoldName
     from openfingym.results import Disclosure
+    from openfingym_verifier.events import Released
     from openfingym_verifier.ledger import RolloutRow, Told
 
 
@@ -35,6 +36,11 @@ class Rations:
         if _free(row) or limit is None:
             return "full"
         return "rounded" if not scored or self._take(row, "private", limit) else "held"
+
+    def release(self, released: Iterable[Released]) -> None:
+        """Count what the close of a season tells."""
+        # Added to what is known here, not read from the ledger: results decided meanwhile are not yet in it.
+        self._told.update((one.principal, one.task_digest, "private") for one in released)
 
     def count(self, row: RolloutRow, fold: FoldName) -> int:
         """How often this rollout's principal was told something of this fold of its task."""

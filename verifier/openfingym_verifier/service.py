@@ -353,17 +353,17 @@ class Service:
         return disclosed(rollout.result, rollout.disclosure)
 
     async def close_season(self) -> Season:
-        """End the season and release what was held in it.
+        """End the season and release the latest of what is held.
 
         Raises:
             Problem: ``season-closed`` where it is closed already.
         """
-        season = await self.members.close_season()
-        for rollout in self._rollouts.values():
-            if rollout.disclosure == "held" and rollout.row.season == season.name:
+        released = await self.members.close_season()
+        self._rations.release(released)
+        for one in released:
+            if (rollout := self._rollouts.get(one.rollout_id)) is not None:
                 rollout.disclosure = "rounded"
-        self._rations = Rations(await self.in_pool(self.ledger.told))
-        return season
+        return self.members.season
 
     def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
         """How much of a result its principal is told."""
