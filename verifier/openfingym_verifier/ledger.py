@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 FIRST_SEASON = "1"
 VERSION = 3
+UNDERWAY_NS = 60_000_000_000
+"""How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
 CHECKPOINT_PAGES = 4096
 """16 MB of log before it is copied into the database: some hundred submissions."""
 
@@ -268,7 +270,7 @@ class Ledger:
             " AND (accepted > 0 OR (result IS NULL AND expires_ns > ?)) LIMIT 1"
         )
         with self.read() as connection:
-            return connection.execute(query, (principal, task, now_ns)).fetchone() is not None
+            return connection.execute(query, (principal, task, now_ns - UNDERWAY_NS)).fetchone() is not None
 
     def payload(self, rollout_id: str, n: int) -> bytes | None:
         """Values of an accepted submission: little-endian float64, C order."""

@@ -225,6 +225,7 @@ class Service:
             raise
         async with rollout.turn:
             rollout.require_open()
+            rollout.require_unexpired(now_ns())
             if key in rollout.by_key:
                 return await self._replay(rollout, key, body), "replayed"
             rollout.require_budget()
