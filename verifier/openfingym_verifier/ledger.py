@@ -25,7 +25,7 @@ from openfingym_verifier.principals import Participant
 from openfingym_verifier.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from openfingym.episodes import FoldName
@@ -263,14 +263,14 @@ class Ledger:
         with self.read() as connection:
             return [row["id"] for row in connection.execute("SELECT id FROM rollouts WHERE result IS NULL ORDER BY created_ns")]
 
-    def played(self, principal: str, task: str, now_ns: int) -> bool:
-        """Whether a principal has played a task's given tape: begun a private episode on it, or could still begin one."""
+    def played(self, principal: str, tasks: Sequence[str], now_ns: int) -> bool:
+        """Whether a principal has played the given tape of one of these tasks: begun a private episode on it, or could still begin one."""
         query = (
-            "SELECT 1 FROM rollouts WHERE principal = ? AND task = ? AND tape = 'given'"
+            "SELECT 1 FROM rollouts WHERE principal = ? AND task IN (SELECT value FROM json_each(?)) AND tape = 'given'"
             " AND (accepted > 0 OR (result IS NULL AND expires_ns > ?)) LIMIT 1"
         )
         with self.read() as connection:
-            return connection.execute(query, (principal, task, now_ns - UNDERWAY_NS)).fetchone() is not None
+            return connection.execute(query, (principal, json.dumps(tasks), now_ns - UNDERWAY_NS)).fetchone() is not None
 
     def payload(self, rollout_id: str, n: int) -> bytes | None:
         """Values of an accepted submission: little-endian float64, C order."""

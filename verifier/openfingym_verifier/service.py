@@ -150,9 +150,9 @@ class Service:
             bucket=Bucket(float(rules.burst), now), result=None, principal=(caller or self.members.operator).name, season=season.name,
             policy=self.policy.name,
         )  # fmt: skip
-        # Two rollouts that begin at once must not both be the first to play a real tape.
+        # Two rollouts that begin at once must not both be the first to play a real series.
         async with self._choosing if wanted and task.renewal == "twin" else contextlib.nullcontext():
-            played = wanted and task.renewal == "twin" and await self.in_pool(self.ledger.played, row.principal, task.name, now)
+            played = wanted and task.renewal == "twin" and await self.in_pool(self.ledger.played, row.principal, self._same_bars(task), now)
             kind = choose(task.renewal, wanted=wanted, played_before=played)
             if kind != "given":
                 row = replace(row, tape=kind, tape_commitment=self.tapes.commitment(row.id))
@@ -163,6 +163,10 @@ class Service:
         self._open += 1
         self.grading.prepare(drawn)
         return rollout
+
+    def _same_bars(self, task: HiddenTask) -> list[str]:
+        """Names of the tasks with a real tape of the same series: whoever has played one of them has seen bars of the others."""
+        return [one.name for one in self.tasks.values() if one.renewal == "twin" and one.series == task.series]
 
     async def data(self, rollout: Rollout) -> bytes:
         """Public arrays of a rollout's tape that take the place of the package's, as ``.npz`` without pickle."""
