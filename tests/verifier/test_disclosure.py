@@ -79,6 +79,15 @@ def test_metrics_are_shown_only_beside_a_score_that_is_told_apart() -> None:
     assert not_told["standard_errors"] == {}
 
 
+def test_an_error_of_arithmetic_alone_shows_no_digits() -> None:
+    """Losses proportional to the baseline's, window by window, have no sampling error; the factor would be told to its last digit."""
+    exact = result(0.7123456789, 2.5e-16, standard_errors={"mse": 1e-19, "mae": 1e-19}, total_standard_error=1e-19)
+    shown = disclosed(exact, "rounded")
+    assert -math.log(shown["relative_total"]) / 2e-4 == pytest.approx(round(-math.log(shown["relative_total"]) / 2e-4), abs=1e-6)
+    assert shown["metrics"]["mse"] != exact["metrics"]["mse"]
+    assert shown["total"] != exact["total"]
+
+
 def test_a_score_without_an_error_is_shown_as_the_baseline() -> None:
     assert disclosed(result(0.5, None), "rounded")["relative_total"] == 1.0
 

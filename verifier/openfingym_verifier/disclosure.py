@@ -22,6 +22,8 @@ from openfingym_verifier.policy import RELEASED
 GRID = 2.0
 """Width of the grid in standard errors."""
 ERROR_DIGITS = 2
+FINEST = 1e-4
+"""Smallest error told, as a share: where an answer's losses are proportional to the baseline's, the error is that of arithmetic alone."""
 
 Document = dict[str, object]
 
@@ -73,14 +75,18 @@ def _held(result: Document) -> Document:
 def _rounded(result: Document) -> Document:
     baseline = _baseline(result)
     error = _number(result["relative_standard_error"])
-    width = significant(GRID * error, ERROR_DIGITS) if error else math.nan
+    width = significant(GRID * max(error, FINEST), ERROR_DIGITS) if error else math.nan
     gain = -math.log(_number(result["relative_total"]))
     # Worse than the baseline is shown as the baseline.
     shown = toward(max(gain, 0.0), 0.0, width)
     steps_shown = shown > 0.0
     base_total, base_metrics = _number(baseline["baseline_total"]), _numbers(baseline["baseline_metrics"])
-    errors = {name: significant(value, ERROR_DIGITS) for name, value in _numbers(result["standard_errors"]).items()}
-    total_error = _number(result["total_standard_error"])
+    errors = {
+        name: significant(max(value, FINEST * abs(base_metrics[name])), ERROR_DIGITS)
+        for name, value in _numbers(result["standard_errors"]).items()
+    }
+    # In this order a total without an error stays without.
+    total_error = max(_number(result["total_standard_error"]), FINEST * abs(base_total))
     metrics = {
         name: toward(value, base_metrics[name], GRID * errors.get(name, math.nan)) if steps_shown else base_metrics[name]
         for name, value in _numbers(result["metrics"]).items()
