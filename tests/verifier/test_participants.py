@@ -182,6 +182,22 @@ def test_what_was_told_outlives_the_verifier(launch: Any, packages: dict[str, Bu
     assert verify_chain(tmp_path / "state").entries > 0
 
 
+def test_a_task_built_again_begins_no_count_anew(launch: Any, make: Any, tmp_path: Path) -> None:
+    packages = [make(tmp_path / "first", TASK), make(tmp_path / "second", TASK, verification="feedback_digits = 2")]
+    truths = [package.read_truth()["targets"] for package in packages]
+    np.testing.assert_array_equal(*truths)
+    assert packages[0].manifest.digest != packages[1].manifest.digest
+    found, key = [], ""
+    for package in packages:
+        process = launch([package], tmp_path / "state")
+        with process.client() as operator:
+            key = key or operator.add_participant("patient")
+        with VerifierClient(uds=process.uds, admin_token=key) as client:
+            found += [played(client, truths[0]).disclosure for _ in range(3)]
+        process.kill()
+    assert found == ["rounded"] * 3 + ["held"] * 3
+
+
 def test_a_season_that_closes_releases_what_it_held(
     launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
 ) -> None:

@@ -267,7 +267,7 @@ class Released:
 
     rollout_id: str
     principal: str
-    task_digest: str
+    task: str
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ class SeasonClosed:
         if written.rowcount != 1:
             return None
         found = connection.execute(
-            "SELECT id, principal, task_digest FROM (SELECT *, row_number() OVER (PARTITION BY principal, task_digest"
+            "SELECT id, principal, task FROM (SELECT *, row_number() OVER (PARTITION BY principal, task"
             " ORDER BY json_extract(result, '$.finalized_at') DESC, id) AS place FROM rollouts WHERE disclosure = 'held') WHERE place <= ?",
             (self.most,),
         )

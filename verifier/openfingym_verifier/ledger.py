@@ -175,7 +175,8 @@ class Told:
     """How often a principal was told something about the hidden data of a task."""
 
     principal: str
-    task_digest: str
+    task: str
+    """By its name, since a package built again over the same labels has another digest."""
     fold: FoldName
     count: int
 
@@ -328,8 +329,8 @@ class Ledger:
     def told(self) -> list[Told]:
         """What has been disclosed of given tapes, added up over rollouts; whatever the season, since labels stay the same."""
         query = (
-            "SELECT principal, task_digest, fold, count(*) AS count FROM disclosures JOIN rollouts ON rollout_id = id"
-            " WHERE tape = 'given' GROUP BY principal, task_digest, fold"
+            "SELECT principal, task, fold, count(*) AS count FROM disclosures JOIN rollouts ON rollout_id = id"
+            " WHERE tape = 'given' GROUP BY principal, task, fold"
         )
         with self.read() as connection:
             return [Told(**dict(row)) for row in connection.execute(query)]
