@@ -68,7 +68,7 @@ def list_participants(address: str | None, as_json: bool) -> None:
 
 @click.group()
 def season() -> None:
-    """Close the season, which releases the results held in it, and open the next; needs the admin token."""
+    """Close the season, which releases the latest results that are held, and open the next; needs the admin token."""
 
 
 @season.command("show")
@@ -84,7 +84,7 @@ def show_season(address: str | None, as_json: bool) -> None:
 @address_option
 @json_option
 def close_season(address: str | None, as_json: bool) -> None:
-    """Close the season. Participants can then collect what was held; no rollout is created before the next season is opened."""
+    """Close the season. Participants can then collect the latest of what is held; rollouts are created again in the next."""
     with _client(address) as client:
         _print_season(client.close_season(), as_json=as_json)
 

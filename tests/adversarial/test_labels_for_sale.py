@@ -21,7 +21,7 @@ from openfingym.client import VerifierClient
 from openfingym.package import BuiltPackage
 from openfingym_verifier.disclosure import GRID
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.policy import STRICT
+from openfingym_verifier.policy import RELEASED, STRICT
 from openfingym_verifier.truth import Grader, HiddenTask
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial import attacks
@@ -30,6 +30,7 @@ from tests.adversarial.attacks import Told
 ROLLOUTS = int(os.environ.get("OPENFINGYM_ATTACK_ROLLOUTS", "40"))
 """How many an attack has; the figures in docs/trust.md are of 1,000."""
 FLAGGED_WITHIN = 20
+RELEASE_ROLLOUTS = 200
 MOST = 0.01
 """Gain over the baseline that an attack must stay below."""
 
@@ -131,6 +132,59 @@ def test_feedback_on_the_public_fold_says_nothing_of_the_private_one(attacked: A
             client.finalize(ticket.rollout_id)
     assert sum(told.metrics is not None for told in history) == STRICT.public_disclosures
     assert max(gains(task, public, history)) < MOST
+
+
+def shifted(task: HiddenTask, window: int, size: float) -> np.ndarray:
+    """The baseline with one private window moved."""
+    values = task.grader.baseline.copy()
+    values[task.grader.private.rows][window] += size
+    return values
+
+
+def test_how_surely_an_answer_is_worse_is_not_told(attacked: Attacked) -> None:
+    """One window moved far makes the standard error a function of its labels."""
+    task = attacked.tasks["treasury-forecast"]
+    baseline = task.grader.baseline_score()
+    errors, told = set(), set()
+    with attacked.participant("one-window") as client:
+        for window in (0, 4, 9):
+            values = shifted(task, window, 0.3)
+            errors.add(task.sampling_error(task.grader.private_score(values), baseline).relative_standard_error)
+            ticket = client.create_rollout(task.name)
+            client.submit(ticket.token, values)
+            result = client._json("POST", f"/v1/rollouts/{ticket.rollout_id}/finalize")
+            assert result["disclosure"] == "rounded"
+            told.add(tuple(result[name] for name in ("relative_total", "relative_standard_error", "relative_interval")))
+    assert len(errors) == 3
+    assert told == {(1.0, None, None)}
+
+
+def test_the_results_that_a_season_releases_are_no_private_labels(store_home: object) -> None:
+    """Signs for each window drawn beforehand: what the few answers that are told apart have in common is where the labels lie."""
+    package = build(load_task("treasury-forecast"))
+    task = load_hidden(package)
+    rows, rng = task.grader.private.rows, np.random.default_rng(1)
+    signs = rng.choice([-1.0, 1.0], (RELEASE_ROLLOUTS, task.manifest.n_private))
+    with (
+        EmbeddedVerifier.start([package], policy="strict") as running,
+        VerifierClient(uds=running.uds, admin_token=running.admin_token) as operator,
+        VerifierClient(uds=running.uds, admin_token=operator.add_participant("patient")) as client,
+    ):
+        tickets = [client.create_rollout(task.name) for _ in signs]
+        for ticket, pattern in zip(tickets, signs, strict=True):
+            values = task.grader.baseline.copy()
+            values[rows] += 0.003 * pattern[:, None, None]
+            client.submit(ticket.token, values)
+            client.finalize(ticket.rollout_id)
+        operator.close_season()
+        found = [client.finalize(ticket.rollout_id) for ticket in tickets]
+    better = np.array([one.relative_total is not None and one.relative_total < 1.0 for one in found])
+    known = [one.state == "scored" for one in found]
+    assert sum(known) <= (STRICT.private_disclosures or 0) + RELEASED
+    direction = signs[better].mean(axis=0) - signs[~better].mean(axis=0) if better.any() else np.zeros(task.manifest.n_private)
+    values = task.grader.baseline.copy()
+    values[rows] += (0.04 * direction / max(float(np.abs(direction).max()), 1e-12))[:, None, None]
+    assert attacks.gain(task, values) < MOST
 
 
 def test_the_same_attack_reads_labels_where_everything_is_told(attacked: Attacked) -> None:

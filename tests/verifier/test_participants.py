@@ -16,7 +16,7 @@ from openfingym.errors import VerifierError
 from openfingym.package import BuiltPackage
 from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.log import verify_chain
-from openfingym_verifier.policy import STRICT
+from openfingym_verifier.policy import RELEASED, STRICT
 
 TASK = "tiny"
 
@@ -182,6 +182,22 @@ def test_what_was_told_outlives_the_verifier(launch: Any, packages: dict[str, Bu
     assert verify_chain(tmp_path / "state").entries > 0
 
 
+def test_a_task_built_again_begins_no_count_anew(launch: Any, make: Any, tmp_path: Path) -> None:
+    packages = [make(tmp_path / "first", TASK), make(tmp_path / "second", TASK, verification="feedback_digits = 2")]
+    truths = [package.read_truth()["targets"] for package in packages]
+    np.testing.assert_array_equal(*truths)
+    assert packages[0].manifest.digest != packages[1].manifest.digest
+    found, key = [], ""
+    for package in packages:
+        process = launch([package], tmp_path / "state")
+        with process.client() as operator:
+            key = key or operator.add_participant("patient")
+        with VerifierClient(uds=process.uds, admin_token=key) as client:
+            found += [played(client, truths[0]).disclosure for _ in range(3)]
+        process.kill()
+    assert found == ["rounded"] * 3 + ["held"] * 3
+
+
 def test_a_season_that_closes_releases_what_it_held(
     launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
 ) -> None:
@@ -209,6 +225,37 @@ def test_a_season_that_closes_releases_what_it_held(
     with again.client() as operator:
         assert operator.season().name == "2"
         assert operator.finalize(found[-1].rollout_id).state == "scored"
+
+
+def test_a_season_releases_the_latest_results_and_no_more(
+    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
+) -> None:
+    process = launch([packages[TASK]], tmp_path / "state")
+    with process.client() as operator, VerifierClient(uds=process.uds, admin_token=operator.add_participant("many")) as client:
+        held = [played(client, answer).rollout_id for _ in range((STRICT.private_disclosures or 0) + RELEASED + 2)][3:]
+        late = client.create_rollout(TASK)
+        client.submit(late.token, answer)
+
+        def states() -> list[str]:
+            return [client.finalize(one).state for one in held]
+
+        operator.close_season()
+        assert states() == ["held"] * 2 + ["scored"] * RELEASED
+        assert client.finalize(late.rollout_id).state == "held", "nobody is told one by one what the close would have told at once"
+        for name, state in (("2", "held"), ("3", "scored")):
+            assert client.finalize(late.rollout_id).state == state
+            operator.open_season(name)
+            operator.close_season()
+        assert states() == ["scored"] * len(held), "nothing is held for good"
+    process.kill()
+    again = launch([packages[TASK]], tmp_path / "state")
+    with again.client() as operator:
+        assert [operator.finalize(one).state for one in held] == ["scored"] * len(held)
+        operator.open_season("4")
+        with VerifierClient(uds=again.uds, admin_token=operator.add_participant("other")) as other:
+            assert played(other, answer).disclosure == "rounded"
+    again.kill()
+    assert verify_chain(tmp_path / "state").entries > 0
 
 
 def test_the_log_alone_tells_nothing_of_a_result(operator: VerifierClient, join: Any, answer: np.ndarray) -> None:

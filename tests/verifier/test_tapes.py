@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,8 +27,8 @@ from openfingym_verifier.service import Service
 from openfingym_verifier.truth import HiddenTask, load_tasks
 from openfingym_verifier.workers import MAX_TAPES, Workers
 
-FORECAST, GRAPHS, FRESH_BARS, REAL_BARS, REAL = (
-    "crypto-forecast", "ba2motifs-fraud", "crypto-rolling-forecast", "equity-rolling-forecast", "treasury-forecast",
+FORECAST, GRAPHS, FRESH_BARS, REAL_BARS, TRADED_BARS, REAL = (
+    "crypto-forecast", "ba2motifs-fraud", "crypto-rolling-forecast", "equity-rolling-forecast", "equity-trading", "treasury-forecast",
 )  # fmt: skip
 # httpcore leaves a unix socket that could not be connected to the garbage collector.
 pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")]
@@ -34,7 +36,7 @@ pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("Resour
 
 @pytest.fixture(scope="module")
 def built(store_home: Path) -> dict[str, BuiltPackage]:
-    return {name: build(load_task(name)) for name in (FORECAST, GRAPHS, FRESH_BARS, REAL_BARS, REAL)}
+    return {name: build(load_task(name)) for name in (FORECAST, GRAPHS, FRESH_BARS, REAL_BARS, TRADED_BARS, REAL)}
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +118,36 @@ def test_a_real_tape_is_played_once(built: dict[str, BuiltPackage], serve: Calla
         assert begin(client, REAL_BARS)[1] != begin(client, REAL_BARS)[1]
         # Who does not ask for another one gets what everybody got.
         assert begin(client, REAL_BARS, fresh=False) == ("given", real)
+
+
+def test_real_bars_are_played_once_whatever_the_task(built: dict[str, BuiltPackage], serve: Callable[..., Any]) -> None:
+    """Two tasks over one series hide the same bars at the same time."""
+    with serve([built[REAL_BARS], built[TRADED_BARS], built[FRESH_BARS]]) as server:
+        client = server.client
+        first = client.create_rollout(REAL_BARS, fresh=True)
+        client.start_episode(first.token)
+        assert client.create_rollout(TRADED_BARS, fresh=True).tape == "twin"
+        client.finalize(first.rollout_id)
+        assert client.create_rollout(TRADED_BARS, fresh=True).tape == "twin"
+        assert client.create_rollout(FRESH_BARS, fresh=True).tape == "fresh"
+
+
+def test_a_body_that_arrives_after_the_end_plays_nothing(built: dict[str, BuiltPackage], serve: Callable[..., Any]) -> None:
+    """Who has a start on its way when its rollout expires must not begin a second one on the same real bars meanwhile."""
+    body = b'{"fold":"private"}'
+    with serve([built[REAL_BARS]]) as server, socket.socket(socket.AF_UNIX) as late:
+        client, uds = server.client, server.embedded.uds
+        ticket = client.create_rollout(REAL_BARS, fresh=True, ttl_s=1.0)
+        late.settimeout(20)
+        late.connect(str(uds))
+        headers = f"Host: v\r\nAuthorization: Bearer {ticket.token}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        late.sendall(f"POST /v1/episodes HTTP/1.1\r\n{headers}\r\n\r\n".encode() + body[:1])
+        threading.Event().wait(1.1)
+        assert client.rollout_status(ticket.rollout_id).state == "expired"
+        assert client.create_rollout(REAL_BARS, fresh=True).tape == "twin", "what was begun in time may not be on the disk yet"
+        late.sendall(body[1:])
+        assert late.recv(1 << 16).startswith(b"HTTP/1.1 401")
+        assert client.rollout_status(ticket.rollout_id).submissions_accepted == 0
 
 
 def test_real_tapes_asked_for_at_once(built: dict[str, BuiltPackage], serve: Callable[..., Any]) -> None:

@@ -4,8 +4,8 @@ A score on some tens of hidden windows is known only up to its standard error. D
 agent; all they carry is the labels. Under a strict policy a result is therefore shown on a grid of two standard errors:
 
 - The relative total is moved towards the baseline to the next multiple of two standard errors of its logarithm. What is not
-  better than the baseline by two standard errors is shown as the baseline: 1. How much worse something is, is never shown; with
-  large offsets that number could be made to say anything about the labels.
+  better than the baseline by two standard errors is shown as the baseline: 1, without an interval. How much worse something is,
+  is never shown, nor how surely; with large offsets these numbers could be made to say anything about the labels.
 - Where a relative total is told apart from the baseline, every metric and the paper's total are moved towards the
   baseline's in the same way, each on a grid of two standard errors of its own. Otherwise they are the baseline's.
 - What a result shows beyond that, its intervals and standard errors and the baseline's own figures, has two digits.
@@ -17,10 +17,13 @@ import math
 from collections.abc import Mapping
 
 from openfingym.results import Disclosure
+from openfingym_verifier.policy import RELEASED
 
 GRID = 2.0
 """Width of the grid in standard errors."""
 ERROR_DIGITS = 2
+FINEST = 1e-4
+"""Smallest error told, as a share: where an answer's losses are proportional to the baseline's, the error is that of arithmetic alone."""
 
 Document = dict[str, object]
 
@@ -56,7 +59,7 @@ def significant(value: float, digits: int) -> float:
 def _held(result: Document) -> Document:
     return {
         "state": "held",
-        "reason": f"the result is held until season {result['season']!r} is closed",
+        "reason": f"the result is held; when a season is closed, the latest {RELEASED} of a participant and task are released",
         "total": None,
         "relative_total": None,
         "relative_standard_error": None,
@@ -72,14 +75,18 @@ def _held(result: Document) -> Document:
 def _rounded(result: Document) -> Document:
     baseline = _baseline(result)
     error = _number(result["relative_standard_error"])
-    width = significant(GRID * error, ERROR_DIGITS) if error else math.nan
+    width = significant(GRID * max(error, FINEST), ERROR_DIGITS) if error else math.nan
     gain = -math.log(_number(result["relative_total"]))
     # Worse than the baseline is shown as the baseline.
     shown = toward(max(gain, 0.0), 0.0, width)
     steps_shown = shown > 0.0
     base_total, base_metrics = _number(baseline["baseline_total"]), _numbers(baseline["baseline_metrics"])
-    errors = {name: significant(value, ERROR_DIGITS) for name, value in _numbers(result["standard_errors"]).items()}
-    total_error = _number(result["total_standard_error"])
+    errors = {
+        name: significant(max(value, FINEST * abs(base_metrics[name])), ERROR_DIGITS)
+        for name, value in _numbers(result["standard_errors"]).items()
+    }
+    # In this order a total without an error stays without.
+    total_error = max(_number(result["total_standard_error"]), FINEST * abs(base_total))
     metrics = {
         name: toward(value, base_metrics[name], GRID * errors.get(name, math.nan)) if steps_shown else base_metrics[name]
         for name, value in _numbers(result["metrics"]).items()
@@ -87,11 +94,12 @@ def _rounded(result: Document) -> Document:
     total = toward(_number(result["total"]), base_total, GRID * significant(total_error, ERROR_DIGITS)) if steps_shown else base_total
     relative = math.exp(-shown)
     # The value lies up to one step beyond what is shown, and the truth up to two standard errors on either side of that.
-    interval = [math.exp(-shown - 2.0 * width), math.exp(-shown + width)] if width > 0.0 else None
+    interval = [math.exp(-shown - 2.0 * width), math.exp(-shown + width)] if steps_shown else []
     return {
         "relative_total": relative,
-        "relative_standard_error": width / GRID if width > 0.0 else None,
-        "relative_interval": None if interval is None else [significant(bound, ERROR_DIGITS + 1) for bound in interval],
+        # Of what is shown as the baseline no error either: a large offset in one window makes that one say what it met there.
+        "relative_standard_error": width / GRID if steps_shown else None,
+        "relative_interval": [significant(bound, ERROR_DIGITS + 1) for bound in interval] or None,
         "total": total,
         "total_standard_error": significant(total_error, ERROR_DIGITS) if steps_shown else None,
         "total_interval": None,

@@ -262,26 +262,40 @@ class SeasonOpened:
 
 
 @dataclass(frozen=True)
+class Released:
+    """A result that is held no longer."""
+
+    rollout_id: str
+    principal: str
+    task: str
+
+
+@dataclass(frozen=True)
 class SeasonClosed:
-    """A season ended: what was held is released, and entered as disclosed."""
+    """A season ended: of what is held, whenever it was begun, the latest results are released and entered as disclosed."""
 
     name: str
     at_ns: int
+    most: int
+    """Results released of one participant and task; the older ones stay held."""
 
-    def apply(self, transaction: Transaction) -> bool:
-        """Write it; False where there is no open season of that name."""
+    def apply(self, transaction: Transaction) -> list[Released] | None:
+        """Write it; returns what is released, or None where there is no open season of that name."""
         connection = transaction.connection
         written = connection.execute("UPDATE seasons SET closed_ns = ? WHERE name = ? AND closed_ns IS NULL", (self.at_ns, self.name))
         if written.rowcount != 1:
-            return False
-        connection.execute(
-            "INSERT INTO disclosures (rollout_id, fold, n, at_ns)"
-            " SELECT id, 'private', 1, ? FROM rollouts WHERE season = ? AND disclosure = 'held' AND true ON CONFLICT DO NOTHING",
-            (self.at_ns, self.name),
+            return None
+        found = connection.execute(
+            "SELECT id, principal, task FROM (SELECT *, row_number() OVER (PARTITION BY principal, task"
+            " ORDER BY json_extract(result, '$.finalized_at') DESC, id) AS place FROM rollouts WHERE disclosure = 'held') WHERE place <= ?",
+            (self.most,),
         )
-        connection.execute("UPDATE rollouts SET disclosure = 'rounded' WHERE season = ? AND disclosure = 'held'", (self.name,))
+        released = [Released(*row) for row in found.fetchall()]
+        for one in released:
+            connection.execute("UPDATE rollouts SET disclosure = 'rounded' WHERE id = ?", (one.rollout_id,))
+            _disclose(transaction, one.rollout_id, "private", 1, self.at_ns)
         transaction.log("", {"event": "season-closed", "at_ns": self.at_ns, "season": self.name})
-        return True
+        return released
 
 
 def _disclose(transaction: Transaction, rollout_id: str, fold: FoldName, n: int, at_ns: int) -> None:

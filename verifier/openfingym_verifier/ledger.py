@@ -25,7 +25,7 @@ from openfingym_verifier.principals import Participant
 from openfingym_verifier.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from openfingym.episodes import FoldName
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 FIRST_SEASON = "1"
 VERSION = 3
+UNDERWAY_NS = 60_000_000_000
+"""How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
 CHECKPOINT_PAGES = 4096
 """16 MB of log before it is copied into the database: some hundred submissions."""
 
@@ -173,7 +175,8 @@ class Told:
     """How often a principal was told something about the hidden data of a task."""
 
     principal: str
-    task_digest: str
+    task: str
+    """By its name, since a package built again over the same labels has another digest."""
     fold: FoldName
     count: int
 
@@ -261,14 +264,14 @@ class Ledger:
         with self.read() as connection:
             return [row["id"] for row in connection.execute("SELECT id FROM rollouts WHERE result IS NULL ORDER BY created_ns")]
 
-    def played(self, principal: str, task: str, now_ns: int) -> bool:
-        """Whether a principal has played a task's given tape: begun a private episode on it, or could still begin one."""
+    def played(self, principal: str, tasks: Sequence[str], now_ns: int) -> bool:
+        """Whether a principal has played the given tape of one of these tasks: begun a private episode on it, or could still begin one."""
         query = (
-            "SELECT 1 FROM rollouts WHERE principal = ? AND task = ? AND tape = 'given'"
+            "SELECT 1 FROM rollouts WHERE principal = ? AND task IN (SELECT value FROM json_each(?)) AND tape = 'given'"
             " AND (accepted > 0 OR (result IS NULL AND expires_ns > ?)) LIMIT 1"
         )
         with self.read() as connection:
-            return connection.execute(query, (principal, task, now_ns)).fetchone() is not None
+            return connection.execute(query, (principal, json.dumps(tasks), now_ns - UNDERWAY_NS)).fetchone() is not None
 
     def payload(self, rollout_id: str, n: int) -> bytes | None:
         """Values of an accepted submission: little-endian float64, C order."""
@@ -326,8 +329,8 @@ class Ledger:
     def told(self) -> list[Told]:
         """What has been disclosed of given tapes, added up over rollouts; whatever the season, since labels stay the same."""
         query = (
-            "SELECT principal, task_digest, fold, count(*) AS count FROM disclosures JOIN rollouts ON rollout_id = id"
-            " WHERE tape = 'given' GROUP BY principal, task_digest, fold"
+            "SELECT principal, task, fold, count(*) AS count FROM disclosures JOIN rollouts ON rollout_id = id"
+            " WHERE tape = 'given' GROUP BY principal, task, fold"
         )
         with self.read() as connection:
             return [Told(**dict(row)) for row in connection.execute(query)]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.events import ParticipantAdded, ParticipantRevoked, SeasonClosed, SeasonOpened
 from openfingym_verifier.ledger import FIRST_SEASON, Season
-from openfingym_verifier.policy import LOCAL_USER, OPERATOR
+from openfingym_verifier.policy import LOCAL_USER, OPERATOR, RELEASED
 from openfingym_verifier.principals import Caller, Participant, key_digest, make_key, require_name
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
+    from openfingym_verifier.events import Released
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.policy import Policy
 
@@ -83,17 +84,18 @@ class Membership:
         one = self._participants[name] = replace(self._participants[name], revoked_ns=at_ns)
         self._names.pop(one.key_digest, None)
 
-    async def close_season(self) -> Season:
-        """End the season; the results held in it are released.
+    async def close_season(self) -> list[Released]:
+        """End the season; returns what is released of the results that were held.
 
         Raises:
             Problem: ``season-closed`` where it is closed already.
         """
         season, at_ns = self.require_open_season(), now_ns()
-        if not await self._ledger.writer.submit(SeasonClosed(season.name, at_ns).apply):
+        released = await self._ledger.writer.submit(SeasonClosed(season.name, at_ns, RELEASED).apply)
+        if released is None:
             raise Problem("season-closed", f"Season {season.name!r} is closed already.")
         self.season = replace(season, closed_ns=at_ns)
-        return self.season
+        return cast("list[Released]", released)
 
     async def open_season(self, name: str) -> Season:
         """Begin another season.

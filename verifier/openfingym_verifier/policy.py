@@ -25,8 +25,8 @@ class Policy:
 
     name: PolicyName
     private_disclosures: int | None = None
-    """Private results that a participant is shown for each task and season; those of later rollouts are held until the
-    season is closed. None: all of them, exactly."""
+    """Private results that a participant is shown of each task as they come; those of later rollouts are held. None: all of
+    them, exactly."""
     public_disclosures: int | None = None
     """Submissions of a participant that get feedback, for each task and season; None: all of them."""
     tapes: TapePolicy = "given"
@@ -40,5 +40,8 @@ class Policy:
 
 LOCAL = Policy("local")
 STRICT = Policy("strict", private_disclosures=3, public_disclosures=100, tapes="fresh")
+RELEASED = 3
+"""Held results of a participant and task that the close of a season releases. All of them together would say of hundreds of
+directions, chosen at random beforehand, whether they lead to the labels, which is enough to go there."""
 POLICIES: Mapping[PolicyName, Policy] = MappingProxyType({policy.name: policy for policy in (LOCAL, STRICT)})
 """The policies by name."""

@@ -1,7 +1,8 @@
 """What has been disclosed to whom, added up over rollouts, and what may still be. Belongs to the event loop.
 
-Counts mirror the ledger's table of disclosures; they are made from it at start. Labels do not change with a season's name, so
-what was told in an earlier one still counts. Of a tape that no other rollout has, everything may be told, and nothing is counted.
+Counts mirror the ledger's table of disclosures; they are made from it at start. Labels do not change with a season's name, nor
+when a task is built again, so what was told before still counts. Of a tape that no other rollout has, everything may be told, and
+nothing is counted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from openfingym.episodes import FoldName
     from openfingym.results import Disclosure
+    from openfingym_verifier.events import Released
     from openfingym_verifier.ledger import RolloutRow, Told
 
 
@@ -23,7 +25,7 @@ class Rations:
     """Counts what principals are told, and says when it is enough."""
 
     def __init__(self, told: Iterable[Told] = ()) -> None:
-        self._told: Counter[tuple[str, str, FoldName]] = Counter({(t.principal, t.task_digest, t.fold): t.count for t in told})
+        self._told: Counter[tuple[str, str, FoldName]] = Counter({(t.principal, t.task, t.fold): t.count for t in told})
 
     def take_public(self, row: RolloutRow) -> bool:
         """Whether one more submission of this rollout gets feedback; if so it is counted."""
@@ -36,12 +38,17 @@ class Rations:
             return "full"
         return "rounded" if not scored or self._take(row, "private", limit) else "held"
 
+    def release(self, released: Iterable[Released]) -> None:
+        """Count what the close of a season tells."""
+        # Added to what is known here, not read from the ledger: results decided meanwhile are not yet in it.
+        self._told.update((one.principal, one.task, "private") for one in released)
+
     def count(self, row: RolloutRow, fold: FoldName) -> int:
         """How often this rollout's principal was told something of this fold of its task."""
-        return self._told[row.principal, row.task_digest, fold]
+        return self._told[row.principal, row.task, fold]
 
     def _take(self, row: RolloutRow, fold: FoldName, limit: int | None) -> bool:
-        key = (row.principal, row.task_digest, fold)
+        key = (row.principal, row.task, fold)
         if limit is not None and self._told[key] >= limit:
             return False
         self._told[key] += 1

@@ -87,6 +87,15 @@ class Rollout:
         if self.result is not None:
             raise Problem("rollout-finished", "The rollout has its final result; nothing is taken any more.", close=True)
 
+    def require_unexpired(self, now_ns: int) -> None:
+        """Return if its token is still valid: a body, or a turn, may be waited for past the end.
+
+        Raises:
+            Problem: ``unauthorized``.
+        """
+        if now_ns >= self.row.expires_ns:
+            raise Problem("unauthorized", "The token has expired.", close=True)
+
     def require_budget(self) -> None:
         """Return if another submission may be accepted.
 

@@ -150,9 +150,9 @@ class Service:
             bucket=Bucket(float(rules.burst), now), result=None, principal=(caller or self.members.operator).name, season=season.name,
             policy=self.policy.name,
         )  # fmt: skip
-        # Two rollouts that begin at once must not both be the first to play a real tape.
+        # Two rollouts that begin at once must not both be the first to play a real series.
         async with self._choosing if wanted and task.renewal == "twin" else contextlib.nullcontext():
-            played = wanted and task.renewal == "twin" and await self.in_pool(self.ledger.played, row.principal, task.name, now)
+            played = wanted and task.renewal == "twin" and await self.in_pool(self.ledger.played, row.principal, self._same_bars(task), now)
             kind = choose(task.renewal, wanted=wanted, played_before=played)
             if kind != "given":
                 row = replace(row, tape=kind, tape_commitment=self.tapes.commitment(row.id))
@@ -163,6 +163,10 @@ class Service:
         self._open += 1
         self.grading.prepare(drawn)
         return rollout
+
+    def _same_bars(self, task: HiddenTask) -> list[str]:
+        """Names of the tasks with a real tape of the same series: whoever has played one of them has seen bars of the others."""
+        return [one.name for one in self.tasks.values() if one.renewal == "twin" and one.series == task.series]
 
     async def data(self, rollout: Rollout) -> bytes:
         """Public arrays of a rollout's tape that take the place of the package's, as ``.npz`` without pickle."""
@@ -225,6 +229,7 @@ class Service:
             raise
         async with rollout.turn:
             rollout.require_open()
+            rollout.require_unexpired(now_ns())
             if key in rollout.by_key:
                 return await self._replay(rollout, key, body), "replayed"
             rollout.require_budget()
@@ -353,17 +358,17 @@ class Service:
         return disclosed(rollout.result, rollout.disclosure)
 
     async def close_season(self) -> Season:
-        """End the season and release what was held in it.
+        """End the season and release the latest of what is held.
 
         Raises:
             Problem: ``season-closed`` where it is closed already.
         """
-        season = await self.members.close_season()
-        for rollout in self._rollouts.values():
-            if rollout.disclosure == "held" and rollout.row.season == season.name:
+        released = await self.members.close_season()
+        self._rations.release(released)
+        for one in released:
+            if (rollout := self._rollouts.get(one.rollout_id)) is not None:
                 rollout.disclosure = "rounded"
-        self._rations = Rations(await self.in_pool(self.ledger.told))
-        return season
+        return self.members.season
 
     def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
         """How much of a result its principal is told."""

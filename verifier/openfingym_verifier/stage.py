@@ -80,6 +80,7 @@ class Stage:
             fold = read_start(document)
             async with rollout.turn:
                 rollout.require_open()
+                rollout.require_unexpired(now_ns())
                 with _forgetting(rollout):
                     return await self._start(rollout, await self._tapes.of(rollout), fold, key)
 
@@ -93,6 +94,7 @@ class Stage:
             _require_sequential(rollout)
             async with rollout.turn:
                 rollout.require_open()
+                rollout.require_unexpired(now_ns())
                 try:
                     move = read_move(document)
                     with _forgetting(rollout):

@@ -108,6 +108,11 @@ class HiddenTask:
         return self.manifest.name
 
     @property
+    def series(self) -> str:
+        """Names what its rows are of; of an author's file, whose name may be anything, the digest does."""
+        return self.manifest.dataset if self.spec.dataset.file is None else self.manifest.dataset_digest
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of a submission."""
         return self.manifest.submission_shape
