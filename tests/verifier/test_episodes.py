@@ -597,7 +597,7 @@ def test_a_ledger_from_before_there_were_episodes_is_taken_over(tmp_path: Path) 
     assert verify_chain(state).entries == 0
     for _ in range(2):
         ledger = Ledger(state)
-        assert ledger.open_rollouts() == ["r1"]
+        assert ledger.open_rollouts(1) == ["r1"]
         found = ledger.rollout("r1")
         assert found is not None
         assert found[0].tape == "given"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -272,3 +273,46 @@ def test_the_local_policy_tells_everything(packages: dict[str, BuiltPackage], an
         found = [played(client, answer) for _ in range(6)]
     assert {(one.policy, one.disclosure, one.state) for one in found} == {("local", "full", "scored")}
     assert len({one.relative_total for one in found}) == 1
+
+
+def test_so_many_rollouts_may_be_open_and_no_more(join: Any, operator: VerifierClient, answer: np.ndarray) -> None:
+    client, most = join("opener"), STRICT.open_rollouts or 0
+
+    def create(_: int) -> str | None:
+        try:
+            return client.create_rollout(TASK).rollout_id
+        except VerifierError as error:
+            if "too-many-rollouts" not in str(error):
+                raise
+            return None
+
+    with ThreadPoolExecutor(16) as pool:
+        begun = [one for one in pool.map(create, range(most + 40)) if one is not None]
+    assert len(begun) == most
+    assert played(operator, answer).state == "scored", "nobody else is kept from anything"
+    client.finalize(begun[0])
+    assert create(0) is not None
+    assert create(0) is None
+
+
+def test_expired_rollouts_are_not_taken_up_and_can_still_be_ended(launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
+    first = launch([packages[TASK]], tmp_path / "state")
+    with first.client() as operator:
+        ticket = operator.create_rollout(TASK, ttl_s=0.5)
+    time.sleep(0.6)
+    first.kill()
+    second = launch([packages[TASK]], tmp_path / "state")
+    with second.client() as operator:
+        assert operator.load().open_rollouts == 0
+        assert operator.rollout_status(ticket.rollout_id).state == "expired"
+        assert operator.finalize(ticket.rollout_id).state == "rejected"
+
+
+def test_a_key_opens_nothing_where_everything_is_told(launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
+    first = launch([packages[TASK]], tmp_path / "state")
+    with first.client() as operator:
+        key = operator.add_participant("elsewhere")
+    first.kill()
+    second = launch([packages[TASK]], tmp_path / "state", "--policy", "local")
+    with VerifierClient(uds=second.uds, admin_token=key) as client, pytest.raises(VerifierError, match="local policy"):
+        client.create_rollout(TASK)

@@ -259,10 +259,11 @@ class Ledger:
             query = "SELECT n, idempotency_key, body_digest, feedback FROM submissions WHERE rollout_id = ? ORDER BY n"
             return _rollout(row), [_submission(entry) for entry in connection.execute(query, (rollout_id,))]
 
-    def open_rollouts(self) -> list[str]:
-        """Ids of the rollouts without a result."""
+    def open_rollouts(self, now_ns: int) -> list[str]:
+        """Ids of the rollouts without a result that have not expired."""
+        query = "SELECT id FROM rollouts WHERE result IS NULL AND expires_ns > ? ORDER BY created_ns"
         with self.read() as connection:
-            return [row["id"] for row in connection.execute("SELECT id FROM rollouts WHERE result IS NULL ORDER BY created_ns")]
+            return [row["id"] for row in connection.execute(query, (now_ns,))]
 
     def played(self, principal: str, tasks: Sequence[str], now_ns: int) -> bool:
         """Whether a principal has played the given tape of one of these tasks: begun a private episode on it, or could still begin one."""

@@ -24,6 +24,7 @@ class Membership:
     def __init__(self, ledger: Ledger, policy: Policy) -> None:
         """Take up where the ledger left off; a new ledger begins its first season."""
         self._ledger = ledger
+        self._local = policy.name == "local"
         self._operator = Caller(LOCAL_USER if policy.name == "local" else OPERATOR, operator=True)
         self._participants = {one.name: one for one in ledger.participants()}
         self._names = {one.key_digest: one.name for one in self._participants.values() if one.revoked_ns is None}
@@ -38,8 +39,14 @@ class Membership:
         return self._operator
 
     def caller_with(self, key: bytes) -> Caller | None:
-        """The participant with this key; None where nobody has it, or no longer."""
+        """The participant with this key; None where nobody has it, or no longer.
+
+        Raises:
+            Problem: ``forbidden`` where the policy is not one for participants.
+        """
         name = self._names.get(key_digest(key))
+        if name is not None and self._local:
+            raise Problem("forbidden", "This verifier has the local policy, which tells everything; participants need the strict one.")
         return None if name is None else Caller(name, operator=False)
 
     def require_open_season(self) -> Season:

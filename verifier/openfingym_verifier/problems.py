@@ -54,6 +54,7 @@ KINDS: Mapping[str, Kind] = {
     "out-of-range": Kind(422, "A prediction is outside the admissible range"),
     "malformed-action": Kind(422, "The action is not of the form the task states"),
     "memorised": Kind(422, "Too many generated windows are training windows"),
+    "too-many-rollouts": Kind(429, "Too many rollouts are open"),
     "rate-limited": Kind(429, "Too many requests"),
     "internal": Kind(500, "The verifier failed; this says nothing about the submission"),
     "task-unavailable": Kind(503, "This verifier no longer holds the rollout's task"),

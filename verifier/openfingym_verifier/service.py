@@ -15,6 +15,7 @@ import logging
 import os
 import secrets
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -34,7 +35,7 @@ from openfingym_verifier.grading import Grading
 from openfingym_verifier.intake import LIGHT_BYTES, Parsed, Submission, parse, refusal
 from openfingym_verifier.ledger import Ledger, RolloutRow
 from openfingym_verifier.membership import Membership
-from openfingym_verifier.policy import LOCAL
+from openfingym_verifier.policy import LOCAL, LOCAL_USER, OPERATOR
 from openfingym_verifier.problems import REFUSALS, Problem
 from openfingym_verifier.ration import Rations
 from openfingym_verifier.rollout import Rollout
@@ -68,6 +69,10 @@ logger = logging.getLogger(__name__)
 DEFAULT_TTL_S = 24 * 3600.0
 MAX_KNOWN_FINISHED = 1024
 """Finished rollouts kept in memory; older ones are read from the ledger when asked for."""
+MAX_KNOWN = 4 * MAX_KNOWN_FINISHED
+"""Rollouts in memory beyond which those that nobody needs are let go."""
+RETRY_S = 60.0
+"""After which somebody with too many open rollouts may ask again."""
 
 
 class Service:
@@ -96,7 +101,7 @@ class Service:
         self.policy = policy
         self.members = Membership(ledger, policy)
         self._rations = Rations(ledger.told())
-        self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=lambda: self._open)
+        self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=self._count_open)
         self._pool = ThreadPoolExecutor(max_workers=max(2, min(8, os.cpu_count() or 2)), thread_name_prefix="scoring")
         self._workers = workers or Workers()
         self.grading = Grading(self._pool, self._workers)
@@ -107,12 +112,11 @@ class Service:
         self._choosing = asyncio.Lock()
         self.stage = Stage(ledger, self.tapes, self.telemetry, self._pool)
         self._rollouts: dict[str, Rollout] = {}
-        self._open = 0
-        for rollout_id in ledger.open_rollouts():
+        self._beginning: Counter[str] = Counter()
+        for rollout_id in ledger.open_rollouts(now_ns()):
             rollout = self._load(rollout_id)
             assert rollout is not None
             self._rollouts[rollout_id] = rollout
-            self._open += 1
             self._resume(rollout)
 
     def close(self) -> None:
@@ -141,28 +145,61 @@ class Service:
         task = self.tasks.get(task_name)
         if task is None:
             raise Problem("not-found", f"No task {task_name[:100]!r} here; this verifier holds {', '.join(sorted(self.tasks))}.")
-        now = now_ns()
+        now, owner = now_ns(), (caller or self.members.operator).name
+        self._require_room(owner)
         rules = task.spec.verification
         wanted = fresh or self._tape_policy == "fresh"
         row = RolloutRow(
             id=f"r{secrets.token_hex(10)}", task=task.name, task_digest=task.manifest.digest, agent=agent, seed=seed, budget=task.budget,
             created_ns=now, expires_ns=now + int(ttl_s * 1e9), accepted=0, rejected=0, last_refusal=None,
-            bucket=Bucket(float(rules.burst), now), result=None, principal=(caller or self.members.operator).name, season=season.name,
+            bucket=Bucket(float(rules.burst), now), result=None, principal=owner, season=season.name,
             policy=self.policy.name,
         )  # fmt: skip
+        self._beginning[owner] += 1
+        try:
+            row, drawn = await self._begin(row, task, fresh=wanted)
+        finally:
+            self._beginning[owner] -= 1
+        rollout = self._rollouts[row.id] = Rollout.restore(row, [], task)
+        self.grading.prepare(drawn)
+        return rollout
+
+    async def _begin(self, row: RolloutRow, task: HiddenTask, *, fresh: bool) -> tuple[RolloutRow, HiddenTask]:
+        """Choose a rollout's tape, draw it, and write the rollout; returns its row, and its task on that tape."""
+        twins = fresh and task.renewal == "twin"
         # Two rollouts that begin at once must not both be the first to play a real series.
-        async with self._choosing if wanted and task.renewal == "twin" else contextlib.nullcontext():
-            played = wanted and task.renewal == "twin" and await self.in_pool(self.ledger.played, row.principal, self._same_bars(task), now)
-            kind = choose(task.renewal, wanted=wanted, played_before=played)
+        async with self._choosing if twins else contextlib.nullcontext():
+            played = twins and await self.in_pool(self.ledger.played, row.principal, self._same_bars(task), row.created_ns)
+            kind = choose(task.renewal, wanted=fresh, played_before=played)
             if kind != "given":
                 row = replace(row, tape=kind, tape_commitment=self.tapes.commitment(row.id))
             # Before the rollout exists: what cannot be drawn is an error of ours that leaves nothing behind.
             drawn = await self.tapes.drawn(row, task)
             await self._write(Created(row).apply)
-        rollout = self._rollouts[row.id] = Rollout.restore(row, [], task)
-        self._open += 1
-        self.grading.prepare(drawn)
-        return rollout
+        return row, drawn
+
+    def _require_room(self, owner: str) -> None:
+        """Return if a principal may begin another rollout.
+
+        Raises:
+            Problem: ``too-many-rollouts``.
+        """
+        if len(self._rollouts) > MAX_KNOWN:
+            self._forget()
+        most = self.policy.open_rollouts
+        if most is None or owner in {LOCAL_USER, OPERATOR}:
+            return
+        now = now_ns()
+        open_now = self._beginning[owner] + sum(
+            one.row.principal == owner and one.result is None and one.row.expires_ns > now for one in self._rollouts.values()
+        )
+        if open_now >= most:
+            detail = f"{owner} has {open_now} open rollouts; finalize some, or let them expire. At most {most} may be open."
+            raise Problem("too-many-rollouts", detail, retry_after_s=RETRY_S)
+
+    def _count_open(self) -> int:
+        """Rollouts in memory without a result."""
+        return sum(rollout.result is None for rollout in self._rollouts.values())
 
     def _same_bars(self, task: HiddenTask) -> list[str]:
         """Names of the tasks with a real tape of the same series: whoever has played one of them has seen bars of the others."""
@@ -345,11 +382,10 @@ class Service:
                     written = await self._write(finalized.apply)
                 assert isinstance(written, dict)
                 rollout.result, rollout.disclosure = written, finalized.disclosure
-                self._open -= 1
                 self.tapes.forget(rollout.id)
                 if task.tape_of_its_own:
                     self.grading.forget(task)
-                self._forget_finished()
+                self._forget()
         return rollout.result
 
     def told(self, rollout: Rollout) -> dict[str, object]:
@@ -434,9 +470,12 @@ class Service:
         found = self.ledger.rollout(rollout_id)
         return None if found is None else Rollout.restore(*found, self.tasks.get(found[0].task))
 
-    def _forget_finished(self) -> None:
-        finished = [key for key, rollout in self._rollouts.items() if rollout.result is not None]
-        for key in finished[:-MAX_KNOWN_FINISHED]:
+    def _forget(self) -> None:
+        """Let go of rollouts that are finished, but for the latest, and of those that have expired; the ledger has them all."""
+        now = now_ns()
+        finished = [key for key, rollout in self._rollouts.items() if rollout.result is not None][:-MAX_KNOWN_FINISHED]
+        expired = [key for key, one in self._rollouts.items() if one.result is None and one.row.expires_ns <= now and not one.turn.locked()]
+        for key in (*finished, *expired):
             del self._rollouts[key]
 
     async def _write(self, operation: Callable[..., object]) -> object:
