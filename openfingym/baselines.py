@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from openfingym import catalog
 from openfingym.build import build, build_key
 from openfingym.errors import OpenFinGymError, StoreError
+from openfingym.kinds import kind_of
 from openfingym.results import INTERVALS, RolloutResult
 
 if TYPE_CHECKING:
@@ -97,11 +98,18 @@ def key_of(task: Task, agent: str) -> str:
 
 
 def _measure(task: Task) -> str:
-    """What a result of a task is measured by: its build, and the version of each metric and whether it ranks."""
+    """What a result of a task is measured by: its build, its reference, and the version of each metric and whether it ranks."""
     from openfingym.metrics.registry import find_metric
 
     metrics = (find_metric(entry.name) for entry in task.spec.scoring.metrics)
-    return " ".join((build_key(task), *(f"{metric.name}-v{metric.version}{'' if metric.ranks else '-reported'}" for metric in metrics)))
+    reference = getattr(kind_of(task), "REFERENCE_VERSION", 1)
+    return " ".join(
+        (
+            build_key(task),
+            *([f"reference-v{reference}"] if reference > 1 else []),
+            *(f"{metric.name}-v{metric.version}{'' if metric.ranks else '-reported'}" for metric in metrics),
+        )
+    )
 
 
 def _key(measure: str, agent: str) -> str:

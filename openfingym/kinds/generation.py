@@ -175,13 +175,23 @@ def scramble(task: Task, source: Paths, generator: np.random.Generator) -> Paths
     return replace(source, public=noise(source.public), private=noise(source.private))
 
 
+REFERENCE_VERSION = 2
+"""Raised whenever :func:`naive` gives another answer to the same training data; in 1, paths were white noise, too."""
+
+
 def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Independent Gaussian draws with the mean and deviation of each row and channel in training."""
+    """Independent Gaussian draws with the moments of training: of each value, or of each increment in a channel that wanders.
+
+    Beside paths that wander, white noise is so rough that any answer without skill which is less so, such as a constant, would be
+    nearer to them. So a channel is a random walk where that makes the training windows likelier than independent values do.
+    """
     targets = read("train_targets")
-    mean, deviation = _moments(targets)
+    (mean, deviation), (step, spread) = _moments(targets), _moments(targets, increments=True)
     bits = np.random.default_rng(int.from_bytes(hashlib.sha256(repr(shape).encode()).digest()[:8]))
-    drawn = mean + deviation * bits.standard_normal(shape)
-    return np.clip(drawn, contract.low, contract.high)
+    normal = bits.standard_normal(shape)
+    drawn = mean + deviation * normal
+    walk = np.concatenate([drawn[..., :1, :], step + spread * normal[..., 1:, :]], axis=-2).cumsum(axis=-2)
+    return np.clip(np.where(_wanders(deviation[1:], spread), walk, drawn), contract.low, contract.high)
 
 
 def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -391,14 +401,29 @@ def _part(train: Blocks | NDArray[np.float64], rows: slice) -> Blocks | NDArray[
     return Blocks((train.shape[0], steps, train.shape[2]), make)
 
 
-def _moments(targets: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of each row and channel, [rows, channels] each."""
+def _moments(targets: Array, *, increments: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and deviation of each row and channel, [rows, channels] each; or of the increments between rows, [rows - 1, channels] each."""
     # In blocks: the largest training set is read from disk.
-    total = np.zeros(targets.shape[1:])
-    square = np.zeros(targets.shape[1:])
+    total, square = np.zeros(1), np.zeros(1)
     for start in range(0, len(targets), 2000):
         block = np.asarray(targets[start : start + 2000], dtype=np.float64)
-        total += block.sum(axis=0)
-        square += (block**2).sum(axis=0)
+        block = np.diff(block, axis=1) if increments else block
+        total = total + block.sum(axis=0)
+        square = square + (block**2).sum(axis=0)
     mean = total / len(targets)
     return mean, np.sqrt(np.maximum(square / len(targets) - mean**2, 0.0))
+
+
+def _wanders(deviation: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether independent Gaussian increments make training windows likelier than independent Gaussian values do, by channel.
+
+    The log likelihood of a Gaussian at its own moments is minus the log of its deviation, up to what is the same for both.
+
+    Args:
+        deviation: of the values, float64[rows - 1, channels], without the first row, which both draw alike.
+        spread: of the increments, of the same shape.
+    """
+    known = (deviation > 0.0) & (spread > 0.0)
+    gain = np.log(deviation, out=np.zeros_like(deviation), where=known) - np.log(spread, out=np.zeros_like(spread), where=known)
+    wanders: NDArray[np.bool_] = gain.sum(axis=0) > 0.0
+    return wanders

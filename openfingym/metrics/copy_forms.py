@@ -2,8 +2,8 @@
 
 What can be done to a window without making a new one leaves something as it was, and that is what is compared:
 
-- *Pieces*: each channel of each quarter of a window as a direction, whose sign does not count. Mirroring about any centre,
-  scaling, an added constant or line, by window, channel or quarter, all leave it.
+- *Pieces*: each channel of each quarter or eighth of a window as a direction, whose sign does not count. Mirroring about any centre,
+  scaling, an added constant or line, by window, channel or piece, all leave it.
 - *Grams*: the products of rows of a window, summed over channels. They do not change when channels are exchanged or turned;
   of channels decorrelated over all windows, they do not change under any one invertible map of the channels. Long
   ones are sketched (Johnson and Lindenstrauss 1984) by random quadratic forms.
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-SHORT = 16
-"""Windows of fewer steps are one piece, since quarters of theirs would look alike."""
-QUARTERS = 4
+SHORT, LONG = 16, 48
+"""Windows of fewer steps are one piece, since quarters of theirs would look alike; of more, eight pieces instead of four."""
 SHIFT_PARTS = 5
 """A copy may be shifted by one such part of a window and still be found."""
 STRETCH_NUMBERS = 128
@@ -76,8 +75,8 @@ class Norm:
 
     @property
     def cuts(self) -> list[slice]:
-        """The quarters of a window, or its whole."""
-        parts = QUARTERS if self.steps >= SHORT else 1
+        """The eighths or quarters of a window, or its whole."""
+        parts = 1 if self.steps < SHORT else 4 if self.steps < LONG else 8
         edges = [round(self.steps * part / parts) for part in range(parts + 1)]
         # A joint of two pieces is a step of neither.
         gap = int(self.robust)
@@ -104,7 +103,7 @@ class Norm:
         return np.diff(rows, axis=1) if self.wandering else rows
 
     def pieces(self, steps: Floats) -> list[tuple[Floats, Floats]]:
-        """Directions [d, n, l] of each quarter, and how many channels of each window have one."""
+        """Directions [d, n, l] of each piece, and how many channels of each window have one."""
         return [directions(steps[:, cut], self.centred, self.robust) for cut in self.cuts]
 
     def stretch(self, steps: Floats, start: int) -> tuple[Floats, Floats]:
@@ -190,6 +189,13 @@ def part_agreement(queries: Floats, others: Floats) -> Floats:
     for channel in range(left.shape[2]):
         out += np.abs(left[:, :, channel] @ right[:, :, channel].T)
     return out
+
+
+def run_agreement(queries: Floats, others: Floats) -> Floats:
+    """Squared cosine of each two windows as single vectors: float32[n, m], of [n, l, d] and [m, l, d]."""
+    left, right = (_unit(part, axis=(1, 2)).reshape(len(part), -1) for part in (queries, others))
+    squared: Floats = (left @ right.T) ** 2
+    return squared
 
 
 def gaps(queries: Floats, others: Floats) -> Floats:

@@ -29,8 +29,6 @@ BLOCK_CELLS = 500_000
 """Distances of one kind worked on at once, so that they stay in a core's cache."""
 PARTNERS_SHORT, PARTNERS_LONG = 16, 2
 """Windows of which a generated one may be the mean, with any other: more where windows are short and many are near."""
-LONG = 40
-"""Steps from which on three quarters of a window are enough; of fewer, a bootstrap's blocks would make them up."""
 NOWHERE = np.float32(9.0)
 """A squared distance beyond that of any two unit vectors."""
 
@@ -151,35 +149,42 @@ class Search:
                     self._take(f"stretch {end}.{place}{way}", 1.0 - copy_forms.agreement(here, there) / alive[:, None], start)
             if norm.steps < copy_forms.SHORT:
                 self._compare_parts(query, rows, way, start)
+            elif norm.steps < copy_forms.LONG:
+                self._compare_runs(query, steps, way, start)
 
     def _compare_pieces(self, query: Queries, pieces: list[Floats], way: str, start: int) -> None:
-        """The whole window, and its two sides of every cut between quarters, or within one, which then does not count."""
+        """The whole window, and its two sides of every cut between pieces."""
         agreed = [copy_forms.agreement(here, there) for (here, _), there in zip(query.pieces, pieces, strict=True)]
         alive = np.stack([count for _, count in query.pieces])[:, :, None]
         whole = sum(agreed[1:], agreed[0])
         self._take(f"whole{way}", 1.0 - whole / alive.sum(axis=0), start)
-        before = np.zeros_like(whole)
+        before, family = np.zeros_like(whole), "cut" if self.norm.steps < copy_forms.LONG else "part"
         for cut in range(1, len(agreed)):
             before, after = before + agreed[cut - 1], whole - before - agreed[cut - 1]
-            first = 1.0 - before / alive[:cut].sum(axis=0)
-            self._take(f"cut {cut}{way}|before", first, start)
-            self._take(f"cut {cut}{way}|after", 1.0 - after / alive[cut:].sum(axis=0), start)
-            if cut < len(agreed) - 1 and self.norm.steps >= LONG:
-                self._take(f"cut in {cut}{way}|before", first, start)
-                self._take(f"cut in {cut}{way}|after", 1.0 - (after - agreed[cut]) / alive[cut + 1 :].sum(axis=0), start)
+            self._take(f"{family} {cut}{way}|before", 1.0 - before / alive[:cut].sum(axis=0), start)
+            self._take(f"{family} {cut}{way}|after", 1.0 - after / alive[cut:].sum(axis=0), start)
 
     def _compare_parts(self, query: Queries, rows: Floats, way: str, start: int) -> None:
-        """The two sides of every cut of a short window that leaves two rows at least; as they are, and joined."""
+        """The two sides of every cut of a short window that leaves a third, and two rows at least; as they are, and joined."""
         forms: list[tuple[str, Callable[[Floats], Floats]]] = [("rows", lambda part: part)]
         if self.norm.wandering:
             forms.append(("steps", lambda part: np.diff(part, axis=1)))
         else:
             forms.append(("centred", lambda part: part - part.mean(axis=1, keepdims=True)))
-        for cut in range(2, rows.shape[1] - 1):
+        least = max(2, rows.shape[1] // 3)
+        for cut in range(least, rows.shape[1] - least + 1):
             for side, part in (("before", slice(cut)), ("after", slice(cut, None))):
                 for name, form in forms:
                     found = 1.0 - copy_forms.part_agreement(form(query.rows[:, part]), form(rows[:, part]))
-                    self._take(f"cut {name} {cut}{way}|{side}", found, start)
+                    self._take(f"part {name} {cut}{way}|{side}", found, start)
+
+    def _compare_runs(self, query: Queries, steps: Floats, way: str, start: int) -> None:
+        """The two sides of every cut that leaves a third, where quarters are too coarse for cuts and eighths too short to tell apart."""
+        least, gap = self.norm.steps // 3, int(self.norm.robust)
+        for cut in range(least, self.norm.steps - least + 1):
+            for side, part in (("before", slice(cut - gap)), ("after", slice(cut, None))):
+                found = 1.0 - copy_forms.run_agreement(query.steps[:, part], steps[:, part])
+                self._take(f"run {cut}{way}|{side}", found, start)
 
     def _pairs(self, vectors: Floats, partners: NDArray[np.intp]) -> Nearest:
         """What is left of each window by regression on one of its partners and each training window."""

@@ -13,7 +13,7 @@ How small a ratio is by chance depends on the comparison: windows that fill few 
 windows are spread evenly in m dimensions, the mth power of the ratio is the least of four uniform numbers, so the median ratio
 of windows that are no copies gives m, and m the chance of any ratio. Those windows are held-out ones, and training windows
 among the others that they do not overlap. Chances are multiplied by the number of comparisons; a window is *memorised* when the least
-is below 0.01 and its ratio is small enough: a bootstrap with blocks of half a window comes to 0.6 where a copy comes to 0.3.
+is below 0.01 and its ratio is small enough that a bootstrap with blocks of half a window does not reach it.
 A generator is flagged when its share of memorised windows exceeds that of real ones by more than 0.05 and by more
 than three standard errors.
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 CHANCE = 0.01
 """Chance of a ratio as small, over all comparisons, below which a window is memorised."""
-LARGEST_RATIO = {"whole": 0.55, "stretch": 0.55, "cut": 0.5, "gram": 0.6, "mean": 0.75}
+LARGEST_RATIO = {"whole": 0.5, "stretch": 0.45, "cut": 0.5, "part": 0.35, "run": 0.2, "gram": 0.6, "mean": 0.75}
 """By comparison, the ratio above which a window is no copy however unlikely; blocks of a half are none (docs/metrics.md)."""
 EXCESS = 0.05
 """Share of memorised windows above the real share that is tolerated."""

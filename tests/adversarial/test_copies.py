@@ -32,7 +32,6 @@ CASES = [(name, change) for name in TASKS for change in (*SINGLE, *COMBINED) if 
 NOT_FOUND = frozenset(
     {
         ("exchange-generation", "spliced_joined, scaled_by_channel"),
-        ("stock-ohlcv-generation", "spliced, noisy"),
     }
 )
 """Tasks and transformations that are accepted; whoever has one found takes it off the list."""

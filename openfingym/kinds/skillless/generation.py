@@ -30,11 +30,22 @@ def skillless(
 
 
 def _gaussian(train: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator) -> dict[str, NDArray[np.float64]]:
-    """Draws of mean and deviation alone."""
+    """Draws of mean and deviation alone, of values and of increments."""
     mean, deviation = train.mean(axis=0), train.std(axis=0)
     normal = generator.standard_normal(shape)
     one = generator.standard_normal(shape[-2:])
+    steps = np.diff(train, axis=1)
+    step, spread = steps.mean(axis=0), steps.std(axis=0)
+
+    def walks(width: float) -> NDArray[np.float64]:
+        """Random walks with the drift of training and a multiple of its spread."""
+        first = mean[:1] + width * deviation[:1] * normal[..., :1, :]
+        return np.concatenate([first, step + width * spread * normal[..., 1:, :]], axis=-2).cumsum(axis=-2)
+
     return {
+        "other random walks": walks(1.0),
+        "narrow random walks": walks(0.5),
+        "wide random walks": walks(2.0),
         "other Gaussian draws": mean + deviation * normal,
         "narrow Gaussian draws": mean + 0.5 * deviation * normal,
         "wide Gaussian draws": mean + 2.0 * deviation * normal,

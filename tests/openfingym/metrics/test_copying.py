@@ -133,7 +133,7 @@ def test_a_block_bootstrap_of_three_pieces_or_more_is_not(market, length):
     assert report.memorised_share < 0.05
 
 
-@pytest.mark.parametrize("length", [5, 10, 15])
+@pytest.mark.parametrize("length", [5, 8, 10, 13, 15])
 def test_two_pieces_are_a_splice(market, length):
     """As long as both stand where they stood in a training window."""
     _, train, held_out = market
