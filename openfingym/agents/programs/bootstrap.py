@@ -23,8 +23,8 @@ DIMENSIONS = 8
 
 
 def block_ends():
-    """Where blocks end: random lengths about a fifth of a window, never above a half of it."""
-    mean, most = max(1, HORIZON // 5), max(1, HORIZON // 2)
+    """Where blocks end: random lengths about a fifth of a window, never above a third of it, so that no two make up a window."""
+    mean, most = max(1, HORIZON // 5), max(1, HORIZON // 3)
     ends, end = [], 0
     while end < HORIZON:
         end += int(np.clip(rng.geometric(1.0 / mean), max(1, mean // 2), most))
@@ -103,5 +103,5 @@ groups = np.array_split(rng.permutation(len(wanted)), min(len(wanted), 20))
 answer = np.empty((len(wanted), HORIZON, donors.shape[2]))
 for group in groups:
     answer[group] = grow(donors, wanted[group])[:, LOOKBACK:]
-print(f"{len(donors)} training windows; blocks of about {max(1, HORIZON // 5)} rows, at most {max(1, HORIZON // 2)}")
+print(f"{len(donors)} training windows; blocks of about {max(1, HORIZON // 5)} rows, at most {max(1, HORIZON // 3)}")
 print(interface.submit(np.clip(answer.reshape(shape), contract["low"], contract["high"])))

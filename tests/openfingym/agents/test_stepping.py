@@ -114,8 +114,9 @@ def weights_of(result: RolloutResult) -> list[NDArray[np.float64]]:
 
 
 def gained(result: RolloutResult) -> float:
+    """Mean logarithm of final over initial equity: what ranks in these tasks."""
     assert result.metrics is not None
-    return result.metrics["total_return"]
+    return result.metrics["log_growth"]
 
 
 def test_the_baseline_is_what_the_naive_program_does(run_on) -> None:
