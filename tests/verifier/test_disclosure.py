@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openfingym_verifier.disclosure import disclosed, significant, toward
+from openfingym_verifier.disclosure import coarsely, disclosed, toward
 
 numbers = st.floats(-1e6, 1e6)
 
@@ -59,7 +59,7 @@ def test_whatever_is_not_better_than_the_baseline_looks_the_same(relative: float
 @given(st.floats(0.01, 1.0), st.floats(1e-4, 1.0))
 def test_a_number_better_than_the_baseline_is_one_of_few(relative: float, error: float) -> None:
     shown = disclosed(result(relative, error), "rounded")
-    width = significant(2.0 * error, 2)
+    width = 2.0 * coarsely(error)
     steps = -math.log(shown["relative_total"]) / width
     assert steps == pytest.approx(round(steps), abs=1e-6)
     assert relative <= shown["relative_total"] * (1 + 1e-9), "moved towards the baseline, never past it"
@@ -71,8 +71,8 @@ def test_a_number_better_than_the_baseline_is_one_of_few(relative: float, error:
 
 def test_metrics_are_shown_only_beside_a_score_that_is_told_apart() -> None:
     told = disclosed(result(0.7, 0.05), "rounded")
-    assert told["metrics"]["mse"] == pytest.approx(0.00223 - 4 * 2 * 0.00012)
-    assert told["metrics"]["mae"] == pytest.approx(0.0412 - 4 * 2 * 0.0012)
+    assert told["metrics"]["mse"] == pytest.approx(0.00223 - 3 * 2 * 0.00015)
+    assert told["metrics"]["mae"] == pytest.approx(0.0412 - 3 * 2 * 0.0015)
     assert told["total"] == pytest.approx(0.0412 - 2 * 2 * 0.002)
     not_told = disclosed(result(0.95, 0.05), "rounded")
     assert not_told["metrics"] == not_told["baseline_metrics"]
@@ -118,3 +118,10 @@ def test_a_rejected_one_keeps_its_reason() -> None:
     rejected = result(0.7, 0.05, state="rejected", reason="nothing was submitted", total=None, relative_total=None, metrics={})
     shown = disclosed(rejected, "rounded")
     assert (shown["state"], shown["reason"], shown["total"]) == ("rejected", "nothing was submitted", None)
+
+
+@given(st.floats(1e-9, 1e9))
+def test_errors_are_rounded_up_to_few_sizes(error: float) -> None:
+    shown = coarsely(error)
+    assert error * (1 - 1e-9) <= shown <= 1.67 * error
+    assert coarsely(shown) == pytest.approx(shown)

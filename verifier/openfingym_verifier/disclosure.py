@@ -8,7 +8,7 @@ agent; all they carry is the labels. Under a strict policy a result is therefore
   is never shown, nor how surely; with large offsets these numbers could be made to say anything about the labels.
 - Where a relative total is told apart from the baseline, every metric and the paper's total are moved towards the
   baseline's in the same way, each on a grid of two standard errors of its own. Otherwise they are the baseline's.
-- What a result shows beyond that, its intervals and standard errors and the baseline's own figures, has two digits.
+- Standard errors, of which the grid is made, are rounded up a coarse ladder; intervals and the baseline's own figures have three digits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from openfingym_verifier.policy import RELEASED
 
 GRID = 2.0
 """Width of the grid in standard errors."""
-ERROR_DIGITS = 2
+LADDER = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
+"""Sizes of an error that are told, times a power of ten: a finer one would say which windows an answer moved, and what it met there."""
+BASELINE_DIGITS = 3
 FINEST = 1e-4
 """Smallest error told, as a share: where an answer's losses are proportional to the baseline's, the error is that of arithmetic alone."""
 
@@ -56,6 +58,14 @@ def significant(value: float, digits: int) -> float:
     return float(f"{value:.{digits - 1}e}")
 
 
+def coarsely(error: float) -> float:
+    """An error rounded up to the next size of :data:`LADDER`; what is no positive number stays as it is."""
+    if not 0.0 < error < math.inf:
+        return error
+    unit = 10.0 ** math.floor(math.log10(error))
+    return next(step for step in (*LADDER, 2.0 * LADDER[-1]) if step * (1.0 + 1e-12) >= error / unit) * unit
+
+
 def _held(result: Document) -> Document:
     return {
         "state": "held",
@@ -75,23 +85,20 @@ def _held(result: Document) -> Document:
 def _rounded(result: Document) -> Document:
     baseline = _baseline(result)
     error = _number(result["relative_standard_error"])
-    width = significant(GRID * max(error, FINEST), ERROR_DIGITS) if error else math.nan
+    width = GRID * coarsely(max(error, FINEST)) if error else math.nan
     gain = -math.log(_number(result["relative_total"]))
     # Worse than the baseline is shown as the baseline.
     shown = toward(max(gain, 0.0), 0.0, width)
     steps_shown = shown > 0.0
     base_total, base_metrics = _number(baseline["baseline_total"]), _numbers(baseline["baseline_metrics"])
-    errors = {
-        name: significant(max(value, FINEST * abs(base_metrics[name])), ERROR_DIGITS)
-        for name, value in _numbers(result["standard_errors"]).items()
-    }
+    errors = {name: coarsely(max(value, FINEST * abs(base_metrics[name]))) for name, value in _numbers(result["standard_errors"]).items()}
     # In this order a total without an error stays without.
     total_error = max(_number(result["total_standard_error"]), FINEST * abs(base_total))
     metrics = {
         name: toward(value, base_metrics[name], GRID * errors.get(name, math.nan)) if steps_shown else base_metrics[name]
         for name, value in _numbers(result["metrics"]).items()
     }
-    total = toward(_number(result["total"]), base_total, GRID * significant(total_error, ERROR_DIGITS)) if steps_shown else base_total
+    total = toward(_number(result["total"]), base_total, GRID * coarsely(total_error)) if steps_shown else base_total
     relative = math.exp(-shown)
     # The value lies up to one step beyond what is shown, and the truth up to two standard errors on either side of that.
     interval = [math.exp(-shown - 2.0 * width), math.exp(-shown + width)] if steps_shown else []
@@ -99,9 +106,9 @@ def _rounded(result: Document) -> Document:
         "relative_total": relative,
         # Of what is shown as the baseline no error either: a large offset in one window makes that one say what it met there.
         "relative_standard_error": width / GRID if steps_shown else None,
-        "relative_interval": [significant(bound, ERROR_DIGITS + 1) for bound in interval] or None,
+        "relative_interval": [significant(bound, BASELINE_DIGITS) for bound in interval] or None,
         "total": total,
-        "total_standard_error": significant(total_error, ERROR_DIGITS) if steps_shown else None,
+        "total_standard_error": coarsely(total_error) if steps_shown else None,
         "total_interval": None,
         "metrics": metrics,
         "standard_errors": errors if steps_shown else {},
@@ -112,8 +119,8 @@ def _rounded(result: Document) -> Document:
 def _baseline(result: Document) -> Document:
     """The baseline's figures on the private fold, coarsely: they are a submission's, too."""
     return {
-        "baseline_total": significant(_number(result["baseline_total"]), ERROR_DIGITS + 1),
-        "baseline_metrics": {name: significant(value, ERROR_DIGITS + 1) for name, value in _numbers(result["baseline_metrics"]).items()},
+        "baseline_total": significant(_number(result["baseline_total"]), BASELINE_DIGITS),
+        "baseline_metrics": {name: significant(value, BASELINE_DIGITS) for name, value in _numbers(result["baseline_metrics"]).items()},
     }
 
 
