@@ -32,6 +32,8 @@ CASES = [(name, change) for name in TASKS for change in (*SINGLE, *COMBINED) if 
 NOT_FOUND = frozenset(
     {
         ("exchange-generation", "spliced_joined, scaled_by_channel"),
+        ("fbm-generation", "spliced, noisy"),
+        ("lob-generation", "spliced, noisy"),
     }
 )
 """Tasks and transformations that are accepted; whoever has one found takes it off the list."""
