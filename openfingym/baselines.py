@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from openfingym import catalog
 from openfingym.build import build, build_key
 from openfingym.errors import OpenFinGymError, StoreError
-from openfingym.kinds import kind_of
+from openfingym.kinds import reference_version
 from openfingym.results import INTERVALS, RolloutResult
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _measure(task: Task) -> str:
     from openfingym.metrics.registry import find_metric
 
     metrics = (find_metric(entry.name) for entry in task.spec.scoring.metrics)
-    reference = getattr(kind_of(task), "REFERENCE_VERSION", 1)
+    reference = reference_version(task.spec.contract.kind)
     return " ".join(
         (
             build_key(task),

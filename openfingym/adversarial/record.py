@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.build import build_key
 from openfingym.errors import StoreError
+from openfingym.kinds import reference_version
 from openfingym.metrics import METRICS, find_metric
 from openfingym.metrics.scoring import relative_weights
 
@@ -47,6 +48,10 @@ class Reached:
     """How many were tried."""
     refused: int
     """How many of them the task refuses."""
+    kind: str = ""
+    """Of the task: ``generation``, for example."""
+    reference: int = 1
+    """Version of the kind's reference, to which the total is relative."""
 
 
 def reached_by(task: Task, package: BuiltPackage, survey: Survey) -> Reached:
@@ -61,6 +66,8 @@ def reached_by(task: Task, package: BuiltPackage, survey: Survey) -> Reached:
         relative=survey.reached,
         answers=len(survey.trials),
         refused=survey.refused,
+        kind=package.task.spec.contract.kind,
+        reference=reference_version(package.task.spec.contract.kind),
     )
 
 
@@ -122,5 +129,7 @@ def _current() -> Mapping[str, Reached]:
 
 
 def is_current(row: Reached) -> bool:
-    """Whether the metrics that rank are still those it was measured with."""
+    """Whether the metrics that rank, and the reference, are still those it was measured with."""
+    if row.kind and row.reference != reference_version(row.kind):
+        return False
     return all(name in METRICS and METRICS[name].version == version for name, version in row.metrics.items())

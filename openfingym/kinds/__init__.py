@@ -36,6 +36,7 @@ __all__ = [
     "is_sequential",
     "kind_named",
     "kind_of",
+    "reference_version",
     "score_fold",
     "score_with_replicates",
     "sequential_kind",
@@ -51,6 +52,11 @@ def kind_of(task: Task) -> Kind:
 def kind_named(contract: Contract) -> Kind:
     """The module of a contract's kind."""
     return cast("Kind", importlib.import_module(f"openfingym.kinds.{contract.kind}"))
+
+
+def reference_version(kind: str) -> int:
+    """Version of a kind's reference: the answer of its ``naive`` to the same data, by which a relative total divides."""
+    return int(getattr(importlib.import_module(f"openfingym.kinds.{kind}"), "REFERENCE_VERSION", 1))
 
 
 def is_sequential(contract: Contract) -> bool:
