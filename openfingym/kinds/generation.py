@@ -7,6 +7,7 @@ blocks are cut into windows that do not overlap across the split.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -183,7 +184,7 @@ def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[n
     """Independent Gaussian draws with the moments of training: of each value, or of each increment in a channel that wanders.
 
     Beside paths that wander, white noise is so rough that any answer without skill which is less so, such as a constant, would be
-    nearer to them. So a channel is a random walk where that makes the training windows likelier than independent values do.
+    nearer to them. So a channel is a random walk where that makes training windows much likelier than independent values do.
     """
     targets = read("train_targets")
     (mean, deviation), (step, spread) = _moments(targets), _moments(targets, increments=True)
@@ -415,9 +416,11 @@ def _moments(targets: Array, *, increments: bool = False) -> tuple[NDArray[np.fl
 
 
 def _wanders(deviation: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether independent Gaussian increments make training windows likelier than independent Gaussian values do, by channel.
+    """Whether increments are on average less than half as wide as values, by channel.
 
-    The log likelihood of a Gaussian at its own moments is minus the log of its deviation, up to what is the same for both.
+    The log likelihood of a Gaussian at its own moments is minus the log of its deviation, up to what is the same for both; so a random
+    walk is taken where it is likelier by a factor of two a row. Values that turn back as often as they go on, as those of a rough
+    fractional motion, are nearer to independent ones than to a walk.
 
     Args:
         deviation: of the values, float64[rows - 1, channels], without the first row, which both draw alike.
@@ -425,5 +428,5 @@ def _wanders(deviation: NDArray[np.float64], spread: NDArray[np.float64]) -> NDA
     """
     known = (deviation > 0.0) & (spread > 0.0)
     gain = np.log(deviation, out=np.zeros_like(deviation), where=known) - np.log(spread, out=np.zeros_like(spread), where=known)
-    wanders: NDArray[np.bool_] = gain.sum(axis=0) > 0.0
+    wanders: NDArray[np.bool_] = gain.sum(axis=0) > math.log(2.0) * len(deviation)
     return wanders

