@@ -43,10 +43,6 @@ class Rations:
         # Added to what is known here, not read from the ledger: results decided meanwhile are not yet in it.
         self._told.update((one.principal, one.task, "private") for one in released)
 
-    def count(self, row: RolloutRow, fold: FoldName) -> int:
-        """How often this rollout's principal was told something of this fold of its task."""
-        return self._told[row.principal, row.task, fold]
-
     def _take(self, row: RolloutRow, fold: FoldName, limit: int | None) -> bool:
         key = (row.principal, row.task, fold)
         if limit is not None and self._told[key] >= limit:
