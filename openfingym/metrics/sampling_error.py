@@ -96,16 +96,19 @@ def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError
 
     Returns:
         Everything None and empty where there are no replicates.
+
+    Raises:
+        UsageError: no metric of the table may rank.
     """
     own, theirs = score.replicates, baseline.replicates
     if own is None or theirs is None:
         return SamplingError()
+    rank = relative(rules, score.metrics, baseline.metrics)
     errors = {name: own.standard_error(values) for name, values in own.metrics.items()}
     terms = [entry.weight * losses(find_metric(entry.name), own.metrics[entry.name]) for entry in rules.metrics if entry.weight != 0.0]
     total_error = own.standard_error(np.sum(terms, axis=0)) if terms else None
     smallest = math.fsum(entry.weight * smallest_loss(find_metric(entry.name)) for entry in rules.metrics if entry.weight != 0.0)
     log_error = _log_error(rules, score, baseline, own, theirs)
-    rank = relative(rules, score.metrics, baseline.metrics)
     return SamplingError(
         standard_errors={name: error for name, error in errors.items() if error is not None},
         total_standard_error=total_error,

@@ -233,7 +233,7 @@ def test_hindsight_is_flagged(market: HiddenTask, share: float, rollouts: int) -
     cost = (contract.fee_bps + contract.slippage_bps + contract.half_spread_bps) * 1e-4  # type: ignore[union-attr]  # a trading contract
     attacker = attacks.Hindsight(len(contract.symbols), cost=cost, short=0.0, share=share)  # type: ignore[union-attr]
     records = attacks.watched_then_played(market, attacker, rollouts)
-    assert attacks.gain(market, records[-1]) > 0.3
+    assert attacks.gain(market, records[-1]) > 0.1
     pool = Pool()
     flags = [flags_of_rollout(pool, market.grader, [record]) for record in records]
     assert flags[0] == []

@@ -92,7 +92,8 @@ def test_trading_on_recorded_bars(client: VerifierClient, packages: dict[str, Bu
     np.testing.assert_array_equal(again, recording)
     assert known.tape == "given"
     assert known.relative_total is not None
-    assert known.relative_total < 0.3, "the attack wins nothing where it must, so that nothing is shown"
+    # Two of crypto's fourteen private episodes are traded, so that most of the score is that of doing nothing.
+    assert known.relative_total < 0.9, "the attack wins nothing where it must, so that nothing is shown"
     found, other = play(client, package, trades(contract, recording), fresh=True)
     assert found.tape == tape
     assert not any(np.array_equal(one, two) for one, two in zip(other, recording, strict=True))

@@ -124,7 +124,7 @@ class TestClosedForms:
         record[:, :, Column.EQUITY] = 1000.0 * np.cumprod(np.concatenate([np.ones((14, 1)), 1.0 + returns], axis=1), axis=1)
         own = TradingContract(kind="trading", symbols=("a",), lookback=30, steps=100, initial_cash=1000.0, unit="cash", bars_per_year=1.0)
         fold = Fold(slice(0, 14), Truth({}, {"periods_per_year": 1.0}, 1))
-        rules = Rules((Entry("sharpe_ratio"), Entry("total_return")))
+        rules = Rules((Entry("sharpe_ratio"), Entry("total_return"), Entry("log_growth")))
         error, _ = judged(fold, record, record, rules, own)
         sharpe = returns.mean() / returns.std(ddof=1)
         assert error.standard_errors["sharpe_ratio"] == pytest.approx(math.sqrt((1.0 + sharpe**2 / 2.0) / returns.size), rel=0.2)

@@ -129,7 +129,7 @@ def cautions(*results, made=None):
 def test_builds_of_which_nothing_without_skill_is_recorded_are_named():
     ((concern, sentence),) = every_caution(scored(0.5), scored(0.5, seed=1))
     assert concern == "skill"
-    assert "not recorded for the build of 1 task (treasury-forecast)" in sentence
+    assert "not recorded what answers without skill reach on this build of 1 task (treasury-forecast)" in sentence
 
 
 def test_rounded_results_are_said_to_be():
