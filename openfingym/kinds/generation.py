@@ -176,15 +176,18 @@ def scramble(task: Task, source: Paths, generator: np.random.Generator) -> Paths
     return replace(source, public=noise(source.public), private=noise(source.private))
 
 
-REFERENCE_VERSION = 2
-"""Raised whenever :func:`naive` gives another answer to the same training data; in 1, paths were white noise, too."""
+REFERENCE_VERSION = 3
+"""Raised whenever :func:`naive` gives another answer to the same training data; in 1, paths were white noise, too, and in 2, each
+channel was a walk or not."""
+NARROW = 0.4
+"""Windows of which the increments are narrower than this beside the values are drawn as random walks."""
 
 
 def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Independent Gaussian draws with the moments of training: of each value, or of each increment in a channel that wanders.
+    """Independent Gaussian draws with the moments of training: of each value, or of each increment where windows wander.
 
     Beside paths that wander, white noise is so rough that any answer without skill which is less so, such as a constant, would be
-    nearer to them. So a channel is a random walk where that makes training windows much likelier than independent values do.
+    nearer to them. So windows are random walks where that makes those of training much likelier than independent values do.
     """
     targets = read("train_targets")
     (mean, deviation), (step, spread) = _moments(targets), _moments(targets, increments=True)
@@ -192,7 +195,7 @@ def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[n
     normal = bits.standard_normal(shape)
     drawn = mean + deviation * normal
     walk = np.concatenate([drawn[..., :1, :], step + spread * normal[..., 1:, :]], axis=-2).cumsum(axis=-2)
-    return np.clip(np.where(_wanders(deviation[1:], spread), walk, drawn), contract.low, contract.high)
+    return np.clip(walk if _wanders(deviation[1:], spread) else drawn, contract.low, contract.high)
 
 
 def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -415,18 +418,17 @@ def _moments(targets: Array, *, increments: bool = False) -> tuple[NDArray[np.fl
     return mean, np.sqrt(np.maximum(square / len(targets) - mean**2, 0.0))
 
 
-def _wanders(deviation: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether increments are on average less than half as wide as values, by channel.
+def _wanders(deviation: NDArray[np.float64], spread: NDArray[np.float64]) -> bool:
+    """Whether increments are on the geometric average less than :data:`NARROW` times as wide as values, over all rows and channels.
 
-    The log likelihood of a Gaussian at its own moments is minus the log of its deviation, up to what is the same for both; so a random
-    walk is taken where it is likelier by a factor of two a row. Values that turn back as often as they go on, as those of a rough
-    fractional motion, are nearer to independent ones than to a walk.
+    The log likelihood of a Gaussian at its own moments is minus the log of its deviation, up to what is the same for both: so a random
+    walk is taken where it is clearly the likelier of the two. Values that turn back as often as they go on, as those of a rough
+    fractional motion or the sizes in an order book, are nearer to independent ones.
 
     Args:
         deviation: of the values, float64[rows - 1, channels], without the first row, which both draw alike.
         spread: of the increments, of the same shape.
     """
     known = (deviation > 0.0) & (spread > 0.0)
-    gain = np.log(deviation, out=np.zeros_like(deviation), where=known) - np.log(spread, out=np.zeros_like(spread), where=known)
-    wanders: NDArray[np.bool_] = gain.sum(axis=0) > math.log(2.0) * len(deviation)
-    return wanders
+    gain = np.log(deviation[known]) - np.log(spread[known])
+    return gain.size > 0 and bool(gain.mean() > -math.log(NARROW))
