@@ -119,6 +119,8 @@ class RolloutResult:
     """Counts repetitions with the same task, agent, model and seed, from 0."""
     boundary: Boundary | None = None
     """Where a rollout without a score failed; None where it was scored."""
+    told: bool = False
+    """Of an ``error``: whether the agent was answered anything that follows from hidden data, so that it is not run again."""
     turns: int = 0
     """Completions asked of the model."""
     prompt_tokens: int = 0

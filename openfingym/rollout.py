@@ -30,7 +30,7 @@ from openfingym.results import RolloutResult, write_run
 from openfingym.run_files import Evidence, evidence_of, files_of
 from openfingym.tapes import require_renewal
 from openfingym.task import Task
-from openfingym.verdict import OURS, Acted, failed, judged
+from openfingym.verdict import OURS, Acted, Contact, failed, judged
 from openfingym.verifiers import VerifierAddress, find_verifiers, require_same_build, require_served
 
 if TYPE_CHECKING:
@@ -215,10 +215,11 @@ class Launcher:
             tape=ticket.tape,
             started_at=started.isoformat(timespec="milliseconds"),
         )
-        acted, evidence = Acted(), Evidence()
+        contact = Contact()
+        acted, evidence = Acted(contact=contact), Evidence()
         try:
             with seen_with(package, _own_data(client, ticket)) as seen:
-                acted = self._act(seen, agent, voice, backend, line, client, ticket, seed, cancel)
+                acted = self._act(seen, agent, voice, backend, line, client, ticket, seed, cancel, contact)
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
             final = judged(result, client.finalize(ticket.rollout_id), acted)
@@ -269,8 +270,9 @@ class Launcher:
         ticket: RolloutTicket,
         seed: int,
         cancel: threading.Event,
+        contact: Contact,
     ) -> Acted:
-        """Let the agent act."""
+        """Let the agent act; what it had to do with the verifier is noted also where that fails."""
         if backend is None:
             if ticket.tape != "given":
                 raise UsageError(f"the oracle knows the package's own hidden data, and this rollout has a {ticket.tape} tape")
@@ -285,7 +287,8 @@ class Launcher:
             pool = line.pool if own and package.manifest.digest in self._warmed else None
             stage = Stage(self._talking(), client, self._gate_keeper(line), backend, limits_of(package), body, calls, pool)
             played = play_rollout(stage, package, voice, ticket, seed=seed, cancel=cancel)
-            return Acted(played.outcome, played.verifier_failures, played)
+            contact.failures, contact.told = played.verifier_failures, played.told
+            return Acted(played.outcome, contact, played)
         from openfingym_runtime.job import Job
 
         with self._gate_keeper(line).open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=body, max_calls=calls) as gate:
@@ -298,7 +301,10 @@ class Launcher:
                 seed=seed,
                 cancel=cancel,
             )
-            return Acted(backend.run(job), gate.verifier_failures)
+            try:
+                return Acted(backend.run(job), contact)
+            finally:
+                contact.failures, contact.told = gate.verifier_failures, gate.told
 
     def _voice(
         self, package: BuiltPackage, agent: Agent, model: ModelSpec | None, allowance: Allowance | None, prices: PriceTable | None

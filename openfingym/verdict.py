@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from openfingym.errors import ModelUnavailableError, OpenFinGymError, RuntimeFailureError, VerifierError
@@ -18,14 +18,24 @@ OURS = (RuntimeFailureError, VerifierError, ModelUnavailableError)
 """Errors that make a rollout an ``error``."""
 
 
+@dataclass
+class Contact:
+    """What an agent had to do with the verifier; known also where it failed on the way."""
+
+    failures: int = 0
+    """Requests that our side failed."""
+    told: bool = False
+    """Whether it was answered anything that follows from hidden data."""
+
+
 @dataclass(frozen=True)
 class Acted:
     """How an agent acted, before the verifier says what it was worth."""
 
     outcome: Outcome | None = None
     """How its program ended; None of the oracle, and of an agent that ran many."""
-    verifier_failures: int = 0
-    """Requests of its programs that our side failed."""
+    contact: Contact = field(default_factory=Contact)
+    """What its programs had to do with the verifier."""
     played: Played | None = None
     """What an agent with a model, or a command, did."""
 
@@ -51,9 +61,9 @@ def judged(result: RolloutResult, verified: VerifiedResult, acted: Acted) -> Rol
         VerifierError: the verifier failed on the way, so that this would not be the agent's result.
     """
     scored = verified.state in {"scored", "held"}
-    if acted.verifier_failures and not (scored and acted.ended_well):
+    if acted.contact.failures and not (scored and acted.ended_well):
         raise VerifierError(
-            f"the verifier failed {acted.verifier_failures} request(s) of this rollout, whose result would not be the agent's"
+            f"the verifier failed {acted.contact.failures} request(s) of this rollout, whose result would not be the agent's"
         )
     reason = None if scored else "; ".join(part for part in (_how_it_ended(acted), verified.reason) if part)
     return replace(
@@ -105,7 +115,8 @@ def failed(result: RolloutResult, error: OpenFinGymError, acted: Acted) -> Rollo
     elif isinstance(error, ModelUnavailableError):
         boundary = "model"
     cleared = replace(spent(result, acted), total_interval=None, relative_interval=None, standard_errors={})
-    return replace(cleared, state="error", reason=str(error), boundary=boundary, total=None, relative_total=None, metrics={})
+    told = acted.contact.told
+    return replace(cleared, state="error", reason=str(error), boundary=boundary, total=None, relative_total=None, metrics={}, told=told)
 
 
 def spent(result: RolloutResult, acted: Acted) -> RolloutResult:

@@ -47,7 +47,11 @@ INTERRUPTED = 130
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the run; what is there goes on.")
 @click.option("--dry-run", is_flag=True, help="Say what would be run and what it may cost; run nothing.")
 @click.option("--again", is_flag=True, help="Run everything once more, as further attempts.")
-@click.option("--retry", type=click.Choice(["error"]), help="Run again what failed for a reason of ours; the evidence is kept.")
+@click.option(
+    "--retry",
+    type=click.Choice(["error"]),
+    help="Run again what failed for a reason of ours, unless its agent knows hidden data.",
+)
 @model_options(many=True)
 @click.option("--concurrency", type=click.IntRange(min=1), help="Rollouts at once on each machine; default: one a core.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="How programs are isolated; ray: on the nodes of a running Ray cluster.")

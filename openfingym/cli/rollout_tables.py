@@ -84,8 +84,13 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, resumed: int, wa
     errors = [result for result in results if result.state == "error"]
     for result in errors[:SHOWN_ERRORS]:
         click.echo(f"{result.task} {result.agent} seed {result.seed}: a failure of ours, not a score: {printable(result.reason or '')}")
-    if errors:
-        click.echo(f"run the same command with --retry error to redo {'it' if len(errors) == 1 else f'these {len(errors)}'}")
+    again = sum(not result.told for result in errors)
+    if again:
+        click.echo(f"run the same command with --retry error to redo {'it' if again == len(errors) == 1 else f'{again} of them'}")
+    if again < len(errors):
+        click.echo(
+            f"{len(errors) - again} were told something of hidden data first: another try would be a second one; --again makes new attempts"
+        )
     ran = len(results) - resumed
     before = f", {resumed} finished before" if resumed else ""
     where = f"; backend {', '.join(sorted({result.backend for result in results}))}"

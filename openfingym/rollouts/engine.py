@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Protocol, Self
@@ -21,7 +22,7 @@ from openfingym.rollouts.spec import RolloutSpec
 from openfingym.rollouts.station import Runner
 
 ERRORS_IN_A_ROW = 10
-"""So many failures of ours, and no other result between them, are no accident."""
+"""So many failures of ours with one agent, and no other result between them, are no accident."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class Patience:
     tries: int = 3
     pause_s: float = 2.0
     """Before the second try; four times as long before each further one."""
+
+
+class StoppedError(RuntimeFailureError):
+    """Nothing works with an agent, of which no further rollout is run."""
 
 
 class Watch(Protocol):
@@ -89,7 +94,9 @@ class Engine:
         self._patience = patience or Patience()
         self._watch = watch or Nobody()
         self._tasks: dict[str, asyncio.Task[RolloutResult]] = {}
-        self._errors = 0
+        self._errors: Counter[tuple[str, str | None]] = Counter()
+        self._stopped: dict[tuple[str, str | None], str] = {}
+        """Why no more rollouts of an agent with a model are run."""
 
     def submit(self, spec: RolloutSpec) -> asyncio.Task[RolloutResult]:
         """Run a rollout, unless its result is there or on its way.
@@ -112,14 +119,19 @@ class Engine:
     async def run(self, specs: Iterable[RolloutSpec]) -> list[RolloutResult]:
         """Run rollouts to their end; the first failure that leaves one without a result ends them all.
 
+        An agent with which nothing works is given up, and the others run to their end before that is said.
+
         Raises:
             OpenFinGymError: as :meth:`submit`; what was finished is kept.
         """
         tasks = [self.submit(spec) for spec in specs]
         try:
-            return list(await asyncio.gather(*tasks))
+            results = await asyncio.gather(*map(_unless_stopped, tasks))
         finally:
             await self._end(tasks)
+        if self._stopped:
+            raise RuntimeFailureError("\n".join(self._stopped.values()))
+        return [result for result in results if result is not None]
 
     async def close(self) -> None:
         """End what is still running, and the runner."""
@@ -160,6 +172,8 @@ class Engine:
         with contextlib.ExitStack() as stack:
 
             def started() -> None:
+                if (reason := self._stopped.get(_who(spec))) is not None:
+                    raise StoppedError(reason)
                 # Not before: of thousands that are queued, a few have a folder.
                 stack.enter_context(self._folder.staged(spec))
                 self._watch.started(spec)
@@ -169,25 +183,40 @@ class Engine:
                     result = await self._runner.run(spec, self._folder.staging(spec), started)
             except (RuntimeFailureError, VerifierError) as error:
                 # What was waited for already will not come back for the next one.
-                if last or isinstance(error, VerifierAwayError):
+                if last or isinstance(error, VerifierAwayError | StoppedError):
                     raise
                 self._watch.again(spec, str(error))
                 return None
             assert result.path is not None
             # A model's client has been patient already, for ten minutes; and what was asked of it may have cost money.
-            if result.state == "error" and result.boundary != "model" and not last:
+            # An agent that was told something of hidden data would have a second try at it.
+            if result.state == "error" and result.boundary != "model" and not result.told and not last:
                 self._folder.keep_evidence(spec, result, result.path)
                 self._watch.again(spec, result.reason or "no reason was given")
                 return None
             result = self._folder.keep(spec, result, result.path)
         self._watch.ended(spec, result)
-        self._count(result)
+        self._count(spec, result)
         return result
 
-    def _count(self, result: RolloutResult) -> None:
-        self._errors = self._errors + 1 if result.state == "error" else 0
-        if self._errors >= ERRORS_IN_A_ROW:
-            raise RuntimeFailureError(
-                f"{self._errors} rollouts in a row failed for a reason of ours, the last one because {result.reason}; "
-                "mend that, then run the same command again with --retry error"
+    def _count(self, spec: RolloutSpec, result: RolloutResult) -> None:
+        """Stop an agent with which nothing works; the others are not to suffer for it."""
+        who = _who(spec)
+        self._errors[who] = self._errors[who] + 1 if result.state == "error" else 0
+        if self._errors[who] >= ERRORS_IN_A_ROW:
+            self._stopped[who] = (
+                f"{self._errors[who]} rollouts of {' with '.join(filter(None, who))} in a row failed for a reason of ours, the last one "
+                f"because {result.reason}; mend that, then run the same command again with --retry error"
             )
+            raise StoppedError(self._stopped[who])
+
+
+def _who(spec: RolloutSpec) -> tuple[str, str | None]:
+    return spec.agent.name, spec.model
+
+
+async def _unless_stopped(task: asyncio.Task[RolloutResult]) -> RolloutResult | None:
+    try:
+        return await task
+    except StoppedError:
+        return None

@@ -61,7 +61,7 @@ def prepare(
         folder: where results are kept.
         part: ``"k/n"`` for every n-th rollout only.
         again: run everything once more, as further attempts.
-        retry_errors: move failures of ours aside, so that they are run again.
+        retry_errors: move failures of ours aside, so that they are run again, where the agent was told nothing of hidden data.
         jobs: processes that build tasks at once; a script that gives more than one needs ``if __name__ == "__main__":``.
         show: told what is being done.
 
@@ -81,7 +81,8 @@ def prepare(
     done = folder.read(specs)
     if retry_errors:
         for spec in specs:
-            if spec.identity in done and done[spec.identity].state == "error":
+            # What an agent was told of hidden data cannot be taken back: another try would be a second one.
+            if spec.identity in done and done[spec.identity].state == "error" and not done[spec.identity].told:
                 folder.set_aside(spec)
                 del done[spec.identity]
     return Work(tuple(specs), done, packages)

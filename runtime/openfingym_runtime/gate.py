@@ -35,6 +35,9 @@ MAX_CONNECTIONS = 8
 
 UNAVAILABLE = Refusal(503, "verifier-unavailable", "the verifier does not answer; this is no fault of the agent")
 CALLS_SPENT = Refusal(403, "call-limit", "this rollout has made all the calls it may make")
+OURS = frozenset({502, 503, 504})
+"""Answers by which a verifier, or what stands before it, says that it failed. A 500 says that it does not know why, which an agent
+may have brought about."""
 TOKEN = re.compile(r"[!-~]+")
 
 T = TypeVar("T")
@@ -52,7 +55,9 @@ class Gate:
         self.refused = 0
         """Requests the gate itself turned away."""
         self.verifier_failures = 0
-        """Requests the verifier failed to answer, or answered with a 5xx, and WebSockets it broke off: our failure, never the agent's."""
+        """Requests the verifier could not be asked, or answered as its own failure, and WebSockets it broke off: never the agent's."""
+        self.told = False
+        """Whether the agent was answered anything that follows from hidden data."""
         self._keeper = keeper
         self._authorization = f"Authorization: Bearer {token}\r\n".encode("ascii")
         self._max_calls = max_calls
@@ -105,7 +110,8 @@ class Gate:
         except VerifierError:
             self.verifier_failures += 1
             return UNAVAILABLE.answer()
-        self.verifier_failures += answer.status >= 500
+        self.verifier_failures += answer.status in OURS
+        self.told |= request.method == b"POST" and answer.status < 300
         return answer
 
     async def _open_live(self) -> LiveConnection | Answer:
@@ -118,7 +124,9 @@ class Gate:
             self.verifier_failures += 1
             return UNAVAILABLE.answer()
         if isinstance(found, Answer):
-            self.verifier_failures += found.status >= 500
+            self.verifier_failures += found.status in OURS
+        else:
+            self.told = True  # what its frames say is not looked at
         return found
 
     def _spend(self, calls: int) -> bool:

@@ -235,11 +235,23 @@ def test_a_verifier_that_is_down_is_ours(short_dir):
         assert gate.verifier_failures == 1
 
 
-def test_a_verifier_error_is_counted(gate, upstream):
-    upstream.answer = lambda _: (500, {}, {"type": "urn:openfingym:problem:internal"})
+@pytest.mark.parametrize(("status", "ours"), [(500, 0), (502, 1), (503, 1), (504, 1)])
+def test_a_failure_is_ours_where_the_verifier_says_so(gate, upstream, status, ours):
+    upstream.answer = lambda _: (status, {}, {"type": "urn:openfingym:problem:internal"})
     with client(gate) as http:
-        assert http.get("/v1/task").status_code == 500
-    assert gate.verifier_failures == 1
+        assert http.get("/v1/task").status_code == status
+    assert gate.verifier_failures == ours
+
+
+def test_what_was_told_is_noted(gate, upstream):
+    with client(gate) as http:
+        http.get("/v1/task")
+        upstream.answer = lambda _: (422, {}, {"type": "urn:openfingym:problem:wrong-shape"})
+        http.post("/v1/submissions", content=b"x", headers=NPY)
+        assert not gate.told
+        upstream.answer = lambda _: (201, {}, {"submission": 1})
+        http.post("/v1/submissions", content=b"x", headers=NPY)
+    assert gate.told
 
 
 def test_a_restarted_verifier_is_not_noticed(short_dir, upstream, serve):

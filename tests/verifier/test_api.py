@@ -300,7 +300,7 @@ def test_every_error_is_a_problem_document(server: Any) -> None:
     assert (answer.status_code, answer.json()["type"]) == (404, SLUG + "not-found")
 
 
-def test_a_failure_of_ours_is_500_and_leaks_nothing(server: Any, packages: dict[str, BuiltPackage], body: bytes) -> None:
+def test_a_failure_of_ours_is_503_and_leaks_nothing(server: Any, packages: dict[str, BuiltPackage], body: bytes) -> None:
     ticket = server.client.create_rollout("tiny")
     server.post(ticket.token, body)
     time.sleep(0.2)
@@ -308,7 +308,7 @@ def test_a_failure_of_ours_is_500_and_leaks_nothing(server: Any, packages: dict[
         ledger.execute("DELETE FROM payloads WHERE submission IN (SELECT id FROM submissions WHERE rollout_id = ?)", (ticket.rollout_id,))
     ledger.close()
     answer = server.http.post(f"/v1/rollouts/{ticket.rollout_id}/finalize", headers=server.admin)
-    assert (answer.status_code, answer.json()["type"]) == (500, SLUG + "internal")
+    assert (answer.status_code, answer.json()["type"]) == (503, SLUG + "unavailable")
     assert answer.headers["content-type"] == "application/problem+json"
     for secret in (str(packages["tiny"].truth), "Traceback", ".py", "ledger"):
         assert secret not in answer.text

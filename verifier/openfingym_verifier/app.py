@@ -21,7 +21,7 @@ from openfingym_verifier.endpoint import Endpoint
 from openfingym_verifier.live import Calls, LiveEndpoint
 from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
 from openfingym_verifier.principals import Caller
-from openfingym_verifier.problems import INTERNAL, Problem
+from openfingym_verifier.problems import Problem, of_failure
 from openfingym_verifier.rollout import Rollout, utc
 from openfingym_verifier.submission import JSON, MEDIA_TYPES, NPY
 from openfingym_verifier.telemetry import CONTENT_TYPE
@@ -71,9 +71,9 @@ class FrontDoor:
             await endpoint(scope, receive, send)
         except Problem as problem:
             await problem.response()(scope, receive, send)
-        except Exception:
+        except Exception as error:
             logger.exception("%s failed", scope["path"])
-            await INTERNAL.response()(scope, receive, send)
+            await of_failure(error).response()(scope, receive, send)
 
 
 def build_app(service: Service, tokens: Tokens, *, body_timeout_s: float, version: str) -> FrontDoor:
@@ -126,8 +126,8 @@ def _add_problem_handlers(app: FastAPI) -> None:
         return Problem("malformed-request", "; ".join(problems)).response()
 
     @app.exception_handler(Exception)
-    async def internal(_request: Request, _error: Exception) -> Response:
-        return INTERNAL.response()
+    async def internal(_request: Request, error: Exception) -> Response:
+        return of_failure(error).response()
 
 
 def _add_open_routes(app: FastAPI, service: Service) -> None:

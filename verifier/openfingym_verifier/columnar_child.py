@@ -16,10 +16,12 @@ import io
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 MEMORY_BYTES = 2 * 1024**3
 CPU_SECONDS = 10
@@ -40,11 +42,17 @@ def restrict() -> None:
             resource.setrlimit(kind, (value, value))
 
 
-def refuse(problem: str, detail: str) -> NoReturn:
-    """End with a reason for the agent."""
-    sys.stdout.write(json.dumps({"problem": problem, "detail": detail[:500]}))
-    sys.stdout.flush()
-    os._exit(REFUSED)
+class Refused(Exception):  # noqa: N818 - a verdict on what was sent, not a failure of the program
+    """The table is not what was expected.
+
+    Attributes:
+        problem: key of :data:`openfingym_verifier.problems.KINDS`.
+        detail: one or two sentences for the agent.
+    """
+
+    def __init__(self, problem: str, detail: str) -> None:
+        super().__init__(detail)
+        self.problem, self.detail = problem, detail
 
 
 def read_table(kind: str, body: bytes, rows: int) -> pa.Table:
@@ -73,33 +81,63 @@ def read_table(kind: str, body: bytes, rows: int) -> pa.Table:
 def check_rows(found: int, rows: int) -> None:
     """Refuse a table of another length."""
     if found != rows:
-        refuse(
+        raise Refused(
             "wrong-shape",
             f"The table has {found} rows or more; expected {rows}: one for each position on every axis but the last, in C order.",
         )
 
 
+def decode(kind: str, body: bytes, channels: list[str], rows: int) -> NDArray[np.float64]:
+    """The values of a table, float64[rows, channels].
+
+    Raises:
+        Refused: the table is another, or none. Whatever its bytes set off comes to this.
+    """
+    try:
+        table = read_table(kind, body, rows)
+        if sorted(table.column_names) != sorted(channels):
+            raise Refused("wrong-shape", f"The columns are {table.column_names}; expected {channels}.")
+        return values_of(table, channels)
+    except Refused:
+        raise
+    except Exception:
+        raise Refused(
+            "malformed-submission", "The body is not a readable table of the stated media type, or unpacks to too much."
+        ) from None
+
+
+def values_of(table: pa.Table, channels: list[str]) -> NDArray[np.float64]:
+    """The columns of numbers side by side; what is missing in them is not a number.
+
+    Raises:
+        Refused: a column holds something else.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    out = np.empty((table.num_rows, len(channels)), dtype="<f8")
+    for index, name in enumerate(channels):
+        column = table.column(name)
+        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+            raise Refused("wrong-dtype", f"Column {name!r} is {column.type}; expected float64.")
+        out[:, index] = column.to_numpy(zero_copy_only=False)
+    return out
+
+
 def main() -> None:
-    """Decode, check columns and types, and write the values."""
+    """Decode within bounds, and write the values or the reason why there are none."""
     restrict()
     kind, channels, rows = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
-    import numpy as np
     import pyarrow as pa
 
     pa.set_cpu_count(1)
     try:
-        table = read_table(kind, sys.stdin.buffer.read(), rows)
-    except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError, TypeError):
-        refuse("malformed-submission", "The body is not a readable table of the stated media type, or unpacks to too much.")
-    if sorted(table.column_names) != sorted(channels):
-        refuse("wrong-shape", f"The columns are {table.column_names}; expected {channels}.")
-    out = np.empty((rows, len(channels)), dtype="<f8")
-    for index, name in enumerate(channels):
-        column = table.column(name)
-        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-            refuse("wrong-dtype", f"Column {name!r} is {column.type}; expected float64.")
-        out[:, index] = column.to_numpy(zero_copy_only=False)
-    sys.stdout.buffer.write(out.tobytes())
+        values = decode(kind, sys.stdin.buffer.read(), channels, rows)
+    except Refused as refusal:
+        sys.stdout.write(json.dumps({"problem": refusal.problem, "detail": refusal.detail[:500]}))
+        sys.stdout.flush()
+        os._exit(REFUSED)
+    sys.stdout.buffer.write(values.tobytes())
 
 
 if __name__ == "__main__":

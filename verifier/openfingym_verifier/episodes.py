@@ -85,7 +85,7 @@ def read_json(text: str | bytes) -> dict[str, object]:
     """
     try:
         document = json.loads(text, parse_int=_integer)
-    except (ValueError, RecursionError) as error:
+    except Exception as error:
         raise Problem("malformed-request", f"Not valid JSON: {str(error)[:200]}") from None
     if not isinstance(document, dict):
         raise Problem("malformed-request", f"Expected a JSON object, found {type(document).__name__}.")
@@ -119,7 +119,7 @@ def read_move(document: Mapping[str, object]) -> Move:
         raise Problem("malformed-request", 'Expected {"episode": integer, "step": integer, "action": value or null}.')
     try:
         text = canonical_json(document["action"]).decode()
-    except (ValueError, RecursionError):
+    except Exception:
         raise Problem("malformed-action", "An action is JSON: no NaN, no Infinity, no lone surrogates, no endless nesting.") from None
     # What is taken is what is kept, to the order of its keys: taken again, it leads to the same.
     return Move(episode, step, json.loads(text), text)
@@ -159,6 +159,20 @@ def take(play: Play, move: Move) -> Step:
         return play.episode.step(move.action)
     except SubmissionError as error:
         raise Problem("malformed-action", str(error)[:MAX_DETAIL]) from None
+
+
+def play_idly(task: HiddenTask, row: EpisodeRow, steps: int) -> None:
+    """Play an episode on without ever acting: what fails on an agent's action is our failure only if this fails too.
+
+    Raises:
+        VerifierError: it does.
+    """
+    try:
+        play = Play.begin(task, row)
+        while play.step < steps and not play.last.done:
+            play.took("null", play.episode.step(None))
+    except Exception as error:
+        raise VerifierError(f"{task.name}: episode {row.number} cannot be played even without acting ({error})") from error
 
 
 def answer(row: EpisodeRow, episodes_left: int, number: int, step: Step) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,16 +15,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
+    from openfingym.metrics.sampling_error import SamplingError
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.truth import HiddenTask
 
 
-def final_result(rollout: Rollout, outcome: Score | str, baseline: Score, flags: list[str], now_ns: int) -> dict[str, object]:
+@dataclass(frozen=True)
+class Judged:
+    """A score in relation to the baseline's, and how much of it is chance."""
+
+    score: Score
+    relative: float
+    error: SamplingError
+
+
+def judge(task: HiddenTask, score: Score, baseline: Score) -> Judged:
+    """Set a private score in relation to the baseline's."""
+    return Judged(score, task.relative_total(score, baseline), task.sampling_error(score, baseline))
+
+
+def final_result(rollout: Rollout, outcome: Judged | str, baseline: Score, flags: list[str], now_ns: int) -> dict[str, object]:
     """The result document without ``log_head``.
 
     Args:
         rollout: the rollout.
-        outcome: private score of its last accepted submission or of its episodes, or why there is none.
+        outcome: what its last accepted submission or its episodes came to, or why there is no score.
         baseline: private score of the task's baseline.
         flags: what its submissions look like; see :mod:`openfingym_verifier.watch`.
         now_ns: Unix time of the end.
@@ -38,7 +54,7 @@ def final_result(rollout: Rollout, outcome: Score | str, baseline: Score, flags:
         "task_digest": task.manifest.digest,
         "data_kind": task.manifest.data_kind,
         "tape": rollout.row.tape,
-        **(_rejected(outcome) if isinstance(outcome, str) else _scored(task, outcome, baseline)),
+        **(_rejected(outcome) if isinstance(outcome, str) else _scored(outcome)),
         "baseline": task.spec.scoring.baseline,
         "baseline_total": baseline.total,
         "baseline_metrics": baseline.metrics,
@@ -70,14 +86,14 @@ def stored_values(payload: bytes, task: HiddenTask) -> NDArray[np.float64]:
     return np.frombuffer(payload, "<f8").reshape(task.shape)
 
 
-def _scored(task: HiddenTask, score: Score, baseline: Score) -> dict[str, object]:
-    error = task.sampling_error(score, baseline)
+def _scored(found: Judged) -> dict[str, object]:
+    error = found.error
     return {
         "state": "scored",
         "reason": None,
-        "total": score.total,
-        "relative_total": task.relative_total(score, baseline),
-        "metrics": score.metrics,
+        "total": found.score.total,
+        "relative_total": found.relative,
+        "metrics": found.score.metrics,
         "relative_interval": error.relative_interval,
         "relative_standard_error": error.relative_standard_error,
         "total_interval": error.total_interval,

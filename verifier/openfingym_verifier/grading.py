@@ -9,10 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from openfingym.errors import SubmissionError, VerifierError
+from openfingym_verifier.fault import find_fault
+from openfingym_verifier.worker import score
 from openfingym_verifier.workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from concurrent.futures import Executor
 
     import numpy as np
@@ -53,13 +54,13 @@ class Grading:
         """
         if task.heavy:
             return await self._once(task, ("public", digest), values)
-        return await self._in_thread(public_score, task, values)
+        return await self._compute(task, "public", values)
 
     async def private(self, task: HiddenTask, values: NDArray[np.float64], digest: str) -> Score:
         """Score a whole submission on the private fold; see :meth:`public`."""
         if task.heavy:
             return await self._once(task, ("private", digest), values)
-        return await self._in_thread(task.grader.private_score, values)
+        return await self._compute(task, "private", values)
 
     async def baseline(self, task: HiddenTask) -> Score:
         """Score of the task's baseline on the private fold; computed once.
@@ -95,14 +96,19 @@ class Grading:
         return known[key]
 
     async def _compute(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> Score:
+        if values is not None:
+            computed, control = (partial(self._score, task, action, one) for one in (values, task.grader.baseline))
+            return await find_fault(computed, control, f"the {action} score of {task.name}")
         try:
-            if task.heavy:
-                return await self._workers.score(task, action, values)
-            return await self._in_thread(task.grader.baseline_score)
+            return await self._score(task, action, None)
         except SubmissionError as error:
-            if action == "baseline":
-                raise VerifierError(f"{task.name}: the task is at fault, its baseline has no score: {error}") from None
-            raise
+            raise VerifierError(f"{task.name}: the task is at fault, its baseline has no score: {error}") from None
+
+    async def _score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> Score:
+        """Once, wherever scores of this task are computed."""
+        if task.heavy:
+            return await self._workers.score(task, action, values)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, score, task.grader, action, values)
 
     def _settle(self, task: str, key: Key, found: asyncio.Future[Score]) -> None:
         """Forget a failure of ours, so that it is tried again, and the oldest scores of many."""
@@ -113,15 +119,6 @@ class Grading:
             if error is not None:
                 # Those who wait are told too; a baseline computed ahead has nobody who waits.
                 logger.error("%s: no %s score: %s", task, key[0], error)
-        settled = [old for old, score in known.items() if score.done() and old[0] != "baseline"]
+        settled = [old for old, found in known.items() if found.done() and old[0] != "baseline"]
         for old in settled[: max(0, len(known) - MAX_KNOWN)]:
             del known[old]
-
-    async def _in_thread(self, function: Callable[..., Score], *arguments: object) -> Score:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
-
-
-def public_score(task: HiddenTask, values: NDArray[np.float64]) -> Score:
-    """Check and score at once, here."""
-    task.grader.check(values)
-    return task.grader.public_score(values)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from openfingym.errors import VerifierError
 from openfingym_verifier.problems import REFUSALS, Problem
 from openfingym_verifier.submission import read_submission
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from openfingym.errors import SubmissionError
     from openfingym_verifier.truth import HiddenTask
+
+logger = logging.getLogger(__name__)
 
 LIGHT_BYTES = 256 * 1024
 """Up to this many bytes of float64 are parsed and scored within a millisecond: less than it takes to involve another thread."""
@@ -46,12 +50,19 @@ class Parsed:
 
 
 def parse(submission: Submission, body: bytes, task: HiddenTask) -> Parsed:
-    """Read and check a body.
+    """Read and check a body. This is the one place where the bytes of an agent become an array: whatever they set off is a refusal.
 
     Raises:
         Problem: it is refused.
+        VerifierError: no process to decode it in can be started.
     """
-    values = read_submission(submission.media_type, body, task)
+    try:
+        values = read_submission(submission.media_type, body, task)
+    except (Problem, VerifierError):
+        raise
+    except Exception:
+        logger.exception("a body of %s was refused for a reason that nobody had thought of", submission.media_type[:100])
+        raise Problem("malformed-submission", f"The body cannot be read as {submission.media_type[:100]}.") from None
     payload = values.data.cast("B")
     body_digest = None if submission.idempotency_key is None else hashlib.sha256(body).hexdigest()
     return Parsed(values, payload, hashlib.sha256(payload).hexdigest(), body_digest)

@@ -11,7 +11,7 @@ from openfingym.episodes import MAX_ACTION_BYTES
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import MAX_KEY_LENGTH, is_key
 from openfingym_verifier.episodes import read_json
-from openfingym_verifier.problems import INTERNAL, Problem
+from openfingym_verifier.problems import Problem, of_failure
 from openfingym_verifier.submission import JSON
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ class LiveEndpoint:
             answer = await self._call(await self._rollout(authorization), text)
         except Problem as problem:
             return _refusal(problem), problem.slug in {"unauthorized", "rollout-finished"}
-        except Exception:
+        except Exception as error:
             logger.exception("a step failed")
-            return _refusal(INTERNAL), False
+            return _refusal(of_failure(error)), False
         return '{"type":"step",' + answer.decode()[1:], False
 
     async def _call(self, rollout: Rollout, text: str) -> bytes:

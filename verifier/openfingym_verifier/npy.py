@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import math
 import warnings
 import zipfile
 import zlib
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_HEADER_BYTES = 4096
+MAX_AXES = 32
+MAX_LENGTH = 2**31 - 1
 MAX_MEMBERS = 16
 MEMBER = "predictions"
 _READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
@@ -39,11 +42,11 @@ def read_npy(body: bytes) -> NDArray[np.generic]:
         raise Problem("malformed-submission", "The body is not a .npy file of version 1.0 or 2.0.") from error
     if dtype.hasobject or dtype.fields is not None or dtype.subdtype is not None or dtype.itemsize == 0:
         raise Problem("wrong-dtype", "The array holds Python objects or records; send plain numbers, float64 at best.")
-    count = 1
-    for length in shape:
-        count *= length
-    stated, found = count * dtype.itemsize, len(body) - offset
-    if min(shape, default=0) < 0 or stated != found:
+    # Python's integers and tuples go further than NumPy's, and True is one of them.
+    if len(shape) > MAX_AXES or not all(type(length) is int and 0 <= length <= MAX_LENGTH for length in shape):
+        raise Problem("malformed-submission", f"A shape has at most {MAX_AXES} axes, each of a length from 0 to {MAX_LENGTH}.")
+    stated, found = math.prod(shape) * dtype.itemsize, len(body) - offset
+    if stated != found:
         raise Problem("malformed-submission", f"The header announces {stated} bytes of data; {found} follow it.")
     flat = np.frombuffer(body, dtype=dtype, offset=offset)
     return flat.reshape(shape, order="F" if fortran_order else "C")

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
+
+from openfingym.errors import StoreError, VerifierError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,10 +56,12 @@ KINDS: Mapping[str, Kind] = {
     "not-finite": Kind(422, "A prediction is not a finite number"),
     "out-of-range": Kind(422, "A prediction is outside the admissible range"),
     "malformed-action": Kind(422, "The action is not of the form the task states"),
+    "unscorable": Kind(422, "No score can be computed from the predictions"),
     "memorised": Kind(422, "Too many generated windows are training windows"),
     "too-many-rollouts": Kind(429, "Too many rollouts are open"),
     "rate-limited": Kind(429, "Too many requests"),
-    "internal": Kind(500, "The verifier failed; this says nothing about the submission"),
+    "internal": Kind(500, "The verifier failed, and does not know why"),
+    "unavailable": Kind(503, "The verifier cannot do this now; this says nothing about the request"),
     "task-unavailable": Kind(503, "This verifier no longer holds the rollout's task"),
 }
 
@@ -108,5 +113,12 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
         return Response(json.dumps(self.document), status_code=self.kind.status, headers=headers, media_type=MEDIA_TYPE)
 
 
-INTERNAL = Problem("internal", "The failure was recorded on the verifier's side; try again later.", close=True)
-"""What is said of a failure of ours."""
+INTERNAL = Problem("internal", "The failure was recorded on the verifier's side.", close=True)
+"""What is said of a failure that nobody has thought of. Whoever runs agents counts it against nobody but us in the log."""
+UNAVAILABLE = Problem("unavailable", "The failure was recorded on the verifier's side; try again later.", close=True)
+"""What is said of a failure that is known to be ours: the disk, a process, or a score that a valid submission does not get either."""
+
+
+def of_failure(error: Exception) -> Problem:
+    """What a caller is told of a failure that no caller should cause."""
+    return UNAVAILABLE if isinstance(error, StoreError | VerifierError | sqlite3.OperationalError) else INTERNAL

@@ -29,8 +29,9 @@ from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.events import Accepted, Created, Finalized, Played, Scored
+from openfingym_verifier.fault import find_fault
 from openfingym_verifier.feedback import WITHHELD, feedback
-from openfingym_verifier.finalize import final_result, nothing_accepted, stored_values
+from openfingym_verifier.finalize import Judged, final_result, judge, nothing_accepted, stored_values
 from openfingym_verifier.grading import Grading
 from openfingym_verifier.intake import LIGHT_BYTES, Parsed, Submission, parse, refusal
 from openfingym_verifier.ledger import Ledger, RolloutRow
@@ -304,8 +305,8 @@ class Service:
         if parsed.body_digest is not None and submission.idempotency_key is not None:
             rollout.by_key[submission.idempotency_key] = (parsed.body_digest, n)
         if found is None:
-            raise VerifierError(f"rollout {rollout.id}: submission {n} was accepted but could not be scored")
-        if score is None:
+            await self._settle(rollout, n, told=told)
+        elif score is None:
             # Nobody waits for this: feedback follows from the payload, and a restart computes it again.
             self.ledger.writer.submit(Scored(rollout.id, n, now_ns(), found).apply, awaited=False)
         return _answer(rollout, n)
@@ -323,7 +324,7 @@ class Service:
             score = await self._run(parsed.payload.nbytes <= LIGHT_BYTES, task.grader.public_score, parsed.values)
             found = _feedback(task, score, told=told)
         except Exception:
-            # The submission stands; a retry, a restart or the end of the rollout will score it.
+            # The submission stands, and it is found out whose fault this is.
             logger.exception("scoring failed")
             found = None
         await durable
@@ -346,11 +347,20 @@ class Service:
         if (await self.in_pool(hashlib.sha256, body)).hexdigest() != digest:
             raise Problem("idempotency-conflict", f"This key was used for submission {n} with another body; use a new key.")
         if rollout.feedback[n - 1] is None:
-            try:
-                await self._score_missing(rollout, n)
-            except SubmissionError as error:
-                raise refusal(error) from None
+            await self._settle(rollout, n)
         return _answer(rollout, n)
+
+    async def _settle(self, rollout: Rollout, n: int, *, told: bool | None = None) -> None:
+        """Score an accepted submission that has no score yet.
+
+        Raises:
+            Problem: it cannot have one.
+            VerifierError: we failed; a repetition, a restart or the end of the rollout tries again.
+        """
+        try:
+            await self._score_missing(rollout, n, told=told)
+        except SubmissionError as error:
+            raise refusal(error) from None
 
     async def _record_refusal(self, rollout: Rollout, problem: Problem) -> None:
         if problem.slug in REFUSALS:
@@ -369,11 +379,11 @@ class Service:
                         with contextlib.suppress(SubmissionError):  # it has no score, and its rollout's result says so
                             await self._score_missing(rollout, n)
                 values = await self._values(rollout, task)
-                outcome, baseline = await asyncio.gather(self._private_score(rollout, task, values), self.grading.baseline(task))
-                relative = None if isinstance(outcome, str) else task.relative_total(outcome, baseline)
-                flags = await self._watch.flags(rollout.row, task, values, relative)
+                score, baseline = await asyncio.gather(self._private_score(rollout, task, values), self.grading.baseline(task))
+                outcome = score if isinstance(score, str) else await self._judged(task, score, baseline)
+                flags = await self._watch.flags(rollout.row, task, values, None if isinstance(outcome, str) else outcome.relative)
                 now = now_ns()
-                result = await self.in_pool(final_result, rollout, outcome, baseline, flags, now)
+                result = final_result(rollout, outcome, baseline, flags, now)
                 finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
                 if task.sequential and values is not None:
                     written = await self._write(Played(rollout.id, now, values.data.cast("B"), finalized).apply)
@@ -430,12 +440,26 @@ class Service:
         except SubmissionError as error:
             return str(error)
 
-    async def _score_missing(self, rollout: Rollout, n: int) -> None:
-        """Score what was accepted but not scored, because we failed or the process ended in between."""
+    async def _judged(self, task: HiddenTask, score: Score, baseline: Score) -> Judged | str:
+        """A score beside the baseline's, or why that cannot be."""
+        judged, control = (partial(self.in_pool, judge, task, one, baseline) for one in (score, baseline))
+        try:
+            return await find_fault(judged, control, f"the relative total on {task.name}")
+        except SubmissionError as error:
+            return str(error)
+
+    async def _score_missing(self, rollout: Rollout, n: int, *, told: bool | None = None) -> None:
+        """Score what was accepted but not scored, because we failed or the process ended in between.
+
+        Args:
+            rollout: whose it is.
+            n: number of the submission.
+            told: whether its principal is told the feedback; None where this was not decided yet.
+        """
         task = await self.tapes.of(rollout)
         payload = await self.in_pool(self._payload, rollout, n)
         score = await self.grading.public(task, stored_values(payload, task), hashlib.sha256(payload).hexdigest())
-        found = _feedback(task, score, told=self._rations.take_public(rollout.row))
+        found = _feedback(task, score, told=self._rations.take_public(rollout.row) if told is None else told)
         await self._write(Scored(rollout.id, n, now_ns(), found).apply)
         rollout.feedback[n - 1] = found
 

@@ -7,6 +7,7 @@ actions when next needed, which is also how a restart takes up open rollouts.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.episodes import Play, answer, is_repetition, outcomes, read_move, read_start, take
+from openfingym_verifier.episodes import Play, answer, is_repetition, outcomes, play_idly, read_move, read_start, take
 from openfingym_verifier.events import EpisodeStarted, Stepped
 from openfingym_verifier.ledger import EpisodeRow, Ledger
 from openfingym_verifier.problems import Problem
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from openfingym_verifier.truth import HiddenTask
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 MAX_KEPT_BYTES = 64 * 1024 * 1024
 """All actions of a rollout together."""
@@ -143,7 +146,15 @@ class Stage:
             size = progress.action_bytes + len(move.text.encode())
             if size > MAX_KEPT_BYTES:
                 raise Problem("payload-too-large", f"All actions of a rollout together may take {MAX_KEPT_BYTES} bytes.")
-            led_to = take(play, move)
+            try:
+                led_to = take(play, move)
+            except Problem:
+                raise
+            except Exception as error:
+                rollout.progress = None  # the episode may be half a step on
+                await self._in_thread(partial(play_idly, await self._tapes.of(rollout), play.row, move.step))
+                logger.warning("rollout %s: an action was refused that the episode failed on", rollout.id, exc_info=True)
+                raise Problem("malformed-action", f"The episode cannot go on with this action ({type(error).__name__}).") from None
             await self._ledger.writer.submit(Stepped(rollout.id, move.episode, move.step, move.text, now_ns()).apply)
             play.took(move.text, led_to)
             progress.action_bytes = size

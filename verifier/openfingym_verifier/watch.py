@@ -6,6 +6,7 @@ Whoever could read the labels anyway, the local user and the operator, is looked
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from openfingym_verifier.ledger import Ledger, RolloutRow
     from openfingym_verifier.truth import HiddenTask
 
+logger = logging.getLogger(__name__)
+
+UNEXAMINED = "unexamined"
+"""Flag of a rollout on which the detectors failed."""
 MAX_POOLS = 256
 """Pools in memory; others are made again from the ledger when needed."""
 REBUILT = 64
@@ -61,14 +66,19 @@ class Watch:
             relative: its private relative total; None where it has none.
 
         Returns:
-            ``foresight`` and ``probing``, sorted; or nothing.
+            ``foresight`` and ``probing``, sorted; ``unexamined`` where that could not be found out; or nothing.
         """
         if values is None:
             return []
         key = (row.principal, row.task_digest)
         watched = _Watched(pool=Pool()) if row.principal in {LOCAL_USER, OPERATOR} else self._watched.setdefault(key, _Watched())
         async with watched.turn:
-            found = await self._in_thread(partial(self._add, watched, row, task, values, relative))
+            try:
+                found = await self._in_thread(partial(self._add, watched, row, task, values, relative))
+            except Exception:
+                # Values that break the detectors would otherwise end as an error of ours, or unseen.
+                logger.exception("rollout %s: it could not be examined", row.id)
+                watched.pool, found = None, [UNEXAMINED]
         if key in self._watched:
             self._watched.move_to_end(key)
             self._shrink()

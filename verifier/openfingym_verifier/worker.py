@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from openfingym.metrics import Score
     from openfingym_verifier.truth import Grader
 
 Action = Literal["public", "private", "baseline"]
@@ -92,18 +93,28 @@ def _answer(grader: Grader, job: Job) -> dict[str, object]:
     from openfingym.errors import SubmissionError
 
     try:
-        if job.action == "public":
-            grader.check(job.values)
-            score = grader.public_score(job.values)
-        else:
-            score = grader.baseline_score() if job.action == "baseline" else grader.private_score(job.values)
+        found = score(grader, job.action, job.values)
     except SubmissionError as error:
         return {"problem": error.problem, "refused": str(error)}
     except Exception as error:
         logger.exception("%s: %s score failed", job.task, job.action)
         return {"failed": type(error).__name__}
-    replicates = None if score.replicates is None else score.replicates.to_dict()
-    return {"total": score.total, "metrics": score.metrics, "replicates": replicates}
+    replicates = None if found.replicates is None else found.replicates.to_dict()
+    return {"total": found.total, "metrics": found.metrics, "replicates": replicates}
+
+
+def score(grader: Grader, action: Action, values: Any) -> Score:
+    """Do what a job asks for.
+
+    Raises:
+        SubmissionError: the values are refused, or cannot be scored.
+    """
+    if action == "baseline":
+        return grader.baseline_score()
+    if action == "private":
+        return grader.private_score(values)
+    grader.check(values)
+    return grader.public_score(values)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,11 @@ class Player:
         self._total = 0.0
 
     @property
+    def told(self) -> bool:
+        """Whether an episode was begun: its first observation is of hidden bars."""
+        return self._at is not None
+
+    @property
     def observation(self) -> Mapping[str, object] | None:
         """The latest one whole, as a program would get it; None before the first episode."""
         return None if self._at is None else self._at.observation

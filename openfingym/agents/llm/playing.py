@@ -62,6 +62,8 @@ class Played:
     output: bytes
     execution_s: float
     verifier_failures: int
+    told: bool
+    """Whether it was answered anything that follows from hidden data."""
     outcome: Outcome | None = field(default=None, repr=False)
     """How its one program ended, where it had but one."""
     prompt_sha256: str | None = None
@@ -96,6 +98,7 @@ async def play(setting: Setting) -> Played:
         output=bytes(room.log),
         execution_s=room.execution_s,
         verifier_failures=room.verifier_failures,
+        told=room.told or (player is not None and player.told),
         outcome=room.outcome,
         prompt_sha256=session.prompt_sha256,
     )

@@ -90,6 +90,11 @@ class Room:
         """Requests of theirs that our side failed."""
         return self._gate.verifier_failures if self._gate else 0
 
+    @property
+    def told(self) -> bool:
+        """Whether programs were answered anything that follows from hidden data."""
+        return self._gate is not None and self._gate.told
+
     async def workspace(self) -> Workspace:
         """The rollout's workspace.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from openfingym.errors import RuntimeFailureError, StoreError, VerifierAwayError, VerifierError
 from openfingym.results import RolloutResult, read_run
 from openfingym.rollouts import Engine, Patience, RolloutSpec, RunFolder
-from tests.openfingym.rollouts.driving import PaperRunner, runs, spec
+from tests.openfingym.rollouts.driving import AGENT, PaperRunner, runs, spec
 
 AT_ONCE = Patience(pause_s=0.0)
 SPECS = [spec(seed=seed) for seed in range(12)]
@@ -107,9 +108,30 @@ def test_the_agents_fault_is_not_tried_again(tmp_path: Path) -> None:
 
 def test_one_failure_of_ours_after_the_other_ends_the_run_before_it_burns_everything(tmp_path: Path) -> None:
     runner = PaperRunner(places=1, states=lambda one, time: "error")
-    with pytest.raises(RuntimeFailureError, match=r"10 rollouts in a row .* --retry error"):
+    with pytest.raises(RuntimeFailureError, match=rf"^1\d rollouts of {AGENT.name} in a row .* --retry error"):
         run(tmp_path, runner, [spec(seed=seed) for seed in range(50)], patience=Patience(1, 0.0))
     assert 10 <= len(runs(tmp_path)) <= 12, "what was about to end may end"
+
+
+def test_an_agent_with_which_nothing_works_does_not_stop_the_others(tmp_path: Path) -> None:
+    runner = PaperRunner(places=1, states=lambda one, time: "error" if one.agent.name == "broken" else "scored")
+    agents = [replace(AGENT, name=name) for name in ("broken", "well")]
+    mixed = [spec(seed=seed, agent=agent) for seed in range(30) for agent in agents]
+    with pytest.raises(RuntimeFailureError, match=r"^1\d rollouts of broken in a row [^\n]*$"):
+        run(tmp_path, runner, mixed, patience=Patience(1, 0.0))
+    ran = Counter(one.agent.name for one in mixed if runner.runs.get(one.identity))
+    assert ran["well"] == 30
+    assert 10 <= ran["broken"] <= 12, "what was about to end may end"
+
+
+def test_what_has_seen_feedback_is_never_rolled_again(tmp_path: Path) -> None:
+    class Told(PaperRunner):
+        async def run(self, one, out, started):  # type: ignore[no-untyped-def]
+            return replace(await super().run(one, out, started), boundary="verifier", told=True)
+
+    runner = Told(states=lambda one, time: "error")
+    assert [result.state for result in run(tmp_path, runner, [spec()])] == ["error"]
+    assert list(runner.runs.values()) == [1]
 
 
 @pytest.mark.parametrize(("error", "tries"), [(VerifierError, 3), (VerifierAwayError, 1)])
