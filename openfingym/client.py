@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import logging
+import ssl
 import threading
 import time
 import uuid
@@ -18,7 +19,7 @@ from urllib.parse import quote
 import httpx
 
 from openfingym.episodes import EpisodeStep, RecordedAction
-from openfingym.errors import SubmissionError, UsageError, VerifierAwayError, VerifierError
+from openfingym.errors import SubmissionError, UsageError, VerifierAbsentError, VerifierAwayError, VerifierError
 from openfingym.results import INTERVALS
 from openfingym.verifier_answers import (
     Feedback,
@@ -83,7 +84,7 @@ class VerifierClient:
 
         Args:
             admin_token: the operator's, or the key of a participant, who may create rollouts, and end and read its own;
-                needed for everything but :meth:`load` and what has a token of its own.
+                needed for everything but :meth:`require_well` and what has a token of its own.
             base_url: ``http://host:port``.
             uds: path of a unix socket.
             timeout_s: longest wait for an answer, in seconds; where scoring is heavy, many submissions at once wait for each other.
@@ -99,6 +100,8 @@ class VerifierClient:
             self._http = httpx.Client(
                 base_url=base_url or "http://verifier",
                 transport=None if uds is None else httpx.HTTPTransport(uds=str(uds)),
+                # The system's authorities, or those of $SSL_CERT_FILE, as everywhere else in this library.
+                verify=ssl.create_default_context() if (base_url or "").startswith("https:") else True,
                 timeout=httpx.Timeout(timeout_s, connect=5.0),
                 trust_env=False,
             )
@@ -310,11 +313,26 @@ class VerifierClient:
         found = self._json("GET", "/v1/tasks")
         return tuple(_build(HeldTask, {**task, "submission_shape": tuple(task["submission_shape"])}) for task in found)
 
+    def require_well(self) -> None:
+        """Return if a rollout could be created and written now; needs no token.
+
+        Raises:
+            VerifierError: the verifier says that it is not well.
+            VerifierAbsentError: nothing there answers like a verifier.
+        """
+        try:
+            answer = self._send("GET", "/healthz", None)
+        except VerifierError as error:
+            raise VerifierAbsentError(str(error)) from error
+        if not answer.is_success and not _is_problem(answer):
+            raise VerifierAbsentError(f"{self.where} does not answer like a verifier; check the address")
+        self._checked(answer)
+
     def load(self) -> Load:
-        """How busy the verifier is; that it answers shows that it is well."""
+        """How busy the verifier is; told to the operator."""
         from prometheus_client.parser import text_string_to_metric_families
 
-        answer = self._send("GET", "/metrics", None)
+        answer = self._send("GET", "/metrics", self._admin)
         if not answer.is_success:
             self._checked(answer)
         try:
@@ -367,6 +385,10 @@ class VerifierClient:
                 raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
         slug, detail = _problem(answer)
         raise VerifierError(f"the verifier at {self.where} answered {answer.status_code} {slug}: {detail}")
+
+
+def _is_problem(answer: httpx.Response) -> bool:
+    return bool(answer.headers.get("content-type", "").startswith("application/problem+json"))
 
 
 def _problem(answer: httpx.Response) -> tuple[str, str]:

@@ -142,5 +142,9 @@ class VerifierError(OpenFinGymError):
     exit_code = 4
 
 
+class VerifierAbsentError(VerifierError):
+    """Nothing at the address answers like a verifier."""
+
+
 class VerifierAwayError(VerifierError):
     """The verifier was waited for, and did not come back."""

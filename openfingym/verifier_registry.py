@@ -30,7 +30,7 @@ from typing import Self
 from pydantic import field_validator, model_validator
 
 from openfingym.contracts import Section, as_tuple
-from openfingym.errors import UsageError, VerifierError
+from openfingym.errors import UsageError, VerifierAbsentError, VerifierError
 from openfingym.task import Task
 from openfingym.task_pattern import TaskPattern
 from openfingym.toml_files import checked, read_toml
@@ -212,9 +212,11 @@ def unregister(path: Path, entry: Entry) -> None:
 def _answers(location: str) -> bool:
     with VerifierAddress(location, "").connect(timeout_s=QUICK_ANSWER_S) as client:
         try:
-            client.load()
-        except VerifierError:
+            client.require_well()
+        except VerifierAbsentError:
             return False
+        except VerifierError:
+            return True  # it is there, if not well
     return True
 
 

@@ -50,7 +50,23 @@ for command in (participant, season, collect):
     "--admin-token-file",
     "token_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File with the admin token, made with a new one if missing. Default: the token is in $OPENFINGYM_ADMIN_TOKEN.",
+    help="File with the admin token, made with a new one if missing. Default: $OPENFINGYM_ADMIN_TOKEN, or admin.token in the state folder.",
+)
+@click.option(
+    "--monitor-token-file",
+    "monitor_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File with the token of who may read /metrics and nothing else, made if missing. Default: the admin token's holder alone.",
+)
+@click.option("--tls-cert", "tls_cert", type=click.Path(dir_okay=False, path_type=Path), help="PEM certificate to encrypt TCP with.")
+@click.option("--tls-key", "tls_key", type=click.Path(dir_okay=False, path_type=Path), help="PEM key of the certificate.")
+@click.option(
+    "--behind-proxy",
+    "proxies",
+    is_flag=False,
+    flag_value="127.0.0.1,::1",
+    metavar="[ADDRESSES]",
+    help="A proxy encrypts, and says who asks: its addresses or networks; without any, it is on this machine.",
 )
 @click.option(
     "--policy",
@@ -72,6 +88,10 @@ def serve(
     uds: Path | None,
     state: Path | None,
     token_file: Path | None,
+    monitor_file: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    proxies: str | None,
     policy: PolicyName,
     fresh: bool | None,
     registry: Path | None,
@@ -79,19 +99,22 @@ def serve(
     """Serve tasks until interrupted.
 
     Rollouts are created with the admin token, or by participants with the keys that `openfingym verifier participant add` makes.
+    Beyond this machine, serve with a certificate or behind a proxy that has one.
     """
     import contextlib
 
     from openfingym import catalog, store
     from openfingym.build import build
     from openfingym.verifier_registry import unregister
-    from openfingym_verifier.serving import Address
+    from openfingym_verifier.serving import Address, certificate
     from openfingym_verifier.serving import serve as serve_packages
 
-    token = _token(token_file)
+    address = Address(None if uds else host, port, uds, certificate(tls_cert, tls_key), proxies)
+    address.require_safe()
+    state = state or store.home() / "verifier"
+    token, token_file = _admin_token(token_file, state)
     packages = [build(catalog.load_task(name)) for name in names or tuple(catalog.task_folders())]
     tasks = [package.task for package in packages]
-    address = Address(uds=uds) if uds else Address(host=host, port=port)
     with contextlib.ExitStack() as stack:
 
         def announce(where: list[str], _stop: object) -> None:
@@ -103,7 +126,8 @@ def serve(
         serve_packages(
             packages,
             admin_token=token,
-            state=state or store.home() / "verifier",
+            monitor_token=None if monitor_file is None else _token_in(monitor_file),
+            state=state,
             address=address,
             policy=policy,
             tapes=None if fresh is None else "fresh" if fresh else "given",
@@ -141,21 +165,31 @@ def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
     ctx.exit(FAILED if any(one.problems for one in found) else 0)
 
 
-def _token(file: Path | None) -> str:
-    from openfingym.verifier_registry import SHORTEST_TOKEN, make_token, read_token
+def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
+    """The admin token, and the file that holds it: the one that is given, or the environment's, or the state folder's own."""
+    from openfingym.verifier_registry import SHORTEST_TOKEN
     from openfingym.verifiers import ADMIN_TOKEN_VARIABLE
+    from openfingym_verifier.tokens import token_from_environment
 
-    # It leaves the environment, so that no child inherits it.
-    token = os.environ.pop(ADMIN_TOKEN_VARIABLE, "").strip()
-    if file is not None:
-        make_token(file)
-        return read_token(file)
-    if len(token) < SHORTEST_TOKEN:
-        raise UsageError(
-            f"set ${ADMIN_TOKEN_VARIABLE} to a secret of at least {SHORTEST_TOKEN} characters, such as the output of "
-            "`openssl rand -hex 16`, or give --admin-token-file"
-        )
-    return token
+    # No child is to inherit it, and no other process to read it.
+    token = token_from_environment(ADMIN_TOKEN_VARIABLE)
+    if file is None and token:
+        if len(token) < SHORTEST_TOKEN:
+            raise UsageError(f"${ADMIN_TOKEN_VARIABLE}: {len(token)} characters; expected a secret of at least {SHORTEST_TOKEN}, or none")
+        return token, None
+    if file is None:
+        file = state / "admin.token"
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        click.echo(f"the admin token is in {file}", err=True)
+    return _token_in(file), file
+
+
+def _token_in(file: Path) -> str:
+    """The token in a file, which is made with a new one if missing."""
+    from openfingym.verifier_registry import make_token, read_token
+
+    make_token(file)
+    return read_token(file)
 
 
 def _enlist(registry: Path, where: str, tasks: list[Task], token_file: Path | None) -> Entry:
@@ -208,18 +242,23 @@ def _look_listed(registry: Registry, entry: Entry) -> _Look:
 
 def _ask(location: str, find: Callable[[], VerifierAddress]) -> _Look:
     from openfingym.verifiers import QUICK_ANSWER_S
+    from openfingym_verifier.principals import KEY_PREFIX
 
     try:
-        with find().connect(timeout_s=QUICK_ANSWER_S) as client:
-            return _Look(location, client.load(), client.tasks())
+        address = find()
+        with address.connect(timeout_s=QUICK_ANSWER_S) as client:
+            client.require_well()
+            # How busy it is, is the operator's to know.
+            load = None if address.admin_token.startswith(KEY_PREFIX) else client.load()
+            return _Look(location, load, client.tasks())
     except OpenFinGymError as error:
         return _Look(location, problems=(str(error),))
 
 
 def _print(found: _Look) -> None:
     load = found.load
-    busy = "not well" if load is None else f"{load.open_rollouts} open rollouts, {load.queued_writes} writes waiting"
-    click.echo(f"{found.verifier}: {busy}")
+    well = "well" if load is None else f"{load.open_rollouts} open rollouts, {load.queued_writes} writes waiting"
+    click.echo(f"{found.verifier}: {'not well' if found.problems and not found.tasks else well}")
     for problem in found.problems:
         click.echo(f"  {problem}")
     for task in found.tasks:

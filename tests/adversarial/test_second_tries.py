@@ -15,7 +15,8 @@ import socket, struct, sys
 def post(body):
     with socket.socket(socket.AF_UNIX) as gate:
         gate.connect("/run/openfingym/gate.sock")
-        head = "POST /v1/submissions HTTP/1.1\\r\\nHost: v\\r\\nContent-Type: application/x-npy\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(body)
+        head = "POST /v1/submissions HTTP/1.1\\r\\nHost: v\\r\\nContent-Type: application/x-npy\\r\\n"
+        head += "Content-Length: %d\\r\\n\\r\\n" % len(body)
         gate.sendall(head.encode() + body)
         return int(gate.recv(65536).split()[1])
 

@@ -322,7 +322,7 @@ def test_open_routes_and_metrics(server: Any, body: bytes) -> None:
     server.post(ticket.token, body, idempotency_key="m")
     server.post(ticket.token, body, idempotency_key="m")
     server.post(ticket.token, b"junk")
-    text = server.http.get("/metrics").text
+    text = server.http.get("/metrics", headers=server.admin).text
     for line in (
         'openfingym_submissions_total{outcome="accepted",task="tiny"}',
         'openfingym_submissions_total{outcome="replayed",task="tiny"}',
@@ -336,7 +336,7 @@ def test_open_routes_and_metrics(server: Any, body: bytes) -> None:
 
 
 def test_openapi_describes_every_route(server: Any) -> None:
-    schema = server.http.get("/openapi.json").json()
+    schema = server.http.get("/openapi.json", headers=server.admin).json()
     described = {(method.upper(), path) for path, item in schema["paths"].items() for method in item}
     assert described == {
         ("GET", "/healthz"),

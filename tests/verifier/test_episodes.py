@@ -617,7 +617,7 @@ def test_numbers_that_are_not_finite_are_null() -> None:
 
 
 def test_calls_are_counted(running: Any) -> None:
-    text = running.http.get("/metrics").text
+    text = running.http.get("/metrics", headers=running.admin).text
     for outcome in ("answered", "malformed-action", "out-of-step", "episode-over", "episodes-exhausted"):
         assert f'openfingym_episode_calls_total{{outcome="{outcome}",task="{TASK}"}}' in text
 

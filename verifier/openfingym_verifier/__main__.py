@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from openfingym.errors import OpenFinGymError, UsageError, VerifierError
-from openfingym_verifier.serving import BODY_TIMEOUT_S, DEFAULT_HOST, DEFAULT_PORT, Address, serve
+from openfingym_verifier.serving import BODY_TIMEOUT_S, DEFAULT_HOST, DEFAULT_PORT, THIS_MACHINE, Address, certificate, serve
+from openfingym_verifier.tokens import token_from_environment
 
 START_FAILED = 4
 
@@ -35,6 +35,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="environment variable holding the admin token (default %(default)s)",
     )
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="PEM certificate that TCP is encrypted with")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="PEM key of the certificate")
+    parser.add_argument(
+        "--behind-proxy",
+        nargs="?",
+        const=THIS_MACHINE,
+        metavar="ADDRESSES",
+        help=f"a proxy encrypts and says who asks; its addresses or networks (default {THIS_MACHINE})",
+    )
     parser.add_argument(
         "--body-timeout", type=float, default=BODY_TIMEOUT_S, metavar="S", help="seconds a body may take (default %(default)s)"
     )
@@ -57,8 +66,8 @@ def _announce(addresses: list[str], _stop: Callable[[], None]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve; returns the exit code: 0 after a signal, 2 for impossible arguments, 4 where the verifier refuses to start."""
     options = _parser().parse_args(arguments)
-    # The token leaves the environment, so that no child inherits it.
-    admin_token = os.environ.pop(options.admin_token_env, "").strip()
+    # No child is to inherit it, and no other process to read it.
+    admin_token = token_from_environment(options.admin_token_env)
     host = options.host or (None if options.uds else DEFAULT_HOST)
     try:
         from openfingym.package import BuiltPackage
@@ -69,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             [BuiltPackage(public, truth) for public, truth in options.package],
             state=options.state,
             admin_token=admin_token,
-            address=Address(host, options.port, options.uds),
+            address=Address(host, options.port, options.uds, certificate(options.tls_cert, options.tls_key), options.behind_proxy),
             policy=options.policy,
             body_timeout_s=options.body_timeout,
             tapes=None if options.fresh is None else "fresh" if options.fresh else "given",

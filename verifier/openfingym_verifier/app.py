@@ -17,7 +17,7 @@ from starlette.routing import Route
 from openfingym.metrics import find_metric
 from openfingym_verifier import documents as doc
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.endpoint import Endpoint
+from openfingym_verifier.endpoint import Endpoint, read_within
 from openfingym_verifier.live import Calls, LiveEndpoint
 from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
 from openfingym_verifier.principals import Caller
@@ -29,7 +29,7 @@ from openfingym_verifier.telemetry import CONTENT_TYPE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
     from openfingym_verifier.grading import Grading
     from openfingym_verifier.intake import Submission
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+HEALTH = "/healthz"
+MAX_CONTROL_BYTES = 64 * 1024
+"""Longest body of a request that neither submits nor steps."""
 SUBMISSIONS, EPISODES, STEPS, LIVE = "/v1/submissions", "/v1/episodes", "/v1/steps", "/v1/episodes/live"
 NDJSON = "application/x-ndjson"
 TAPE_DATA = "application/x-npz"
@@ -53,27 +56,55 @@ class FrontDoor:
     FastAPI's stack of middleware takes longer than checking and rationing a submission does.
     """
 
-    def __init__(self, control: FastAPI, posts: Mapping[str, Endpoint], live: LiveEndpoint) -> None:
+    def __init__(
+        self, control: FastAPI, posts: Mapping[str, Endpoint], live: LiveEndpoint, service: Service, tokens: Tokens, body_timeout_s: float
+    ) -> None:
         self.control = control
         self._posts = posts
         self._live = live
+        self._service = service
+        self._tokens = tokens
+        self._body_timeout_s = body_timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or serve one WebSocket."""
-        if scope["type"] == "websocket" and scope["path"] == LIVE:
-            await self._live(scope, receive, send)
-            return
-        endpoint = self._posts.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        if endpoint is None:
-            await self.control(scope, receive, send)
+        if scope["type"] == "websocket":
+            await (self._live if scope["path"] == LIVE else self.control)(scope, receive, send)
             return
         try:
-            await endpoint(scope, receive, send)
+            await self._answer(scope, receive, send)
         except Problem as problem:
             await problem.response()(scope, receive, send)
         except Exception as error:
             logger.exception("%s failed", scope["path"])
             await of_failure(error).response()(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Nothing of a body is read before it is known who sends it."""
+        path, headers = scope["path"], dict(scope["headers"])
+        if path != HEALTH:
+            peer = scope.get("client")
+            self._tokens.admit(headers.get(b"authorization"), self._service.members, peer[0] if peer else None, now_ns())
+        endpoint = self._posts.get(path) if scope["method"] == "POST" else None
+        if endpoint is not None:
+            await endpoint(scope, receive, send)
+            return
+        body = await read_within(receive, headers, MAX_CONTROL_BYTES, self._body_timeout_s)
+        await self.control(scope, _again(body, receive), send)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Gives a body that was read once more, and then what comes after it."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
 
 
 def build_app(service: Service, tokens: Tokens, *, body_timeout_s: float, version: str) -> FrontDoor:
@@ -100,11 +131,12 @@ def build_app(service: Service, tokens: Tokens, *, body_timeout_s: float, versio
     app.router.routes.extend(Route(path, endpoint, methods=["POST"]) for path, endpoint in posts.items())
     _add_problem_handlers(app)
     _add_open_routes(app, service)
+    _add_monitor_routes(app, service, tokens)
     _add_owner_routes(app, service, tokens)
     _add_operator_routes(app, service, tokens)
     _add_rollout_routes(app, service, tokens)
     describe(app)
-    return FrontDoor(app, posts, LiveEndpoint(service, tokens))
+    return FrontDoor(app, posts, LiveEndpoint(service, tokens), service, tokens, body_timeout_s)
 
 
 def _add_problem_handlers(app: FastAPI) -> None:
@@ -131,14 +163,27 @@ def _add_problem_handlers(app: FastAPI) -> None:
 
 
 def _add_open_routes(app: FastAPI, service: Service) -> None:
-    @app.get("/healthz", tags=["open"], response_model=doc.Health, responses=PROBLEM_RESPONSE)
+    @app.get(HEALTH, tags=["open"], response_model=doc.Health, responses=PROBLEM_RESPONSE)
     async def health() -> dict[str, object]:
-        """Whether the verifier can accept submissions."""
-        if not service.ledger.writer.alive:
-            raise Problem("internal", "The ledger's writer has stopped.")
+        """Whether a rollout could be created and written now."""
+        await service.require_well()
         return {"status": "ok", "tasks": len(service.tasks)}
 
-    @app.get("/metrics", tags=["open"], response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+
+def _add_monitor_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
+    async def monitor(request: Request) -> None:
+        tokens.require_monitor(_authorization(request))
+
+    bearer = HTTPBearer(scheme_name="monitor's token", auto_error=False)
+    metrics_response: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **PROBLEM_RESPONSE}
+
+    @app.get(
+        "/metrics",
+        tags=["monitor"],
+        response_class=Response,
+        responses=metrics_response,
+        dependencies=[Depends(bearer), Depends(monitor)],
+    )
     async def metrics() -> Response:
         """Counters for Prometheus."""
         return Response(service.telemetry.text(), headers={"Content-Type": CONTENT_TYPE})

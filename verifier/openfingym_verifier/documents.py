@@ -292,7 +292,7 @@ class TaskContract(_Document):
 
 
 class Health(_Document):
-    """The verifier answers and its ledger writes."""
+    """A rollout could be created and written now."""
 
     status: Literal["ok"]
     tasks: int

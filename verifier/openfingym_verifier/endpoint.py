@@ -54,11 +54,7 @@ class Endpoint:
         rollout = await self._service.find(self._tokens.require_rollout(headers.get(b"authorization"), now_ns()))
 
         async def read_body(limit: int) -> bytes:
-            try:
-                async with asyncio.timeout(self._body_timeout_s):
-                    return await _read(receive, headers, limit)
-            except TimeoutError:
-                raise Problem("request-timeout", f"The body did not arrive within {self._body_timeout_s:g} s.", close=True) from None
+            return await read_within(receive, headers, limit, self._body_timeout_s)
 
         answer = await self._act(rollout, Submission(_media_type(headers), _idempotency_key(headers), read_body))
         sent_headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
@@ -91,6 +87,19 @@ def _idempotency_key(headers: dict[bytes, bytes]) -> str | None:
 def is_key(raw: bytes) -> bool:
     """Whether this may be an idempotency key."""
     return 1 <= len(raw) <= MAX_KEY_LENGTH and all(32 < byte < 127 for byte in raw)
+
+
+async def read_within(receive: Receive, headers: dict[bytes, bytes], limit: int, seconds: float) -> bytes:
+    """The whole body, if it is not too long and does not take too long.
+
+    Raises:
+        Problem: ``payload-too-large``, ``request-timeout`` or ``bad-request``.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await _read(receive, headers, limit)
+    except TimeoutError:
+        raise Problem("request-timeout", f"The body did not arrive within {seconds:g} s.", close=True) from None
 
 
 async def _read(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:

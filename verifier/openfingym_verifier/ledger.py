@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from openfingym.episodes import FoldName
     from openfingym.results import Disclosure, PolicyName
     from openfingym.tape_kinds import TapeKind
+    from openfingym_verifier.writer import Transaction
 
 FIRST_SEASON = "1"
-VERSION = 3
+VERSION = 4
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
 CHECKPOINT_PAGES = 4096
@@ -123,6 +124,12 @@ CREATE TABLE disclosures (
 ALTER TABLE rollouts ADD COLUMN tape TEXT NOT NULL DEFAULT 'given' CHECK (tape IN ('given', 'fresh', 'twin'));
 ALTER TABLE rollouts ADD COLUMN tape_commitment TEXT;
 """
+
+PROBES = """
+CREATE TABLE probes (content BLOB NOT NULL);
+"""
+# Written and emptied again, to see whether a rollout could be.
+PROBE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -230,6 +237,19 @@ class Ledger:
         """Write what is queued and let go of the directory."""
         self.writer.close()
         self._lock.close()
+
+    async def probe(self) -> None:
+        """Write as much as a small rollout does, and take it away again.
+
+        Raises:
+            sqlite3.OperationalError: the disk is full, or cannot be written.
+        """
+
+        def write(transaction: Transaction) -> None:
+            transaction.connection.execute("INSERT INTO probes VALUES (zeroblob(?))", (PROBE_BYTES,))
+            transaction.connection.execute("DELETE FROM probes")
+
+        await self.writer.submit(write)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
@@ -373,7 +393,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
         raise VerifierError(f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym")
-    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS)[version:]
+    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES)[version:]
     if missing:
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION}; COMMIT;")
 

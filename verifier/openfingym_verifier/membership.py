@@ -49,6 +49,10 @@ class Membership:
             raise Problem("forbidden", "This verifier has the local policy, which tells everything; participants need the strict one.")
         return None if name is None else Caller(name, operator=False)
 
+    def has_key(self, key: bytes) -> bool:
+        """Whether a participant has this key."""
+        return key_digest(key) in self._names
+
     def require_open_season(self) -> Season:
         """The season in which rollouts are created.
 

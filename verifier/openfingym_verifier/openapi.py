@@ -25,7 +25,7 @@ _ANSWERS = ("SubmissionAnswer", "NewEpisode", "NewStep", "StepAnswer", "ProblemD
 _COMMON: dict[str, Any] = {"tags": ["rollout"], "security": [{"rollout token": []}]}
 
 STEP_ONLY = frozenset({"episodes-exhausted", "episode-over", "out-of-step", "malformed-request", "malformed-action"})
-BATCH_ONLY = frozenset({"malformed-submission", "wrong-shape", "wrong-dtype", "not-finite", "out-of-range", "memorised"})
+BATCH_ONLY = frozenset({"malformed-submission", "wrong-shape", "wrong-dtype", "not-finite", "out-of-range", "memorised", "unscorable"})
 COMMON = KINDS.keys() - STEP_ONLY - BATCH_ONLY - {"method-not-allowed"}
 
 

@@ -14,6 +14,7 @@ import io
 import logging
 import os
 import secrets
+import sqlite3
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -72,6 +73,10 @@ MAX_KNOWN_FINISHED = 1024
 """Finished rollouts kept in memory; older ones are read from the ledger when asked for."""
 MAX_KNOWN = 4 * MAX_KNOWN_FINISHED
 """Rollouts in memory beyond which those that nobody needs are let go."""
+LOOK_S = 2.0
+"""How long what was found out about the disk holds."""
+PROBE_S = 10.0
+"""A disk that takes longer is as good as none."""
 RETRY_S = 60.0
 """After which somebody with too many open rollouts may ask again."""
 
@@ -111,6 +116,8 @@ class Service:
         self.tapes = Tapes(key, self._pool)
         self._watch = Watch(ledger, self._pool)
         self._choosing = asyncio.Lock()
+        self._looked: asyncio.Future[str | None] | None = None
+        self._look_again = 0.0
         self.stage = Stage(ledger, self.tapes, self.telemetry, self._pool)
         self._rollouts: dict[str, Rollout] = {}
         self._beginning: Counter[str] = Counter()
@@ -124,6 +131,31 @@ class Service:
         """Finish what is light, abandon what is heavy; the ledger is its opener's to close."""
         self._workers.close()
         self._pool.shutdown()
+
+    async def require_well(self) -> None:
+        """Return if a rollout could be created and written now; looked up every few seconds, however often it is asked.
+
+        Raises:
+            Problem: ``unavailable``.
+        """
+        if self._looked is None or (self._looked.done() and time.monotonic() > self._look_again):
+            self._look_again = time.monotonic() + LOOK_S
+            self._looked = asyncio.ensure_future(self._unwell())
+        reason = await asyncio.shield(self._looked)
+        if reason is not None:
+            raise Problem("unavailable", reason, retry_after_s=LOOK_S)
+
+    async def _unwell(self) -> str | None:
+        """Why no rollout could be written now; None where one could."""
+        if not self.ledger.writer.alive:
+            return "The ledger's writer has stopped."
+        try:
+            async with asyncio.timeout(PROBE_S):
+                await self.ledger.probe()
+        except (sqlite3.Error, TimeoutError):
+            logger.exception("the ledger cannot be written")
+            return "The ledger cannot be written; is the disk full?"
+        return None
 
     async def create(
         self, task_name: str, *, agent: str | None, seed: int | None, ttl_s: float, fresh: bool = False, caller: Caller | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import ipaddress
 import os
 import signal
 import socket
@@ -19,6 +20,7 @@ from openfingym.errors import UsageError, VerifierError
 
 if TYPE_CHECKING:
     import asyncio
+    import ssl
 
     import uvicorn
 
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
 BODY_TIMEOUT_S = 30.0
+THIS_MACHINE = "127.0.0.1,::1"
+"""Where a proxy is that is on the same machine."""
 SHUTDOWN_S = 5
+PR_SET_DUMPABLE = 4
 BACKLOG = 2048
 SWITCH_INTERVAL_S = 0.00005
 """How long one thread may keep the interpreter from another: a commit must not wait for a score to be ready before it starts."""
@@ -45,6 +50,62 @@ class Address:
     """TCP port; 0 lets the system choose."""
     uds: Path | None = None
     """Path of a unix socket, created with mode 0600; a socket left behind by a dead server is replaced."""
+    tls: Certificate | None = None
+    """What TCP is encrypted with; None for plain HTTP."""
+    proxies: str | None = None
+    """Addresses or networks of the proxies that encrypt, separated by commas: their word on who asks is taken."""
+
+    def require_safe(self) -> None:
+        """Return if no token travels over a network in the clear.
+
+        Raises:
+            UsageError: it would, or the two ways to prevent that are mixed up.
+        """
+        if self.tls is not None and self.uds is not None:
+            raise UsageError("a unix socket is not encrypted; serve it from a verifier of its own, or leave TLS out")
+        if self.host is None or self.tls is not None or self.proxies is not None or _is_loopback(self.host):
+            return
+        raise UsageError(
+            f"tokens and labels would travel from {self.host} in the clear: give --tls-cert and --tls-key, or --behind-proxy where "
+            "a proxy encrypts"
+        )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """PEM files of a TLS server."""
+
+    certificate: Path
+    """The certificate and those that vouch for it."""
+    key: Path
+    """Its private key, without a password."""
+
+    def context(self) -> ssl.SSLContext:
+        """For TLS 1.2 and later.
+
+        Raises:
+            UsageError: a file cannot be read, or the two do not belong together.
+        """
+        import ssl
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except OSError as error:  # an ssl.SSLError is one
+            raise UsageError(f"{self.certificate}, {self.key}: no certificate with its key ({error.strerror or error})") from error
+        return context
+
+
+def certificate(file: Path | None, key: Path | None) -> Certificate | None:
+    """A certificate as two options give it.
+
+    Raises:
+        UsageError: one of them is missing.
+    """
+    if (file is None) != (key is None):
+        raise UsageError("TLS needs both files: --tls-cert and --tls-key")
+    return None if file is None or key is None else Certificate(file, key)
 
 
 def serve(
@@ -52,6 +113,7 @@ def serve(
     *,
     state: Path,
     admin_token: str,
+    monitor_token: str | None = None,
     address: Address,
     policy: PolicyName,
     body_timeout_s: float = BODY_TIMEOUT_S,
@@ -64,6 +126,7 @@ def serve(
         packages: the tasks to hold.
         state: directory of the ledger and the signing key; made if missing, used by one verifier at a time.
         admin_token: bearer token of the operator, at least 16 characters.
+        monitor_token: of who may read the metrics and nothing else.
         address: where to listen.
         policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
         body_timeout_s: seconds a submission's body may take to arrive.
@@ -76,11 +139,15 @@ def serve(
         UsageError: an argument is impossible.
         VerifierError: an address or the state directory is in use.
     """
+    address.require_safe()
+    encryption = None if address.tls is None else address.tls.context()
+    _withdraw()
     _single_threaded_blas()
     import uvicorn
 
     import openfingym_verifier.app as http
     from openfingym.episodes import MAX_ACTION_BYTES
+    from openfingym_verifier.connections import bounded_protocol
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.policy import POLICIES
     from openfingym_verifier.service import Service
@@ -93,7 +160,8 @@ def serve(
     with contextlib.ExitStack() as stack:
         ledger = Ledger(state)
         stack.callback(ledger.close)
-        tokens = Tokens(load_key(state / "token.key"), admin_token)
+        tokens = Tokens(load_key(state / "token.key"), admin_token, monitor_token)
+        protocol = bounded_protocol()
         sockets = stack.enter_context(_listen(address))
         service = Service(tasks, ledger, policy=POLICIES[policy], tapes=tapes)
         stack.callback(service.close)
@@ -112,6 +180,11 @@ def serve(
             ws_ping_interval=None,  # an agent may think for long, without answering; idle connections are ended elsewhere
             ws_per_message_deflate=False,
             backlog=BACKLOG,
+            http=protocol,
+            # Who asks is what the socket says, unless a proxy is known to stand before it.
+            proxy_headers=address.proxies is not None,
+            forwarded_allow_ips=address.proxies,
+            ssl_context_factory=None if encryption is None else lambda _config, _default: encryption,
         )
         _run(uvicorn.Server(config), sockets, on_ready)
 
@@ -127,7 +200,7 @@ def _run(server: uvicorn.Server, sockets: list[socket.socket], on_ready: Callabl
         while not (server.started or serving.done()):  # noqa: ASYNC110 - uvicorn has no event to wait for
             await asyncio.sleep(0.002)
         if on_ready is not None and server.started:
-            on_ready([_name(sock) for sock in sockets], stop)
+            on_ready([_name(sock, encrypted=server.config.is_ssl) for sock in sockets], stop)
         await serving
 
     with _signals_only_stop(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -198,12 +271,29 @@ def _answers(path: Path) -> bool:
         return True
 
 
-def _name(sock: socket.socket) -> str:
+def _name(sock: socket.socket, *, encrypted: bool) -> str:
     where = sock.getsockname()
     if isinstance(where, str):
         return f"unix:{where}"
     host = f"[{where[0]}]" if sock.family == socket.AF_INET6 else where[0]
-    return f"http://{host}:{where[1]}"
+    return f"http{'s' if encrypted else ''}://{host}:{where[1]}"
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether an address, or every address of a name, is this machine's own and nobody else's."""
+    try:
+        found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
+    except OSError as error:
+        raise UsageError(f"{host}: no address to listen on ({error})") from error
+    return all(ipaddress.ip_address(one).is_loopback for one in found)
+
+
+def _withdraw() -> None:
+    """Become unreadable to other processes of this user: labels and tokens are in memory."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _single_threaded_blas() -> None:

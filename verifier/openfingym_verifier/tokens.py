@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import hmac
 import os
 import secrets
+import sys
 from typing import TYPE_CHECKING
 
 from itsdangerous import BadSignature, Signer
 
 from openfingym.errors import UsageError, VerifierError
+from openfingym_verifier.attempts import Attempts
 from openfingym_verifier.principals import KEY_PREFIX
 from openfingym_verifier.problems import Problem
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.principals import Caller
 
 MIN_ADMIN_TOKEN = 16
+_KEY_PREFIX = KEY_PREFIX.encode()
 KEY_BYTES = 32
 
 
@@ -50,21 +54,75 @@ def load_key(path: Path, removal: str = "void all open rollouts' tokens") -> byt
     return key
 
 
+def token_from_environment(name: str) -> str:
+    """The secret in an environment variable, which is wiped where any process of this user could read it.
+
+    Taking it out of ``os.environ`` alone leaves it in ``/proc/PID/environ``.
+    """
+    value = os.environ.get(name, "")
+    if value and sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        libc.getenv.restype = ctypes.c_void_p
+        where = libc.getenv(name.encode())
+        if where:
+            ctypes.memset(where, 0, len(os.fsencode(value)))
+    os.environ.pop(name, None)
+    return value.strip()
+
+
 class Tokens:
     """Issues rollout tokens and recognises whoever sends one, the admin token or a participant's key."""
 
-    def __init__(self, key: bytes, admin_token: str) -> None:
+    def __init__(self, key: bytes, admin_token: str, monitor_token: str | None = None) -> None:
+        """Know the operator by ``admin_token``, and who may read the metrics alone by ``monitor_token``."""
         if admin_token.startswith(KEY_PREFIX):
             raise UsageError(f"the admin token begins with {KEY_PREFIX!r}, as the keys of participants do; choose another")
         if len(admin_token) < MIN_ADMIN_TOKEN:
             raise UsageError(f"the admin token has {len(admin_token)} characters; use at least {MIN_ADMIN_TOKEN} random ones")
+        if monitor_token is not None and len(monitor_token) < MIN_ADMIN_TOKEN:
+            raise UsageError(f"the monitor's token has {len(monitor_token)} characters; use at least {MIN_ADMIN_TOKEN} random ones")
         self._admin = admin_token.encode()
+        self._monitor = None if monitor_token is None else monitor_token.encode()
+        self._attempts = Attempts()
         self._known = functools.lru_cache(maxsize=4096)(self._unsign)
         self._signer = Signer(key, salt="openfingym.rollout", key_derivation="hmac", digest_method=hashlib.sha256)
 
     def issue(self, rollout_id: str, expires_ns: int) -> str:
         """A token for one rollout, valid until ``expires_ns`` (Unix nanoseconds)."""
         return self._signer.sign(f"{rollout_id}.{expires_ns}").decode()
+
+    def admit(self, authorization: bytes | None, members: Membership, address: str | None, now_ns: int) -> None:
+        """Let somebody past the door, of whom nothing more than the headers was read yet; routes look closer.
+
+        Args:
+            authorization: the header, if there is one.
+            members: who has a key.
+            address: of the peer; None of a unix socket's.
+            now_ns: Unix time.
+
+        Raises:
+            Problem: ``unauthorized`` for a token that nobody has; ``rate-limited`` where too many such came from there.
+        """
+        token = _bearer(authorization)
+        # Nobody guesses a signature or a key of 256 random bits; an operator's own token may be less.
+        if self._known(token) is not None or (token.startswith(_KEY_PREFIX) and members.has_key(token)):
+            return
+        self._attempts.take(address, now_ns)
+        if not (hmac.compare_digest(token, self._admin) or self._is_monitor(token)):
+            raise Problem("unauthorized", "Nobody here has this token.", close=True)
+        self._attempts.succeeded(address)
+
+    def require_monitor(self, authorization: bytes | None) -> None:
+        """Return if the Authorization header carries the monitor's token, or the admin token.
+
+        Raises:
+            Problem: ``forbidden`` or ``unauthorized``.
+        """
+        if not self._is_monitor(_bearer(authorization)):
+            self.require_admin(authorization)
+
+    def _is_monitor(self, token: bytes) -> bool:
+        return self._monitor is not None and hmac.compare_digest(token, self._monitor)
 
     def require_admin(self, authorization: bytes | None) -> None:
         """Return if the Authorization header carries the admin token.
@@ -77,8 +135,10 @@ class Tokens:
             return
         if self._unsign(token) is not None:
             raise Problem("forbidden", "This is a rollout's token; the address needs the admin token.")
-        if token.startswith(KEY_PREFIX.encode()):
+        if token.startswith(_KEY_PREFIX):
             raise Problem("forbidden", "This is a participant's key; the address needs the admin token.")
+        if self._is_monitor(token):
+            raise Problem("forbidden", "This is the monitor's token; the address needs the admin token.")
         raise Problem("unauthorized", "The admin token is not right.")
 
     def require_caller(self, authorization: bytes | None, members: Membership) -> Caller:

@@ -1,0 +1,306 @@
+"""A verifier that strangers reach over TCP: what they send before anybody knows them costs nothing, and tells them nothing."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import numpy as np
+import psutil
+import pytest
+
+from openfingym.build import build
+from openfingym.catalog import load_task
+from openfingym.client import VerifierClient
+from openfingym.errors import UsageError, VerifierError
+from openfingym.package import BuiltPackage
+from openfingym_verifier import serving
+from openfingym_verifier.attempts import RATE
+from openfingym_verifier.serving import Address
+
+ADMIN = "an-admin-token-for-tests"
+MIB = 1 << 20
+UNREAD = 64 * MIB
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+def command(package: BuiltPackage, state: Path, *arguments: str) -> list[str]:
+    start = [sys.executable, "-P", "-m", "openfingym_verifier", "--state", str(state), "--port", "0", *arguments]
+    return [*start, "--package", str(package.public), str(package.truth)]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENFINGYM_ADMIN_TOKEN": ADMIN}
+
+
+class Served:
+    """A verifier in a process of its own, on TCP."""
+
+    def __init__(self, package: BuiltPackage, state: Path, *arguments: str, files: int | None = None) -> None:
+        limit = None if files is None else (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+        self.process = subprocess.Popen(
+            command(package, state, *arguments), env=environment(), stdout=subprocess.PIPE, text=True, preexec_fn=limit  # noqa: PLW1509
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().split()[-1]
+        self.port = int(self.url.rpartition(":")[2])
+
+    def client(self, token: str = ADMIN) -> VerifierClient:
+        return VerifierClient(base_url=self.url, admin_token=token)
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=20)
+
+    @property
+    def memory(self) -> int:
+        return int(psutil.Process(self.process.pid).memory_info().rss)
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def package(store_home: Path) -> BuiltPackage:
+    return build(load_task("treasury-forecast"))
+
+
+@pytest.fixture
+def serve(package: BuiltPackage, tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    started: list[Served] = []
+
+    def start(*arguments: str, files: int | None = None) -> Served:
+        started.append(Served(package, tmp_path / "state", *arguments, files=files))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(scope="module")
+def verifier(package: BuiltPackage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One that nothing here may harm."""
+    served = Served(package, tmp_path_factory.mktemp("state"))
+    yield served
+    served.stop()
+
+
+def status_of(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+def post(path: str, headers: str, length: int | None) -> bytes:
+    size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+    return f"POST {path} HTTP/1.1\r\nHost: v\r\nContent-Type: application/json\r\n{headers}{size}\r\n\r\n".encode()
+
+
+def pour(verifier: Served, head: bytes, *, chunked: bool = False) -> int:
+    """Send a body of 64 MiB, whatever is answered; returns the status, 0 where the connection was cut before one was read."""
+    with verifier.connect() as connection:
+        connection.sendall(head)
+        piece = b"x" * MIB
+        try:
+            for _ in range(UNREAD // MIB):
+                connection.sendall((b"%x\r\n" % len(piece) + piece + b"\r\n") if chunked else piece)
+            return status_of(connection.recv(4096))
+        except OSError:
+            try:
+                return status_of(connection.recv(4096))
+            except (OSError, IndexError):
+                return 0
+        except IndexError:
+            return 0
+
+
+@linux
+@pytest.mark.parametrize("path", ["/v1/rollouts", "/v1/participants", "/v1/season", "/v1/submissions", "/healthz", "/nowhere"])
+def test_nothing_is_buffered_of_whom_nobody_knows(verifier: Served, path: str) -> None:
+    before = verifier.memory
+    for headers, chunked in (("", False), ("", True), ("Authorization: Bearer wrong-token-of-some-length\r\n", False)):
+        assert pour(verifier, post(path, headers, None if chunked else UNREAD), chunked=chunked) in {0, 401, 405, 413}
+    assert verifier.memory - before < UNREAD // 4
+
+
+@linux
+def test_nor_of_whom_it_knows_beyond_what_a_request_may_have(verifier: Served) -> None:
+    with verifier.client() as operator:
+        key = operator.add_participant("somebody")
+        before = verifier.memory
+        for chunked in (False, True):
+            head = post("/v1/rollouts", f"Authorization: Bearer {key}\r\n", None if chunked else UNREAD)
+            assert pour(verifier, head, chunked=chunked) in {0, 413}
+        assert verifier.memory - before < UNREAD // 4
+
+
+@linux
+def test_heads_end(verifier: Served) -> None:
+    """Headers without end are cut off, not collected."""
+    before = verifier.memory
+    with verifier.connect() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: v\r\n")
+        line = b"X-Filler: " + b"x" * 1000 + b"\r\n"
+        with pytest.raises(OSError, match=r"reset|[Bb]roken"):
+            connection.sendall(line * (UNREAD // len(line)))
+    assert verifier.memory - before < UNREAD // 4
+
+
+def test_a_slow_body_is_not_waited_for(serve: Callable[..., Served]) -> None:
+    verifier = serve("--body-timeout", "0.3")
+    with verifier.connect() as connection:
+        connection.sendall(post("/v1/rollouts", f"Authorization: Bearer {ADMIN}\r\n", 100) + b"{")
+        assert status_of(connection.recv(4096)) == 408
+
+
+def test_half_open_connections_keep_nobody_out(serve: Callable[..., Served]) -> None:
+    """More of them than the verifier may have descriptors: the oldest make room."""
+    verifier = serve(files=256)
+    half_open = []
+    try:
+        for number in range(400):
+            connection = verifier.connect()
+            half_open.append(connection)
+            if number % 2:
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nHos")
+        for _ in range(5):
+            assert httpx.get(f"{verifier.url}/healthz", timeout=30).status_code == 200
+        with verifier.client() as operator:
+            assert operator.create_rollout("treasury-forecast").budget == 5
+    finally:
+        for connection in half_open:
+            connection.close()
+
+
+def test_the_admin_token_is_not_guessed(serve: Callable[..., Served], package: BuiltPackage) -> None:
+    verifier = serve()
+    with verifier.client() as operator:
+        key, ticket = operator.add_participant("somebody"), operator.create_rollout("treasury-forecast")
+    seen: Counter[int] = Counter()
+    started = time.monotonic()
+
+    def guess(first: int) -> None:
+        with httpx.Client(base_url=verifier.url, timeout=60) as http:
+            for path in ("/v1/tasks", "/v1/season", "/v1/rollout", "/metrics"):
+                for number in range(25):
+                    seen[http.get(path, headers={"Authorization": f"Bearer guess-number-{first + number:08d}"}).status_code] += 1
+
+    threads = [threading.Thread(target=guess, args=(1000 * one,)) for one in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    looked_at = seen[401] + seen[403]
+    assert looked_at <= RATE.burst + RATE.per_second * (time.monotonic() - started) + 1
+    assert seen[429] == 300 - looked_at
+    # Keys and rollout tokens cannot be guessed, so that who has one is not kept waiting for those who guess.
+    with verifier.client(key) as participant:
+        assert participant.create_rollout("treasury-forecast").budget == 5
+        values = np.zeros(package.manifest.submission_shape)
+        assert participant.submit(ticket.token, values).submission == 1
+
+
+@linux
+def test_the_token_is_not_in_the_environment(verifier: Served) -> None:
+    proc = Path("/proc", str(verifier.process.pid))
+    assert ADMIN.encode() not in proc.joinpath("environ").read_bytes()
+    # Only root may look into a process that cannot be dumped.
+    assert proc.joinpath("environ").stat().st_uid == 0
+    for child in psutil.Process(verifier.process.pid).children(recursive=True):
+        assert ADMIN not in child.environ().values()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_nothing_travels_in_the_clear(host: str) -> None:
+    with pytest.raises(UsageError, match="--tls-cert"):
+        Address(host).require_safe()
+    Address(host, proxies="127.0.0.1").require_safe()
+    for own in ("127.0.0.1", "::1", "localhost"):
+        Address(own).require_safe()
+
+
+def test_the_command_line_says_so(package: BuiltPackage, tmp_path: Path) -> None:
+    everywhere = command(package, tmp_path, "--host", "0.0.0.0")
+    done = subprocess.run(everywhere, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--behind-proxy" in done.stderr
+
+
+def test_tls(serve: Callable[..., Served], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    make = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=v",
+    ]
+    make += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(make, check=True, capture_output=True)
+    verifier = serve("--tls-cert", str(certificate), "--tls-key", str(key))
+    assert verifier.url.startswith("https://")
+    with verifier.client() as stranger, pytest.raises(VerifierError, match=r"certificate|CERTIFICATE"):
+        stranger.tasks()
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with verifier.client() as operator:
+        assert [task.name for task in operator.tasks()] == ["treasury-forecast"]
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+        old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with verifier.connect() as plain, pytest.raises(OSError, match=r"(?i)ssl|tls|reset"):
+        old.wrap_socket(plain)
+    with pytest.raises(UsageError, match="both files"):
+        serving.certificate(certificate, None)
+
+
+def test_what_strangers_are_told(verifier: Served) -> None:
+    for path in ("/metrics", "/openapi.json", "/v1/tasks", "/v1/season", "/v1/participants", "/docs", "/nowhere"):
+        assert httpx.get(verifier.url + path).status_code == 401, path
+    answer = httpx.get(f"{verifier.url}/healthz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "tasks": 1})
+    admin = {"Authorization": f"Bearer {ADMIN}"}
+    assert httpx.get(f"{verifier.url}/metrics", headers=admin).status_code == 200
+    assert httpx.get(f"{verifier.url}/openapi.json", headers=admin).status_code == 200
+
+
+@linux
+def test_it_says_that_it_is_unwell_where_nothing_can_be_written(serve: Callable[..., Served]) -> None:
+    verifier = serve()
+    pid = verifier.process.pid
+    with verifier.client() as operator, httpx.Client(base_url=verifier.url) as http:
+        assert http.get("/healthz").status_code == 200
+        # As on a full disk, every write beyond what is there fails.
+        before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        until = time.monotonic() + 30
+        while (answer := http.get("/healthz")).status_code == 200 and time.monotonic() < until:
+            time.sleep(0.2)
+        assert (answer.status_code, answer.json()["type"]) == (503, "urn:openfingym:problem:unavailable")
+        with pytest.raises(VerifierError, match="503 unavailable"):
+            operator.create_rollout("treasury-forecast")
+        with pytest.raises(VerifierError, match="disk"):
+            operator.require_well()
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+        until = time.monotonic() + 30
+        while http.get("/healthz").status_code != 200 and time.monotonic() < until:
+            time.sleep(0.2)
+        assert operator.create_rollout("treasury-forecast").budget == 5

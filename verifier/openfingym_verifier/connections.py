@@ -1,0 +1,141 @@
+"""Connections to a verifier that anybody can reach: none may stay without a request, and those that do make room for others."""
+
+from __future__ import annotations
+
+import resource
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+HEAD_BYTES = 64 * 1024
+"""Request line and headers together."""
+HEAD_S = 15.0
+"""How long they may take to arrive, from the connection's beginning or the end of the last answer."""
+SPARE_FILES = 128
+"""Descriptors kept for the ledger, worker processes and the like."""
+MOST = 8192
+
+
+class Room:
+    """How many connections there may be, and which of them wait for a request. Belongs to the event loop."""
+
+    def __init__(self, most: int) -> None:
+        """Let in ``most`` connections."""
+        self.most = most
+        self._here: set[BoundedProtocol] = set()
+        self._waiting: OrderedDict[BoundedProtocol, None] = OrderedDict()
+        """Those in which no request is being answered, the longest wait first."""
+
+    def enter(self, connection: BoundedProtocol) -> None:
+        """Let a connection in; where there is no room, the one that has waited longest for a request goes."""
+        self._here.add(connection)
+        self._waiting[connection] = None
+        if len(self._here) > self.most:
+            next(iter(self._waiting)).drop()
+
+    def waits(self, connection: BoundedProtocol) -> None:
+        """Its last answer is given; it has been waiting from now on."""
+        if connection in self._here:
+            self._waiting[connection] = None
+
+    def asks(self, connection: BoundedProtocol) -> None:
+        """A request is there."""
+        self._waiting.pop(connection, None)
+
+    def leave(self, connection: BoundedProtocol) -> None:
+        """It is gone, or no longer ours."""
+        self._here.discard(connection)
+        self._waiting.pop(connection, None)
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Uvicorn's HTTP/1.1 with a bound on the time and the length of a request's head, and on the number of connections."""
+
+    room: Room
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._head_bytes = 0
+        self._in_head = True
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._expect_head()
+        self.room.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Make room."""
+        self._in_time()
+        self.room.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, unless the head is too long."""
+        if self._in_head:
+            self._head_bytes += len(data)
+            # A body may follow in the same piece, which is at most 256 KiB long.
+            if self._head_bytes > HEAD_BYTES and self._is_still_in_head(data):
+                self.drop()
+                return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """A head begins, maybe while the request before it is still being answered."""
+        self._head_bytes, self._in_head = 0, True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """A whole head is there."""
+        self._in_head = False
+        self._in_time()
+        self.room.asks(self)
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        if not self.transport.is_closing() and not self.pipeline:
+            self._expect_head()
+            self.room.waits(self)
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over, which from then on is bounded by its endpoint."""
+        self._in_time()
+        self.room.leave(self)
+        super().handle_websocket_upgrade()
+
+    def drop(self) -> None:
+        """End the connection without a word: nothing was asked."""
+        self._in_time()
+        self.room.leave(self)
+        self.transport.abort()
+
+    def _is_still_in_head(self, data: bytes) -> bool:
+        return b"\r\n\r\n" not in data[:HEAD_BYTES]
+
+    def _expect_head(self) -> None:
+        self._in_time()
+        self._head_bytes, self._in_head = 0, True
+        self._deadline = self.loop.call_later(HEAD_S, self.drop)
+
+    def _in_time(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def bounded_protocol() -> type[BoundedProtocol]:
+    """The protocol of one server, with as much room as its process can have descriptors for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST + SPARE_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    most = MOST if soft == resource.RLIM_INFINITY else max(min(MOST, soft - SPARE_FILES), 16)
+    return type("BoundedProtocol", (BoundedProtocol,), {"room": Room(most)})
