@@ -103,6 +103,10 @@ class Grading:
             return await self._score(task, action, None)
         except SubmissionError as error:
             raise VerifierError(f"{task.name}: the task is at fault, its baseline has no score: {error}") from None
+        except VerifierError:
+            raise
+        except Exception as error:
+            raise VerifierError(f"{task.name}: its baseline cannot be scored ({type(error).__name__})") from error
 
     async def _score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> Score:
         """Once, wherever scores of this task are computed."""
