@@ -178,7 +178,8 @@ class Events(Sequence[Event]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Events):
             return NotImplemented
-        return np.array_equal(self.array, other.array, equal_nan=True) and list(self._client_ids) == list(other._client_ids)
+        ids, others = (list(events._client_ids) or [None] * len(events) for events in (self, other))
+        return np.array_equal(self.array, other.array, equal_nan=True) and ids == others
 
     __hash__ = None  # type: ignore[assignment]  # the array may change
 

@@ -12,6 +12,9 @@ import operator
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+MOST = 2**31
+"""No symbol and no order of an account has a number as large as this."""
+
 
 class Side(IntEnum):
     """Direction of an order; multiplies a quantity into a change of position."""
@@ -160,6 +163,14 @@ def number(value: object) -> float:
         return math.inf
 
 
+def replaced(before: float, value: object) -> float:
+    """What a replacement makes of a value: nothing new by None, and of what is no number minus infinity, which no market takes."""
+    if value is None:
+        return before
+    wanted = number(value)
+    return -math.inf if math.isnan(wanted) else wanted
+
+
 class Event(NamedTuple):
     """Something that happened, in the order in which it did."""
 
@@ -169,7 +180,7 @@ class Event(NamedTuple):
     order_id: int
     """0 for an order that was never accepted, and for target weights."""
     symbol: int
-    """-1 where there is none."""
+    """-1 where there is none, or none below 2^31."""
     side: int
     """1 for a buy, -1 for a sell, 0 where there is none."""
     quantity: float

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 
 from openfingym.trading.admission import refusal
 from openfingym.trading.corporate_actions import act
 from openfingym.trading.market import MarketRules
 from openfingym.trading.matching import match
-from openfingym.trading.orders import EventKind, Order, Reason, number, well_formed
+from openfingym.trading.orders import MOST, EventKind, Order, Reason, number, replaced, well_formed
 from openfingym.trading.portfolio import Portfolio, WorkingOrder
 from openfingym.trading.rebalancing import rebalance
 from openfingym.trading.rules import WEIGHT_TOLERANCE
@@ -68,7 +69,8 @@ class Simulator(Portfolio):
         else:
             reason = refusal(self, working)
         if reason:
-            self.record(_REJECTED, 0, plain.symbol, plain.side, plain.quantity, reason, client)
+            symbol = plain.symbol if abs(plain.symbol) < MOST else -1
+            self.record(_REJECTED, 0, symbol, plain.side, plain.quantity, reason, client)
             return 0
         self._next_id += 1
         self.orders.append(working)
@@ -115,10 +117,10 @@ class Simulator(Portfolio):
         wanted = Order(
             order.symbol,
             order.side,
-            order.remaining if quantity is None else number(quantity),
+            replaced(order.remaining, quantity),
             order.kind,
-            order.limit if limit_price is None else number(limit_price),
-            order.stop if stop_price is None else number(stop_price),
+            replaced(order.limit, limit_price),
+            replaced(order.stop, stop_price),
             order.time_in_force,
             order.client_id,
         )
@@ -213,9 +215,10 @@ class Simulator(Portfolio):
 
     def _find(self, order_id: int) -> int:
         """Place of an open order, or -1, which is recorded as a refusal."""
+        reference = int(order_id) if isinstance(order_id, Integral) else 0
         for place, order in enumerate(self.orders):
-            if order.id == order_id:
+            if order.id == reference:
                 return place
-        known = isinstance(order_id, int) and 0 < order_id < self._next_id
-        self.record(_REJECTED, order_id if known else 0, -1, 0, _NAN, Reason.NOT_OPEN if known else Reason.UNKNOWN_ORDER)
+        known = 0 < reference < self._next_id
+        self.record(_REJECTED, reference if known else 0, -1, 0, _NAN, Reason.NOT_OPEN if known else Reason.UNKNOWN_ORDER)
         return -1

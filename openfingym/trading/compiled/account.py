@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ from openfingym.trading.compiled.layout import (
 )
 from openfingym.trading.compiled.requests import table
 from openfingym.trading.executor import Account, OpenOrder
-from openfingym.trading.orders import OrderType, Side, TimeInForce
+from openfingym.trading.orders import OrderType, Side, TimeInForce, number
 
 if TYPE_CHECKING:
     from openfingym.trading.actions import Decision
@@ -100,7 +101,9 @@ class CompiledAccount:
         weighted = np.zeros(len(tables), np.bool_)
         for row, decision in enumerate(decisions):
             if decision is not None and decision.weights is not None:
-                weights[row], weighted[row] = decision.weights, True
+                wanted = [number(weight) for weight in decision.weights]
+                # Too few or too many stay NaN, and are refused.
+                weights[row], weighted[row] = wanted if len(wanted) == weights.shape[1] else math.nan, True
         return self.run_arrays(np.concatenate([np.zeros((0, 8)), *tables]), starts, weights, weighted)
 
     def run_arrays(self, requests: Floats, starts: np.ndarray, weights: Floats, weighted: np.ndarray) -> Floats:

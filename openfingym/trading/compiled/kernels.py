@@ -215,7 +215,7 @@ class Kernels(NamedTuple):
     step_many: Callable[..., None]
     """All accounts, one bar; see :class:`openfingym.envs.trading_vector.TradingVectorEnv`."""
     run: Callable[..., int]
-    """One account through many bars; see :func:`openfingym.trading.compiled.tape.run`."""
+    """One account through many bars; see :func:`openfingym.trading.compiled.account.CompiledAccount.run_arrays`."""
 
 
 def _kernels(version: str) -> Kernels:
@@ -344,7 +344,12 @@ def _kernels(version: str) -> Kernels:
                 target(a, 0, m, weights[n : n + 1])
             if asked > 0:
                 ask(a, 0, m, requests[starts[n] : starts[n + 1]].reshape((1, asked, requests.shape[1])))
+            ruined = cells[0, BANKRUPT] != 0.0
             on_bar(a, 0, m, bars)
+            # A bankrupt account keeps its positions, and its record stays at zero.
+            if ruined:
+                record[n] = 0.0
+                continue
             long = short = 0.0
             for s in range(book.shape[1]):
                 value = book[0, s, POSITION] * book[0, s, MARK]

@@ -23,6 +23,7 @@ an :class:`~openfingym.trading.orders.Order` must not have one.
 from __future__ import annotations
 
 import math
+from numbers import Integral
 
 import numpy as np
 
@@ -30,12 +31,11 @@ from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision
 from openfingym.trading.compiled.layout import REQUEST, Floats
 from openfingym.trading.executor import Executor
-from openfingym.trading.orders import Order, OrderType, Side, TimeInForce, well_formed
+from openfingym.trading.orders import MOST, Order, OrderType, Side, TimeInForce, replaced, well_formed
 
 COLUMNS = ("symbol", "side", "quantity", "type", "limit_price", "stop_price", "time_in_force", "order_id")
 CANCEL, REPLACE = 4, 5
 _NAN = math.nan
-_MOST = 2.0**31
 
 
 def table(decision: Decision) -> Floats:
@@ -44,13 +44,14 @@ def table(decision: Decision) -> Floats:
     Raises:
         UsageError: an order has a client id, for which a table has no place.
     """
-    if any(order.client_id is not None for order in decision.orders):
+    orders = [well_formed(order) for order in decision.orders]
+    if any(order is not None and order.client_id is not None for order in orders):
         raise UsageError("the compiled engine knows no client ids; leave them out, or take the readable one (engine='python')")
     rows: list[tuple[float, ...]] = [(_NAN, _NAN, _NAN, CANCEL, _NAN, _NAN, _NAN, _reference(order_id)) for order_id in decision.cancels]
     for change in decision.replaces:
-        quantity, limit, stop = (_NAN if value is None else value for value in (change.quantity, change.limit_price, change.stop_price))
+        quantity, limit, stop = (replaced(_NAN, value) for value in (change.quantity, change.limit_price, change.stop_price))
         rows.append((_NAN, _NAN, quantity, REPLACE, limit, stop, _NAN, _reference(change.order_id)))
-    rows += (_row(order) for order in decision.orders)
+    rows += (_row(order) for order in orders)
     return np.array(rows, dtype=np.float64).reshape(len(rows), REQUEST)
 
 
@@ -60,13 +61,13 @@ def ask(executor: Executor, rows: Floats) -> None:
     for symbol, side, quantity, kind, limit, stop, time_in_force, order_id in rows.tolist():
         code = _nearest(kind)
         if code == CANCEL and order_id > 0.0:
-            executor.cancel(int(_nearest(order_id)))
+            executor.cancel(_id(order_id))
         elif code == CANCEL:
             for order in executor.open_orders():
                 if math.isnan(symbol) or order.symbol == _nearest(symbol):
                     executor.cancel(order.id)
         elif code == REPLACE:
-            reference = int(_nearest(order_id)) if order_id > 0.0 else 0
+            reference = _id(order_id) if order_id > 0.0 else 0
             executor.replace(reference, quantity=_given(quantity), limit_price=_given(limit), stop_price=_given(stop))
         elif not math.isnan(code):
             new.append(_order(symbol, side, quantity, code, limit, stop, _nearest(time_in_force)))
@@ -74,11 +75,12 @@ def ask(executor: Executor, rows: Floats) -> None:
         executor.submit(new)
 
 
-def _row(order: Order) -> tuple[float, ...]:
-    plain = well_formed(order)
-    if plain is None:
+def _row(order: Order | None) -> tuple[float, ...]:
+    """A well-formed order; None is one that was not."""
+    if order is None:
         return _NAN, _NAN, _NAN, -1.0, _NAN, _NAN, _NAN, _NAN
-    return (*(float(value) for value in plain[:7]), _NAN)
+    symbol = order.symbol if abs(order.symbol) < MOST else -1
+    return (*(float(value) for value in (symbol, *order[1:7])), _NAN)
 
 
 def _order(symbol: float, side: float, quantity: float, kind: float, limit: float, stop: float, time_in_force: float) -> Order:
@@ -86,20 +88,24 @@ def _order(symbol: float, side: float, quantity: float, kind: float, limit: floa
     if not (side != 0.0 and not math.isnan(side) and kind in {0.0, 1.0, 2.0, 3.0} and time_in_force in {0.0, 1.0}):
         return Order(-1, Side.BUY, _NAN, None)  # type: ignore[arg-type]  # as it is meant
     type_ = OrderType(int(kind))
-    place = int(_nearest(symbol)) if abs(symbol) < _MOST else -1
+    place = int(_nearest(symbol)) if abs(symbol) < MOST else -1
     limit = limit if type_ in {OrderType.LIMIT, OrderType.STOP_LIMIT} else _NAN
     stop = stop if type_ in {OrderType.STOP, OrderType.STOP_LIMIT} else _NAN
     return Order(place, Side.BUY if side > 0.0 else Side.SELL, quantity, type_, limit, stop, TimeInForce(int(time_in_force)))
 
 
 def _nearest(code: float) -> float:
-    return float(math.floor(code + 0.5)) if abs(code) < _MOST else code
+    return float(math.floor(code + 0.5)) if abs(code) < MOST else code
+
+
+def _id(order_id: float) -> int:
+    return int(_nearest(order_id)) if order_id < MOST else 0
 
 
 def _given(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _reference(order_id: int) -> float:
+def _reference(order_id: object) -> float:
     """An id above 0: one that cannot be, where it is none."""
-    return float(order_id) if order_id > 0 else _MOST
+    return float(order_id) if isinstance(order_id, Integral) and 0 < order_id < MOST else float(MOST)

@@ -52,14 +52,13 @@ from openfingym.trading.compiled.matching import match
 from openfingym.trading.compiled.portfolio import NONE, say, tell
 from openfingym.trading.compiled.rebalancing import rebalance
 from openfingym.trading.compiled.requests import CANCEL, REPLACE
-from openfingym.trading.orders import EventKind, Reason
+from openfingym.trading.orders import MOST, EventKind, Reason
 from openfingym.trading.rules import WEIGHT_TOLERANCE
 
 _REJECTED, _CANCELLED, _REPLACED = int(EventKind.REJECTED), int(EventKind.CANCELLED), int(EventKind.REPLACED)
 _BANKRUPT, _BAD_WEIGHTS, _BAD_PRICE = int(Reason.BANKRUPT), int(Reason.BAD_WEIGHTS), int(Reason.BAD_PRICE)
 _MALFORMED, _UNKNOWN_SYMBOL, _TOO_MANY_ORDERS = int(Reason.MALFORMED), int(Reason.UNKNOWN_SYMBOL), int(Reason.TOO_MANY_ORDERS)
 _NOT_OPEN, _UNKNOWN_ORDER = int(Reason.NOT_OPEN), int(Reason.UNKNOWN_ORDER)
-_MOST_SYMBOLS = 2.0**31
 
 
 @rare
@@ -122,7 +121,7 @@ def _submit(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
         orders[i, k, TRIGGERED] = 0.0
         orders[i, k, OPENING] = orders[i, k, HOLD_CASH] = orders[i, k, HOLD_SHORT] = 0.0
         reason = objection(a, i, m, k, -1)
-    elif not abs(symbol) < _MOST_SYMBOLS:
+    elif not abs(symbol) < MOST:
         symbol = -1.0
     if reason != NONE:
         say(a, i, _REJECTED, 0.0, symbol, d, quantity, math.nan, 0.0, 0.0, reason)
@@ -200,7 +199,7 @@ def _cancel(a: State, i: int, symbol: float, order_id: float) -> None:
 @part
 def nearest(code: float) -> float:
     """The whole number nearest to a code."""
-    return math.floor(code + 0.5) if abs(code) < _MOST_SYMBOLS else code
+    return math.floor(code + 0.5) if abs(code) < MOST else code
 
 
 @part

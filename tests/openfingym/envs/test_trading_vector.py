@@ -10,13 +10,33 @@ import psutil
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import batch_space
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from openfingym.envs.trading import TradingEnv
 from openfingym.envs.trading_vector import TradingVectorEnv
 from openfingym.errors import UsageError
-from openfingym.trading.bars import Bars
-from openfingym.trading.compiled.layout import tape
+from openfingym.trading.bars import FIELDS, Bars
+from openfingym.trading.compiled.layout import (
+    AVERAGE,
+    BANKRUPT,
+    CASH,
+    CLOSED,
+    COST,
+    EQUITY,
+    HAPPENED,
+    HOLD_SHORT,
+    MARK,
+    ORDERS,
+    POSITION,
+    ROW,
+    TRADED,
+    VOLUME,
+    WON,
+    tape,
+)
 from openfingym.trading.market import MarketRules
+from openfingym.trading.orders import Reason
 
 COSTS = MarketRules(fee_bps=2.0, slippage_bps=3.0, lot=0.0)
 
@@ -66,6 +86,8 @@ def test_equal_to_single_environments(symbols, action, mode) -> None:
         wanted = _step(theirs, asked, mode)
         for a, b in zip(found[:4], wanted[:4], strict=True):
             assert np.array_equal(a, b)
+        if mode == AutoresetMode.NEXT_STEP:
+            assert np.array_equal(found[4]["equity"], wanted[4]["equity"])
         if mode == AutoresetMode.SAME_STEP:
             ended = found[2] | found[3]
             assert ("final_obs" in found[4]) == bool(ended.any())
@@ -73,15 +95,83 @@ def test_equal_to_single_environments(symbols, action, mode) -> None:
                 assert np.array_equal(found[4]["final_obs"][place], wanted[4][place])
 
 
+ENDS = ("ruin", "halt to the end", "delisting")
+
+
+def ending(bars: Bars, end: str, first: int) -> Bars:
+    """The same bars; from row ``first`` on the first symbol soars, trades no more, or falls to nothing and then trades no more."""
+    columns = {field: getattr(bars, field).copy() for field in FIELDS}
+    for field in FIELDS[:4]:
+        columns[field][first:, 0] *= {"ruin": 30.0, "halt to the end": 1.0, "delisting": 1e-6}[end]
+    if end != "ruin":
+        columns["volume"][first + 1 :, 0] = 0.0
+    return Bars.from_arrays(bars.times, bars.symbols, **columns)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    end=st.sampled_from(ENDS),
+    symbols=st.sampled_from([1, 3]),
+    action=st.sampled_from(["weights", "orders"]),
+    reward=st.sampled_from(["log-return", "differential-sharpe", "pnl"]),
+)
+def test_three_ways_to_one_end(seed, end, symbols, action, reward) -> None:
+    """The readable engine, the compiled one and many accounts at once: whole accounts, and all that an agent is told."""
+    rng, last = np.random.default_rng(seed), 30
+    bars = ending(walk(last + 1, symbols, seed=seed, volatility=0.05), end, int(rng.integers(8, last)))
+    market = MarketRules(fee_bps=2.0, slippage_bps=3.0, lot=0.0, borrow_bps_per_year=300.0, max_short=float(rng.choice([1.0, 2.0])))
+    options = {"lookback": 3, "action": action, "reward": reward, "start": "first", "initial_cash": 3_000.0}
+    readable, compiled = (TradingEnv(bars, market, engine=engine, **options) for engine in ("python", "compiled"))
+    many = TradingVectorEnv(2, bars, market, max_orders=3, autoreset_mode=AutoresetMode.NEXT_STEP, **options)
+    seen = [readable.reset()[0], compiled.reset()[0], many.reset()[0][0]]
+    assert seen[0].tobytes() == seen[1].tobytes() == seen[2].tobytes()
+    over = False
+    while not over:
+        asked = rng.uniform(-1.0, 0.5, symbols) / symbols if action == "weights" else orders_of(rng, 1, 3, symbols)[0]
+        first, second, third = readable.step(asked), compiled.step(asked), many.step(np.stack([asked, asked]))
+        assert first[0].tobytes() == second[0].tobytes() == third[0][0].tobytes() == third[0][1].tobytes()
+        told = np.array([[*step[1:4], step[4]["equity"]] for step in (first, second)])
+        assert told[0].tobytes() == told[1].tobytes() == np.array([*(part[0] for part in third[1:4]), third[4]["equity"][0]]).tobytes()
+        assert first[4].get("events") == second[4].get("events")
+        assert (first[4]["row"], first[4]["prices"].tolist()) == (second[4]["row"], second[4]["prices"].tolist())
+        assert account_of(readable) == account_of(compiled) == account_of(many)
+        over = first[2] or first[3]
+    assert first[2] or first[4]["row"] == last
+
+
+def account_of(env: TradingEnv | TradingVectorEnv) -> tuple[bytes, ...]:
+    """What the first account of an environment is, to the last bit, and what happened to it."""
+    cells, book, orders, events = (array[0] for array in env._state)
+    shown = [CASH, EQUITY, TRADED, COST, CLOSED, WON, ROW, BANKRUPT, ORDERS, HAPPENED]
+    working, happened = orders[: int(cells[ORDERS]), : HOLD_SHORT + 1], events[: int(cells[HAPPENED])]
+    return cells[shown].tobytes(), book[:, [POSITION, AVERAGE, MARK, VOLUME]].tobytes(), working.tobytes(), repr(happened.tolist()).encode()
+
+
+def test_an_order_of_no_finite_number_is_unknown_to_both_engines() -> None:
+    for code in (4.0, 5.0):
+        asked = np.array([[0.0, 1.0, 1.0, code, math.nan, math.nan, 0.0, math.inf]])
+        told = []
+        for engine in ("python", "compiled"):
+            env = TradingEnv(walk(), COSTS, action="orders", engine=engine)
+            env.reset(seed=0)
+            told.append(env.step(asked)[4]["events"])
+        assert told[0] == told[1]
+        assert told[0][0].reason is Reason.UNKNOWN_ORDER
+
+
 def _step(vector: SyncVectorEnv, actions: np.ndarray, mode: AutoresetMode) -> tuple:
     """What SyncVectorEnv does, for actions that are rows of an array."""
-    rows, finals = [], {}
+    rows, finals, equity = [], {}, []
     for place, env in enumerate(vector.envs):
         if mode == AutoresetMode.NEXT_STEP and vector._autoreset_envs[place]:
-            rows.append((env.reset()[0], 0.0, False, False))
+            begun, info = env.reset()
+            rows.append((begun, 0.0, False, False))
+            equity.append(info["equity"])
             vector._autoreset_envs[place] = False
             continue
-        seen, reward, terminated, truncated, _ = env.step(actions[place])
+        seen, reward, terminated, truncated, info = env.step(actions[place])
+        equity.append(info["equity"])
         if terminated or truncated:
             finals[place] = seen
             if mode == AutoresetMode.SAME_STEP:
@@ -89,7 +179,7 @@ def _step(vector: SyncVectorEnv, actions: np.ndarray, mode: AutoresetMode) -> tu
             else:
                 vector._autoreset_envs[place] = True
         rows.append((seen, reward, terminated, truncated))
-    return (*(np.stack(column) for column in zip(*rows, strict=True)), finals)
+    return (*(np.stack(column) for column in zip(*rows, strict=True)), {**finals, "equity": np.array(equity)})
 
 
 def test_threads_change_nothing() -> None:

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 import openfingym
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision, Replacement
-from openfingym.trading.bars import Bars
+from openfingym.trading.bars import FIELDS, Bars
 from openfingym.trading.compiled.account import CompiledAccount
-from openfingym.trading.compiled.layout import AVERAGE
+from openfingym.trading.compiled.layout import AVERAGE, HOLD_CASH, HOLD_SHORT, MARK, OPENING, VOLUME
 from openfingym.trading.market import BarPath, MarketRules
-from openfingym.trading.orders import EventKind, Order, OrderType, Reason, Side, TimeInForce
+from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason, Side, TimeInForce
 from openfingym.trading.session import Session
 
 NAN = math.nan
@@ -50,6 +50,25 @@ def bars_of(rng: np.random.Generator, rows: int, symbols: int, *, volatility: fl
     times = np.datetime64("2020-01-01", "ns") + np.arange(rows) * np.timedelta64(1, "D")
     names = [f"s{i}" for i in range(symbols)]
     return Bars.from_arrays(times, names, open=opening, high=high, low=low, close=close, volume=volume, split=split, dividend=dividend)
+
+
+ENDS = ("as they go", "ruin", "halt to the end", "delisting")
+"""How the last rows of some bars go: their first symbol soars, trades no more, or falls to nothing and then trades no more."""
+
+
+def ending(bars: Bars, end: str, first: int) -> Bars:
+    """The same bars, but for the end of their first symbol from row ``first`` on."""
+    columns = {field: getattr(bars, field).copy() for field in (*FIELDS, "split", "dividend")}
+    late, after = slice(first, None), slice(first + 1, None)
+    if end == "ruin":
+        for field in ("open", "high", "low", "close"):
+            columns[field][late, 0] *= 30.0
+    if end == "delisting":
+        for field in ("open", "high", "low", "close"):
+            columns[field][late, 0] *= 1e-6
+    if end in {"halt to the end", "delisting"}:
+        columns["volume"][after, 0] = 0.0
+    return Bars.from_arrays(bars.times, bars.symbols, **columns)
 
 
 def random_market(rng: np.random.Generator) -> MarketRules:
@@ -135,9 +154,9 @@ def random_decision(rng: np.random.Generator, session: Session) -> Decision | No
 
 
 def same(ours: Sequence[tuple[object, ...]], theirs: Sequence[tuple[object, ...]]) -> bool:
-    """Equal in every bit, but that a zero has no sign and NaN equals NaN."""
+    """Equal in every bit, but that NaN equals NaN."""
     return len(ours) == len(theirs) and all(
-        repr(a + 0.0) == repr(b + 0.0) for x, y in zip(ours, theirs, strict=True) for a, b in pairs(x, y)
+        repr(float(a)) == repr(float(b)) for x, y in zip(ours, theirs, strict=True) for a, b in pairs(x, y)
     )
 
 
@@ -148,29 +167,48 @@ def pairs(ours: tuple[object, ...], theirs: tuple[object, ...]) -> list[tuple[fl
     return list(zip(ours[:-1], theirs[:-1], strict=True))  # type: ignore[arg-type]
 
 
-def agree(bars: Bars, market: MarketRules, rng: np.random.Generator, cash: float) -> tuple[int, int]:
-    """Drive both with the same random decisions; returns how many orders and events there were."""
+def agree(bars: Bars, market: MarketRules, rng: np.random.Generator, cash: float) -> set[str]:
+    """Drive both with the same random decisions to the last bar, after ruin too; returns in what state the account came to its end."""
     session = Session(bars, market, cash=cash, first=0, steps=len(bars) - 1)
-    compiled = CompiledAccount(bars, market, cash=cash)
-    orders = events = 0
-    while not session.done:
+    readable, compiled, decisions = session.simulator, CompiledAccount(bars, market, cash=cash), []
+    while readable.row < len(bars) - 1:
         decision = random_decision(rng, session)
+        decisions.append(decision)
         if decision is not None:
             session.decide(decision)
-            orders += len(decision.orders)
-        theirs = session.advance()
+        theirs = advance(session)
         record = compiled.run([decision])
-        where = f"row {session.row}: {decision}"
+        where = f"row {readable.row}: {decision}"
         ours = compiled.events()
         assert same(ours, theirs), f"{where}\n{ours}\n{theirs}"
-        assert same([(*record[0].tolist(), None)], [(*session.record[session.rows].tolist(), None)]), where
-        assert same([(*compiled.positions(), None)], [(*session.simulator.positions(), None)]), where
-        assert same([(*compiled.account(), None)], [(*session.simulator.account(), None)]), where
-        assert same(compiled.open_orders(), session.simulator.open_orders()), where
-        assert same([(*compiled._state.book[0, :, AVERAGE].tolist(), None)], [(*session.simulator.average, None)]), where
-        events += len(theirs)
-    assert compiled.bankrupt == session.simulator.bankrupt
-    return orders, events
+        assert same([(*record[0].tolist(), None)], [(*session.record[readable.row].tolist(), None)]), where
+        assert same([(*compiled.positions(), None)], [(*readable.positions(), None)]), where
+        assert same([(*compiled.account(), None)], [(*readable.account(), None)]), where
+        assert same(compiled.open_orders(), readable.open_orders()), where
+        expected = [(o.opening, o.hold_cash, o.hold_short, None) for o in readable.orders]
+        found = compiled._open()[:, [OPENING, HOLD_CASH, HOLD_SHORT]].tolist()
+        assert same([(*row, None) for row in found], expected), where
+        for column, values in ((AVERAGE, readable.average), (MARK, readable.mark), (VOLUME, readable.volume)):
+            assert same([(*compiled._state.book[0, :, column].tolist(), None)], [(*values, None)]), where
+        assert (compiled.bankrupt, compiled.row) == (readable.bankrupt, readable.row)
+    whole = CompiledAccount(bars, market, cash=cash).run(decisions)
+    assert whole.tobytes() == session.record[1:].tobytes() == session.outcome()[1:].tobytes()
+    happened = {"orders pending"} if readable.orders else set()
+    if readable.bankrupt:
+        happened.add("ruin while short" if min(readable.position) < 0.0 else "ruin")
+    if not bars.tradable[-2:, 0].any() and readable.position[0] != 0.0:
+        happened.add("halted while short" if readable.position[0] < 0.0 else "halted while long")
+    return happened
+
+
+def advance(session: Session) -> list[Event]:
+    """Walk a row; after ruin, where a session is over, the simulator alone does."""
+    if not session.done:
+        return session.advance()
+    bars, account, row = session.bars, session.simulator, session.simulator.row + 1
+    prices = [getattr(bars, field)[row].tolist() for field in FIELDS]
+    account.on_bar(*prices, tradable=bars.tradable[row].tolist(), splits=bars.split[row].tolist(), dividends=bars.dividend[row].tolist())
+    return account.events()
 
 
 STREAMS = 40
@@ -185,14 +223,31 @@ def test_random_streams_agree(seed: int) -> None:
     agree(bars, market, rng, float(rng.choice([1_000.0, 100_000.0, 3_333_333.33])))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
-    seed=st.integers(0, 2**32 - 1), path=st.sampled_from(BarPath), lot=st.sampled_from([0.0, 0.001, 0.1, 1.0, 3.0]), rows=st.integers(2, 40)
+    seed=st.integers(0, 2**32 - 1),
+    path=st.sampled_from(BarPath),
+    lot=st.sampled_from([0.0, 0.001, 0.1, 1.0, 3.0]),
+    rows=st.integers(2, 40),
+    end=st.sampled_from(ENDS),
+    cash=st.sampled_from([500.0, 50_000.0]),
 )
-def test_any_stream_agrees(seed: int, path: BarPath, lot: float, rows: int) -> None:
+def test_any_stream_agrees(seed: int, path: BarPath, lot: float, rows: int, end: str, cash: float) -> None:
     rng = np.random.default_rng(seed)
     market = replace(random_market(rng), path=path, lot=lot)
-    agree(bars_of(rng, rows, int(rng.integers(1, 4)), volatility=0.05, tick=market.tick), market, rng, 50_000.0)
+    bars = bars_of(rng, rows, int(rng.integers(1, 4)), volatility=0.05, tick=market.tick)
+    agree(ending(bars, end, int(rng.integers(1, rows))), market, rng, cash)
+
+
+def test_every_end_is_met_and_the_same() -> None:
+    """Ruin while short, a delisting while long and while short, and orders that pend at the end: whole records, and all that happened."""
+    met: set[str] = set()
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        market = replace(random_market(rng), max_short=float(rng.choice([1.0, 2.0])), lot=0.0, max_participation=0.0)
+        bars = bars_of(rng, 24, int(rng.integers(1, 4)), volatility=0.05, tick=market.tick)
+        met |= agree(ending(bars, ENDS[seed % len(ENDS)], int(rng.integers(8, 20))), market, rng, 3_000.0)
+    assert met >= {"orders pending", "ruin while short", "halted while long", "halted while short"}
 
 
 def test_the_streams_cover_everything_that_can_happen() -> None:
@@ -256,6 +311,41 @@ def test_bankruptcy_is_the_same() -> None:
     compiled.events()
     compiled.run(decisions[3:])
     assert same(compiled.events(), session.simulator.events())
+
+
+WILD = [
+    Decision(weights=(0.2,)),
+    Decision(weights=(0.1, None)),  # type: ignore[arg-type]
+    Decision(weights=("a", 0.1)),  # type: ignore[arg-type]
+    Decision(weights=(10**400, 0.0)),
+    Decision(weights=()),
+    Decision(cancels=(10**400, -(10**400), 2**31, 2**53 + 1)),
+    Decision(cancels=(np.int64(1), np.int64(2))),  # type: ignore[arg-type]
+    Decision(cancels=(2.0, 1.4, "2", None)),  # type: ignore[arg-type]
+    Decision(orders=(Order(10**400, Side.BUY, 1.0), Order(2**40, Side.SELL, 1.0), Order(-(2**31), Side.BUY, 1.0), Order(7, Side.BUY, 1.0))),
+    Decision(orders=(Order(0, Side.BUY, 10**400), Order(0, Side.BUY, "1"), None)),  # type: ignore[arg-type]
+    Decision(replaces=(Replacement(2, quantity=NAN), Replacement(2, limit_price=NAN), Replacement(2, stop_price=NAN))),
+    Decision(replaces=(Replacement(3, quantity=NAN), Replacement(10**400, quantity=-math.inf), Replacement(2, quantity=-math.inf))),
+    Decision(replaces=(Replacement(2, quantity=10**400), Replacement(2, quantity="1"), Replacement(2, limit_price=-math.inf))),  # type: ignore[arg-type]
+    Decision(replaces=(Replacement(2),)),
+]
+
+
+@pytest.mark.parametrize("place", range(len(WILD)))
+def test_what_is_wildly_wrong_is_refused_in_the_same_words(place: int) -> None:
+    """Annotations do not bind agents: numbers that no float64 holds, NaN where it is no "as it was", too few weights."""
+    bars = bars_of(np.random.default_rng(1), 6, 2, events=False)
+    market = MarketRules(max_short=2.0)
+    session, compiled = Session(bars, market, cash=1e5, first=0, steps=5), CompiledAccount(bars, market, cash=1e5)
+    opening = Decision(orders=(Order(0, Side.BUY, 10.0), Order(1, Side.BUY, 5.0, OrderType.LIMIT, 1.0)))
+    for decision in (opening, WILD[place], Decision(cancels=(2,)), WILD[place]):
+        session.decide(decision)
+        theirs = session.advance()
+        record = compiled.run([decision])
+        ours = compiled.events()
+        assert same(ours, theirs), f"{ours}\n{theirs}"
+        assert record[0].tobytes() == session.record[session.rows].tobytes()
+        assert same(compiled.open_orders(), session.simulator.open_orders())
 
 
 def test_more_rows_than_there_are_are_refused() -> None:
