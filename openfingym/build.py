@@ -21,14 +21,13 @@ from openfingym.kinds import Array, Blocks, Material, is_sequential, kind_of
 from openfingym.package import PACKAGE_FORMAT, BuiltPackage, Manifest, canonical_json, files_digest, sha256_file, truth_digest
 from openfingym.scoring_table import Scoring
 from openfingym.task import Task
+from openfingym.task_files import CONFIG, INSTRUCTION, INTERFACE, has_task_file, read_task_file
 
 if TYPE_CHECKING:
     from openfingym.metrics import Metric
 
 BUILDER_VERSION = 2
 """Raised whenever the same task would build to other bytes."""
-
-INTERFACE_LIMIT = 64 * 1024
 
 
 def build(task: Task, *, force: bool = False) -> BuiltPackage:
@@ -58,7 +57,7 @@ def build_key(task: Task) -> str:
     """The store key of a task: 16 hex digits over everything the build reads."""
     inputs = {
         "builder": BUILDER_VERSION,
-        "files": {path.name: sha256_file(path) for path in _source_files(task)},
+        "files": {name: hashlib.sha256(read_task_file(task.folder, name)).hexdigest() for name in _source_files(task)},
         "templates": {name: hashlib.sha256(_template(file)).hexdigest() for name, file in _templates(task).items()},
         "dataset": kind_of(task).source_key(task),
         "real": task.real,
@@ -79,7 +78,7 @@ def write_package(task: Task, public: Path, truth: Path) -> Material:
     for name, array in material.hidden.items():
         _save(truth / f"{name}.npy", array)
     (data / "contract.json").write_bytes(json.dumps(describe(task, material), indent=2).encode() + b"\n")
-    (public / "task.toml").write_bytes(task.config_path.read_bytes())
+    (public / "task.toml").write_bytes(read_task_file(task.folder, CONFIG))
     (public / "instruction.md").write_text(render_instruction(task, material), encoding="utf-8")
     (public / "environment" / "interface.py").write_bytes(_interface(task))
     (public / "environment" / "Dockerfile").write_bytes(_template("Dockerfile"))
@@ -134,7 +133,7 @@ def render_instruction(task: Task, material: Material) -> str:
         "simulated": f"SIMULATED data, not a real market: {info.source}.",
         "specified": f"Synthetic by definition of the source paper: {info.source}.",
     }[info.kind]
-    author = task.instruction_path.read_text(encoding="utf-8").strip()
+    author = _text(read_task_file(task.folder, INSTRUCTION), task.instruction_path).strip()
     facts = "\n".join(f"| {name} | {value} |" for name, value in brief.facts)
     return f"""{author}
 
@@ -287,14 +286,18 @@ def _template(name: str) -> bytes:
 
 def _interface(task: Task) -> bytes:
     """The task's own ``interface.py`` where it has one, else the one all batch tasks share."""
-    own = task.folder / "interface.py"
-    if not own.is_file():
+    if not has_task_file(task.folder, INTERFACE):
         return _template(_templates(task)["interface.py"])
-    if own.stat().st_size > INTERFACE_LIMIT:
-        raise TaskError(f"is {own.stat().st_size} bytes; at most {INTERFACE_LIMIT} are allowed", path=own)
-    return own.read_bytes()
+    return read_task_file(task.folder, INTERFACE)
 
 
-def _source_files(task: Task) -> list[Path]:
-    own = task.folder / "interface.py"
-    return [task.config_path, task.instruction_path, *([own] if own.is_file() else [])]
+def _text(content: bytes, path: Path) -> str:
+    """What an author wrote, with the line ends of this system's texts."""
+    try:
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
+    except UnicodeDecodeError as error:
+        raise TaskError(f"is not UTF-8 text ({error.reason} at byte {error.start})", path=path) from None
+
+
+def _source_files(task: Task) -> list[str]:
+    return [CONFIG, INSTRUCTION, *([INTERFACE] if has_task_file(task.folder, INTERFACE) else [])]

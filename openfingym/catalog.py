@@ -23,6 +23,7 @@ from pathlib import Path
 from openfingym.contracts import RollingContract, TradingContract
 from openfingym.errors import TaskError, TaskNotFoundError
 from openfingym.task import AssetClass, DataKind, Family, Frequency, Task
+from openfingym.task_files import CONFIG, has_task_file
 
 ENTRY_POINT_GROUP = "openfingym.tasks"
 TASKS_VARIABLE = "OPENFINGYM_TASKS"
@@ -97,7 +98,7 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
         TaskError: the package is malformed.
     """
     text = str(name)
-    if isinstance(name, Path) or os.sep in text or (Path(text) / "task.toml").is_file():
+    if isinstance(name, Path) or os.sep in text or has_task_file(Path(text), CONFIG):
         folder = Path(text).expanduser().absolute()
         if not folder.is_dir():
             raise TaskNotFoundError(f"there is no folder {folder}")
@@ -173,10 +174,9 @@ def _channels(task: Task) -> int | None:
     if reference.channels:
         return len(reference.channels)
     if reference.file is not None:
-        from openfingym.kinds.panels import dataset_file
+        from openfingym.kinds.panels import dataset_content
 
-        with dataset_file(task).open(encoding="utf-8") as lines:
-            return lines.readline().count(",")
+        return dataset_content(task).partition(b"\n")[0].count(b",")
     from openfingym.data.dataset import dataset_info
     from openfingym.data.processes import process_sets
 
@@ -197,7 +197,7 @@ def _all_folders() -> Iterator[Path]:
             raise TaskError(
                 f"{root} (from ${TASKS_VARIABLE}) is not a folder" if root != roots[0] else f"{root}: the built-in tasks are missing"
             )
-        yield from sorted(config.parent for config in root.glob("*/task.toml"))
+        yield from sorted(folder for folder in root.iterdir() if folder.is_dir() and has_task_file(folder, CONFIG))
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         loaded = entry.load()
         yield Path(str(loaded() if callable(loaded) else loaded))

@@ -29,12 +29,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DigestMismatchError, StoreError
+from openfingym.strange_files import MEGABYTE, map_array, parse_json, read_bytes, read_json, require_plain, sha256
 from openfingym.task import DataKind, Task
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PACKAGE_FORMAT = 2
+DOCUMENT_LIMIT = 16 * MEGABYTE
+"""Bytes that a text or a JSON document of a package may have."""
 
 
 def canonical_json(value: object) -> bytes:
@@ -94,7 +97,9 @@ class Manifest:
     @classmethod
     def from_json(cls, text: str) -> Manifest:
         """Read what :meth:`to_json` wrote."""
-        data = json.loads(text)
+        data = parse_json(text)
+        if not isinstance(data, dict) or not isinstance(data.get("files"), dict):
+            raise TypeError("it is no object with files")
         lists: dict[str, Any] = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
         return cls(**{**data, **lists})
 
@@ -117,7 +122,7 @@ class BuiltPackage:
         """
         path = self.public / "package.json"
         try:
-            return Manifest.from_json(path.read_text(encoding="utf-8"))
+            return Manifest.from_json(read_bytes(self.public, "package.json", DOCUMENT_LIMIT).decode())
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise StoreError(f"{path}: not a readable package manifest ({error}); rebuild with `openfingym task build`") from error
 
@@ -154,10 +159,23 @@ class BuiltPackage:
         """
         path = self.data / "contract.json"
         try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            found = read_json(self.public, "environment/data/contract.json", DOCUMENT_LIMIT)
+            if not isinstance(found, dict):
+                raise ValueError("it is no object")
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} cannot be read ({error}); rebuild with `openfingym task build`") from error
         return found
+
+    def read_instruction(self) -> str:
+        """What the agent is told.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        try:
+            return read_bytes(self.public, "instruction.md", DOCUMENT_LIMIT).decode()
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.instruction} cannot be read ({error}); rebuild with `openfingym task build`") from error
 
     def array(self, name: str) -> NDArray[Any]:
         """A public array by its name, such as ``test_inputs``; memory-mapped, read-only.
@@ -165,14 +183,11 @@ class BuiltPackage:
         Raises:
             StoreError: it is missing or damaged.
         """
-        import numpy as np
-
-        path = self.data / f"{name}.npy"
         try:
-            array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+            return map_array(self.public, f"environment/data/{name}.npy")
         except (OSError, ValueError) as error:
+            path = self.data / f"{name}.npy"
             raise StoreError(f"{path} cannot be read ({error}); rebuild with `openfingym task build`") from error
-        return array
 
     def read_truth(self) -> dict[str, NDArray[Any]]:
         """The hidden arrays by name, after checking the digests of both halves.
@@ -184,23 +199,31 @@ class BuiltPackage:
         import numpy as np
 
         self.verify_public()
-        record = self.truth / "truth.json"
         try:
-            stated = json.loads(record.read_text(encoding="utf-8"))
-            paths = {name: self.truth / f"{name}.npy" for name in stated["arrays"]}
-            actual = {"public_digest": self.manifest.public_digest, "arrays": {name: sha256_file(path) for name, path in paths.items()}}
+            stated = parse_json(read_bytes(self.truth, "truth.json", DOCUMENT_LIMIT))
+            if not isinstance(stated, dict):
+                raise TypeError("truth.json is no object")
+            arrays = {name: sha256(self.truth, f"{name}.npy") for name in stated["arrays"]}
+            actual = {"public_digest": self.manifest.public_digest, "arrays": arrays}
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise StoreError(f"{self.truth}: the truth half cannot be read ({error}); rebuild with `openfingym task build`") from error
         if stated != actual or truth_digest(actual) != self.manifest.truth_digest:
             raise DigestMismatchError(f"{self.truth}: the hidden arrays are not the ones this package was built with; rebuild it")
-        return {name: np.load(path, allow_pickle=False) for name, path in paths.items()}
+        return {name: np.array(map_array(self.truth, f"{name}.npy")) for name in arrays}
 
     def verify_public(self) -> None:
         """Check that every public file is there, unchanged, and that there is no other.
 
         Raises:
-            DigestMismatchError: with the first file that differs.
+            DigestMismatchError: with the first file that differs, or is a link.
+            StoreError: the folder cannot be read.
         """
+        try:
+            require_plain(self.public)
+        except OSError as error:
+            raise DigestMismatchError(
+                f"{error.filename} {error.strerror}: no build made that; rebuild with `openfingym task build --force`"
+            ) from None
         found = {
             path.relative_to(self.public).as_posix(): path
             for path in sorted(self.public.rglob("*"))
@@ -211,7 +234,7 @@ class BuiltPackage:
             if name not in found or name not in stated:
                 state = "is missing" if name not in found else "was added"
                 raise DigestMismatchError(f"{self.public / name} {state} after the build; rebuild with `openfingym task build --force`")
-            if sha256_file(found[name]) != stated[name]:
+            if sha256(self.public, name) != stated[name]:
                 raise DigestMismatchError(f"{self.public / name} changed after the build; rebuild with `openfingym task build --force`")
         if files_digest(stated) != self.manifest.public_digest:
             raise DigestMismatchError(f"{self.public / 'package.json'}: its digest does not match its files; rebuild")

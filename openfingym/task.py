@@ -35,12 +35,15 @@ from openfingym.contracts import (
 from openfingym.errors import TaskError
 from openfingym.explain import explain, key_of
 from openfingym.scoring_table import WEIGHT_TOLERANCE, Scoring
+from openfingym.task_files import CONFIG, INSTRUCTION, read_task_file, require_plain_folder
 
 Family = Literal["forecasting", "generation", "trading", "fraud"]
 AssetClass = Literal["commodity", "crypto", "equity", "fx", "rates", "lob", "synthetic", "graph"]
 Frequency = Literal["intraday", "hourly", "daily", "weekly", "monthly", "none"]
 DataKind = Literal["real", "simulated", "specified"]
 
+LONGEST_LINE = 4096
+"""Characters of a line of ``task.toml``."""
 TASK_NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 
 
@@ -345,30 +348,29 @@ class Task:
     @property
     def config_path(self) -> Path:
         """Path of ``task.toml``."""
-        return self.folder / "task.toml"
+        return self.folder / CONFIG
 
     @property
     def instruction_path(self) -> Path:
         """Path of ``instruction.md``."""
-        return self.folder / "instruction.md"
+        return self.folder / INSTRUCTION
 
     @classmethod
     def read(cls, folder: Path) -> Task:
         """Read and check the package in ``folder``.
 
         Raises:
-            TaskError: the file is missing or malformed; the message names file and key.
+            TaskError: a file is missing or malformed, or the folder holds a link; the message names file and key.
         """
-        path = folder / "task.toml"
+        path = folder / CONFIG
+        content = read_task_file(folder, CONFIG)
+        require_plain_folder(folder)
         try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise TaskError("no such file; a task package needs one (see `openfingym task new`)", path=path) from None
-        except (OSError, UnicodeDecodeError) as error:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
             raise TaskError(f"cannot be read: {error}", path=path) from error
         task = cls(folder, parse_task_file(text, path))
-        if not task.instruction_path.is_file():
-            raise TaskError("no such file; it is what the agent reads", path=task.instruction_path)
+        read_task_file(folder, INSTRUCTION)
         return task
 
 
@@ -382,10 +384,15 @@ def parse_task_file(text: str, path: Path) -> TaskFile:
     Raises:
         TaskError: with one line a problem, each naming the key.
     """
+    # Reading a key of n parts takes memory of their square; a key is on one line.
+    if len(max(text.split("\n"), key=len)) > LONGEST_LINE:
+        raise TaskError(f"has a line of more than {LONGEST_LINE:,} characters; break it", path=path)
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TaskError(f"is not valid TOML: {error}", path=path) from error
+    except (RecursionError, ValueError) as error:
+        raise TaskError("is not valid TOML: it is nested too deep, or has a number of thousands of digits", path=path) from error
     try:
         return TaskFile.model_validate(data)
     except ValidationError as error:

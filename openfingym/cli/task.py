@@ -83,7 +83,7 @@ def show(name: str, real: bool, as_json: bool) -> None:
             }
         )
         return
-    click.echo(built.instruction.read_text(encoding="utf-8").rstrip())
+    click.echo(built.read_instruction().rstrip())
     provenance = loaded.spec.provenance
     click.echo("\n## For the person who runs it\n")
     rows = [

@@ -35,6 +35,7 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "."})
 def read_csv_panel(
     path: Path,
     *,
+    content: bytes | None = None,
     measure: Measure,
     kind: DataKind,
     source: str,
@@ -46,6 +47,7 @@ def read_csv_panel(
 
     Args:
         path: the file.
+        content: of the file, unpacked, where somebody has read it already; None to read it.
         measure: ``price`` (must be positive), ``yield`` or ``mixed`` (unlike units; levels only).
         kind: ``real``, ``simulated`` or ``specified``.
         source: where the numbers come from.
@@ -58,7 +60,7 @@ def read_csv_panel(
     """
     from openfingym.data.panel import Panel
 
-    text = _decode(read_bytes(path), path)
+    text = _decode(read_bytes(path) if content is None else content, path)
     columns, times, values = parse_csv(text, str(path), measure=measure, channels=channels)
     info = DatasetInfo(
         name=name,
@@ -97,6 +99,27 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(f"{path}: no such file") from None
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
+
+
+def unpacked(packed: bytes, path: Path, most: int) -> bytes:
+    """What a ``.gz`` file holds.
+
+    Args:
+        packed: its content.
+        path: of it, for the message.
+        most: bytes that it may unpack to.
+
+    Raises:
+        DataError: it cannot be unpacked, or holds more.
+    """
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+            content = stream.read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: cannot be unpacked ({error})") from error
+    if len(content) > most:
+        raise DataError(f"{path}: unpacks to more than {most // 2**20} MiB, the most that is read of it")
+    return content
 
 
 def parse_csv(

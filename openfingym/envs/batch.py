@@ -105,7 +105,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     @property
     def instruction(self) -> str:
         """What an agent is told about this task (Markdown)."""
-        return self.package.instruction.read_text(encoding="utf-8")
+        return self.package.read_instruction()
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
         """Start a new rollout; the observation is the same every time, but for a fresh one's inputs to predict.

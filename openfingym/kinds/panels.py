@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.data.csvfile import unpacked
 from openfingym.errors import TaskError
-from openfingym.package import sha256_file
+from openfingym.task_files import DATASET_LIMIT, read_task_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -101,7 +102,8 @@ def _whole_panel(task: Task) -> Panel:
     assert reference.source is not None
     assert reference.licence is not None
     return data.read_csv_panel(
-        dataset_file(task),
+        task.folder / reference.file,
+        content=dataset_content(task),
         measure=reference.measure,
         kind=reference.kind,
         source=reference.source,
@@ -137,7 +139,7 @@ def panel_key(task: Task) -> str:
     reference = task.spec.dataset
     if task.real:
         return panel_of(task).digest
-    return sha256_file(dataset_file(task)) if reference.file is not None else data.dataset_info(str(reference.name)).sha256
+    return hashlib.sha256(_packed(task)).hexdigest() if reference.file is not None else data.dataset_info(str(reference.name)).sha256
 
 
 def panel_recipe(panel: Panel) -> tuple[str, ...]:
@@ -157,13 +159,19 @@ def split_text(split: Split) -> str:
     return f"split by time: {split.train:g} train, {split.public:g} public, {split.private:g} private; {split.embargo}"
 
 
-def dataset_file(task: Task) -> Path:
-    """The author's CSV, which must really lie inside the task's folder."""
-    assert task.spec.dataset.file is not None
-    path = task.folder / task.spec.dataset.file
-    key = "metadata.openfingym.dataset.file"
-    if not path.is_file():
-        raise TaskError(f"{task.spec.dataset.file!r} is not there", path=task.config_path, key=key)
-    if not path.resolve().is_relative_to(task.folder.resolve()):
-        raise TaskError(f"{task.spec.dataset.file!r} is a link that leaves the task's folder", path=task.config_path, key=key)
-    return path
+def dataset_content(task: Task) -> bytes:
+    """The author's CSV, unpacked if its name ends in ``.gz``.
+
+    Raises:
+        TaskError: it is not in the task's folder, is a link, no file, or too large.
+        DataError: it cannot be unpacked.
+    """
+    name = str(task.spec.dataset.file)
+    content = _packed(task)
+    if not name.endswith(".gz"):
+        return content
+    return unpacked(content, task.folder / name, DATASET_LIMIT)
+
+
+def _packed(task: Task) -> bytes:
+    return read_task_file(task.folder, str(task.spec.dataset.file), key="metadata.openfingym.dataset.file")

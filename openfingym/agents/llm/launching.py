@@ -139,6 +139,6 @@ def play_rollout(
         max_calls=stage.max_calls if symbols is None else 0,
         pool=stage.pool,
     )
-    brief = Brief(package.manifest.name, package.instruction.read_text(encoding="utf-8"), sequential, seed)
+    brief = Brief(package.manifest.name, package.read_instruction(), sequential, seed)
     setting = Setting(voice.agent, brief, room, stage.client, ticket, voice.model, voice.allowance, symbols, voice.listener)
     return stage.host.run(play(setting), cancel)
