@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Literal
 
 from openfingym.errors import StoreError
+from openfingym.strange_files import MEGABYTE, read_json
 from openfingym.tape_kinds import TapeKind
 
 State = Literal["scored", "rejected", "deferred", "void", "error"]
@@ -41,6 +42,9 @@ Verdict = Literal["better", "worse", "no difference"]
 """Of an answer beside its task's baseline."""
 
 FORMAT = 2
+RESULT = "result.json"
+RESULT_LIMIT = MEGABYTE
+"""Bytes that a ``result.json`` may have."""
 EVEN = 1e-9
 """A relative total as close to 1 is the baseline's own answer but for rounding."""
 INTERVALS = ("relative_interval", "total_interval")
@@ -266,17 +270,30 @@ def rewrite_result(result: RolloutResult) -> None:
 
 
 def read_run(folder: Path) -> RolloutResult:
-    """Read the result of a run folder.
+    """Read the result of a run folder, which may be a stranger's.
+
+    Returns:
+        The result; its path is the folder.
 
     Raises:
         StoreError: there is none, or it is damaged.
     """
-    path = folder / "result.json"
+    from openfingym.result_faults import fault_of
+
+    path = folder / RESULT
     try:
-        return RolloutResult.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        data = read_json(folder, RESULT, RESULT_LIMIT)
+        if not isinstance(data, dict):
+            raise ValueError("it is no object")
+        # A folder may have been moved, and the path in its result may be anybody's.
+        result = RolloutResult.from_dict(data | {"path": str(folder.absolute())})
     except (OSError, ValueError, TypeError, KeyError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise StoreError(f"{path}: not a readable result ({reason})") from error
+    fault = fault_of(result)
+    if fault is not None:
+        raise StoreError(f"{path}: {fault}")
+    return result
 
 
 def _write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> None:
@@ -285,7 +302,9 @@ def _write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> None:
 
 
 def _write_json(path: Path, value: object) -> None:
-    with path.open("w", encoding="utf-8") as stream:
+    path.unlink(missing_ok=True)
+    # Not through a link that somebody put there.
+    with path.open("x", encoding="utf-8") as stream:
         json.dump(value, stream, indent=2, sort_keys=True, allow_nan=False)
         stream.write("\n")
         stream.flush()

@@ -107,10 +107,14 @@ def read_bytes(folder: Path, name: str, most: int) -> bytes:
         OSError: as there, or it has more.
     """
     with os.fdopen(opened(folder, name), "rb") as stream:
-        # A size may be stated falsely, and may grow: what is read is counted.
-        if os.fstat(stream.fileno()).st_size > most or len(content := stream.read(most + 1)) > most:
-            _refuse(folder / name, f"is larger than {size(most)}, the most that is read of it", errno.EFBIG)
-    return content
+        # A size may be stated falsely, and may grow: what is read is counted. In parts, as room is made for all that is asked for.
+        parts, left = [], most + 1 if os.fstat(stream.fileno()).st_size <= most else 0
+        while left and (part := stream.read(min(left, MEGABYTE))):
+            parts.append(part)
+            left -= len(part)
+    if not left:
+        _refuse(folder / name, f"is larger than {size(most)}, the most that is read of it", errno.EFBIG)
+    return b"".join(parts)
 
 
 def sha256(folder: Path, name: str) -> str:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from openfingym.printable import one_line, printable
+from openfingym.strange_files import parse_json
 
 if TYPE_CHECKING:
     from openfingym.trajectory import Rollout
@@ -118,7 +119,7 @@ def _call(call: ToolUse, lines: int | None) -> Iterator[Text]:
 
 def _arguments(written: str) -> tuple[str, list[str]]:
     try:
-        given = json.loads(written or "{}")
+        given = parse_json(written or "{}")
     except ValueError:
         given = None
     if not isinstance(given, dict):

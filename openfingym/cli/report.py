@@ -97,7 +97,7 @@ def _show_report(found: Report, *, each_task: bool) -> None:
 
     notes: set[str] = set()
     for kind in tables.kinds_of(found):
-        click.echo(f"{'SIMULATED' if kind == 'simulated' else kind.capitalize()} data\n")
+        click.echo(f"{'SIMULATED' if kind == 'simulated' else one_line(kind.capitalize(), LONGEST)} data\n")
         shown = (
             tables.skill_table(found, kind),
             tables.paper_table(found, kind),
@@ -135,7 +135,8 @@ def _write(path: Path, text: str) -> None:
     from openfingym.errors import StoreError
 
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        # Names that are no Unicode, as those of folders may be, are written as escapes.
+        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
     except OSError as error:
         raise StoreError(f"{path}: could not be written ({error.strerror}); choose another file") from error
 
@@ -154,12 +155,12 @@ def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
 
     import numpy as np
 
-    from openfingym.errors import StoreError
     from openfingym.results import read_run
     from openfingym.trading.performance import summary
     from openfingym.trading.replay import held, package_of, replay
     from openfingym.trading.surface import cost_delay_surface
     from openfingym.trading.tearsheet import Heading, render
+    from openfingym.trajectory.files import write_text
 
     result = read_run(run_folder)
     package = package_of(result)
@@ -172,10 +173,8 @@ def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
         surface = cost_delay_surface([replayed.tape for replayed in replays])
         page = render(Heading.of_run(result, periods_per_year), traces, held(package), surface)
     path = (out or run_folder / "tearsheet.html").absolute()
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"{path}: the tear sheet could not be written ({error.strerror}); choose another file with --out") from error
+    # In the place of what is there, and not through it: the run may be a stranger's, and hold a link of that name.
+    write_text(path, page)
     if as_json:
         figures = asdict(summary(np.stack([trace.record for trace in traces]), periods_per_year))
         run = {"task": result.task, "agent": result.agent, "data_kind": result.data_kind}

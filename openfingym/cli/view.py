@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from openfingym.trajectory import Rollout
 
 LINES = 24
+OUTPUT_MB = 64
+"""MiB that are read of what a program printed; no limit of ours lets it print as much."""
+FILES = 1000
+"""Files of a run that are named."""
 VERDICTS: Mapping[Verdict, str] = {
     "better": "better than the baseline",
     "worse": "worse than the baseline",
@@ -84,23 +89,21 @@ def view(
 
 def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
     """Finished rollouts at or below some places; what is under way is hidden, and what cannot be read is said."""
+    from openfingym.printable import printable
+    from openfingym.reports.runs import run_folders
     from openfingym.results import read_run
 
-    for place in places:
-        for where, inner, names in os.walk(place):
-            inner[:] = sorted(name for name in inner if not name.startswith("."))
-            if "result.json" in names:
-                inner.clear()
-                try:
-                    yield Path(where), read_run(Path(where))
-                except StoreError as error:
-                    click.echo(f"left out: {error}", err=True)
+    for folder in run_folders(tuple(places)):
+        try:
+            yield folder, read_run(folder)
+        except StoreError as error:
+            click.echo(printable(f"left out: {error}"), err=True)
 
 
 def _trajectory(folder: Path) -> Rollout | None:
     from openfingym.trajectory.files import NAME, read_rollout
 
-    return read_rollout(folder / NAME) if (folder / NAME).is_file() else None
+    return read_rollout(folder / NAME) if os.path.lexists(folder / NAME) else None
 
 
 def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
@@ -118,7 +121,8 @@ def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
     for _, r in chosen:
         if r.reason:
             click.echo(printable(f"{r.task} {r.agent} seed {r.seed}: {r.state}: {one_line(r.reason, REASON)}"))
-    click.echo(f"{len(chosen)} rollouts; to read one, say which: --task, --agent, --model, --seed, --state, or its folder: {chosen[0][0]}")
+    which = "--task, --agent, --model, --seed, --state, or its folder"
+    click.echo(printable(f"{len(chosen)} rollouts; to read one, say which: {which}: {chosen[0][0]}"))
 
 
 def _show(console: Console, folder: Path, result: RolloutResult, rollout: Rollout | None, lines: int | None) -> None:
@@ -141,15 +145,20 @@ def _show(console: Console, folder: Path, result: RolloutResult, rollout: Rollou
     say(f"\n{_outcome(result)}", "bold green" if result.state == "scored" else "bold red")
     for line in _account(result, rollout):
         say(f"    {line}")
-    names = sorted(path.name for path in folder.iterdir())
+    names = sorted(path.name for path in islice(folder.iterdir(), FILES))
     say(f"    {folder}: {', '.join(names)}")
 
 
 def _output(folder: Path) -> str:
+    """What the program printed, or why that cannot be read; nothing where there is no such file."""
+    from openfingym.strange_files import MEGABYTE, read_bytes
+
     try:
-        return (folder / "output.log").read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        return read_bytes(folder, "output.log", OUTPUT_MB * MEGABYTE).decode("utf-8", errors="replace")
+    except FileNotFoundError:
         return ""
+    except OSError as error:
+        return f"output.log: {error.strerror}"
 
 
 def _outcome(result: RolloutResult) -> str:

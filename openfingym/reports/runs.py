@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import get_args
 
 from openfingym.errors import StoreError, UsageError
-from openfingym.results import FORMAT, INTERVALS, RolloutResult, State, read_run
+from openfingym.results import RESULT, RolloutResult, read_run
+from openfingym.strange_files import MEGABYTE, read_json, walk
 
-STATES = frozenset(get_args(State))
-HUGE = 1e100
-"""No figure is as large: beyond, sums and powers overflow."""
+CONFIG_LIMIT = 16 * MEGABYTE
+"""Bytes that a ``config.json`` may have."""
 READERS = 8
 """Threads that read: most of the time is spent waiting for the disk."""
 
@@ -95,24 +93,16 @@ def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
         yield from _below(path)
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            inner = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-    except OSError:
+def _below(root: Path) -> list[Path]:
+    """Folders of runs at or below one, sorted."""
+    found: list[Path] = []
+    # From the last to the first, so that of each folder it is known whether a run is below it.
+    for folder, names in reversed(list(walk(root, leaf=RESULT))):
         # What cannot be looked into is shown as damaged when it is read.
-        yield folder
-        return
-    if "result.json" in inner:
-        yield folder
-        return
-    empty = True
-    for name in sorted(name for name, is_folder in inner.items() if is_folder and not name.startswith(".")):
-        for run in _below(folder / name):
-            empty = False
-            yield run
-    if empty and "config.json" in inner:
-        yield folder
+        is_run = names is None or RESULT in names
+        if is_run or ("config.json" in (names or ()) and not (found and found[-1].is_relative_to(folder))):
+            found.append(folder)
+    return found[::-1]
 
 
 def _unique(folders: Iterable[Path]) -> Iterator[Path]:
@@ -132,26 +122,15 @@ def _unique(folders: Iterable[Path]) -> Iterator[Path]:
 
 def _load(folder: Path) -> tuple[Path, RolloutResult | Damaged, Made]:
     try:
-        return folder, _read(folder), _made(folder)
+        return folder, read_run(folder), _made(folder)
     except StoreError as error:
         return folder, Damaged(folder, str(error)), Made()
 
 
-def _read(folder: Path) -> RolloutResult:
-    try:
-        result = replace(read_run(folder), path=folder)
-    except (AttributeError, RecursionError) as error:
-        raise StoreError(f"{folder / 'result.json'}: not a readable result ({error})") from error
-    fault = _fault(result)
-    if fault is not None:
-        raise StoreError(f"{folder / 'result.json'}: {fault}")
-    return result
-
-
 def _made(folder: Path) -> Made:
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        config = read_json(folder, "config.json", CONFIG_LIMIT)
+    except (OSError, ValueError):
         return Made()
     inputs, environment = (_section(config, name) for name in ("inputs", "environment"))
     setting = [inputs["agent_digest"], inputs.get("allowance")] if "agent_digest" in inputs else None
@@ -162,38 +141,6 @@ def _made(folder: Path) -> Made:
 def _section(config: object, name: str) -> Mapping[str, object]:
     found = config.get(name) if isinstance(config, dict) else None
     return found if isinstance(found, dict) else {}
-
-
-def _fault(result: RolloutResult) -> str | None:
-    """What makes a result that could be parsed unusable."""
-    if not isinstance(result.format, int) or result.format > FORMAT:
-        return f"its format is {result.format!r}; this version reads formats up to {FORMAT}, update openfingym"
-    if result.state not in STATES:
-        return f"its state is {result.state!r}, expected one of {', '.join(sorted(STATES))}"
-    texts = (result.rollout_id, result.task, result.task_digest, result.data_kind, result.agent, result.backend, result.started_at)
-    if not all(isinstance(text, str) for text in texts) or not isinstance(result.model, str | None):
-        return "the names in it must be texts"
-    if not all(isinstance(found, dict) and all(map(_is_number, found.values())) for found in (result.metrics, result.standard_errors)):
-        return "its metrics and their standard errors must be finite numbers by name"
-    amounts = (result.wall_s, result.prompt_tokens, result.completion_tokens, result.cost_usd or 0.0, result.seed, result.attempt)
-    if not all(map(_is_number, amounts)):
-        return "its seed, attempt, time, tokens and cost must be finite numbers"
-    if result.state == "scored":
-        if not _is_number(result.total):
-            return f"it is scored, but its total is {result.total!r}"
-        if not _is_number(result.relative_total) or not (result.relative_total or 0.0) > 1.0 / HUGE:
-            return f"it is scored, but its relative total is {result.relative_total!r}, expected a number above 0"
-        if not all(_is_interval(getattr(result, name)) for name in INTERVALS):
-            return f"the intervals in it must be two ordered numbers, or null; found {result.relative_interval}, {result.total_interval}"
-    return None
-
-
-def _is_interval(value: object) -> bool:
-    return value is None or (isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1])
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and -HUGE < value < HUGE
 
 
 def _order(result: RolloutResult) -> tuple[str, str, str, float, float, str]:

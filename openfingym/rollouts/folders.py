@@ -30,8 +30,9 @@ from pathlib import Path
 from typing import Self
 
 from openfingym.errors import StoreError, UsageError
-from openfingym.results import RolloutResult, store_errors
+from openfingym.results import RolloutResult, read_run, store_errors
 from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
+from openfingym.strange_files import MEGABYTE, read_bytes
 
 LOCK, STAGING, FAILED = ".lock", ".staging", ".failed"
 OWNER = "process "
@@ -68,9 +69,9 @@ class RunFolder:
         with _locked(root):
             folder = cls(root)
             with store_errors(root):
+                folder.finished = _finished(root)
                 shutil.rmtree(root / STAGING, ignore_errors=True)
                 (root / STAGING).mkdir(exist_ok=True)
-                folder.finished = _finished(root)
             try:
                 yield folder
             finally:
@@ -191,7 +192,7 @@ def _require_own(root: Path) -> None:
 
 def _is_run(folder: Path) -> bool:
     try:
-        return (folder / LOCK).read_bytes().startswith(OWNER.encode())
+        return read_bytes(folder, LOCK, MEGABYTE).startswith(OWNER.encode())
     except OSError:
         return False
 
@@ -200,7 +201,8 @@ def _is_run(folder: Path) -> bool:
 def _locked(root: Path) -> Iterator[None]:
     """Hold the folder's lock; the kernel drops it when the process dies, however that comes about."""
     with store_errors(root):
-        lock = os.open(root / LOCK, os.O_CREAT | os.O_RDWR, 0o644)
+        # Who opens the run of a stranger must not write through a link of his.
+        lock = os.open(root / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -222,9 +224,12 @@ def _finished(root: Path) -> dict[str, Path]:
     found = {}
     with os.scandir(root) as tasks:
         for task in tasks:
+            if task.is_symlink():
+                raise UsageError(f"{task.path}: is a link; a run keeps its rollouts in its own folder, give another one with --out")
             if not task.name.startswith(".") and task.is_dir():
                 with os.scandir(task.path) as rollouts:
-                    found.update({match[1]: Path(item.path) for item in rollouts if (match := IDENTITY.search(item.name))})
+                    own = (item for item in rollouts if not item.is_symlink())
+                    found.update({match[1]: Path(item.path) for item in own if (match := IDENTITY.search(item.name))})
     return found
 
 
@@ -235,9 +240,8 @@ def _read_all(known: Sequence[tuple[RolloutSpec, Path]]) -> list[tuple[RolloutSp
 def _read(spec: RolloutSpec, folder: Path) -> RolloutResult | None:
     """The result in a folder; None where it is damaged or of another rollout."""
     try:
-        # A folder may have been moved, so its path is not what its result says.
-        result = RolloutResult.from_dict(json.loads((folder / "result.json").read_bytes()) | {"path": folder})
-    except (OSError, ValueError, TypeError, KeyError):
+        result = read_run(folder)
+    except StoreError:
         return None
     return result if (result.task, result.agent, result.seed) == (spec.task, spec.agent.name, spec.seed) else None
 

@@ -6,11 +6,10 @@ again gives what it gave then, so the account's record must come out as the veri
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,14 +18,20 @@ from openfingym.build import build
 from openfingym.errors import OpenFinGymError, StoreError, UsageError
 from openfingym.kinds import trading
 from openfingym.results import read_run
+from openfingym.strange_files import MEGABYTE, parse_json, read_array, read_bytes
 from openfingym.trading.actions import HOLD, Decision, parse_decision
 from openfingym.trading.surface import Decided, Tape
 from openfingym.trading.trace import EpisodeTrace
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from openfingym.package import BuiltPackage
     from openfingym.results import RolloutResult
     from openfingym.trading.session import Session
+
+RECORD_LIMIT = 256 * MEGABYTE
+"""Bytes that a file of a run may have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +55,13 @@ def replay(folder: Path) -> list[Replay]:
     result = read_run(folder)
     package = package_of(result)
     n_public, n_private = package.manifest.n_public, package.manifest.n_private
-    actions = _read_actions(folder / "actions.jsonl")
-    kept = np.load(folder / "submissions" / "1.npy", allow_pickle=False)
+    actions = _read_actions(folder)
+    kept = _read_record(folder)
     replays = []
     for place in range(n_private):
         session = trading.session(package.task.spec, package.array, package.read_truth(), n_public + place)
         found = play(session, actions.get(place, ()))
-        if not np.array_equal(found.trace.record, kept[n_public + place]):
+        if len(kept) != n_public + n_private or not np.array_equal(found.trace.record, kept[n_public + place]):
             raise StoreError(f"{folder}: episode {place} comes out differently from its actions; the run was made by another version")
         replays.append(found)
     return replays
@@ -126,14 +131,24 @@ def play(session: Session, actions: Iterator[object] | list[object] | tuple[obje
 _NOTHING = object()
 
 
-def _read_actions(path: Path) -> dict[int, list[object]]:
+def _read_record(folder: Path) -> NDArray[np.float64]:
+    """The account's record of all episodes, as the verifier kept it; checked by what is compared with it."""
+    name = "submissions/1.npy"
+    try:
+        found: NDArray[np.float64] = np.atleast_1d(read_array(folder, name, RECORD_LIMIT))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{folder / name}: not a readable record of the account ({error})") from error
+    return found
+
+
+def _read_actions(folder: Path) -> dict[int, list[object]]:
     """Actions of the private episodes, by place in their fold, in order of their steps."""
     found: dict[int, list[object]] = {}
     try:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            entry = json.loads(line)
+        for line in read_bytes(folder, "actions.jsonl", RECORD_LIMIT).decode().splitlines():
+            entry: Any = parse_json(line)
             if entry["fold"] == "private":
                 found.setdefault(int(entry["number"]), []).append(entry["action"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path}: not a readable record of actions ({error})") from error
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        raise StoreError(f"{folder / 'actions.jsonl'}: not a readable record of actions ({error})") from error
     return found

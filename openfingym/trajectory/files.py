@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,10 +10,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from openfingym.errors import StoreError, UsageError
+from openfingym.strange_files import MEGABYTE, parse_json, read_bytes, walk
 from openfingym.trajectory.record import FORMAT, Rollout
 
 NAME = "trajectory.json"
 """Of the record in a run's folder."""
+LIMIT = 256 * MEGABYTE
+"""Bytes that a record may have."""
 
 
 def rollout_schema() -> dict[str, object]:
@@ -39,7 +41,7 @@ def read_rollout(path: Path) -> Rollout:
         StoreError: it is missing, damaged, or of a format that this version does not know.
     """
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path.parent, path.name, LIMIT)
         return Rollout.model_validate_json(raw)
     except OSError as error:
         raise StoreError(f"{path}: the trajectory cannot be read ({error.strerror})") from error
@@ -59,14 +61,13 @@ def find_rollouts(places: Iterable[Path]) -> Iterator[Path]:
         UsageError: a place does not exist.
     """
     for place in places:
-        if place.is_file():
-            yield place
-        elif place.is_dir():
-            for folder, inner, names in os.walk(place):
-                # A run under way is hidden until it is complete.
-                inner[:] = sorted(name for name in inner if not name.startswith("."))
-                if NAME in names:
-                    yield Path(folder) / NAME
+        if place.is_dir():
+            # A run under way is hidden until it is complete.
+            for folder, names in walk(place):
+                if NAME in (names or ()):
+                    yield folder / NAME
+        elif place.exists():
+            yield place.resolve()
         else:
             raise UsageError(f"{place}: no such run")
 
@@ -79,7 +80,9 @@ def write_text(path: Path, text: str) -> None:
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with partial.open("w", encoding="utf-8") as stream:
+        partial.unlink(missing_ok=True)
+        # Not through a link that somebody put there.
+        with partial.open("x", encoding="utf-8", errors="backslashreplace") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
@@ -92,7 +95,7 @@ def write_text(path: Path, text: str) -> None:
 
 def _format(raw: bytes) -> object:
     try:
-        document = json.loads(raw)
+        document = parse_json(raw)
     except ValueError:
         return None
     return document.get("format") if isinstance(document, dict) else None
