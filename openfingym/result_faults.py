@@ -15,8 +15,11 @@ IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}|")
 _TEXTS = ("rollout_id", "task", "task_digest", "data_kind", "agent", "backend", "started_at")
 _MAYBE_TEXTS = ("model", "reason", "baseline", "season", "ended_by", "log_head")
 _MAPS = ("metrics", "standard_errors", "baseline_metrics")
-_AMOUNTS = ("wall_s", "prompt_tokens", "completion_tokens", "cost_usd", "seed", "attempt")
-_COUNTS = ("turns", "submissions_accepted", "submissions_rejected", "budget", "exit_code")
+_NUMBERS = (
+    *("wall_s", "prompt_tokens", "completion_tokens", "cost_usd", "seed", "attempt"),
+    *("turns", "submissions_accepted", "submissions_rejected", "budget", "exit_code"),
+)
+_MAYBE_NUMBERS = ("cost_usd", "exit_code")
 _TOTALS = ("total", "relative_total", "baseline_total")
 _WORDS = {
     "tape": get_args(TapeKind),
@@ -40,10 +43,8 @@ def fault_of(result: RolloutResult) -> str | None:
         return f"its rollout_id is {result.rollout_id[:80]!r}, expected letters, digits, dots, hyphens and underscores"
     if not all(isinstance(found[name], dict) and all(map(_is_number, found[name].values())) for name in _MAPS):
         return "its metrics and their standard errors must be finite numbers by name"
-    if not all(found[name] is None or _is_number(found[name]) for name in (*_AMOUNTS, *_COUNTS, *_TOTALS)) or None in (
-        found[name] for name in (*_AMOUNTS, *_COUNTS) if name not in {"cost_usd", "exit_code"}
-    ):
-        return "its seed, attempt, time, tokens and cost must be finite numbers"
+    if not all(_is_number(found[name]) or (name in _MAYBE_NUMBERS and found[name] is None) for name in _NUMBERS):
+        return "its seed, attempt, time, counts, tokens and cost must be finite numbers"
     for name, known in _WORDS.items():
         if not _is_one_of(found[name], known):
             return f"its {name} is {str(found[name])[:80]!r}, expected one of {', '.join(map(str, known))}"
@@ -51,13 +52,11 @@ def fault_of(result: RolloutResult) -> str | None:
         return "its flags must be texts"
     if not all(_is_interval(getattr(result, name)) for name in INTERVALS):
         return f"the intervals in it must be two ordered numbers, or null; found {result.relative_interval}, {result.total_interval}"
-    return _fault_of_score(result) if result.state == "scored" else None
-
-
-def _fault_of_score(result: RolloutResult) -> str | None:
-    if result.total is None:
-        return f"it is scored, but its total is {result.total!r}"
-    if not (result.relative_total or 0.0) > 1.0 / HUGE:
+    for name in _TOTALS:
+        missing = found[name] is None and (result.state != "scored" or name == "baseline_total")
+        if not (missing or _is_number(found[name])):
+            return f"it is {result.state}, but its {name.replace('_', ' ')} is {str(found[name])[:80]}"
+    if result.state == "scored" and not (result.relative_total or 0.0) > 1.0 / HUGE:
         return f"it is scored, but its relative total is {result.relative_total!r}, expected a number above 0"
     return None
 

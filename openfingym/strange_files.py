@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 MEGABYTE = 1 << 20
 DEEPEST = 100
 """Lists and objects inside one another that a JSON document may have; those of ours have a few."""
-MOST_DIGITS = 400
-"""Digits of a whole number: no float64 has more before its point."""
+MOST_DIGITS = 1000
+"""Digits of a whole number: reading one takes time of their square."""
 MOST_FILES = 10_000
 """Files and folders that a task folder may have."""
 _KINDS = (

@@ -171,6 +171,15 @@ def replaced(before: float, value: object) -> float:
     return -math.inf if math.isnan(wanted) else wanted
 
 
+def order_number(value: object) -> int:
+    """The number of an order as an agent gives it; 0, which no order has, for what is none."""
+    try:
+        found = operator.index(value)  # type: ignore[arg-type]  # asked here
+    except TypeError:
+        return 0
+    return found if 0 < found < MOST else 0
+
+
 class Event(NamedTuple):
     """Something that happened, in the order in which it did."""
 

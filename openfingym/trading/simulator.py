@@ -18,13 +18,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
 
 from openfingym.trading.admission import refusal
 from openfingym.trading.corporate_actions import act
 from openfingym.trading.market import MarketRules
 from openfingym.trading.matching import match
-from openfingym.trading.orders import MOST, EventKind, Order, Reason, number, replaced, well_formed
+from openfingym.trading.orders import MOST, EventKind, Order, Reason, number, order_number, replaced, well_formed
 from openfingym.trading.portfolio import Portfolio, WorkingOrder
 from openfingym.trading.rebalancing import rebalance
 from openfingym.trading.rules import WEIGHT_TOLERANCE
@@ -215,7 +214,7 @@ class Simulator(Portfolio):
 
     def _find(self, order_id: int) -> int:
         """Place of an open order, or -1, which is recorded as a refusal."""
-        reference = int(order_id) if isinstance(order_id, Integral) else 0
+        reference = order_number(order_id)
         for place, order in enumerate(self.orders):
             if order.id == reference:
                 return place

@@ -335,7 +335,8 @@ class _Tags(HTMLParser):
 VALUES: tuple[object, ...] = (
     None, True, -1, 0, 1e308, -1e308, float("nan"), float("inf"), 10**300, 10**399, 2**63, "", "x", EVIL, "\x00", "../../etc/passwd",
     "/dev/zero", "9" * 5000, [], {}, [[]], [None], {"a": {}}, {EVIL: 1.0}, [1, 2, 3], [EVIL], "2024-01-01",
-    "9999-12-31T23:59:59+00:00", "private", "scored", "void", "deferred", "error", "rejected", "equity-forecast", "assistant", "system", DEEP[:2_000],
+    "9999-12-31T23:59:59+00:00", "private", "scored", "void", "deferred", "error", "rejected", "equity-forecast",
+    "assistant", "system", DEEP[:2_000],
 )  # fmt: skip
 
 

@@ -23,7 +23,6 @@ an :class:`~openfingym.trading.orders.Order` must not have one.
 from __future__ import annotations
 
 import math
-from numbers import Integral
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision
 from openfingym.trading.compiled.layout import REQUEST, Floats
 from openfingym.trading.executor import Executor
-from openfingym.trading.orders import MOST, Order, OrderType, Side, TimeInForce, replaced, well_formed
+from openfingym.trading.orders import MOST, Order, OrderType, Side, TimeInForce, order_number, replaced, well_formed
 
 COLUMNS = ("symbol", "side", "quantity", "type", "limit_price", "stop_price", "time_in_force", "order_id")
 CANCEL, REPLACE = 4, 5
@@ -108,4 +107,4 @@ def _given(value: float) -> float | None:
 
 def _reference(order_id: object) -> float:
     """An id above 0: one that cannot be, where it is none."""
-    return float(order_id) if isinstance(order_id, Integral) and 0 < order_id < MOST else float(MOST)
+    return float(order_number(order_id) or MOST)
