@@ -136,7 +136,10 @@ def test_workspaces_that_wait_for_a_model_go_with_the_run(cli: Cli, treasury: Bu
 def test_two_at_once_in_one_folder_are_told_apart(cli: Cli, arguments: list[str], tmp_path: Path) -> None:
     first = cli.start(*arguments)
     wait_for(tmp_path / "run", 1)
+    # However long the second takes to start, the first is still there.
+    first.send_signal(signal.SIGSTOP)
     status, _, err = cli.run(*arguments)
+    first.send_signal(signal.SIGCONT)
     assert status == 2
     assert f"process {first.pid}" in err
     _, err = first.communicate(timeout=60)
