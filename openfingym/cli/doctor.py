@@ -93,4 +93,8 @@ def _backend(name: str) -> str:
     from openfingym_runtime.backends import select
 
     select(name, trusted=False)
-    return "ready"
+    if name != "sandbox":
+        return "ready"
+    from openfingym_runtime.sandbox import cgroup
+
+    return f"ready; memory is bounded by {'a control group' if cgroup.available() else 'counting, as no control group can be had'}"

@@ -9,15 +9,16 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
-from openfingym_runtime import docker_container, docker_engine, images, owned_directory
+from openfingym_runtime import docker_container, docker_engine, images, owned_directory, views
 from openfingym_runtime.docker_ending import Ending
 from openfingym_runtime.docker_output import CANCEL_CHECK_S, Output, follow
 from openfingym_runtime.job import EndedBy, Job, Outcome
 from openfingym_runtime.owner import is_alive
+from openfingym_runtime.users import NOBODY, own_user
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -39,6 +40,8 @@ class Engine:
     """``sha256:`` and the digest of the agent image's contents; what is run, whatever its tag comes to mean."""
     image_environment: tuple[str, ...]
     """Variables the agent image sets."""
+    own_users: bool
+    """Whether a container may have any user; an engine that maps users to others has few."""
 
 
 class DockerBackend:
@@ -79,12 +82,21 @@ class DockerBackend:
         """
         engine = self._known_engine()
         docker_container.check_readable(job)
-        with docker_engine.failures(), owned_directory.owned_directory() as folder, docker_engine.client(engine.api_version) as api:
+        with (
+            views.view(job.task_files) as shown,
+            docker_engine.failures(),
+            owned_directory.owned_directory() as folder,
+            docker_engine.client(engine.api_version) as api,
+        ):
             program = folder / "program.py"
             # A text that is no UTF-8 is the agent's mistake: Python will say so inside.
             program.write_bytes(job.program.encode("utf-8", "surrogatepass"))
             program.chmod(0o644)
-            config = docker_container.config(job, engine.image_id, engine.image_environment, program, time.time() + job.limits.timeout_s)
+            user = own_user() if engine.own_users else NOBODY
+            deadline = time.time() + job.limits.timeout_s
+            config = docker_container.config(
+                replace(job, task_files=shown), engine.image_id, engine.image_environment, program, user, deadline
+            )
             with self._container(api, config, docker_container.name_of(job)) as container:
                 return _execute(api, container, job)
 
@@ -156,11 +168,13 @@ class DockerBackend:
 
         try:
             with docker_engine.client(None) as api:
-                docker_engine.require(api.info())
+                info = api.info()
+                docker_engine.require(info)
                 image = api.inspect_image(self._image)  # type: ignore[no-untyped-call]  # as types-docker has it
                 _reap(api)
-                owned_directory.reap()
-                return Engine(api.api_version, image["Id"], tuple(image["Config"].get("Env") or ()))
+                for parent in (None, views.parent()):
+                    owned_directory.reap(parent)
+                return Engine(api.api_version, image["Id"], tuple(image["Config"].get("Env") or ()), docker_engine.has_all_users(info))
         except ImageNotFound:
             raise BackendUnavailableError(f"the engine has no image {self._image}; {REMEDY}") from None
         except (DockerException, OSError) as error:
@@ -193,9 +207,10 @@ def _remove(api: APIClient, name: str) -> bool:
 
 
 def _execute(api: APIClient, container: str, job: Job) -> Outcome:
+    """Start a container and follow it to its end; it ends when the stream it is attached to does."""
     output = Output(job.limits.output_bytes)
     with contextlib.closing(Ending(api, container)) as ending:
-        stream = api.attach_socket(container, params={"stdout": 1, "stderr": 1, "stream": 1})
+        stream = api.attach_socket(container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
         try:
             api.start(container)
             started = time.monotonic()

@@ -15,8 +15,11 @@ from openfingym_runtime.owner import owner_id
 
 OWNER_LABEL = "openfingym.owner"
 ROLLOUT_LABEL = "openfingym.rollout"
-NOBODY = 65534
-PYTHON_PATH = "/task:/opt/agent/site-packages"
+SITE = "/opt/agent/site-packages"
+PYTHON_PATH = f"/task:{SITE}"
+FIRST_PROCESS = f"{SITE}/openfingym_agent/first_process.py"
+OVERTIME_S = 5.0
+"""How much longer than its program's time a container may run: only one whose launcher hangs does."""
 MIB = 1024 * 1024
 BYTES_PER_INODE = 16 * 1024
 SHARED_MEMORY_MIB = 64
@@ -24,11 +27,11 @@ OPEN_FILES = 1024
 
 # The engine's own list, and what tells of the host's hardware and kernel beyond it.
 MASKED = (
-    "/proc/acpi", "/proc/asound", "/proc/bus", "/proc/cmdline", "/proc/config.gz", "/proc/diskstats", "/proc/fs", "/proc/interrupts",
-    "/proc/iomem", "/proc/ioports", "/proc/irq", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/latency_stats",
-    "/proc/modules", "/proc/partitions", "/proc/sched_debug", "/proc/scsi", "/proc/sysrq-trigger", "/proc/timer_list",
-    "/proc/timer_stats", "/proc/vmallocinfo", "/sys/block", "/sys/bus", "/sys/class", "/sys/dev", "/sys/devices/virtual",
-    "/sys/firmware", "/sys/hypervisor", "/sys/kernel", "/sys/module", "/sys/power",
+    "/proc/acpi", "/proc/asound", "/proc/bus", "/proc/cgroups", "/proc/cmdline", "/proc/config.gz", "/proc/diskstats", "/proc/fs",
+    "/proc/interrupts", "/proc/iomem", "/proc/ioports", "/proc/irq", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/key-users",
+    "/proc/latency_stats", "/proc/locks", "/proc/modules", "/proc/partitions", "/proc/sched_debug", "/proc/scsi", "/proc/sysrq-trigger",
+    "/proc/timer_list", "/proc/timer_stats", "/proc/vmallocinfo", "/sys/block", "/sys/bus", "/sys/class", "/sys/dev",
+    "/sys/devices/virtual", "/sys/firmware", "/sys/hypervisor", "/sys/kernel", "/sys/module", "/sys/power",
 )  # fmt: skip
 READ_ONLY = ("/proc/sys",)
 
@@ -39,7 +42,7 @@ def name_of(job: Job) -> str:
     return f"openfingym-{plain}-{secrets.token_hex(6)}"
 
 
-def config(job: Job, image: str, image_environment: Sequence[str], program: Path, deadline: float) -> dict[str, Any]:
+def config(job: Job, image: str, image_environment: Sequence[str], program: Path, user: int, deadline: float) -> dict[str, Any]:
     """The body of the engine's create call.
 
     Args:
@@ -47,23 +50,27 @@ def config(job: Job, image: str, image_environment: Sequence[str], program: Path
         image: what to start.
         image_environment: variables the image sets; those not ours are taken away.
         program: host file holding the program's text.
+        user: number of the user and group it runs as.
         deadline: Unix time told to the program.
     """
     return {
         "Image": image,
-        # One pipe for both streams keeps their lines in the order they were written; a shell adds variables of its own.
-        "Entrypoint": ["/bin/sh", "-c", "unset PWD OLDPWD SHLVL; exec python3 /agent/program.py 2>&1"],
+        "Entrypoint": ["python3", FIRST_PROCESS, str(job.limits.timeout_s + OVERTIME_S)],
         "Cmd": [],
         "Env": environment(program_environment(job, deadline, PYTHON_PATH), image_environment),
-        "User": f"{NOBODY}:{NOBODY}",
+        "User": f"{user}:{user}",
         "WorkingDir": "/work",
         "Hostname": "agent",
         "NetworkDisabled": True,
+        # Its other end is the launcher's; nothing is ever written to it.
+        "AttachStdin": True,
+        "OpenStdin": True,
+        "StdinOnce": True,
         "AttachStdout": True,
         "AttachStderr": True,
         "Healthcheck": {"Test": ["NONE"]},
         "Labels": {OWNER_LABEL: owner_id(), ROLLOUT_LABEL: job.rollout_id},
-        "HostConfig": _host_config(job, program),
+        "HostConfig": _host_config(job, program, user),
     }
 
 
@@ -73,11 +80,11 @@ def environment(ours: Mapping[str, str], image_environment: Sequence[str]) -> li
     return [*(f"{name}={value}" for name, value in ours.items()), *sorted(others - ours.keys())]
 
 
-def _host_config(job: Job, program: Path) -> dict[str, Any]:
+def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
     limits = job.limits
     scratch = (
         f"rw,exec,nosuid,nodev,size={limits.storage_mb * MIB},nr_inodes={max(1024, limits.storage_mb * MIB // BYTES_PER_INODE)},"
-        f"uid={NOBODY},gid={NOBODY},mode=0700"
+        f"uid={user},gid={user},mode=0700"
     )
     return {
         "NetworkMode": "none",
@@ -91,7 +98,7 @@ def _host_config(job: Job, program: Path) -> dict[str, Any]:
         "Memory": limits.memory_mb * MIB,
         "MemorySwap": limits.memory_mb * MIB,
         "NanoCpus": limits.cpus * 1_000_000_000,
-        "PidsLimit": limits.pids + 1,  # the init process is not the agent's
+        "PidsLimit": limits.pids + 1,  # the first process is not the agent's
         "OomScoreAdj": 500,
         "ShmSize": min(SHARED_MEMORY_MIB, limits.storage_mb) * MIB,
         "Tmpfs": {"/work": scratch, "/tmp": scratch},  # noqa: S108 (inside the container)
@@ -101,7 +108,6 @@ def _host_config(job: Job, program: Path) -> dict[str, Any]:
             {"Name": "memlock", "Soft": 65536, "Hard": 65536},
             {"Name": "msgqueue", "Soft": 0, "Hard": 0},
         ],
-        "Init": True,
         "LogConfig": {"Type": "none"},
         "Mounts": [
             _bind(program, "/agent/program.py"),

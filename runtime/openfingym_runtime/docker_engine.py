@@ -95,6 +95,11 @@ def require(info: dict[str, Any]) -> None:
         raise BackendUnavailableError("the engine cannot limit swap; turn swap off, or boot with swapaccount=1")
 
 
+def has_all_users(info: dict[str, Any]) -> bool:
+    """Whether an engine, by its own description, lets a container have any user."""
+    return not any(f"name={mapped}" in option for option in info.get("SecurityOptions") or () for mapped in ("userns", "rootless"))
+
+
 def _has_swap() -> bool:
     try:
         return len(Path("/proc/swaps").read_text(encoding="ascii").splitlines()) > 1

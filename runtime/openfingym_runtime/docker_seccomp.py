@@ -6,46 +6,48 @@ but AF_UNIX, no tracing, no keyrings, no io_uring, no BPF, no System V IPC, and 
 
 from __future__ import annotations
 
+import errno
 import json
 from functools import cache
 
+from openfingym_runtime.sandbox.inside import arguments
+
 AF_UNIX = 1
-ENOSYS = 38
 NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET."""
 
 FILES = """
-access chdir chmod chown close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fallocate
-fchdir fchmod fchmodat fchmodat2 fchown fchownat fcntl fdatasync fgetxattr flistxattr flock fremovexattr fsetxattr fstat
-fstatfs fsync ftruncate futimesat getcwd getdents getdents64 getxattr inotify_add_watch inotify_init inotify_init1
-inotify_rm_watch ioctl lchown lgetxattr link linkat listxattr llistxattr lremovexattr lseek lsetxattr lstat memfd_create
-mkdir mkdirat mknod mknodat newfstatat open openat openat2 pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readahead
-readlink readlinkat readv removexattr rename renameat renameat2 rmdir sendfile setxattr splice stat statfs statx symlink
-symlinkat sync sync_file_range syncfs tee truncate umask unlink unlinkat utime utimensat utimes vmsplice write writev
+access chdir chmod chown close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fallocate fchdir
+fchmod fchmodat fchmodat2 fchown fchownat fdatasync fgetxattr flistxattr fremovexattr fsetxattr fstat fstatfs fsync
+ftruncate futimesat getcwd getdents getdents64 getxattr lchown lgetxattr link linkat listxattr llistxattr lremovexattr
+lseek lsetxattr lstat memfd_create mkdir mkdirat mknod mknodat newfstatat open openat openat2 pread64 preadv pwrite64
+pwritev pwritev2 read readahead readlink readlinkat readv removexattr rename renameat renameat2 rmdir sendfile
+setxattr splice stat statfs statx symlink symlinkat sync sync_file_range syncfs tee truncate umask unlink unlinkat
+utime utimensat utimes vmsplice write writev
 """
 WAITING = """
-epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 pipe pipe2 poll ppoll pselect6
-select signalfd signalfd4 timerfd_create timerfd_gettime timerfd_settime
+epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 pipe pipe2 poll ppoll
+pselect6 select signalfd signalfd4 timerfd_create timerfd_gettime timerfd_settime
 """
 MEMORY = """
-brk cachestat get_mempolicy madvise membarrier mincore mlock mlock2 mlockall mmap mprotect mremap mseal msync munlock
-munlockall munmap pkey_alloc pkey_free pkey_mprotect
+brk get_mempolicy madvise membarrier mlock mlock2 mlockall mmap mprotect mremap mseal msync munlock munlockall munmap
+pkey_alloc pkey_free pkey_mprotect
 """
 PROCESSES = """
 alarm arch_prctl capget capset clock_getres clock_gettime clock_nanosleep execve execveat exit exit_group fork futex
-futex_requeue futex_wait futex_waitv futex_wake get_robust_list getcpu getegid geteuid getgid getgroups getitimer getpgid
-getpgrp getpid getppid getpriority getrandom getresgid getresuid getrlimit getrusage getsid gettid gettimeofday getuid
-ioprio_get ioprio_set kill landlock_add_rule landlock_create_ruleset landlock_restrict_self nanosleep pause pidfd_open
-pidfd_send_signal prctl prlimit64 restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo
+futex_requeue futex_wait futex_waitv futex_wake get_robust_list getcpu getegid geteuid getgid getgroups getitimer
+getpgid getpgrp getpid getppid getpriority getrandom getresgid getresuid getrlimit getrusage getsid gettid
+gettimeofday getuid ioprio_get kill landlock_add_rule landlock_create_ruleset landlock_restrict_self nanosleep pause
+pidfd_open pidfd_send_signal prctl restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo
 rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min
-sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setattr
-sched_setparam sched_setscheduler sched_yield seccomp set_robust_list set_tid_address setfsgid setfsuid setgid setgroups
-setitimer setpgid setpriority setregid setresgid setresuid setreuid setrlimit setsid setuid sigaltstack sysinfo tgkill time
-timer_create timer_delete timer_getoverrun timer_gettime timer_settime times tkill uname vfork wait4 waitid
+sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval sched_yield seccomp
+set_robust_list set_tid_address setfsgid setfsuid setgid setgroups setitimer setpgid setregid setresgid setresuid
+setreuid setrlimit setsid setuid sigaltstack sysinfo tgkill time timer_create timer_delete timer_getoverrun
+timer_gettime timer_settime times tkill uname vfork wait4 waitid
 """
 SOCKETS = """
-accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg sendmmsg sendmsg sendto
-setsockopt shutdown
+accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg sendmmsg sendmsg
+sendto setsockopt shutdown
 """
 
 
@@ -53,21 +55,38 @@ def _equals(index: int, value: int) -> dict[str, object]:
     return {"index": index, "value": value, "op": "SCMP_CMP_EQ"}
 
 
+def _without(index: int, flags: int) -> dict[str, object]:
+    return {"index": index, "value": flags, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}
+
+
 def _allow(names: list[str], *args: dict[str, object]) -> dict[str, object]:
     return {"names": names, "action": "SCMP_ACT_ALLOW", "args": list(args)}
+
+
+def _granted(names: list[str], *args: dict[str, object]) -> dict[str, object]:
+    """Success, without the call."""
+    return {"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": 0, "args": list(args)}
 
 
 @cache
 def profile() -> str:
     """The profile as JSON, as the engine's ``seccomp=`` option takes it."""
     plain = sorted({name for group in (FILES, WAITING, MEMORY, PROCESSES, SOCKETS) for name in group.split()})
-    no_namespace = {"index": 0, "value": NEW_NAMESPACES, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}
-    rules = [
+    own_process = {**arguments.OWN_PROCESS, "sched_setaffinity": 0}
+    rules: list[dict[str, object]] = [
         _allow(plain),
+        *(_allow(["fcntl"], _equals(1, command)) for command in arguments.FCNTL_ALLOWED),
+        *(_granted(["fcntl"], _equals(1, command)) for command in arguments.FCNTL_GRANTED),
+        _granted(["flock"]),
+        *(_allow(["ioctl"], _equals(1, request)) for request in arguments.IOCTL_ALLOWED),
+        *(_allow(["fadvise64"], _equals(3, advice)) for advice in range(6) if advice != arguments.ADVICE_IGNORED),
+        _granted(["fadvise64"], _equals(3, arguments.ADVICE_IGNORED)),
+        _allow(["preadv2"], _without(5, arguments.CACHED_ONLY)),
+        *(_allow([name], _equals(place, 0)) for name, place in own_process.items()),
         _allow(["socket", "socketpair"], _equals(0, AF_UNIX)),
-        _allow(["clone"], no_namespace),
+        _allow(["clone"], _without(0, NEW_NAMESPACES)),
         # Its flags sit in memory, where a filter cannot look; libc falls back to clone on ENOSYS.
-        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS},
+        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS},
         _allow(["personality"], _equals(0, 0)),
         _allow(["personality"], _equals(0, 0xFFFFFFFF)),
     ]

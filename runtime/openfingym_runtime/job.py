@@ -123,6 +123,8 @@ def program_environment(job: Job, deadline: float, python_path: str) -> dict[str
     return {
         "HOME": "/work",
         "LANG": "C.UTF-8",
+        # The user has a number, and may have no name where names are kept.
+        "LOGNAME": "nobody",
         "OPENFINGYM_DEADLINE": f"{deadline:.3f}",
         "OPENFINGYM_ROLLOUT": job.rollout_id,
         "OPENFINGYM_SEED": str(job.seed),

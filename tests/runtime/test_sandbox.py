@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
+from openfingym_runtime import users
 from openfingym_runtime.job import Job, Limits, Outcome
 from openfingym_runtime.sandbox import SandboxBackend
 from openfingym_runtime.sandbox.python_view import _recorded, python_view
@@ -113,8 +114,10 @@ def test_on_the_host_it_is_an_unprivileged_user(run: Callable[[str], Outcome], j
         stop.set()
         thread.join()
     assert len(seen) == 1
-    expected = 65534 if os.geteuid() == 0 else os.geteuid()
-    assert seen[0][0] == expected
+    if os.geteuid() == 0:
+        assert users.FIRST <= seen[0][0] < users.FIRST + users.COUNT
+    else:
+        assert seen[0][0] == os.geteuid()
 
 
 def test_the_environment_is_exactly_the_promised_one(report: Callable[[str], object], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,15 +150,17 @@ def test_task_files_are_there_and_read_only(run: Callable[[str], Outcome]) -> No
 
 def test_only_listed_mounts_and_no_host_process(report: Callable[[str], object]) -> None:
     seen = report("""
-        mounts = [line.split()[4:6] for line in open("/proc/self/mountinfo")]
-        print(json.dumps({"mounts": mounts, "pids": sorted(name for name in os.listdir("/proc") if name.isdigit()),
-                          "root": sorted(os.listdir("/")), "proc": sorted(name for name in os.listdir("/proc") if not name.isdigit()),
-                          "host": os.uname().nodename}))
+        places = ["/", "/work", "/tmp", "/dev/shm", "/proc", "/task", "/agent", "/usr", "/dev/null", "/run/openfingym",
+                  "/opt/agent/site-packages/numpy", os.path.dirname(os.__file__)]
+        listed = os.listdir("/proc")
+        print(json.dumps({"flags": {path: os.statvfs(path).f_flag for path in places}, "mounts": open("/proc/self/mountinfo").read(),
+                          "pids": sorted(name for name in listed if name.isdigit()), "root": sorted(os.listdir("/")),
+                          "proc": sorted(name for name in listed if not name.isdigit()), "host": os.uname().nodename}))
     """)
     assert isinstance(seen, dict)
-    writable = {path for path, options in seen["mounts"] if "rw" in options.split(",")}
-    assert writable == {"/work", "/tmp", "/dev/shm", "/proc"}
-    assert all("nosuid" in options for _path, options in seen["mounts"])
+    assert {path for path, flags in seen["flags"].items() if not flags & os.ST_RDONLY} == {"/work", "/tmp", "/dev/shm", "/proc"}
+    assert all(flags & os.ST_NOSUID for flags in seen["flags"].values())
+    assert seen["mounts"] == ""
     assert seen["pids"] == ["2"]
     assert seen["proc"] == ["self", "thread-self"]
     assert not set(seen["root"]) & {"sys", "home", "boot", "var", "mnt", ".old"}

@@ -30,7 +30,7 @@ from openfingym_runtime.sandbox.python_view import python_view
 pytestmark = pytest.mark.sandbox
 
 LIMITS = Limits(timeout_s=60, memory_mb=512, cpus=1, pids=32, storage_mb=16, output_bytes=1 << 16)
-FOREVER = "import os, time\nfor _ in range(3):\n    if os.fork() == 0: break\nprint('up', flush=True)\nwhile True: time.sleep(60)"
+FOREVER = "import os, time\nfor _ in range(3):\n    if os.fork() == 0: break\nos.write(1, b'up\\n')\nwhile True: time.sleep(60)"
 ROOT = Path(__file__).resolve().parents[2]
 
 

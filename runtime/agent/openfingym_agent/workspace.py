@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -25,12 +26,12 @@ import struct
 import sys
 import time
 from collections.abc import Callable
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np  # noqa: F401  # for the programs; this package, likewise, is imported as a whole
+
+from openfingym_agent.as_main import run_as_main
 
 PROTOCOL = 1
 SOCKET = "/run/openfingym/workspace.sock"
@@ -47,6 +48,15 @@ CHUNK = 64 * 1024
 ALL_GONE_S = 10.0
 OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 """Control groups, version 2 and 1; a sandbox has neither, and is ended as a whole where memory runs out."""
+PR_SET_DUMPABLE = 4
+LANDLOCK_CREATE_RULESET, LANDLOCK_RESTRICT_SELF = 444, 446
+"""Numbers of system calls, the same on every architecture."""
+MAKE_CHARACTER_DEVICE = 1 << 6
+SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
+SCOPES_SINCE = 6
+"""Version of Landlock."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
 
 Answer = dict[str, Any]
 
@@ -75,9 +85,10 @@ def serve(path: str = SOCKET) -> None:
 
     Returns in processes that were programs only, at their ends.
     """
-    if os.getuid() != NOBODY or not SELF.exists():
-        raise SystemExit("a workspace ends every process it can reach: it runs in a container or sandbox of its own, as user 65534")
+    if os.getuid() < NOBODY or not SELF.exists():
+        raise SystemExit("a workspace ends every process it can reach: it runs in a container or sandbox of its own, as a user of its own")
     os.chdir(WORK)
+    _prctl(PR_SET_DUMPABLE, 0)  # its files in /proc, memory and descriptors among them, are nobody's
     gc.freeze()  # else every program copies all the memory of these modules, when its garbage collector looks at them
     try:
         _serve(path)
@@ -100,6 +111,8 @@ def _serve(path: str) -> NoReturn:
 def _become(program: _Forked) -> None:
     """Be what ``python3 -s -P PATH`` would be, with the modules that are imported already."""
     os.setsid()
+    _leave_server_alone()
+    _prctl(PR_SET_DUMPABLE, 1)
     _die_first()
     null = os.open(os.devnull, os.O_RDONLY)
     for source, standard in ((null, 0), (program.output, 1), (program.output, 2)):
@@ -107,20 +120,29 @@ def _become(program: _Forked) -> None:
     os.close(null)
     os.close(program.output)
     os.environ.update(program.environment)
-    sys.argv = [program.path]
     sys.orig_argv = [sys.executable, "-s", "-P", program.path]
     sys.path.remove(str(SELF.parent))
     sys.path.insert(len(os.environ["PYTHONPATH"].split(":")) - 1, str(WORK))
-    loader = SourceFileLoader("__main__", program.path)
-    main = ModuleType("__main__")
-    vars(main).update(__file__=program.path, __loader__=loader, __cached__=None, __annotations__={}, __builtins__=sys.modules["builtins"])
-    sys.modules["__main__"] = main
-    try:
-        exec(loader.source_to_code(loader.get_data(program.path), program.path), vars(main))  # noqa: S102
-    except Exception as error:
-        shown = error.__traceback__.tb_next if error.__traceback__ else None
-        sys.excepthook(type(error), error.with_traceback(shown), shown)
-        raise SystemExit(1) from None
+    run_as_main(program.path)
+
+
+def _leave_server_alone() -> None:
+    """Enter a Landlock domain: out of it no process can be traced, and none signalled where the kernel is 6.12 or later."""
+    landlock = _libc.syscall(LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), 1)
+    if landlock < 1:
+        return  # what is undumpable is not traced either
+    scopes = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if landlock >= SCOPES_SINCE else 0
+    # A domain must be about something: making character devices, which nobody here can.
+    attributes = struct.pack("=QQQ", MAKE_CHARACTER_DEVICE, 0, scopes)
+    ruleset = _libc.syscall(LANDLOCK_CREATE_RULESET, attributes, ctypes.c_size_t(24 if scopes else 8), 0)
+    if ruleset < 0 or _libc.syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0):
+        raise OSError(ctypes.get_errno(), "Landlock refused")
+    os.close(ruleset)
+
+
+def _prctl(option: int, value: int) -> None:
+    if _libc.prctl(option, value, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), f"prctl {option}")
 
 
 def _answer(link: socket.socket, request: dict[str, Any]) -> Answer:

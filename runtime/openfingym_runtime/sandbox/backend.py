@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
 from openfingym_runtime.job import Job, Limits, Outcome, program_environment
 from openfingym_runtime.packages import environment
+from openfingym_runtime.sandbox import cgroup
 
 OLDEST_KERNEL: Final = (5, 14)
 """First Linux that counts processes per user namespace; Landlock came with 5.13."""
@@ -33,8 +34,8 @@ _PROBE_LIMITS: Final = Limits(timeout_s=30, memory_mb=512, cpus=1, pids=16, stor
 class SandboxBackend:
     """Run programs in namespaces of their own, confined by Landlock, seccomp and resource limits.
 
-    Started by root, a program runs as user 65534; started by anyone else, as that user with
-    every right taken away. Objects may be shared between threads.
+    Started by root, a program runs as a user that nobody else is; started by anyone else, as that user with
+    every right taken away. Inside it is 65534. Objects may be shared between threads.
     """
 
     name = "sandbox"
@@ -55,6 +56,7 @@ class SandboxBackend:
         _check_platform()
         _check_kernel()
         if not self._probed.is_set():
+            cgroup.reap()
             self._probe()
             self._probed.set()
 
@@ -153,6 +155,8 @@ def _explain(step: str, detail: str) -> str:
         "identity": "the users of the new namespace could not be set; user 65534 must exist in the surrounding container's map",
         "mounts": "mounting is refused, as inside a container with a masked /proc; "
         "run outside of it, or give that container --security-opt systempaths=unconfined",
+        "memory": "where no control group can be had, the kernel must be able to list unix sockets (CONFIG_UNIX_DIAG; "
+        "run: sudo modprobe unix_diag)",
         "privileges": "rights could not be given up, so the program was not started",
     }
     remedy = remedies.get(step)

@@ -16,10 +16,13 @@ from typing import Final
 
 from openfingym.errors import RuntimeFailureError
 from openfingym_runtime.job import Job
+from openfingym_runtime.sandbox.cgroup import MARGIN_BYTES, Group, memory_group
 from openfingym_runtime.sandbox.inside import channel
 from openfingym_runtime.sandbox.inside.confine import PROGRAM_ID
-from openfingym_runtime.sandbox.memory import MemoryMeter
+from openfingym_runtime.sandbox.memory import Memory, MemoryMeter
 from openfingym_runtime.sandbox.python_view import PythonView, readable_by_all
+from openfingym_runtime.sandbox.socket_memory import queued_bytes
+from openfingym_runtime.users import own_user
 
 PROGRAM: Final = "/agent/program.py"
 SETUP_TIMEOUT_S: Final = 30.0
@@ -63,7 +66,10 @@ class Sandbox:
     process: subprocess.Popen[bytes] | None = None
     first: int = -1
     """Handle (pidfd) of the namespace's first process; -1 before it exists."""
-    meter: MemoryMeter | None = None
+    group: Group | None = None
+    """The control group of all its processes, where one can be had."""
+    memory: Memory | None = None
+    """None before it exists."""
 
     def start(self, environment: Mapping[str, str]) -> None:
         """Start the program."""
@@ -101,12 +107,13 @@ def sandbox(job: Job, view: PythonView) -> Iterator[Sandbox]:
         cleanup.callback(os.close, readable)
         os.set_blocking(readable, False)
         near.settimeout(SETUP_TIMEOUT_S)
-        built = Sandbox(near, readable, cleanup)
+        memory_bytes = job.limits.memory_mb << 20
+        built = Sandbox(near, readable, cleanup, group=cleanup.enter_context(memory_group(memory_bytes + MARGIN_BYTES)))
         try:
             try:
                 built.process = _spawn(far)
                 far.close()
-                _build(built, config, writable)
+                _build(built, config, writable, memory_bytes)
             except (EOFError, OSError) as error:
                 raise SetupError("start", _last_words(built.process) or str(error)) from error
             finally:
@@ -133,9 +140,12 @@ def _last_words(process: subprocess.Popen[bytes] | None) -> str:
     return lines[-1] if lines else ""
 
 
-def _build(built: Sandbox, config: channel.Message, writable: int) -> None:
+def _build(built: Sandbox, config: channel.Message, writable: int, memory_bytes: int) -> None:
     process = built.process
     assert process is not None
+    # While it waits for the first message, and has no children yet.
+    if built.group is not None and not built.group.add(process.pid):
+        built.group = None
     launcher = os.pidfd_open(os.getpid())
     try:
         channel.send(built.link, config, (launcher, writable))
@@ -151,10 +161,19 @@ def _build(built: Sandbox, config: channel.Message, writable: int) -> None:
         states[state] = fds
         if state == "forked":
             built.first = fds[0]
-    proc, *file_systems = states["ready"]
+    built.memory = built.group or _meter(built, memory_bytes, states["ready"])
+
+
+def _meter(built: Sandbox, memory_bytes: int, descriptors: tuple[int, ...]) -> MemoryMeter:
+    proc, *file_systems, monitor = descriptors
     processes = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=proc)
     built.cleanup.callback(os.close, processes)
-    built.meter = MemoryMeter(processes, tuple(file_systems))
+    sockets = built.cleanup.enter_context(socket.socket(fileno=os.dup(monitor)))
+    try:
+        queued_bytes(sockets)
+    except OSError as error:
+        raise SetupError("memory", str(error), error.errno) from error
+    return MemoryMeter(memory_bytes, processes, tuple(file_systems), sockets)
 
 
 def _receive(built: Sandbox, *expected: str) -> tuple[str, tuple[int, ...]]:
@@ -175,7 +194,7 @@ def _map_identities(pid: int) -> None:
     """Give the new user namespace its users.
 
     Root maps every user it has to itself, so that files of any owner can be mounted, and the
-    program becomes user 65534; an ordinary user can map nobody but itself.
+    program becomes a user of its own; an ordinary user can map nobody but itself.
     """
     folder = Path("/proc", str(pid))
     try:
@@ -209,7 +228,7 @@ def _config(job: Job, view: PythonView) -> channel.Message:
         "cpus": cpus,
         # -s: no user site; the environment's PYTHONPATH alone says where packages are.
         "argv": [view.interpreter, "-s", PROGRAM],
-        "become": PROGRAM_ID if os.geteuid() == 0 else None,
+        "become": own_user() if os.geteuid() == 0 else None,
     }
 
 
@@ -224,6 +243,6 @@ def _task_binds(job: Job) -> list[tuple[str, str]]:
         except OSError as error:
             raise SetupError("task files", f"{path}: {error.strerror}", error.errno) from error
         if os.geteuid() == 0 and not readable_by_all(real):
-            raise SetupError("task files", f"{real} must be readable by all, for the program runs as user {PROGRAM_ID}")
+            raise SetupError("task files", f"{real} must be readable by all, for the program runs as a user of its own")
         binds.append((str(real), name))
     return sorted(binds, key=lambda bind: bind[1].count("/"))

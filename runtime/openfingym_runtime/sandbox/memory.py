@@ -1,16 +1,19 @@
-"""How much memory a sandbox holds, counted from outside.
+"""How much memory a sandbox holds, counted from outside, where no control group can be had (see `cgroup`).
 
-No cgroup may be assumed, so the launcher adds up what the processes hold privately and what the
-sandbox's own file systems store. The system-call filter denies the kinds of memory that would
-show up in neither.
+The launcher adds up what the processes hold privately, what the sandbox's own file systems store and what is queued in
+its sockets. The system-call filter denies the kinds of memory that would show up in none of them, or bounds them: pipes
+keep their usual size, of which the kernel allows a user 64 MiB.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import socket
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
+
+from openfingym_runtime.sandbox.socket_memory import queued_bytes
 
 _INIT: Final = "1"
 _QUICK: Final = re.compile(rb"^(?:RssAnon|VmSwap|VmPTE|HugetlbPages):\s+(\d+) kB", re.MULTILINE)
@@ -19,23 +22,35 @@ _EXACT: Final = re.compile(rb"^(?:Pss_Anon|SwapPss):\s+(\d+) kB", re.MULTILINE)
 _KIB: Final = 1024
 
 
+class Memory(Protocol):
+    """Knows when one sandbox has used more memory than it may."""
+
+    def ran_out(self) -> bool:
+        """Whether it has."""
+
+
 @dataclass(frozen=True)
 class MemoryMeter:
-    """Reads one sandbox's memory."""
+    """Counts one sandbox's memory."""
 
+    limit_bytes: int
+    """What it may hold."""
     processes: int
     """Open folder: ``/proc`` of the sandbox's pid namespace."""
     file_systems: tuple[int, ...]
     """An open folder on each tmpfs the program may write."""
 
-    def exceeds(self, limit_bytes: int) -> bool:
-        """Whether the sandbox holds more than ``limit_bytes``.
+    sockets: socket.socket
+    """Monitor of the sockets of the sandbox's network namespace."""
+
+    def ran_out(self) -> bool:
+        """Whether the sandbox holds more than its limit.
 
         Resident size counts a page shared by forked processes once for each; only where that sum
         passes the limit is the slower proportional size read.
         """
-        stored = self._stored_bytes()
-        return stored + self._held_bytes(exact=False) > limit_bytes and stored + self._held_bytes(exact=True) > limit_bytes
+        left = self.limit_bytes - self._stored_bytes() - queued_bytes(self.sockets)
+        return self._held_bytes(exact=False) > left and self._held_bytes(exact=True) > left
 
     def _stored_bytes(self) -> int:
         total = 0

@@ -152,7 +152,7 @@ def _check_readable(paths: Iterable[str]) -> None:
     for path in paths:
         if not readable_by_all(Path(path)):
             raise BackendUnavailableError(
-                f"{path} has mode {stat.S_IMODE(Path(path).stat().st_mode):04o}: an agent's program runs as user 65534 "
+                f"{path} has mode {stat.S_IMODE(Path(path).stat().st_mode):04o}: an agent's program runs as another user "
                 f"and could not read it; run: chmod -R a+rX {path}"
             )
 

@@ -16,7 +16,6 @@ from openfingym_runtime.sandbox.launch import Sandbox
 TICK_S: Final = 0.05
 """How often memory and cancellation are looked at."""
 _CHUNK: Final = 1 << 16
-_MIB: Final = 1 << 20
 
 
 def supervise(running: Sandbox, job: Job) -> Outcome:
@@ -25,7 +24,8 @@ def supervise(running: Sandbox, job: Job) -> Outcome:
     Raises:
         RuntimeFailureError: the sandbox broke; the program's own end is never an error.
     """
-    assert running.meter is not None
+    memory = running.memory
+    assert memory is not None
     started = time.monotonic()
     job.started()
     deadline = started + job.limits.timeout_s
@@ -44,15 +44,15 @@ def supervise(running: Sandbox, job: Job) -> Outcome:
         if len(output) > job.limits.output_bytes:
             ended_by = "output"
         elif running.link.fileno() in ready:
-            exit_code = _exit_code(running)
-            ended_by = "exit"
+            # The kernel may have ended the program, or the sandbox's own processes, for want of memory.
+            ended_by, exit_code = ("memory", None) if memory.ran_out() else ("exit", _exit_code(running))
         elif (now := time.monotonic()) >= deadline:
             ended_by = "timeout"
         elif now >= next_tick:
             next_tick = now + TICK_S
             if job.cancel.is_set():
                 ended_by = "cancelled"
-            elif running.meter.exceeds(job.limits.memory_mb * _MIB):
+            elif memory.ran_out():
                 ended_by = "memory"
     wall_s = time.monotonic() - started
     running.kill()

@@ -100,11 +100,29 @@ def set_limits(bounds: Bounds) -> None:
     os.sched_setaffinity(0, bounds.cpus)
 
 
-def confine(bounds: Bounds) -> None:
-    """Turn the calling process, a child of the sandbox's init, into what the program may be."""
+def enter_unlisted_root(root: int) -> None:
+    """Make ``root``, a folder in a tree of mounts that no namespace lists, the root of the calling process.
+
+    ``/proc/self/mountinfo`` lists those mounts of the process's namespace that its root leads to, each with the place on
+    the host it is a view of. Of this root it leads to none. A user namespace must be entered before: later it is refused.
+    """
+    os.fchdir(root)
+    os.chroot(".")
+    os.chdir("/work")
+    os.close(root)
+
+
+def confine(bounds: Bounds, root: int) -> None:
+    """Turn the calling process, a child of the sandbox's init, into what the program may be.
+
+    Args:
+        bounds: its limits.
+        root: what it finds at ``/``; see `enter_unlisted_root`.
+    """
     os.setsid()
     os.umask(0o022)
     enter_own_user_namespace()
+    enter_unlisted_root(root)
     set_limits(bounds)
     drop_capabilities()
     landlock.restrict(WRITABLE, WRITABLE_FILES)

@@ -13,6 +13,13 @@ DENIED: Final[dict[str, tuple[int | None, int | None]]] = {
     "pidfd_getfd": (438, 438),
     "process_madvise": (440, 440),
     "process_mrelease": (448, 448),
+    # what others do with a file that all rollouts share, such as opening it
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
+    "inotify_add_watch": (254, 27),
+    "inotify_rm_watch": (255, 28),
+    "mincore": (27, 232),
+    "cachestat": (451, 451),
     # mounts and namespaces
     "mount": (165, 40),
     "umount2": (166, 39),
@@ -96,6 +103,7 @@ DENIED: Final[dict[str, tuple[int | None, int | None]]] = {
     "semtimedop": (220, 192),
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
+    "landlock_add_rule": (445, 445),
     "remap_file_pages": (216, 234),
     # placement
     "sched_setaffinity": (203, 122),

@@ -29,6 +29,7 @@ NAMESPACES: Final = (
     | syscalls.CLONE_NEWUTS
     | syscalls.CLONE_NEWCGROUP
 )
+NETLINK_SOCK_DIAG: Final = 4
 _LOST: Final = 1
 _FAILED: Final = 2
 
@@ -106,7 +107,8 @@ def _first_process(link: socket.socket, config: dict[str, Any], fds: tuple[int, 
             Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
             syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
         with _step("mounts"):
-            accounting = mounts.build(_world(config))
+            accounting = (*mounts.build(_world(config)), _socket_monitor())
+            root = syscalls.clone_tree("/")
         with _step("privileges"):
             confine.drop_capabilities(config["become"])
             syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
@@ -116,10 +118,15 @@ def _first_process(link: socket.socket, config: dict[str, Any], fds: tuple[int, 
         orders, _none = channel.receive(link)
         wake = _wake_on_child()
         with _step("program"):
-            program = _start(config, orders["environment"], output)
+            program = _start(config, orders["environment"], output, root)
         os.close(output)
         _watch(link, launcher, wake, program)
     os._exit(0)
+
+
+def _socket_monitor() -> int:
+    """A socket by which the launcher can look at this network namespace's sockets, as a file descriptor."""
+    return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_SOCK_DIAG).detach()
 
 
 def _world(config: dict[str, Any]) -> mounts.World:
@@ -132,8 +139,15 @@ def _world(config: dict[str, Any]) -> mounts.World:
     )
 
 
-def _start(config: dict[str, Any], environment: Any, output: int) -> int:
-    """Start the program and return its process id once it is really running."""
+def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> int:
+    """Start the program and return its process id once it is really running.
+
+    Args:
+        config: the launcher's.
+        environment: the program's.
+        output: where it prints.
+        root: its root folder. Stays open here, since the mounts under it would come apart with its last descriptor.
+    """
     bounds = confine.Bounds(config["pids"], config["address_space_mb"], config["file_mb"], tuple(config["cpus"]))
     failure, report = os.pipe()
     program = os.fork()
@@ -143,9 +157,9 @@ def _start(config: dict[str, Any], environment: Any, output: int) -> int:
             os.dup2(output, 2)
             os.dup2(report, 3)
             os.set_inheritable(3, False)
-            os.closerange(4, os.sysconf("SC_OPEN_MAX"))
-            os.chdir("/work")
-            confine.confine(bounds)
+            os.dup2(root, 4)
+            os.closerange(5, os.sysconf("SC_OPEN_MAX"))
+            confine.confine(bounds, 4)
             os.execve(config["argv"][0], config["argv"], environment)  # noqa: S606 - replaces this process; no shell is wanted
         except BaseException as error:
             os.write(3, f"{type(error).__name__}: {error}".encode())

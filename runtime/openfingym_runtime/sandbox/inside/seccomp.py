@@ -11,10 +11,9 @@ import ctypes
 import errno
 import platform
 import struct
-from dataclasses import dataclass
 from typing import Final
 
-from . import syscalls
+from . import arguments, syscalls
 from .denied import DENIED
 
 ALLOW: Final = 0x7FFF0000
@@ -35,8 +34,11 @@ _NEWEST: Final = 462
 
 _AF_UNIX: Final = 1
 _NAMESPACES: Final = 0x7E020000  # every CLONE_NEW* flag of clone
-_TIOCSTI: Final = 0x5412
-_TIOCLINUX: Final = 0x541C
+_SOCK_STREAM: Final = 1
+_SOCK_TYPE: Final = 0xF
+_SOL_SOCKET: Final = 1
+_BUFFER_SIZES: Final = (7, 8)  # SO_SNDBUF, SO_RCVBUF
+_SOCKET_MEMORY: Final = (26, 32, 33, 50)  # SO_ATTACH_FILTER, SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_ATTACH_BPF
 _SHARED_ANONYMOUS: Final = 0x21
 _HUGE_PAGES: Final = 0x40000
 _QUERY: Final = 0xFFFFFFFF
@@ -48,27 +50,36 @@ Instruction = tuple[int, int, int, int]
 """Operation, jump if true, jump if false, constant."""
 
 
-@dataclass(frozen=True)
-class Architecture:
-    """What differs between machines."""
-
-    audit: int
-    """``AUDIT_ARCH_*``."""
-    column: int
-    """Column of `denied.DENIED`."""
-    clone: int
-    clone3: int
-    socket: int
-    socketpair: int
-    ioctl: int
-    mmap: int
-    personality: int
-
-
-ARCHITECTURES: Final = {
-    "x86_64": Architecture(0xC000003E, 0, 56, 435, 41, 53, 16, 9, 135),
-    "aarch64": Architecture(0xC00000B7, 1, 220, 435, 198, 199, 29, 222, 92),
+AUDIT: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""``AUDIT_ARCH_*`` of each machine."""
+COLUMN: Final = {"x86_64": 0, "aarch64": 1}
+"""Its column in the tables of numbers, here and in `denied.DENIED`."""
+FILTERED: Final = {
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "fadvise64": (221, 223),
+    "fcntl": (72, 25),
+    "flock": (73, 32),
+    "ioctl": (16, 29),
+    "ioprio_set": (251, 30),
+    "mmap": (9, 222),
+    "personality": (135, 92),
+    "preadv2": (327, 286),
+    "prlimit64": (302, 261),
+    "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "setpriority": (141, 140),
+    "setsockopt": (54, 208),
+    "socket": (41, 198),
+    "socketpair": (53, 199),
 }
+"""Calls whose arguments decide."""
+
+
+_ALLOWED: Final = (_RETURN, 0, 0, ALLOW)
+_GRANTED: Final = (_RETURN, 0, 0, ERRNO)
+"""Success, without the call."""
 
 
 def _low(argument: int) -> Instruction:
@@ -85,18 +96,41 @@ def _when(number: int, body: list[Instruction]) -> list[Instruction]:
     return [(_IF_EQUAL, 0, len(body), number), *body]
 
 
-def _allow_only(argument: int, values: tuple[int, ...]) -> list[Instruction]:
-    tests = [(_IF_EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
-    return [_low(argument), *tests, _fail(errno.EPERM), (_RETURN, 0, 0, ALLOW)]
+def _among(values: tuple[int, ...], then: Instruction, otherwise: list[Instruction]) -> list[Instruction]:
+    """``then`` if what was loaded is one of ``values``, else ``otherwise``; both must return."""
+    tests = [(_IF_EQUAL, len(values) - place - 1, 0 if place < len(values) - 1 else 1, value) for place, value in enumerate(values)]
+    return [*tests, then, *otherwise]
 
 
-def _deny_values(argument: int, values: tuple[int, ...]) -> list[Instruction]:
-    tests = [(_IF_EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
-    return [_low(argument), *tests, (_RETURN, 0, 0, ALLOW), _fail(errno.EPERM)]
+def _allow_only(argument: int, values: tuple[int, ...], code: int = errno.EPERM) -> list[Instruction]:
+    return [_low(argument), *_among(values, _ALLOWED, [_fail(code)])]
 
 
-def _deny_flags(argument: int, mask: int) -> list[Instruction]:
-    return [_low(argument), (_AND, 0, 0, mask), (_IF_EQUAL, 0, 1, 0), (_RETURN, 0, 0, ALLOW), _fail(errno.EPERM)]
+def _deny_flags(argument: int, mask: int, code: int = errno.EPERM) -> list[Instruction]:
+    return [_low(argument), (_AND, 0, 0, mask), (_IF_EQUAL, 0, 1, 0), _ALLOWED, _fail(code)]
+
+
+def _fcntl_rule() -> list[Instruction]:
+    rest = _among(arguments.FCNTL_GRANTED, _GRANTED, [_fail(errno.EPERM)])
+    return [_low(1), *_among(arguments.FCNTL_ALLOWED, _ALLOWED, rest)]
+
+
+def _socket_rule() -> list[Instruction]:
+    """Streams of this machine only: what is queued for one socket of another type has no bound but their number."""
+    return [
+        _low(0),
+        (_IF_EQUAL, 1, 0, _AF_UNIX),
+        _fail(errno.EPERM),
+        _low(1),
+        (_AND, 0, 0, _SOCK_TYPE),
+        *_among((_SOCK_STREAM,), _ALLOWED, [_fail(errno.EPERM)]),
+    ]
+
+
+def _setsockopt_rule() -> list[Instruction]:
+    """Buffers stay as large as they are, and nothing is attached to a socket."""
+    refused = _among(_SOCKET_MEMORY, _fail(errno.EPERM), [_ALLOWED])
+    return [_low(1), (_IF_EQUAL, 1, 0, _SOL_SOCKET), _ALLOWED, _low(2), *_among(_BUFFER_SIZES, _GRANTED, refused)]
 
 
 def _mmap_rule() -> list[Instruction]:
@@ -108,37 +142,46 @@ def _mmap_rule() -> list[Instruction]:
         _low(3),
         (_AND, 0, 0, _HUGE_PAGES),
         (_IF_EQUAL, 0, 1, 0),
-        (_RETURN, 0, 0, ALLOW),
+        _ALLOWED,
         _fail(errno.EPERM),
     ]
 
 
 def program(machine: str) -> list[Instruction]:
     """The filter for ``machine`` (as `platform.machine` names it)."""
-    arch = ARCHITECTURES[machine]
+    column = COLUMN[machine]
+    rules = {
+        "mmap": _mmap_rule(),
+        "fcntl": _fcntl_rule(),
+        "flock": [_GRANTED],
+        "ioctl": _allow_only(1, arguments.IOCTL_ALLOWED, errno.ENOTTY),
+        "fadvise64": [_low(3), *_among((arguments.ADVICE_IGNORED,), _GRANTED, [_ALLOWED])],
+        "preadv2": _deny_flags(5, arguments.CACHED_ONLY, errno.EOPNOTSUPP),
+        "clone": _deny_flags(0, _NAMESPACES),
+        # clone3 takes its flags by address, where a filter cannot see them; the C library falls back to clone.
+        "clone3": [_fail(errno.ENOSYS)],
+        "socket": _socket_rule(),
+        "socketpair": _socket_rule(),
+        "setsockopt": _setsockopt_rule(),
+        "personality": _allow_only(0, (0, _QUERY)),
+        **{name: _allow_only(place, (0,)) for name, place in arguments.OWN_PROCESS.items()},
+    }
     code: list[Instruction] = [
         (_LOAD, 0, 0, _ARCH_OFFSET),
-        (_IF_EQUAL, 1, 0, arch.audit),
+        (_IF_EQUAL, 1, 0, AUDIT[machine]),
         (_RETURN, 0, 0, KILL_PROCESS),
         (_LOAD, 0, 0, _NUMBER_OFFSET),
         (_IF_AT_LEAST, 0, 1, _X32_BIT),
         (_RETURN, 0, 0, KILL_PROCESS),
-        *_when(arch.mmap, _mmap_rule()),
-        *_when(arch.clone, _deny_flags(0, _NAMESPACES)),
-        # clone3 takes its flags by address, where a filter cannot see them; the C library falls back to clone.
-        *_when(arch.clone3, [_fail(errno.ENOSYS)]),
-        *_when(arch.socket, _allow_only(0, (_AF_UNIX,))),
-        *_when(arch.socketpair, _allow_only(0, (_AF_UNIX,))),
-        *_when(arch.ioctl, _deny_values(1, (_TIOCSTI, _TIOCLINUX))),
-        *_when(arch.personality, _allow_only(0, (0, _QUERY))),
-        (_IF_AT_LEAST, 0, 1, _NEWEST + 1),
-        _fail(errno.ENOSYS),
     ]
+    for name, rule in rules.items():
+        code += _when(FILTERED[name][column], rule)
+    code += [(_IF_AT_LEAST, 0, 1, _NEWEST + 1), _fail(errno.ENOSYS)]
     for numbers in DENIED.values():
-        number = numbers[arch.column]
+        number = numbers[column]
         if number is not None:
             code += _when(number, [_fail(errno.EPERM)])
-    return [*code, (_RETURN, 0, 0, ALLOW)]
+    return [*code, _ALLOWED]
 
 
 def install() -> None:
