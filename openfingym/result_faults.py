@@ -50,7 +50,7 @@ def fault_of(result: RolloutResult) -> str | None:
             return f"its {name} is {str(found[name])[:80]!r}, expected one of {', '.join(map(str, known))}"
     if not all(isinstance(flag, str) for flag in result.flags):
         return "its flags must be texts"
-    if not isinstance(result.told, bool):
+    if not isinstance(found["told"], bool):
         return "whether it was told anything must be true or false"
     if not all(_is_interval(getattr(result, name)) for name in INTERVALS):
         return f"the intervals in it must be two ordered numbers, or null; found {result.relative_interval}, {result.total_interval}"
