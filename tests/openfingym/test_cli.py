@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import click
+import httpx
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -239,7 +241,29 @@ def test_data_list_and_verify(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert out.startswith("ok  ust-par-yields  3391 rows x 11 channels")
 
 
-def test_verifier_serve_needs_a_secret(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verifier_serve_takes_no_weak_secret(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", "secret")
     status, _, err = invoke(monkeypatch, capsys, "verifier", "serve", "--task", "treasury-forecast")
     assert status == 2
-    assert "OPENFINGYM_ADMIN_TOKEN" in err
+    assert "$OPENFINGYM_ADMIN_TOKEN: 6 characters" in err
+
+
+def test_verifier_serve_makes_a_secret_where_there_is_none(treasury: object, tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-m", "openfingym", "verifier", "serve", "--task", "treasury-forecast", "--port", "0"]
+    command += ["--state", str(tmp_path / "state"), "--monitor-token-file", str(tmp_path / "monitor")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            assert process.stderr.readline() == f"the admin token is in {tmp_path / 'state' / 'admin.token'}\n"
+            where = re.search(r"http://\S+:\d+", process.stderr.readline())
+            assert where is not None
+            tokens = [path.read_text().strip() for path in (tmp_path / "state" / "admin.token", tmp_path / "monitor")]
+            asked = {path: [_asked(where[0] + path, token) for token in tokens] for path in ("/v1/tasks", "/metrics")}
+            assert asked == {"/v1/tasks": [200, 403], "/metrics": [200, 200]}
+        finally:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
+
+
+def _asked(url: str, token: str) -> int:
+    return httpx.get(url, headers={"Authorization": f"Bearer {token}"}).status_code

@@ -155,6 +155,8 @@ class Tokens:
             return caller
         if self._unsign(token) is not None:
             raise Problem("forbidden", "This is a rollout's token; the address needs the admin token or a participant's key.")
+        if self._is_monitor(token):
+            raise Problem("forbidden", "This is the monitor's token; the address needs the admin token or a participant's key.")
         raise Problem("unauthorized", "This is neither the admin token nor the key of a participant.")
 
     def require_rollout(self, authorization: bytes | None, now_ns: int) -> str:
