@@ -23,6 +23,7 @@ from openfingym.rollout import Launcher
 from openfingym.trajectory.record import ToolUse
 from openfingym_runtime.job import Job, Outcome
 from openfingym_runtime.sandbox import SandboxBackend
+from openfingym_runtime.sandbox.inside import landlock
 
 from .conftest import Play, player
 
@@ -200,9 +201,12 @@ def test_cancelling_ends_it_and_leaves_nothing(play: Play) -> None:
     assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
 
 
-def test_a_workspace_that_is_ended_by_its_programs(play: Play) -> None:
+def test_a_program_that_would_end_its_workspace(play: Play) -> None:
     left = play(Sleeper("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"))
-    assert (left.result.state, left.result.ended_by, left.result.boundary) == ("rejected", "workspace", "agent")
+    # From Linux 6.12 on, it cannot.
+    kept = landlock.abi_version() >= 6
+    assert (left.result.state, left.result.ended_by, left.result.boundary) == ("rejected", "finished" if kept else "workspace", "agent")
+    assert ("PermissionError" in (left.folder / "output.log").read_text(encoding="utf-8")) == kept
 
 
 @dataclass(frozen=True)
