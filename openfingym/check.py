@@ -79,7 +79,14 @@ def check_task(task: Task, *, backend: str | None = None, adversarial: bool = Fa
             leaves that one out.
         adversarial: score the answers without skill too, none of which may be better than the baseline.
         on_all: score the best of them on the whole private fold, where the others are compared on a sample of it.
+
+    Raises:
+        DataError: the task is to be checked on real data, which have not been pulled.
+        TaskError: no real data are known for it.
     """
+    if task.real:
+        # Data that are not here are no defect of the task, so that this is an error and not a finding.
+        kind_of(task).source_key(task)
     surveyed: list[tuple[Reached, tuple[Outcome, ...]]] = []
     with tempfile.TemporaryDirectory(prefix="openfingym-check-") as folder:
         findings = tuple(_findings(task, Path(folder)))

@@ -43,13 +43,13 @@ def build_tasks(folders: Sequence[Path], *, jobs: int, force: bool = False, real
 
 
 def check_tasks(
-    folders: Sequence[Path], *, jobs: int, backend: str | None = None, adversarial: bool = False, on_all: bool = False
+    folders: Sequence[Path], *, jobs: int, real: bool = False, backend: str | None = None, adversarial: bool = False, on_all: bool = False
 ) -> Iterator[Outcome[dict[str, object]]]:
     """Check task packages, as many at once as ``jobs``; yields each report as plain values, in any order.
 
-    The arguments are those of :func:`openfingym.check.check_task`.
+    ``real`` is that of :func:`openfingym.catalog.load_task`, the others are those of :func:`openfingym.check.check_task`.
     """
-    return _each(partial(_check, backend=backend, adversarial=adversarial, on_all=on_all), folders, jobs)
+    return _each(partial(_check, real=real, backend=backend, adversarial=adversarial, on_all=on_all), folders, jobs)
 
 
 def default_jobs() -> int:
@@ -65,11 +65,11 @@ def _build(folder: Path, *, force: bool, real: bool) -> Built:
     return Built(package.manifest.name, package.manifest.digest, str(package.public))
 
 
-def _check(folder: Path, *, backend: str | None, adversarial: bool, on_all: bool) -> dict[str, object]:
+def _check(folder: Path, *, real: bool, backend: str | None, adversarial: bool, on_all: bool) -> dict[str, object]:
     from openfingym.catalog import load_task
     from openfingym.check import check_task
 
-    return check_task(load_task(folder), backend=backend, adversarial=adversarial, on_all=on_all).to_dict()
+    return check_task(load_task(folder, real=real), backend=backend, adversarial=adversarial, on_all=on_all).to_dict()
 
 
 def _each(work: Callable[[Path], T], folders: Sequence[Path], jobs: int) -> Iterator[Outcome[T]]:

@@ -150,6 +150,7 @@ def build_command(
     help="With --adversarial: keep what such answers reach in this file, beside what it holds of other tasks.",
 )
 @jobs_option
+@real_option
 @json_option
 @click.pass_context
 def check(
@@ -160,6 +161,7 @@ def check(
     adversarial: bool,
     record: Path | None,
     jobs: int | None,
+    real: bool,
     as_json: bool,
 ) -> None:
     """Prove that a task is sound: structure, contract, determinism, no leak, best and worst agents in order."""
@@ -167,10 +169,14 @@ def check(
 
     if record is not None and not adversarial:
         raise click.UsageError("--record keeps what --adversarial finds; give both")
+    if record is not None and real:
+        raise click.UsageError("--record keeps what is reached on the data that come with a task; leave out --real")
     folders = _folders(names, everything, "check")
     reports, failed = {}, []
     with Counter(len(folders), quiet=not as_json) as count:
-        checked = check_tasks(folders, jobs=jobs or default_jobs(), backend=smoke, adversarial=adversarial, on_all=record is not None)
+        checked = check_tasks(
+            folders, jobs=jobs or default_jobs(), real=real, backend=smoke, adversarial=adversarial, on_all=record is not None
+        )
         for outcome in checked:
             count(outcome.name)
             if outcome.value is None:
