@@ -120,7 +120,8 @@ def serve(
     tapes: TapePolicy | None = None,
     on_ready: Callable[[list[str], Callable[[], None]], None] | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM.
+    """Serve until SIGINT or SIGTERM, in a process that does nothing else: files it makes are its user's alone from now on, other
+    processes of that user cannot look into it, and its threads take turns more often.
 
     Args:
         packages: the tasks to hold.

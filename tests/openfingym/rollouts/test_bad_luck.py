@@ -19,7 +19,7 @@ from openfingym.package import BuiltPackage
 from openfingym.rollouts import Engine, LocalRunner, Patience, RolloutSpec, RunFolder, Station
 from tests.openfingym.rollouts.driving import NAIVE, Cli, alive, descendants, require_complete, runs, wait_for
 
-SEEDS = 4
+SEEDS = 6
 
 
 ISOLATED = [pytest.param("sandbox", marks=pytest.mark.sandbox), pytest.param("docker", marks=pytest.mark.docker)]
