@@ -220,6 +220,8 @@ class BuiltPackage:
         """
         try:
             require_plain(self.public)
+        except FileNotFoundError as error:
+            raise StoreError(f"{error.filename}: there is no built package; rebuild with `openfingym task build`") from error
         except OSError as error:
             raise DigestMismatchError(
                 f"{error.filename} {error.strerror}: no build made that; rebuild with `openfingym task build --force`"

@@ -192,7 +192,7 @@ def test_a_full_disk_is_our_error_and_costs_nothing(launch: Callable[..., Any], 
         ticket = client.create_rollout("tiny")
         client.submit(ticket.token, shaped(package, 0))
         limit_file_size(process.popen.pid, 100_000)
-        with pytest.raises(VerifierError, match="internal"):
+        with pytest.raises(VerifierError, match="503 unavailable"):
             until_refused(client, ticket, package)
         failed = client.rollout_status(ticket.rollout_id)
         limit_file_size(process.popen.pid, -1)

@@ -154,7 +154,8 @@ def test_command_line_refuses_to_start(
     assert code == 4
     assert "not the ones this package was built with" in message
     assert refuses(packages["tiny"].truth, TOKEN="")[0] == 2
-    assert refuses(packages["tiny"].truth, "--host", "192.0.2.1")[0] == 4
+    assert refuses(packages["tiny"].truth, "--host", "192.0.2.1")[0] == 2
+    assert refuses(packages["tiny"].truth, "--host", "192.0.2.1", "--behind-proxy")[0] == 4
 
 
 def test_tcp_and_unix_socket_together(packages: dict[str, BuiltPackage], tmp_path: Path, launch: Callable[..., object]) -> None:

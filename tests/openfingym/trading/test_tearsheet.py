@@ -334,7 +334,7 @@ def test_in_a_browser_the_cursor_reads_every_chart_and_nothing_is_loaded(tmp_pat
 
 
 def test_the_command_says_when_a_run_is_not_of_trading(tmp_path, monkeypatch, capsys):
-    result = RolloutResult("r1", "treasury-forecast", "0" * 64, "real", "ridge", "inline", 0, "scored", total=1.0)
+    result = RolloutResult("r1", "treasury-forecast", "0" * 64, "real", "ridge", "inline", 0, "scored", total=1.0, relative_total=1.0)
     folder = write_run(tmp_path, result, RunFiles({}, "", b"", (), {})).path
     monkeypatch.setattr("sys.argv", ["openfingym", "report", "tearsheet", str(folder), "--json"])
     with pytest.raises(SystemExit) as ended:
