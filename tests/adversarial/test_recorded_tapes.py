@@ -24,6 +24,8 @@ from openfingym_verifier.embedded import EmbeddedVerifier
 
 TRADED = 2
 """Private episodes that are traded; those left out count as if nothing were done in them."""
+TRIED = 3
+"""Rollouts on fresh tapes, which are judged together."""
 TRADING = {"crypto-trading": "fresh", "equity-trading": "twin"}
 ROLLING = {"equity-rolling-forecast": "twin"}
 if os.environ.get("OPENFINGYM_ADVERSARIAL_FULL"):  # its many bars take a minute
@@ -94,12 +96,17 @@ def test_trading_on_recorded_bars(client: VerifierClient, packages: dict[str, Bu
     assert known.relative_total is not None
     # Two of crypto's fourteen private episodes are traded, so that most of the score is that of doing nothing.
     assert known.relative_total < 0.9, "the attack wins nothing where it must, so that nothing is shown"
-    found, other = play(client, package, trades(contract, recording), fresh=True)
-    assert found.tape == tape
-    assert not any(np.array_equal(one, two) for one, two in zip(other, recording, strict=True))
-    assert found.metrics["total_return"] < 0.05 * known.metrics["total_return"]
-    assert found.relative_total is not None
-    assert found.relative_total > 1.0
+    returns, relative = [], []
+    for _ in range(TRIED):
+        found, other = play(client, package, trades(contract, recording), fresh=True)
+        assert found.tape == tape
+        assert not any(np.array_equal(one, two) for one, two in zip(other, recording, strict=True))
+        assert found.relative_total is not None
+        returns.append(found.metrics["total_return"])
+        relative.append(found.relative_total)
+    assert np.mean(returns) < 0.05 * known.metrics["total_return"]
+    # One rollout may be lucky (equity-trading: 1.25 on average, with a standard deviation of 0.23): nearer to 1 than to the attack.
+    assert np.mean(relative) > (1.0 + known.relative_total) / 2
 
 
 @pytest.mark.parametrize(("name", "tape"), ROLLING.items())

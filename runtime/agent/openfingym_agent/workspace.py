@@ -48,6 +48,8 @@ CHUNK = 64 * 1024
 ALL_GONE_S = 10.0
 OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 """Control groups, version 2 and 1; a sandbox has neither, and is ended as a whole where memory runs out."""
+WATCHER_S = 0.5
+"""Longer than who watches a sandbox's memory from outside takes to notice, which looks every 0.05 s."""
 PR_SET_DUMPABLE = 4
 LANDLOCK_CREATE_RULESET, LANDLOCK_RESTRICT_SELF = 444, 446
 """Numbers of system calls, the same on every architecture."""
@@ -197,8 +199,13 @@ def _run(link: socket.socket, request: dict[str, Any]) -> Answer:
         os.close(pipe)
     if len(output) > limit:
         ended_by = "output"
-    elif ended_by == "exit" and exit_code == -signal.SIGKILL and _out_of_memory_kills() > killed_before:
-        ended_by = "memory"
+    elif ended_by == "exit" and exit_code == -signal.SIGKILL:
+        killed = _out_of_memory_kills()
+        if killed is None or killed_before is None:
+            # Who watches from outside ends this whole workspace if it was for memory, and is the one to say so.
+            time.sleep(WATCHER_S)
+        elif killed > killed_before:
+            ended_by = "memory"
     return {
         "ended_by": ended_by,
         "exit_code": exit_code if ended_by == "exit" else None,
@@ -279,12 +286,12 @@ def _end_all(pid: int) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def _out_of_memory_kills() -> int:
-    """Processes of this container that the kernel has killed for memory so far."""
+def _out_of_memory_kills() -> int | None:
+    """Processes of this container that the kernel has killed for memory so far; None where no counter is shown."""
     for path in OOM_COUNTERS:
         with contextlib.suppress(OSError):
             return sum(int(line.split()[1]) for line in path.read_text(encoding="ascii").splitlines() if line.startswith("oom_kill "))
-    return 0
+    return None
 
 
 def _read_file(_link: socket.socket, request: dict[str, Any]) -> Answer:
