@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.leaks.known import Known, known_before, lattice, most_told
+from openfingym.leaks.known import Known, coarse_told, known_before, lattice, most_told
 from openfingym.leaks.readings import ALONG, FORMS, ORDERS, TRANSFORMS, Floats, Form, Order
 from openfingym.leaks.sequences import three_axes
 from openfingym.leaks.telling import NEEDED, told_by
@@ -129,6 +129,8 @@ def _parts(truth: Floats, folds: tuple[int, ...]) -> Iterator[_Part]:
         least = np.full(len(values), 1.0 if transform.coarse else step * _middle(transform.slope(truth[possible]))) / np.sqrt(12.0)
         # What is made along time has a row less where it is made of steps.
         cells = most[possible][:, most.shape[1] - values.shape[1] :]
+        if transform.coarse:
+            cells = np.minimum(cells, coarse_told(values))
         for along, change in (ALONG if not name else {"": ALONG[""]}).items():
             for order in ORDERS:
                 if order.rare and (name or along):

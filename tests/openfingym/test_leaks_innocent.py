@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from openfingym.leaks import Search, find_leaks, streams
 from openfingym.leaks.entropy import stretches
+from openfingym.leaks.known import coarse_told
 from openfingym.leaks.number_words import spelled_out
 from openfingym.package import BuiltPackage
 
@@ -96,6 +97,15 @@ def test_seven_equal_levels_and_a_jump_tell_nothing(seed: int, tmp_path: Path) -
     public[generator.permutation(400)[:60], :, 0] = truth[:, :, 0]
     np.save(tmp_path / "train.npy", public)
     assert [str(leak) for leak in find_leaks(tmp_path, {"targets": truth})] == []
+
+
+def test_signs_tell_what_the_one_before_them_leaves_open() -> None:
+    """Windows of price paths keep their signs for long: two of one model agree in hundreds of signs, which is no copy."""
+    flips = np.random.default_rng(0).random((500, 200, 2)) < [0.02, 0.5]
+    signs = np.where(flips.cumsum(axis=1) % 2, 1.0, -1.0)
+    entropy = -sum(p * np.log2(p) for p in (0.02, 0.98)), 1.0
+    np.testing.assert_allclose(coarse_told(signs)[:, 1:].mean(axis=(0, 1)), entropy, rtol=0.02)
+    assert not coarse_told(np.ones((5, 9, 1))).any()
 
 
 NEARLY_CONSTANT: dict[str, Callable[[np.random.Generator], Floats]] = {
