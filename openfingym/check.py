@@ -6,6 +6,7 @@ started. :func:`smoke` runs the task as an agent would meet it, and is asked for
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -16,7 +17,7 @@ from openfingym.adversarial.promise import reader_of
 from openfingym.build import write_package
 from openfingym.errors import OpenFinGymError
 from openfingym.kinds import Blocks, Material, is_sequential, kind_of, score_fold
-from openfingym.leaks import find_leak, suspicious_features
+from openfingym.leaks import find_leaks, suspicious_features
 from openfingym.package import BuiltPackage
 from openfingym.task import Task
 
@@ -240,10 +241,25 @@ def _leak(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     one_graph = package.task.spec.contract.kind == "nodes"
     # Times of hidden bars follow from those of training; they are not what is to be hidden.
     values = {name: array for name, array in hidden.items() if array.dtype.kind != "M"}
-    leak = find_leak(package.public, values, ids=package.array("test_nodes") if one_graph else None)
-    if leak is not None:
-        raise _FailedError(f"hidden values are in the public half: {leak}")
-    return "no run of hidden values in any public file, in binary, text, hex or base64, at any common rounding, scaled or shifted"
+    ids = package.array("test_nodes") if one_graph else None
+    manifest, waivers = package.manifest, package.task.spec.waivers
+    folds = (manifest.n_public, manifest.n_private)
+    # Labels name the last axis of a submission, which need not be that of what is hidden.
+    named = all(array.ndim > 1 and array.shape[-1] == len(manifest.labels) for array in values.values())
+    used: set[int] = set()
+    for leak in find_leaks(package.public, values, ids=ids, folds=folds, channels=manifest.labels if named else ()):
+        waiving = {number for number, waiver in enumerate(waivers) if (waiver.file, waiver.finding) == (leak.file, leak.finding)}
+        if not waiving:
+            raise _FailedError(
+                f"hidden values may be in the public half: {leak}. If it is no leak, say so under [[metadata.openfingym.waivers]] "
+                f"in task.toml: file = {json.dumps(leak.file)}, finding = {json.dumps(leak.finding)}, and a reason"
+            )
+        used |= waiving
+    unused = [f"{waiver.finding!r} in {waiver.file}" for number, waiver in enumerate(waivers) if number not in used]
+    if unused:
+        raise _FailedError(f"waivers in task.toml of what is not found: {'; '.join(unused)}; remove them")
+    waived = "".join(f"; waived: {waiver.finding} in {waiver.file} ({waiver.reason})" for waiver in waivers)
+    return f"no hidden values in any public file, in any common encoding, rounding, order or transform{waived}"
 
 
 def _features(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:

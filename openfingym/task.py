@@ -212,6 +212,17 @@ class Provenance(Section):
     note: str | None = None
 
 
+class Waiver(Section):
+    """``[[metadata.openfingym.waivers]]``: a finding of the leak check that is none, and why."""
+
+    file: str = Field(min_length=1)
+    """The public file it is in, as the check names it."""
+    finding: str = Field(min_length=1)
+    """What is found there, as the check says it: everything up to the hidden row."""
+    reason: str = Field(min_length=12)
+    """Why it is no leak, for whoever uses the task."""
+
+
 EXPECTED: Mapping[str, tuple[Family, str]] = {
     "forecast": ("forecasting", "naive"),
     "curves": ("forecasting", "naive"),
@@ -241,6 +252,9 @@ class Spec(Section):
     verification: Verification = Verification()
     limits: Limits = Limits()
     provenance: Provenance
+    waivers: tuple[Waiver, ...] = ()
+
+    _lists = field_validator("waivers", mode="before")(as_tuple)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -95,6 +95,7 @@ def show(name: str, real: bool, as_json: bool) -> None:
         ("paper", provenance.paper),
         ("catalogue row", provenance.catalogue_id or "-"),
         ("note", provenance.note or "-"),
+        *(("waiver", f"{waiver.finding} in {waiver.file}: {waiver.reason}") for waiver in loaded.spec.waivers),
     ]
     for key, value in rows:
         click.echo(f"{key:>14}  {value}")

@@ -1,13 +1,14 @@
 """Searching the public half of a task for what its hidden half holds.
 
-:func:`find_leak` looks for the hidden values themselves in every file, whatever the encoding;
+:func:`find_leaks` looks for the hidden values themselves in every file, whatever the encoding;
 :func:`suspicious_features` looks for public inputs that know more about hidden targets than
 inputs know about training targets.
 """
 
 from __future__ import annotations
 
-from openfingym.leaks.search import find_leak
+from openfingym.leaks.findings import Found, Leak
+from openfingym.leaks.search import Search, find_leak, find_leaks
 from openfingym.leaks.suspicion import Suspicion, suspicious_features
 
-__all__ = ["Suspicion", "find_leak", "suspicious_features"]
+__all__ = ["Found", "Leak", "Search", "Suspicion", "find_leak", "find_leaks", "suspicious_features"]

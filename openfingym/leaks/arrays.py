@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.leaks.findings import Found
 from openfingym.leaks.fingerprints import Table, run_hashes, shape_symbols, sieved, value_symbols
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ MARGINS = (4.0, -math.log2(CHANCE) + 1.0)
 """Bits beyond chance at which runs count: many weak ones, or a single strong one."""
 
 
-def search_array(array: NDArray[np.generic], tables: Sequence[Table]) -> str | None:
-    """Say which hidden values a numeric array holds, or None.
+def search_array(array: NDArray[np.generic], tables: Sequence[Table]) -> Iterator[Found]:
+    """Which hidden values a numeric array holds, each source of them once.
 
     Runs are looked for in memory order and along every axis. An array mapped from a file is read
     in blocks; beyond it a few MB are needed.
@@ -39,13 +40,14 @@ def search_array(array: NDArray[np.generic], tables: Sequence[Table]) -> str | N
         tables: the fingerprints.
     """
     if not tables or not array.size:
-        return None
+        return
     if array.flags.f_contiguous and not array.flags.c_contiguous:
         array = array.T
     places = array.size * array.ndim
     tables = [table for table in tables if len(table.hashes) and _telling(table, places)]
     if not tables:
-        return None
+        return
+    said: set[str] = set()
     found = [np.zeros(len(table.hashes), dtype=np.bool_) for table in tables]
     for block in _blocks(array, max(table.span for table in tables)):
         for number, table in enumerate(tables):
@@ -55,14 +57,14 @@ def search_array(array: NDArray[np.generic], tables: Sequence[Table]) -> str | N
             if not len(met):
                 continue
             found[number] |= np.isin(table.hashes, met)
-            verdict = judge(table, found[number], places)
-            if verdict:
-                return verdict
-    return None
+            for one in judge(table, found[number], places):
+                if one.what not in said:
+                    said.add(one.what)
+                    yield one
 
 
-def judge(table: Table, found: NDArray[np.bool_], places: int) -> str | None:
-    """Say what the runs found amount to, or None if chance explains them.
+def judge(table: Table, found: NDArray[np.bool_], places: int) -> Iterator[Found]:
+    """What the runs found amount to, where chance does not explain them.
 
     Args:
         table: the runs that were looked for.
@@ -75,12 +77,15 @@ def judge(table: Table, found: NDArray[np.bool_], places: int) -> str | None:
         own = table.source == source
         for margin in MARGINS:
             strong = own & (table.bits >= math.log2(places) + math.log2(np.count_nonzero(own)) + margin)
-            windows = len(np.unique(table.window[strong & found]))
+            windows = np.unique(table.window[strong & found])
             expected = places * float(np.exp2(-table.bits[strong]).sum())
-            if windows and gammainc(windows, expected) < CHANCE:
-                name = table.names[int(source)]
-                return f"{table.span} values as in {name}, {_grid(table)}; {windows} hidden window{'s' * (windows > 1)} so far"
-    return None
+            if len(windows) and gammainc(len(windows), expected) < CHANCE:
+                channels = np.unique(table.channel[strong & found])
+                channel = int(channels[0]) if len(channels) == 1 and channels[0] >= 0 else None
+                more = f"{len(windows)} hidden window{'s' * (len(windows) > 1)} so far"
+                what = f"{table.span} values as in {table.names[int(source)]}, {_grid(table)}"
+                yield Found(what, int(windows[0]), channel, more)
+                break
 
 
 def _telling(table: Table, places: int) -> bool:

@@ -37,6 +37,8 @@ class Table:
     """A second hash, compared where the first one is met."""
     bits: NDArray[np.float64]
     window: NDArray[np.int64]
+    channel: NDArray[np.int64]
+    """-1 where a run is of several channels."""
     source: NDArray[np.int64]
     """Index into ``names``."""
     names: tuple[str, ...]
@@ -58,6 +60,7 @@ class Runs:
     checks: NDArray[np.uint64]
     bits: NDArray[np.float64]
     window: NDArray[np.int64]
+    channel: NDArray[np.int64]
 
 
 def value_symbols(values: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
@@ -121,6 +124,7 @@ def make_table(kind: Kind, scale: float, length: int, groups: list[Runs]) -> Tab
         np.concatenate([runs.checks for runs in groups])[order],
         np.concatenate([runs.bits for runs in groups])[order],
         np.concatenate([runs.window for runs in groups])[order],
+        np.concatenate([runs.channel for runs in groups])[order],
         np.concatenate([np.full(len(runs.hashes), i) for i, runs in enumerate(groups)])[order],
         tuple(runs.name for runs in groups),
         sieves,

@@ -7,13 +7,14 @@ then searched like an array.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from openfingym.leaks.arrays import search_array
+from openfingym.leaks.findings import Found
 from openfingym.leaks.fingerprints import Table
 from openfingym.leaks.sequences import three_axes
 
@@ -68,17 +69,15 @@ def _words(flat: NDArray[np.float64], dtype: str) -> NDArray[np.uint64]:
     return words
 
 
-def search_bytes(raw: memoryview, words: Words, tables: Sequence[Table]) -> str | None:
-    """Say which hidden values these bytes hold, or None."""
+def search_bytes(raw: memoryview, words: Words, tables: Sequence[Table]) -> Iterator[Found]:
+    """Which hidden values these bytes hold."""
     if not tables:
-        return None
+        return
     for dtype, offset in sorted(_readings(raw, words)):
         size = np.dtype(dtype).itemsize
         array = np.frombuffer(raw, dtype=dtype, offset=offset, count=(len(raw) - offset) // size)
-        found = search_array(array, tables)
-        if found:
-            return f"raw bytes, {dtype} from byte {offset}: {found}"
-    return None
+        for found in search_array(array, tables):
+            yield found.within(f"raw bytes, {dtype} from byte {offset}")
 
 
 def _readings(raw: memoryview, words: Words) -> set[tuple[str, int]]:

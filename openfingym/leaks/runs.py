@@ -31,6 +31,8 @@ SMALL_BITS = 22.0
 FACTORS = (-1.0, 100.0, 0.01)
 SHAPE_SHARE = 0.7
 """Share of the bits of a shape that counts: neighbouring shapes have a step in common."""
+NEAR_CONSTANT = 4
+"""Symbols from which on a run may be nearly constant."""
 RUN_LIMIT = 60_000
 """Runs kept of one way to read a hidden array, spread evenly over its windows."""
 
@@ -164,13 +166,18 @@ def _runs(reading: _Reading) -> Runs:
     told = reading.told[sequence, start]
     start *= source.row if reading.kind == "values" else 1
     runs = symbols[sequence[:, None], start[:, None] + np.arange(length)]
-    distinct = 1 + np.count_nonzero(np.diff(np.sort(runs, axis=1), axis=1), axis=1)
-    varies = distinct >= min(3 if reading.kind == "values" else 2, length)
+    ordered = np.sort(runs, axis=1)
+    distinct = 1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1)
+    # A run more than half of which is one value, such as a peg with a jump, is a near-constant and tells nothing.
+    half = length // 2 + 1
+    constant = (ordered[:, half - 1 :] == ordered[:, : length - half + 1]).any(axis=1) if length >= NEAR_CONSTANT else False
+    varies = (distinct >= min(3 if reading.kind == "values" else 2, length)) & ~np.asarray(constant)
     runs, told = runs[varies], told[varies]
     hashes, checks = (run_hashes(runs, length, roll)[:, 0] for roll in ("hash", "check"))
     window = source.window[sequence[varies], start[varies]]
     single = _in_one_window(hashes, window)
-    return Runs(source.name, hashes[single], checks[single], told[single], window[single])
+    channel = source.pool[sequence[varies]] if source.single else np.full(len(window), -1)
+    return Runs(source.name, hashes[single], checks[single], told[single], window[single], channel[single])
 
 
 def _in_one_window(hashes: NDArray[np.uint64], window: NDArray[np.int64]) -> NDArray[np.bool_]:

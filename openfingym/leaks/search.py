@@ -1,21 +1,27 @@
-"""``find_leak``: every file of a folder against every fingerprint."""
+"""``find_leaks``: every file of a folder against every fingerprint."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from openfingym.leaks.arrays import search_array
+from openfingym.leaks.blocks import Blocks, hidden_blocks
 from openfingym.leaks.contents import Content, UnsearchableError, open_file, opened
+from openfingym.leaks.entropy import INVISIBLE, UNEXPLAINED
+from openfingym.leaks.findings import Found, Leak
 from openfingym.leaks.fingerprints import Table
 from openfingym.leaks.labels import Labels, is_labels, node_numbers, search_label_bytes, search_label_numbers
+from openfingym.leaks.matching import matches, strided
 from openfingym.leaks.rawbytes import Words, build_words, search_bytes
 from openfingym.leaks.runs import build_tables
 from openfingym.leaks.shuffled import HiddenSets, hidden_sets, search_sets
 from openfingym.leaks.sparse import search_sparse
+from openfingym.leaks.streams import Explored
 from openfingym.leaks.text import chunks, decoded, number_arrays, yes_no
 
 if TYPE_CHECKING:
@@ -24,109 +30,204 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DECODING_DEPTH = 3
-"""Encodings within encodings that are undone."""
+"""Encodings within encodings that are undone in files of any size."""
+CLOSE_BYTES = 256 << 10
+"""Bytes of a text, from its beginning, that are looked at in every reading and encoding."""
+CLOSE_NUMBERS = 1024
+"""Numbers of an array, from its beginning, that are compared in every reading."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Wanted:
+class Search:
+    """Every fingerprint of the hidden arrays, to be looked for in any number of folders."""
+
     tables: list[Table]
     words: Words
     sets: list[HiddenSets]
     labels: list[Labels]
+    blocks: list[Blocks]
+    strides: tuple[int, ...]
+    """Distances at which values of one channel stand in a table."""
+    channels: Sequence[str]
+
+    @classmethod
+    def of(
+        cls,
+        truth: Mapping[str, NDArray[Any]],
+        *,
+        ids: NDArray[np.int64] | None = None,
+        folds: tuple[int, ...] = (),
+        channels: Sequence[str] = (),
+        public_bytes: int = 1 << 20,
+    ) -> Search:
+        """Take the fingerprints.
+
+        Args:
+            truth: the hidden arrays by name: floats of one to four axes (windows, [samples,] time,
+                channels), or labels, an array of one axis that holds 0 and 1 only.
+            ids: int64[n], the node that each hidden label belongs to, for tasks with one graph.
+            folds: how many hidden rows each fold has, in their order.
+            channels: names along the last axis, for messages.
+            public_bytes: about how much there is to search; decides how long runs must be.
+        """
+        floats = {name: np.asarray(array) for name, array in truth.items() if not is_labels(np.asarray(array))}
+        labels = [Labels(name, np.asarray(array, dtype=np.uint8), ids) for name, array in truth.items() if name not in floats]
+        widths = {array.shape[-1] for array in floats.values() if array.ndim > 1}
+        strides = tuple(sorted({width + more for width in widths for more in (0, 1)} - {1}))
+        with np.errstate(all="ignore"):
+            tables, words, sets = build_tables(floats, public_bytes // 8), build_words(floats), hidden_sets(floats)
+            return cls(tables, words, sets, labels, hidden_blocks(floats, folds), strides, channels)
+
+    def leaks(self, folder: Path) -> Iterator[Leak]:
+        """Where hidden values are found below ``folder``: each finding of each file once.
+
+        Also where something could not be looked into: what is not searched is not known to be free of leaks.
+        """
+        said: set[tuple[str, str]] = set()
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        with np.errstate(all="ignore"):
+            for leak in chain(_in_files(files, folder, self), _of_the_whole(folder, self)):
+                if (leak.file, leak.finding) not in said:
+                    said.add((leak.file, leak.finding))
+                    yield leak
 
 
-def find_leak(folder: Path, truth: Mapping[str, NDArray[Any]], *, ids: NDArray[np.int64] | None = None) -> str | None:
-    """Say where hidden values are found below ``folder``, or None.
+def find_leak(folder: Path, truth: Mapping[str, NDArray[Any]], *, ids: NDArray[np.int64] | None = None) -> Leak | None:
+    """The first of :func:`find_leaks`, or None."""
+    return next(find_leaks(folder, truth, ids=ids), None)
 
-    Hidden values are found as they are, as float32, rounded to six or four decimals, shifted and
-    scaled (standardised, in percent, negated), reversed in time, cumulated, differenced, as
-    logarithms or exponentials, or in another order; in NumPy, Parquet and Arrow files, raw bytes,
-    text, hex, base64, and within zip, tar, gzip, bzip2, xz and zlib. Files are mapped and read in
-    blocks, so that large ones need little memory.
 
-    Runs of values that honest data repeat, such as a pegged rate or days without volume, do not
-    count: see :mod:`openfingym.leaks.information`. Under its assumptions an honest package is
-    reported with a probability below 1e-6 (1e-9 a search).
+def find_leaks(
+    folder: Path,
+    truth: Mapping[str, NDArray[Any]],
+    *,
+    ids: NDArray[np.int64] | None = None,
+    folds: tuple[int, ...] = (),
+    channels: Sequence[str] = (),
+) -> Iterator[Leak]:
+    """Where hidden values are found below ``folder``.
+
+    In files of any size hidden values are found as they are, as float32, rounded to six or four
+    decimals, shifted and scaled (standardised, in percent, negated), reversed in time, cumulated,
+    differenced, as logarithms or exponentials, or in another order; in NumPy, Parquet and Arrow
+    files, raw bytes, text, hex, base64, and within zip, tar, gzip, bzip2, xz and zlib. Files are
+    mapped and read in blocks, so that large ones need little memory. In texts and small arrays
+    every reading of :mod:`openfingym.leaks.readings` is looked for, in every encoding of
+    :mod:`openfingym.leaks.decoders`, and text that no language explains is reported as such.
+
+    Values that honest data repeat, such as a pegged rate or days without volume, do not count: see
+    :mod:`openfingym.leaks.information` and :mod:`openfingym.leaks.telling`. Under their assumptions
+    an honest package is reported with a probability below 1e-3.
 
     Args:
         folder: the public half.
-        truth: the hidden arrays by name: floats of one to four axes (windows, [samples,] time,
-            channels), or labels, an array of one axis that holds 0 and 1 only.
-        ids: int64[n], the node that each hidden label belongs to, for tasks with one graph.
-
-    Returns:
-        The file and what was found in it. Also where something could not be looked into: what
-        is not searched is not known to be free of leaks.
+        truth: the hidden arrays; see :meth:`Search.of`, as for the others.
+        ids: the node of each hidden label.
+        folds: how many hidden rows each fold has.
+        channels: names along the last axis.
     """
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    floats = {name: np.asarray(array) for name, array in truth.items() if not is_labels(np.asarray(array))}
-    labels = [Labels(name, np.asarray(array, dtype=np.uint8), ids) for name, array in truth.items() if name not in floats]
-    places = sum(path.stat().st_size for path in files) // 8
-    wanted = _Wanted(build_tables(floats, places), build_words(floats), hidden_sets(floats), labels)
-    with np.errstate(all="ignore"):
-        for path in files:
-            name = path.relative_to(folder).as_posix()
-            try:
-                for content in open_file(path, name):
-                    found = _in_content(content, wanted)
-                    if found:
-                        return f"{content.name} ({found})"
-            except UnsearchableError as error:
-                return f"{name} (cannot be searched: {error})"
-    return _of_the_whole(folder, wanted)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return Search.of(truth, ids=ids, folds=folds, channels=channels, public_bytes=size).leaks(folder)
 
 
-def _of_the_whole(folder: Path, wanted: _Wanted) -> str | None:
+def _in_files(files: Iterable[Path], folder: Path, wanted: Search) -> Iterator[Leak]:
+    for path in files:
+        name = path.relative_to(folder).as_posix()
+        try:
+            for content in open_file(path, name):
+                yield from (Leak(content.name, found, wanted.channels) for found in _in_content(content, wanted))
+        except UnsearchableError as error:
+            yield Leak(name, Found("cannot be searched", more=str(error)))
+
+
+def _of_the_whole(folder: Path, wanted: Search) -> Iterator[Leak]:
     for labels in wanted.labels:
-        found = node_numbers(labels) or search_sparse(folder, labels)
-        if found:
-            return found
-    return None
+        for found in (node_numbers(labels), search_sparse(folder, labels)):
+            if found:
+                yield Leak("the package as a whole", Found(found))
 
 
-def _in_content(content: Content, wanted: _Wanted) -> str | None:
+def _in_content(content: Content, wanted: Search) -> Iterator[Found]:
     for array in content.arrays:
-        found = _in_numbers(array, wanted)
-        if found:
-            return found
+        yield from _in_numbers(array, wanted)
     # Bytes that are no floats may be anything, integers included.
-    if content.packed or (content.arrays and all(array.dtype.kind == "f" for array in content.arrays)):
-        return None
-    return _in_bytes(content.raw, wanted) or _in_text(content, wanted)
+    if not content.packed and not (content.arrays and all(array.dtype.kind == "f" for array in content.arrays)):
+        yield from _in_bytes(content.raw, wanted)
+        yield from _in_text(content, wanted)
+    yield from _closely(content, wanted)
 
 
-def _in_numbers(array: NDArray[Any], wanted: _Wanted, *, text: bool = False) -> str | None:
-    found = search_array(array, wanted.tables) or search_sets(array, wanted.sets)
+def _in_numbers(array: NDArray[Any], wanted: Search, *, text: bool = False) -> Iterator[Found]:
+    yield from search_array(array, wanted.tables)
+    yield from search_sets(array, wanted.sets)
     for labels in wanted.labels:
-        found = found or search_label_numbers(array, labels, text=text)
-    return found
+        found = search_label_numbers(array, labels, text=text)
+        if found:
+            yield Found(found)
 
 
-def _in_bytes(raw: memoryview, wanted: _Wanted) -> str | None:
-    found = search_bytes(raw, wanted.words, wanted.tables)
+def _in_bytes(raw: memoryview, wanted: Search) -> Iterator[Found]:
+    yield from search_bytes(raw, wanted.words, wanted.tables)
     for labels in wanted.labels:
-        found = found or search_label_bytes(raw, labels)
-    return found
+        found = search_label_bytes(raw, labels)
+        if found:
+            yield Found(found)
 
 
-def _in_text(content: Content, wanted: _Wanted) -> str | None:
+def _in_text(content: Content, wanted: Search) -> Iterator[Found]:
     if content.arrays:
-        return None
+        return
     for chunk in chunks(content.raw):
         for numbers in number_arrays(chunk):
-            found = _in_numbers(numbers, wanted, text=True)
-            if found:
-                return f"numbers in text, {found}"
+            yield from (found.within("numbers in text") for found in _in_numbers(numbers, wanted, text=True))
         words = yes_no(chunk)
         for labels in wanted.labels:
             found = search_label_numbers(words, labels) if len(words) else None
             if found:
-                return f"words in text, {found}"
+                yield Found(f"words in text, {found}")
     if content.depth >= DECODING_DEPTH:
-        return None
+        return
     for encoding, raw in decoded(content.raw, content.name):
         for inner in opened(raw, content.name, content.depth + 1):
-            found = _in_content(inner, wanted)
+            yield from (found.within(encoding) for found in _in_content(inner, wanted))
+
+
+def _closely(content: Content, wanted: Search) -> Iterator[Found]:
+    """What is found in small contents under every reading and encoding."""
+    explored = Explored()
+    for array in content.arrays:
+        rows = array.reshape(-1, array.shape[-1]) if array.ndim > 1 else array[:, None]
+        explored.arrays(array if array.size <= CLOSE_NUMBERS else rows[: max(CLOSE_NUMBERS // rows.shape[1], 1), :CLOSE_NUMBERS])
+    if not content.arrays and not content.packed and not content.depth:
+        explored.explore(bytes(content.raw[:CLOSE_BYTES]))
+    streams = [one for stream in explored.streams for one in strided(stream, wanted.strides)]
+    for how, raw in explored.decoded:
+        yield from (found.within(how) for found in _in_bytes(memoryview(raw), wanted))
+    for stream in streams:
+        if stream.how and stream.written and not content.arrays:
+            yield from (found.within(stream.how) for found in search_array(stream.values, wanted.tables))
+    for match in matches(streams, wanted.blocks):
+        what = f"values of {match.array}" + (f", {match.reading}" if match.reading else "")
+        channel = match.channel if match.channel >= 0 else None
+        yield Found(what, match.row, channel, f"{match.length} values, {match.bits:.0f} bits").within(match.how)
+    for labels in wanted.labels:
+        for stream in explored.streams:
+            found = search_label_numbers(stream.values, labels, text=stream.written)
             if found:
-                return f"{encoding}, {found}"
-    return None
+                yield Found(found).within(stream.how)
+    yield from _unexplained(explored)
+
+
+def _unexplained(explored: Explored) -> Iterator[Found]:
+    """Text that may hide anything."""
+    for stretch in explored.unexplained:
+        if stretch.excess >= UNEXPLAINED:
+            yield Found(
+                "text of unexplained entropy",
+                more=f"characters {stretch.begin} to {stretch.end - 1}, {stretch.excess:.0f} bits more than language",
+            )
+            break
+    if explored.unseen > INVISIBLE:
+        yield Found("invisible characters", more=f"{explored.unseen} of them")
+    if not explored.whole:
+        yield Found("cannot be searched", more="more encodings within encodings than are undone")

@@ -43,10 +43,12 @@ class Sequences:
     """Values that belong together: runs begin at multiples of this, and hold whole rows."""
     across: bool = False
     """Whether neighbours are channels of one row, whose steps are drawn position by position."""
+    single: bool = False
+    """Whether each sequence is of one channel, whose number is its ``pool``."""
 
     def view(self, name: str, values: NDArray[np.float64]) -> Sequences:
         """The same sequences after a transformation; shorter ones keep the windows of their first values."""
-        return Sequences(f"{self.name}, {name}", values, self.pool, self.window[:, : values.shape[1]], self.row, self.across)
+        return Sequences(f"{self.name}, {name}", values, self.pool, self.window[:, : values.shape[1]], self.row, self.across, self.single)
 
 
 def three_axes(truth: NDArray[np.generic]) -> NDArray[np.float64]:
@@ -66,7 +68,7 @@ def sequences(truth: NDArray[np.float64]) -> Iterator[Sequences]:
     if h >= 3:
         values = np.ascontiguousarray(np.swapaxes(truth, 1, 2)).reshape(n * d, h)
         owner = np.repeat(windows, d)[:, None].repeat(h, axis=1)
-        yield Sequences("consecutive times of a channel", values, np.tile(np.arange(d), n), owner)
+        yield Sequences("consecutive times of a channel", values, np.tile(np.arange(d), n), owner, single=True)
     if h >= 2 and 2 <= d <= ROW_CHANNELS:
         owner = windows[:, None].repeat(h * d, axis=1)
         yield Sequences("consecutive rows", truth.reshape(n, h * d), np.zeros(n, dtype=np.int64), owner, row=d)
@@ -82,7 +84,7 @@ def sequences(truth: NDArray[np.float64]) -> Iterator[Sequences]:
     if n >= 3:
         values = np.ascontiguousarray(np.moveaxis(truth, 0, -1)).reshape(h * d, n)
         owner = windows[None, :].repeat(h * d, axis=0)
-        yield Sequences("consecutive windows", values, np.tile(np.arange(d), h), owner)
+        yield Sequences("consecutive windows", values, np.tile(np.arange(d), h), owner, single=True)
 
 
 def thinned(source: Sequences) -> Sequences:
@@ -103,7 +105,9 @@ def thinned(source: Sequences) -> Sequences:
     begin = (chosen * 7919) % ((length - part) // source.row + 1) * source.row
     place = begin[:, None] + np.arange(part)
     rows = chosen[:, None]
-    return Sequences(source.name, source.values[rows, place], source.pool[chosen], source.window[rows, place], source.row, source.across)
+    return Sequences(
+        source.name, source.values[rows, place], source.pool[chosen], source.window[rows, place], source.row, source.across, source.single
+    )
 
 
 def transformed(source: Sequences) -> Iterator[Sequences]:

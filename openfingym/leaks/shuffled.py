@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.leaks.findings import Found
 from openfingym.leaks.fingerprints import value_symbols
 from openfingym.leaks.sequences import three_axes
 
@@ -68,8 +69,8 @@ def _sets(name: str, truth: NDArray[np.float64]) -> HiddenSets | None:
     return HiddenSets(name, scale, values[order], owner[order], lengths) if len(values) else None
 
 
-def search_sets(array: NDArray[np.generic], sets: Sequence[HiddenSets]) -> str | None:
-    """Say which hidden column a column of the array equals as a set, or None."""
+def search_sets(array: NDArray[np.generic], sets: Sequence[HiddenSets]) -> Iterator[Found]:
+    """Which hidden columns a column of the array equals as a set."""
     for hidden in sets:
         longest = int(hidden.sizes.max())
         for column in _columns(array, SHARE * longest, LARGEST * longest):
@@ -78,9 +79,8 @@ def search_sets(array: NDArray[np.generic], sets: Sequence[HiddenSets]) -> str |
                 share = shared / np.maximum(hidden.sizes, 1)
                 best = int(np.argmax(share))
                 if share[best] >= SHARE:
-                    what = f"{shared[best]} of the {hidden.sizes[best]} values of {hidden.name}, channel {best}"
-                    return f"{what}, times {1 / factor:g}, in another order"
-    return None
+                    more = f"{shared[best]} of {hidden.sizes[best]} values"
+                    yield Found(f"values of {hidden.name}, times {1 / factor:g}, in another order", None, best, more)
 
 
 def _shared(hidden: HiddenSets, symbols: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from openfingym.leaks import find_leak
+from openfingym.leaks import find_leak, find_leaks
 from openfingym.leaks.arrays import search_array
 from openfingym.leaks.runs import build_tables
 
@@ -146,8 +146,8 @@ def test_a_few_hidden_windows_are_found_in_any_common_encoding(encoding: str, tm
     (tmp_path / "deep" / "file").write_bytes(ENCODINGS[encoding](truth[17:20]))
     found = find_leak(tmp_path, {"targets": truth})
     assert found is not None
-    assert "deep/file" in found
-    assert "cannot be searched" not in found
+    assert "deep/file" in str(found)
+    assert "cannot be searched" not in str(found)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -155,7 +155,8 @@ def test_other_values_of_the_same_kind_are_not_a_leak(encoding: str, tmp_path: P
     generator = np.random.default_rng(8)
     truth = 0.01 * generator.standard_normal((40, 5, 3))
     (tmp_path / "file").write_bytes(ENCODINGS[encoding](0.01 * generator.standard_normal((40, 5, 3))))
-    assert find_leak(tmp_path, {"targets": truth}) is None
+    # Encoded text may hide anything, and is reported as that.
+    assert {leak.finding for leak in find_leaks(tmp_path, {"targets": truth})} <= {"text of unexplained entropy"}
 
 
 TRANSFORMATIONS: dict[str, Callable[[Floats], Floats]] = {
@@ -218,7 +219,7 @@ def test_every_shape_of_hidden_array_is_searched_for(name: str, tmp_path: Path) 
     np.save(tmp_path / "b.npy", truth[10:25])
     found = find_leak(tmp_path, {"other": generator.standard_normal((50, 3, 2)), "real": truth})
     assert found is not None
-    assert "real" in found
+    assert "real" in str(found)
 
 
 def test_rows_in_another_order_are_found(tmp_path: Path) -> None:
@@ -231,7 +232,7 @@ def test_rows_in_another_order_are_found(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", features)
     found = find_leak(tmp_path, {"targets": truth})
     assert found is not None
-    assert "another order" in found
+    assert "another order" in str(found)
 
 
 def test_a_container_that_cannot_be_opened_is_said_so(tmp_path: Path) -> None:
@@ -241,7 +242,7 @@ def test_a_container_that_cannot_be_opened_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "matryoshka.gz").write_bytes(content)
     found = find_leak(tmp_path, {"targets": np.random.default_rng(0).standard_normal((20, 5, 2))})
     assert found is not None
-    assert "cannot be searched" in found
+    assert "cannot be searched" in str(found)
 
 
 def test_damaged_files_are_searched_as_far_as_they_go(tmp_path: Path) -> None:
@@ -290,9 +291,9 @@ def test_an_affine_copy_is_found_at_any_place(seed: int, row: int, channel: int,
     truth = 0.01 * generator.standard_normal((50, 20, 4))
     public = generator.standard_normal((2000, 8))
     tables = build_tables({"targets": truth}, public.size)
-    assert search_array(public, tables) is None
+    assert not [*search_array(public, tables)]
     public[row : row + 20, channel] = shift + scale * truth[seed % 50, :, seed % 4]
-    assert search_array(public, tables) is not None
+    assert [*search_array(public, tables)]
 
 
 def test_a_large_array_needs_little_memory_and_time(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
-from openfingym.leaks import find_leak
+from openfingym.leaks import find_leak, find_leaks
 from openfingym.leaks.labels import Labels, auroc_columns, search_label_numbers
 
 NODES = 2000
@@ -121,7 +121,7 @@ def test_labels_are_found(leak: str, tmp_path: Path) -> None:
     _write(tmp_path / "planted", LEAKS[leak](case))
     found = find_leak(tmp_path, {"labels": case.hidden}, ids=case.ids)
     assert found is not None
-    assert "planted" in found
+    assert "planted" in str(found)
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
@@ -137,7 +137,8 @@ def test_labels_of_another_graph_are_no_leak(leak: str, tmp_path: Path) -> None:
     case, other = _case(), _case(seed=1)
     _honest(tmp_path, case)
     _write(tmp_path / "planted", LEAKS[leak](Case(other.labels, case.ids)))
-    assert find_leak(tmp_path, {"labels": case.hidden}, ids=case.ids) is None
+    # Encoded text may hide anything, and is reported as that.
+    assert {leak.finding for leak in find_leaks(tmp_path, {"labels": case.hidden}, ids=case.ids)} <= {"text of unexplained entropy"}
 
 
 @pytest.mark.parametrize("form", ["npy", "npz"])
@@ -165,7 +166,7 @@ def test_node_numbers_must_not_tell_the_classes_apart(tmp_path: Path) -> None:
     labels = np.repeat([1, 0], [100, 900])
     found = find_leak(tmp_path, {"labels": labels}, ids=np.arange(1000))
     assert found is not None
-    assert "shuffle" in found
+    assert "shuffle" in str(found)
 
 
 def test_graphs_have_labels_without_node_numbers(tmp_path: Path) -> None:

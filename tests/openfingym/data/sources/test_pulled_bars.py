@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from openfingym.catalog import load_task
+from openfingym.check import check_task
 from openfingym.data.pulled_bars import pulled_bars
 from openfingym.data.sources import Cache, pull
 from openfingym.errors import DataError, UsageError
@@ -130,3 +131,6 @@ def test_a_trading_task_on_pulled_bars(site, client, tmp_path: Path, monkeypatch
     assert material.dataset_digest == trading.source_key(task) == material.info.sha256
     assert material.n_private == 2
     assert site.asked == []
+    findings = {finding.name: finding for finding in check_task(task).findings}
+    assert findings["leak"].passed, findings["leak"].detail
+    assert all(finding.passed for name, finding in findings.items() if name != "ordering"), findings

@@ -1,0 +1,122 @@
+"""Text that no language, code or table of numbers explains: where it is, and how many bits it has in excess.
+
+Characters are scored by a trigram model of English and Python, read off this package's own sources: ``-log2`` of a
+character's probability after the two before it. Prose, code and tables of digits cost three to five bits a character;
+hex, base32, base64 or ciphertext seven and more, whatever is hidden in them and however they are spaced. A stretch is in
+excess by what it costs beyond ``EXPLAINED`` bits a character.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+EXPLAINED = 6.0
+"""Bits a character that language and tables may cost."""
+CAP = 11.0
+"""Bits that one character may cost: a single odd one is no stretch."""
+SUSPECT = 80.0
+"""Excess from which on a stretch is decoded in every way there is."""
+UNEXPLAINED = 256.0
+"""Excess from which on a stretch is reported even if nothing hidden is found in it; a SHA-256 digest alone has half of it."""
+GAP = 48
+"""Characters of language between two stretches that are taken as one."""
+INVISIBLE = 24
+"""Invisible characters, white space at the ends of lines included, that a text may have without being reported."""
+_SPACE, _DIGIT, _LETTER, _OTHER = 95, 15, 96, 97
+_SYMBOLS = 98
+_WEIGHTS = (0.72, 0.23, 0.05)
+_TABLE = re.compile(r"(?:[-+]?\d[\d.]*(?:[eE][-+]?\d+)?[\s,;:|()\[\]]+){3,}")
+_TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a text that costs more than language does."""
+
+    begin: int
+    end: int
+    excess: float
+    """Bits beyond what is explained."""
+
+
+def stretches(text: str) -> list[Stretch]:
+    """The parts of a text in excess by ``SUSPECT`` bits or more, neighbours joined."""
+    joined: list[Stretch] = []
+    for one in _parts(_costs(text) - EXPLAINED):
+        if joined and one.begin - joined[-1].end <= GAP:
+            joined[-1] = Stretch(joined[-1].begin, one.end, joined[-1].excess + one.excess)
+        else:
+            joined.append(one)
+    return joined
+
+
+def invisible(text: str) -> str:
+    """What of a text is not seen: format characters, variation selectors, and white space at the ends of lines, in order."""
+    hidden = [character for character in text.removeprefix("\ufeff") if ord(character) > 126 and _unseen(character)]
+    return "".join(hidden) or "".join(match.group() for match in _TRAILING.finditer(text.replace("\r", "")))
+
+
+def _unseen(character: str) -> bool:
+    code = ord(character)
+    return unicodedata.category(character) in {"Cf", "Cn", "Co"} or 0xFE00 <= code <= 0xFE0E or 0xE0100 <= code <= 0xE01EF
+
+
+def _parts(excess: NDArray[np.float64]) -> list[Stretch]:
+    """Maximal stretches: where the running sum, from its latest minimum on, is highest; and so on in what is left."""
+    found, left = [], [(0, len(excess))]
+    while left:
+        first, last = left.pop()
+        total = np.concatenate([[0.0], np.cumsum(excess[first:last])])
+        lowest = np.minimum.accumulate(total)
+        end = int(np.argmax(total - lowest))
+        above = float(total[end] - lowest[end])
+        if above < SUSPECT:
+            continue
+        begin = int(np.flatnonzero(total[: end + 1] == lowest[end])[-1])
+        found.append(Stretch(first + begin, first + end, above))
+        left += [(first, first + begin), (first + end, last)]
+    return sorted(found, key=lambda one: one.begin)
+
+
+def _costs(text: str) -> NDArray[np.float64]:
+    """Bits of each character: float64[len(text)]."""
+    one, two, three = _model()
+    s = np.concatenate([[_SPACE, _SPACE], _symbols(text)])
+    chance = _WEIGHTS[0] * three[s[:-2], s[1:-1], s[2:]] + _WEIGHTS[1] * two[s[1:-1], s[2:]] + _WEIGHTS[2] * one[s[2:]]
+    bits = -np.log2(chance) + np.where(s[2:] == _DIGIT, math.log2(10.0), 0.0)
+    bits = np.minimum(bits, CAP)
+    for table in _TABLE.finditer(text):
+        bits[table.start() : table.end()] = np.minimum(bits[table.start() : table.end()], EXPLAINED - 1.0)
+    # Letters of other scripts are language of which there is no model.
+    return np.where(s[2:] == _LETTER, EXPLAINED, bits)
+
+
+def _symbols(text: str) -> NDArray[np.int64]:
+    """Printable ASCII by its place, all digits as one symbol and all white space as one, and two more for the rest."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)
+    symbols = np.where((codes > 32) & (codes < 127), codes - 33, _OTHER)
+    symbols[(codes == 32) | ((codes >= 9) & (codes <= 13))] = _SPACE
+    symbols[(codes >= 48) & (codes <= 57)] = _DIGIT
+    symbols[codes >= 160] = _LETTER
+    return symbols
+
+
+@cache
+def _model() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Probabilities of a symbol: by itself, after one, and after two others."""
+    root = Path(__file__).resolve().parent.parent
+    files = sorted([*root.glob("*.py"), *root.glob("kinds/*.py"), *root.glob("data/**/*.py"), *root.glob("package_files/*.py")])
+    s = _symbols("\n".join(path.read_text(encoding="utf-8") for path in files))
+    one = np.bincount(s, minlength=_SYMBOLS) + 1.0
+    two = np.bincount(s[:-1] * _SYMBOLS + s[1:], minlength=_SYMBOLS**2).reshape(_SYMBOLS, -1).astype(np.float64)
+    places = (s[:-2] * _SYMBOLS + s[1:-1]) * _SYMBOLS + s[2:]
+    three = np.bincount(places, minlength=_SYMBOLS**3).reshape(_SYMBOLS, _SYMBOLS, -1).astype(np.float64)
+    return one / one.sum(), two / np.maximum(two.sum(axis=1, keepdims=True), 1.0), three / np.maximum(three.sum(axis=2, keepdims=True), 1.0)

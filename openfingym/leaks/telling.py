@@ -1,0 +1,230 @@
+"""What a copy of hidden values tells that is near but not exact, in bits, never on the high side.
+
+What Gaussian values tell that are copied with an error e is their rate-distortion function (reverse water-filling over the
+eigenvalues l of their covariance), ``sum of max(0, log2(l / e^2) / 2)``. The covariance is that of the *surprise*: a block less
+the same block a step earlier, which anybody may know who knows the past. So smooth curves, pegged rates and slow
+levels tell little, however far they are from zero. Further cautions:
+
+* an error is never taken to be smaller than the lattice explains on which the values lie;
+* a block tells no more than its own surprises do, one by one, so that a jump among equal values is one surprise and not many;
+* nor more than what a smooth curve leaves of it, and its order the less the seldomer it turns: straight lines, indices and dates
+  are everywhere;
+* a block tells no more than its values do one by one, by how often their steps are met;
+* blocks tell no more than how far apart they are, where there are enough of them to say so;
+* the two largest surprises of a block are spent on shift and scale.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from openfingym.leaks.dimension import CAUTION, OCTAVES, PAIRS
+from openfingym.leaks.known import Known
+from openfingym.leaks.readings import Floats, Form
+
+NEEDED = 26.0
+"""Bits that a copy must tell to be worth looking for."""
+ERRORS = 2.0 ** (-np.arange(2, 30) / 2.0)
+"""Errors, over the size of a block's values, for which it is known what a copy tells; falling."""
+CLOSE = 2.0**-7
+"""Error, over the size of surprises, at which half the blocks must tell ``NEEDED`` bits."""
+SOME = 0.8
+"""Share of the blocks that may tell less, for the others to be looked for."""
+FEWEST = 8
+"""Blocks from which a covariance is taken."""
+MANY = 200
+"""Blocks from which their dimension is taken."""
+_DEGREES = (3, 16)
+"""Degree of the curve that everybody knows, at least and at most; a degree for every eight values between."""
+RANKS = 0.7
+"""Share of what ranks tell that counts: each depends on all the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What blocks tell."""
+
+    most: bool
+    """Whether most of them tell ``NEEDED`` bits if copied with an error of ``CLOSE``."""
+    directions: Floats
+    """float64[k, n]; see :func:`directed`. Empty where hardly any of them tells so much."""
+    bits: Floats
+    """float64[k, errors]"""
+
+
+def directed(rows: Floats) -> Floats:
+    """Each row less its mean, over its size; zero where nothing moves."""
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    size = np.sqrt((centred**2).sum(axis=1, keepdims=True))
+    moves = size > 1e-9 * np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    directions: Floats = np.divide(centred, size, out=np.zeros_like(centred), where=moves)
+    return directions
+
+
+@dataclass(frozen=True, eq=False)
+class _Relative:
+    """Blocks in one form, over the size of each."""
+
+    hidden: Floats
+    surprise: Floats
+    """What was not known of each block: float64[k, n]."""
+    residue: Floats
+    """What is left of each block beside the curve that fits it best."""
+    least: Floats
+    """The smallest error there is: float64[k, 1]."""
+    most: Floats
+    """Bits that each block tells at most: float64[k, 1]."""
+
+    @classmethod
+    def of(cls, form: Form, known: Known, sizes: float | None = None) -> _Relative:
+        hidden = form.hidden(known.hidden)
+        size = np.sqrt(hidden.var(axis=1, keepdims=True)) if sizes is None else np.full((len(hidden), 1), sizes)
+        size[size == 0.0] = np.inf
+        surprise = hidden - form.hidden(known.earlier)
+        least = np.sqrt(np.mean(known.least**2, axis=1, keepdims=True))
+        if form.ranks:
+            # Values that are quoted alike share a rank.
+            noise = np.random.default_rng(0).uniform(-1.0, 1.0, hidden.shape) * np.sqrt(3.0) * known.least
+            least = np.maximum(
+                np.sqrt(np.mean((form.hidden(known.hidden + noise) - hidden) ** 2, axis=1, keepdims=True)), 1.0 / np.sqrt(12.0)
+            )
+        return cls(hidden, surprise / size, _curved(hidden) / size, np.maximum(least / size, 1e-12), known.most.sum(axis=1, keepdims=True))
+
+    def own(self, errors: Floats) -> Floats:
+        """Bits that the surprises of each block tell one by one, for each of its errors."""
+        errors = np.maximum(errors, self.least)
+        # Less the median, so that a jump among equal values is one surprise and not many.
+        surprise = self.surprise - np.median(self.surprise, axis=1, keepdims=True)
+        # The largest two are spent on shift and scale.
+        known = [_rates(np.sort(part**2, axis=1)[:, :-2], errors) for part in (surprise, self.residue)]
+        return np.minimum(known[0], known[1])
+
+
+def told_by(form: Form, blocks: Known, rows: Known | None = None) -> Told:
+    """What blocks tell that are copied with each of ``ERRORS``.
+
+    Args:
+        form: what is compared.
+        blocks: the blocks.
+        rows: the rows of which a block holds several, if it does: they are taken to be independent of each other.
+    """
+    length = blocks.hidden.shape[1]
+    nothing = Told(False, np.zeros((0, length)), np.zeros((0, len(ERRORS))))
+    sample = _Relative.of(form, blocks.some())
+    near = np.full((len(sample.hidden), 1), CLOSE * float(np.sqrt(np.mean(sample.surprise**2))))
+    told_close = sample.own(near)
+    if np.quantile(told_close, SOME) < NEEDED:
+        return nothing
+    share, whole = 1.0, sample
+    if rows is not None:
+        some = rows.some()
+        whole = _Relative.of(form, some, float(np.sqrt(np.mean(some.hidden.var(axis=1)))))
+        share = max(length - 2, 0) / some.hidden.shape[1]
+    together = _covariance(whole) if len(sample.hidden) >= FEWEST else None
+
+    apart = _apart(sample.hidden) if len(sample.hidden) >= MANY and rows is None else None
+
+    def told(of: _Relative, errors: Floats) -> Floats:
+        errors = np.maximum(errors, of.least)
+        if together is None:
+            # Too few for a covariance: neighbours in a sorted row share what they tell.
+            all_in_all = 0.5 * _rates(np.diff(of.surprise, axis=1) ** 2 / 2.0, errors)
+        else:
+            variances, scale = together
+            all_in_all = share * _rates(variances, errors) - np.maximum(0.5 * np.log2(scale / errors**2), 0.0)
+        if apart is not None:
+            nearest, pairs, dimension = apart
+            all_in_all = np.minimum(all_in_all, pairs + CAUTION * dimension * np.maximum(np.log2(nearest / errors), 0.0))
+        return np.minimum(np.minimum(of.own(errors), all_in_all), of.most) * (RANKS * _turns(of.hidden) if form.ranks else 1.0)
+
+    told_close = told(sample, near)
+    if np.quantile(told_close, SOME) < NEEDED:
+        return nothing
+    every = _Relative.of(form, blocks)
+    return Told(
+        bool(np.median(told_close) >= NEEDED),
+        directed(every.hidden),
+        told(every, np.broadcast_to(ERRORS, (len(every.hidden), len(ERRORS)))),
+    )
+
+
+def _apart(blocks: Floats) -> tuple[float, float, float]:
+    """How far apart blocks are: (distance, over their size, of the closest ``PAIRS`` of them; bits that these tell; dimension).
+
+    The dimension is that of Grassberger and Procaccia (see :mod:`openfingym.leaks.dimension`): smooth curves follow from a
+    few numbers, however many points they have.
+    """
+    directions = directed(blocks)
+    cosines = np.abs(directions @ directions.T)[np.triu_indices(len(directions), 1)]
+    distances = np.sort(np.sqrt(np.maximum(1.0 - cosines**2, 1e-24)))
+    nearest = float(distances[PAIRS])
+    wider = int(np.searchsorted(distances, min(2.0**OCTAVES * nearest, 0.7)))
+    octaves = max(math.log2(min(2.0**OCTAVES * nearest, 0.7) / nearest), 0.25)
+    return nearest, math.log2(len(distances) / PAIRS), max(math.log2(max(wider, 1) / PAIRS), 0.0) / octaves
+
+
+def _covariance(blocks: _Relative) -> tuple[Floats, float]:
+    """Eigenvalues float64[1, n] of the covariance of surprises less their mean, and their variance along the blocks themselves."""
+    surprise = blocks.surprise - blocks.surprise.mean(axis=1, keepdims=True)
+    k, n = surprise.shape
+    product = surprise.T @ surprise if n <= k else surprise @ surprise.T
+    variances = np.zeros((1, n))
+    variances[0, n - len(product) :] = np.maximum(np.linalg.eigvalsh(product), 0.0) / k
+    return variances, float(np.mean((surprise * directed(blocks.hidden)).sum(axis=1) ** 2)) + 1e-300
+
+
+def _turns(ranks: Floats) -> Floats:
+    """How much the order of each block tells, 1 if it turns up and down at least half as often as chance has it: float64[k, 1]."""
+    steps = np.sign(np.diff(ranks, axis=1))
+    turns = np.count_nonzero(steps[:, 1:] * steps[:, :-1] < 0.0, axis=1)
+    share: Floats = np.minimum(3.0 * turns / ranks.shape[1], 1.0)[:, None]
+    return share
+
+
+def _curved(blocks: Floats) -> Floats:
+    """What is left of each block beside the curve that fits it best."""
+    basis = _curves(blocks.shape[1])
+    left: Floats = blocks - (blocks @ basis) @ basis.T
+    return left
+
+
+@cache
+def _curves(length: int) -> Floats:
+    powers = np.polynomial.legendre.legvander(np.linspace(-1.0, 1.0, length), min(max(_DEGREES[0], length // 8), _DEGREES[1]))
+    basis: Floats = np.linalg.qr(powers)[0]
+    return basis
+
+
+def _rates(variances: Floats, errors: Floats) -> Floats:
+    """The rate-distortion function of independent Gaussian values, by reverse water-filling.
+
+    Args:
+        variances: float64[k or 1, n].
+        errors: float64[k, e], root mean squares over all n values.
+
+    Returns:
+        float64[k, e], bits.
+    """
+    rising = np.sort(variances, axis=1)
+    n = rising.shape[1]
+    above = n - np.arange(n + 1)
+    below = np.concatenate([np.zeros((len(rising), 1)), np.cumsum(rising, axis=1)], axis=1)
+    # Distortion where the water stands at each variance: what lies lower is lost whole.
+    distortion = below[:, :-1] + above[:-1] * rising
+    total = n * errors**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.concatenate([np.cumsum(np.log2(rising)[:, ::-1], axis=1)[:, ::-1], np.zeros((len(rising), 1))], axis=1)
+        lost = (
+            (distortion[:, :, None] <= total[:, None, :]).sum(axis=1)
+            if len(rising) > 1
+            else np.searchsorted(distortion[0], total, side="right")
+        )
+        row = np.arange(len(rising))[:, None]
+        left = above[lost]
+        water = (total - below[row, lost]) / left
+        rates: Floats = np.where(left > 0, 0.5 * (logs[row, lost] - left * np.log2(water)), 0.0)
+    return np.maximum(np.nan_to_num(rates, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
