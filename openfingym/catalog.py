@@ -91,7 +91,8 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
 
     Args:
         name: of the task, or its folder.
-        real: run on pulled real data where the task's own is simulated.
+        real: run on pulled real data where such are known of. A task whose own data are real and that knows of no
+            others runs on its own.
 
     Raises:
         TaskNotFoundError: no such task; the message suggests near misses.
@@ -109,7 +110,11 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`openfingym tasks` lists the known ones"
             raise TaskNotFoundError(f"no task is named {text!r}; {hint}")
         folder = folders[text]
-    task = replace(Task.read(folder), real=real)
+    from openfingym.kinds import kind_of
+
+    task = Task.read(folder)
+    if real and not (task.spec.dataset.pulled is None and kind_of(task).data_kind(task) == "real"):
+        task = replace(task, real=True)
     if task.name != folder.name:
         raise TaskError(
             f"says {task.file.task.name!r}, but its folder is named {folder.name!r}; the two must agree",

@@ -106,13 +106,19 @@ def test_a_scaffold_never_overwrites(own_task: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["treasury-forecast", "yield-curve-forecast", "equity-excess-return-forecast", "ou-generation", "ba2motifs-fraud"]
+    "name", ["yield-curve-forecast", "equity-excess-return-forecast", "ou-generation", "ba2motifs-fraud"]
 )
 def test_real_data_that_nobody_knows_of_is_never_replaced_in_silence(name: str) -> None:
     from openfingym.build import build
 
     with pytest.raises(TaskError, match=r"dataset\.pulled: no real data is known for .* without --real"):
         build(openfingym.load_task(name, real=True))
+
+
+def test_a_task_whose_own_data_are_real_runs_on_them() -> None:
+    assert openfingym.load_task("treasury-forecast", real=True) == openfingym.load_task("treasury-forecast")
+    # Its own bars are real, and so are those that can be pulled.
+    assert openfingym.load_task("equity-trading", real=True).real
 
 
 def test_real_data_that_has_not_been_pulled_says_how() -> None:
