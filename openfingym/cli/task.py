@@ -21,7 +21,9 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print the resul
 fresh_option = click.option(
     "--fresh", is_flag=True, help="Hidden data drawn for each rollout, instead of the package's own, where the task can have any."
 )
-real_option = click.option("--real", is_flag=True, help="Run on real data: those that were pulled (`openfingym data pull`), where the task knows of any.")
+real_option = click.option(
+    "--real", is_flag=True, help="Run on real data: those that were pulled (`openfingym data pull`), where the task knows of any."
+)
 
 
 @click.command("tasks")

@@ -105,9 +105,7 @@ def test_a_scaffold_never_overwrites(own_task: Path) -> None:
         new_task("my-task", own_task.parent)
 
 
-@pytest.mark.parametrize(
-    "name", ["yield-curve-forecast", "equity-excess-return-forecast", "ou-generation", "ba2motifs-fraud"]
-)
+@pytest.mark.parametrize("name", ["yield-curve-forecast", "equity-excess-return-forecast", "ou-generation", "ba2motifs-fraud"])
 def test_real_data_that_nobody_knows_of_is_never_replaced_in_silence(name: str) -> None:
     from openfingym.build import build
 
