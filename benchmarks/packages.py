@@ -17,7 +17,7 @@ from pathlib import Path
 BUILD = """
 import resource, sys, time
 from openfingym import catalog
-from openfingym.build import build
+from openfingym.packages.build import build
 for name in catalog.task_folders():
     start = time.perf_counter()
     build(catalog.load_task(name))

@@ -27,10 +27,10 @@ from pathlib import Path
 from rollout import isolation_flags
 
 from openfingym.agents import resolve
-from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.errors import BackendUnavailableError
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
 from openfingym.rollouts import Engine, LocalRunner, RolloutSpec, RunFolder, Station
 from openfingym_runtime.backends import select

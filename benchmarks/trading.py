@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
+from openfingym.data.bars import Bars
 from openfingym.envs.trading import TradingEnv
 from openfingym.envs.trading_vector import TradingVectorEnv
-from openfingym.trading.bars import Bars
 from openfingym.trading.compiled.account import CompiledAccount
 from openfingym.trading.compiled.requests import CANCEL
 from openfingym.trading.market import MarketRules

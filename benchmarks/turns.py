@@ -29,12 +29,12 @@ from pathlib import Path
 import openai
 
 from openfingym.agents import resolve
-from openfingym.agents.testing import Call, Reply, Request, StandIn
-from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.models import Allowance, ModelSpec
+from openfingym.models.testing import Call, Reply, Request, StandIn
 from openfingym.models.wire import request_message, request_tool
-from openfingym.rollout import Launcher
+from openfingym.packages.build import build
+from openfingym.rollouts.launcher import Launcher
 from openfingym.trajectory import Rollout, read_rollout
 
 TASK = "treasury-forecast"

@@ -111,7 +111,7 @@ HEAVY_ROWS, HEAVY_CLIENTS, LIGHT_TARGET = 12_000, 16, 3.0
 
 
 def write_package(folder: Path, name: str = "bench", text: str = TASK, rows: int = ROWS) -> tuple[Path, Path]:
-    from openfingym.build import write_package as build
+    from openfingym.packages.build import write_package as build
     from openfingym.task import Task
 
     task = folder / name
@@ -133,7 +133,7 @@ def serve_bare(uds: str, public: Path, truth: Path) -> None:
     from fastapi import FastAPI
 
     from openfingym.metrics import Truth, score
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
 
     package = BuiltPackage(public, truth)
     n, spec = package.manifest.n_public, package.task.spec
@@ -245,7 +245,7 @@ def submission_table(rounds: int, requests: int) -> bool:
 
 def heavy_table(requests: int) -> bool:
     """Part two: a light client alone, and beside 16 heavy ones. Returns whether the target is met."""
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
 
     with tempfile.TemporaryDirectory(prefix="ofg-bench-") as name, contextlib.ExitStack() as stack:
         folder = Path(name)

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from rollout import LIMITS, isolation_flags  # the benchmark beside this one
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.client import RolloutTicket
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import RolloutTicket
 from openfingym.workspace import WorkspacePool
 from openfingym_runtime.docker import DockerBackend
 from openfingym_runtime.gate import GateKeeper

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from openfingym.data.bars import Bars
 from openfingym.envs.trading_vector import TradingVectorEnv
-from openfingym.trading.bars import Bars
 from openfingym.trading.market import MarketRules
 
 VOLATILITY = 0.01

@@ -6,23 +6,26 @@
     result = openfingym.run("treasury-forecast", agent="ridge")
 
 Importing this package does nothing but make the names below available; each is loaded when it is
-first used.
+first used. Where Gymnasium is loaded already, its registry gets the tasks too.
 """
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from openfingym.version import __version__
 
 if TYPE_CHECKING:
     from openfingym.agents import Agent
-    from openfingym.catalog import TaskInfo, load_task, register, tasks
+    from openfingym.catalog import TaskInfo, load_task, tasks
     from openfingym.envs.batch import BatchEnv
     from openfingym.envs.making import make, make_vec
+    from openfingym.envs.registration import register
     from openfingym.errors import OpenFinGymError
     from openfingym.results import RolloutResult, read_run
-    from openfingym.rollout import run
+    from openfingym.rollouts.launcher import run
     from openfingym.task import Task
     from openfingym.verifiers import VerifierAddress
 
@@ -56,8 +59,8 @@ _HOMES = {
     "make": "envs.making",
     "make_vec": "envs.making",
     "read_run": "results",
-    "register": "catalog",
-    "run": "rollout",
+    "register": "envs.registration",
+    "run": "rollouts.launcher",
     "tasks": "catalog",
 }
 
@@ -65,8 +68,6 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'openfingym' has no attribute {name!r}")
-    import importlib
-
     value = getattr(importlib.import_module(f"openfingym.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
@@ -76,10 +77,6 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def _announce_to_gymnasium() -> None:
-    from openfingym.envs.registration import register_when_gymnasium_is_imported
-
-    register_when_gymnasium_is_imported()
-
-
-_announce_to_gymnasium()
+if "gymnasium" in sys.modules:
+    # So that `gymnasium.make("openfingym/treasury-forecast-v0")` works; see docs/environments.md for the other order of imports.
+    importlib.import_module("openfingym.envs")

@@ -20,10 +20,10 @@ from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from openfingym.contracts import RollingContract, TradingContract
 from openfingym.errors import TaskError, TaskNotFoundError
 from openfingym.task import AssetClass, DataKind, Family, Frequency, Task
-from openfingym.task_files import CONFIG, has_task_file
+from openfingym.task.contracts import RollingContract, TradingContract
+from openfingym.task.files import CONFIG, has_task_file
 
 ENTRY_POINT_GROUP = "openfingym.tasks"
 TASKS_VARIABLE = "OPENFINGYM_TASKS"
@@ -125,7 +125,7 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
 
 
 def register(folder: str | Path) -> Task:
-    """Make the task package in ``folder`` known in this process, to OpenFinGym and to Gymnasium.
+    """Make the task package in ``folder`` known in this process; :func:`openfingym.register` tells Gymnasium too.
 
     Returns:
         The task, after checking its ``task.toml``.
@@ -140,9 +140,6 @@ def register(folder: str | Path) -> Task:
         raise TaskError(f"the task name {task.name!r} is taken by {taken}", path=path)
     if taken is None:
         _registered.append(path)
-        from openfingym.envs.registration import register_task
-
-        register_task(task.name)
     return task
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.package import BuiltPackage
-from openfingym.scaffold import new_task
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.packages.scaffold import new_task
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -22,12 +22,12 @@ import pytest
 
 import openfingym
 from openfingym.agents import Agent, resolve
-from openfingym.client import RolloutTicket, VerifierClient
 from openfingym.errors import UsageError, VerifierError
-from openfingym.package import BuiltPackage
-from openfingym.rollout import Launcher
+from openfingym.packages.package import BuiltPackage
 from openfingym.rollouts import RolloutSpec
+from openfingym.rollouts.launcher import Launcher
 from openfingym.verifiers import VerifierAddress
+from openfingym.verifiers.client import RolloutTicket, VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,8 +15,8 @@ from openfingym import store
 from openfingym.agents import Agent, resolve
 from openfingym.errors import UsageError
 from openfingym.results import read_run
-from openfingym.rollout import Launcher
 from openfingym.rollouts import Plan, expand, select
+from openfingym.rollouts.launcher import Launcher
 
 TASKS = ("crypto-forecast", "ba2motifs-fraud", "crypto-rolling-forecast")
 TELLS = """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 
 HARBOR = "harbor==0.24.0"
 

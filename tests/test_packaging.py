@@ -34,7 +34,7 @@ def test_the_wheel_holds_the_three_packages_and_the_tasks(built: Path) -> None:
         "openfingym/py.typed",
         "openfingym/_packages/treasury-forecast/task.toml",
         "openfingym/_packages/treasury-forecast/instruction.md",
-        "openfingym/package_files/test.sh",
+        "openfingym/packages/templates/test.sh",
         "openfingym/data/series/ust-par-yields.csv.gz",
         "openfingym_runtime/_image/Dockerfile.agent",
         "openfingym_runtime/_image/runtime/agent/openfingym_agent/__init__.py",
@@ -68,7 +68,7 @@ def test_the_wheel_works_without_a_checkout(built: Path, tmp_path: Path) -> None
     # Only this environment's installed distributions are shared, not its editable openfingym.
     (site / "shared.pth").write_text("\n".join(here) + "\n")
     program = (
-        "import openfingym, openfingym.build as b, openfingym.catalog as c\n"
+        "import openfingym, openfingym.packages.build as b, openfingym.catalog as c\n"
         f"assert openfingym.__file__.startswith({str(site)!r}), openfingym.__file__\n"
         "package = b.build(c.load_task('treasury-forecast'))\n"
         "print(len(openfingym.tasks()), package.read_truth()['targets'].shape)\n"

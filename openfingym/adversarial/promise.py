@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openfingym.kinds.material import Reader
     from openfingym.metrics import Score
     from openfingym.metrics.resampling import Resampling
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
 
     Cut = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 

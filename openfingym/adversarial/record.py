@@ -14,17 +14,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openfingym.build import build_key
 from openfingym.errors import StoreError
 from openfingym.kinds import reference_version
 from openfingym.metrics import METRICS, find_metric
 from openfingym.metrics.scoring import relative_weights
+from openfingym.packages.build import build_key
 
 if TYPE_CHECKING:
     from openfingym.adversarial.promise import Survey
-    from openfingym.package import BuiltPackage
-    from openfingym.scoring_table import Scoring
+    from openfingym.packages.package import BuiltPackage
     from openfingym.task import Task
+    from openfingym.task.scoring import Scoring
 
 RECORD = Path(__file__).with_name("skillless.json")
 
@@ -119,7 +119,7 @@ def reached_on(digest: str) -> Reached | None:
 
 
 def reached_in(build: str) -> Reached | None:
-    """:func:`reached_on` by the key of the build (:func:`openfingym.build.build_key`), which is known before anything is built."""
+    """:func:`reached_on` by the key of the build (:func:`openfingym.packages.build.build_key`), which is known before anything is built."""
     return next((row for row in _current().values() if row.build == build), None)
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from openfingym.kinds import is_sequential, kind_of, sequential_kind
 
 if TYPE_CHECKING:
-    from openfingym.client import RolloutTicket, VerifierClient
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.verifiers.client import RolloutTicket, VerifierClient
 
 
 def submit_truth(client: VerifierClient, ticket: RolloutTicket, package: BuiltPackage) -> None:

@@ -11,8 +11,8 @@ import sys
 
 import click
 
+from openfingym.cli.printable import printable
 from openfingym.errors import OpenFinGymError
-from openfingym.printable import printable
 
 COMMANDS = {
     "tasks": ("openfingym.cli.task:list_tasks", "List the known tasks."),
@@ -51,7 +51,7 @@ class _LazyGroup(click.Group):
 
 def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from openfingym import __version__
+        from openfingym.version import __version__
 
         click.echo(f"openfingym {__version__}")
         ctx.exit()

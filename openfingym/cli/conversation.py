@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from openfingym.printable import one_line, printable
-from openfingym.strange_files import parse_json
+from openfingym.cli.printable import one_line, printable
+from openfingym.files.strange import parse_json
 
 if TYPE_CHECKING:
     from openfingym.trajectory import Rollout

@@ -80,8 +80,8 @@ def _store() -> str:
 
 
 def _verifier() -> str:
-    from openfingym.build import build
     from openfingym.catalog import load_task, task_folders
+    from openfingym.packages.build import build
     from openfingym_verifier.embedded import EmbeddedVerifier
 
     name = next(iter(task_folders()))

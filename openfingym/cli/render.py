@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openfingym.printable import printable
+from openfingym.cli.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from openfingym.cli.printable import one_line
 from openfingym.cli.render import Progress, number, print_json, print_table, with_interval
 from openfingym.cli.task import FAMILIES, json_option
-from openfingym.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from openfingym.adversarial.marks import Skill
-    from openfingym.baselines import BaselineResult
+    from openfingym.reports.baselines import BaselineResult
     from openfingym.reports.cells import Field
     from openfingym.reports.report import Report
     from openfingym.reports.tables import TextTable
@@ -155,11 +155,11 @@ def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
 
     import numpy as np
 
+    from openfingym.metrics.performance import summary
+    from openfingym.reports.trading.replay import held, package_of, replay
+    from openfingym.reports.trading.surface import cost_delay_surface
+    from openfingym.reports.trading.tearsheet import Heading, render
     from openfingym.results import read_run
-    from openfingym.trading.performance import summary
-    from openfingym.trading.replay import held, package_of, replay
-    from openfingym.trading.surface import cost_delay_surface
-    from openfingym.trading.tearsheet import Heading, render
     from openfingym.trajectory.files import write_text
 
     result = read_run(run_folder)
@@ -192,9 +192,9 @@ def surface(run_folder: Path, as_json: bool) -> None:
     RUN_FOLDER is a folder that `openfingym run` wrote. The decisions of its private episodes are carried out again, later and
     at other costs; the table has the mean total return.
     """
-    from openfingym.trading.heatmap import sentence
-    from openfingym.trading.replay import replay
-    from openfingym.trading.surface import cost_delay_surface
+    from openfingym.reports.trading.heatmap import sentence
+    from openfingym.reports.trading.replay import replay
+    from openfingym.reports.trading.surface import cost_delay_surface
 
     with Progress() as show:
         show("scoring the run's decisions at other costs and delays")
@@ -235,7 +235,7 @@ def baselines(
 
     Prints the results that come with this version; with --run they are measured again.
     """
-    from openfingym import baselines as table
+    from openfingym.reports import baselines as table
 
     if again:
         rows = _measure(pattern, family, agents.split(",") if agents else None, backend, seed, out)
@@ -255,9 +255,9 @@ def baselines(
 def _measure(
     pattern: str, family: str | None, agents: Sequence[str] | None, backend: str, seed: int, out: Path | None
 ) -> list[BaselineResult]:
-    from openfingym import baselines as table
     from openfingym import catalog
     from openfingym.agents import fitting
+    from openfingym.reports import baselines as table
 
     tasks = [catalog.load_task(name) for name in catalog.task_folders() if fnmatch.fnmatch(name, pattern)]
     tasks = [task for task in tasks if family in {None, task.spec.family}]

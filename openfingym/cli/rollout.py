@@ -22,9 +22,9 @@ from openfingym.cli.verifier import verifier_option
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
+    from openfingym.cli.rollout_progress import LiveProgress
     from openfingym.results import RolloutResult
     from openfingym.rollouts import Plan, RunFolder, Selection, Work
-    from openfingym.rollouts.progress import LiveProgress
     from openfingym.verifiers import VerifierAddress
 
 T = TypeVar("T")
@@ -97,9 +97,10 @@ def rollout(
     the same command goes on where a run was interrupted or killed, on this machine or another.
     Failures of ours are tried again and are never a score.
     """
+    from openfingym.packages.many import default_jobs
     from openfingym.rollouts import RunFolder, prepare, select
-    from openfingym.verifiers import find_verifiers, require_served
-    from openfingym.workers import default_jobs
+    from openfingym.verifiers import find_verifiers
+    from openfingym.verifiers.finding import require_served
 
     changes = {
         "tasks": tasks, "agents": agents, "seeds": _seeds(seeds), "attempts": attempts, "models": model.model_name,
@@ -172,7 +173,7 @@ def _seeds(text: str | None) -> int | list[int] | None:
 
 def _run(plan: Plan, selection: Selection, work: Work, folder: RunFolder, way: _Way) -> list[RolloutResult] | None:
     """Run what is missing; None where that was interrupted."""
-    from openfingym.rollouts.progress import LiveProgress
+    from openfingym.cli.rollout_progress import LiveProgress
 
     if way.quiet:
         return _interruptible(_drive(plan, selection, work, folder, way, None), lambda: None)

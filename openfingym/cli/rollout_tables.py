@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.printable import printable
 from openfingym.cli.render import number, print_json, print_table
-from openfingym.printable import printable
 
 if TYPE_CHECKING:
     from openfingym.models.meter import Allowance
@@ -68,7 +68,7 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, resumed: int, wa
         wall_s: what the others took.
         as_json: for programs.
     """
-    from openfingym.rollouts.progress import duration
+    from openfingym.cli.rollout_progress import duration
 
     groups = [_ended(found) for found in _by_agent(results)]
     if as_json:

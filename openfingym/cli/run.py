@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.model_options import ModelOptions, model_options
+from openfingym.cli.printable import printable
 from openfingym.cli.render import Progress, number, print_json, print_table, typed, with_interval
 from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
 from openfingym.cli.verifier import verifier_option
-from openfingym.printable import printable
 
 if TYPE_CHECKING:
     from openfingym.agents import Agent
     from openfingym.agents.llm.session import Listener
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
     from openfingym.results import RolloutResult
 
 
@@ -75,8 +75,8 @@ def run(
     from openfingym import catalog
     from openfingym.adversarial.marks import skill_of
     from openfingym.agents import require_fit, require_model, resolve
-    from openfingym.rollout import Launcher
-    from openfingym.tapes import require_renewal
+    from openfingym.packages.tapes import require_renewal
+    from openfingym.rollouts.launcher import Launcher
 
     resolved = model.sampled(resolve(agent, program, command=shlex.split(command) if command is not None else None, files=files))
     require_model(resolved, given=model.model_name is not None)

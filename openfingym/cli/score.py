@@ -24,8 +24,8 @@ def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -
     For whoever owns both files: what the verifier would say of them, on either fold, without a rollout.
     """
     from openfingym import catalog
-    from openfingym.build import build
-    from openfingym.scorecard import score_files
+    from openfingym.packages.build import build
+    from openfingym.verifiers.scorecard import score_files
 
     card = score_files(build(catalog.load_task(name, real=real)), submission, truth)
     if as_json:

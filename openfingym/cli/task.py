@@ -12,7 +12,7 @@ from openfingym.cli.render import Counter, print_json, print_table
 
 if TYPE_CHECKING:
     from openfingym.adversarial.pooled import Pooled
-    from openfingym.workers import Outcome
+    from openfingym.packages.many import Outcome
 
 FAMILIES = ("forecasting", "generation", "trading", "fraud")
 KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading")
@@ -65,7 +65,7 @@ task.add_command(list_tasks, "list")
 def show(name: str, real: bool, as_json: bool) -> None:
     """Show what a task asks, how it is scored and where its data comes from."""
     from openfingym import catalog
-    from openfingym.build import build
+    from openfingym.packages.build import build
 
     loaded = catalog.load_task(name, real=real)
     built = build(loaded)
@@ -120,7 +120,7 @@ def build_command(
     """Materialise task packages into the store, several at once."""
     from dataclasses import asdict
 
-    from openfingym.workers import build_tasks, default_jobs
+    from openfingym.packages.many import build_tasks, default_jobs
 
     folders = _folders(names, everything, "build")
     rows, failed = {}, []
@@ -168,7 +168,8 @@ def check(
     as_json: bool,
 ) -> None:
     """Prove that a task is sound: structure, contract, determinism, no leak, best and worst agents in order."""
-    from openfingym.workers import check_tasks, default_jobs
+    from openfingym.checks.many import check_tasks
+    from openfingym.packages.many import default_jobs
 
     if record is not None and not adversarial:
         raise click.UsageError("--record keeps what --adversarial finds; give both")
@@ -267,7 +268,7 @@ def new(name: str, kind: str, parent: Path) -> None:
 
     A forecast and a generation task start from your own CSV; the other kinds from bundled data.
     """
-    from openfingym.scaffold import STARTS, new_task
+    from openfingym.packages.scaffold import STARTS, new_task
 
     folder = new_task(name, parent, kind)
     click.echo(f"wrote {folder}, which starts from {STARTS[kind].data}\nnext: openfingym task check {folder}")

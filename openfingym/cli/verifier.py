@@ -16,11 +16,11 @@ from openfingym.cli.verifier_members import collect, participant, season
 from openfingym.errors import OpenFinGymError, UsageError
 
 if TYPE_CHECKING:
-    from openfingym.client import HeldTask, Load
     from openfingym.results import PolicyName
     from openfingym.task import Task
-    from openfingym.verifier_registry import Entry, Registry
     from openfingym.verifiers import VerifierAddress
+    from openfingym.verifiers.client import HeldTask, Load
+    from openfingym.verifiers.registry import Entry, Registry
 
 FAILED = 4
 
@@ -104,8 +104,8 @@ def serve(
     import contextlib
 
     from openfingym import catalog, store
-    from openfingym.build import build
-    from openfingym.verifier_registry import unregister
+    from openfingym.packages.build import build
+    from openfingym.verifiers.registry import unregister
     from openfingym_verifier.serving import Address, certificate
     from openfingym_verifier.serving import serve as serve_packages
 
@@ -145,7 +145,8 @@ def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
     LOCATION is a URL, a unix socket, or a registry file, all verifiers of which are asked; default:
     $OPENFINGYM_VERIFIER. The exit status is 4 where one does not answer as it should.
     """
-    from openfingym.verifiers import VERIFIER_VARIABLE, find_registry
+    from openfingym.verifiers.address import VERIFIER_VARIABLE
+    from openfingym.verifiers.finding import find_registry
 
     location = location or os.environ.get(VERIFIER_VARIABLE)
     if not location:
@@ -167,8 +168,8 @@ def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
 
 def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
     """The admin token, and the file that holds it: the one that is given, or the environment's, or the state folder's own."""
-    from openfingym.verifier_registry import SHORTEST_TOKEN
-    from openfingym.verifiers import ADMIN_TOKEN_VARIABLE
+    from openfingym.verifiers.address import ADMIN_TOKEN_VARIABLE
+    from openfingym.verifiers.registry import SHORTEST_TOKEN
     from openfingym_verifier.tokens import token_from_environment
 
     # No child is to inherit it, and no other process to read it.
@@ -186,7 +187,7 @@ def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
 
 def _token_in(file: Path) -> str:
     """The token in a file, which is made with a new one if missing."""
-    from openfingym.verifier_registry import make_token, read_token
+    from openfingym.verifiers.registry import make_token, read_token
 
     make_token(file)
     return read_token(file)
@@ -197,7 +198,7 @@ def _enlist(registry: Path, where: str, tasks: list[Task], token_file: Path | No
     import re
     import socket
 
-    from openfingym.verifier_registry import Entry, register
+    from openfingym.verifiers.registry import Entry, register
 
     uds = where.removeprefix("unix:") if where.startswith("unix:") else None
     # Who listens on every interface is found by the machine's name.
@@ -224,13 +225,14 @@ class _Look:
 
 
 def _look(location: str) -> _Look:
-    from openfingym.verifiers import VerifierAddress, token_of_environment
+    from openfingym.verifiers import VerifierAddress
+    from openfingym.verifiers.address import token_of_environment
 
     return _ask(location, lambda: VerifierAddress(location, token_of_environment(location)))
 
 
 def _look_listed(registry: Registry, entry: Entry) -> _Look:
-    from openfingym.verifiers import address_of
+    from openfingym.verifiers.finding import address_of
 
     found = _ask(registry.location(entry), lambda: address_of(registry, entry))
     if found.problems:
@@ -241,7 +243,7 @@ def _look_listed(registry: Registry, entry: Entry) -> _Look:
 
 
 def _ask(location: str, find: Callable[[], VerifierAddress]) -> _Look:
-    from openfingym.verifiers import QUICK_ANSWER_S
+    from openfingym.verifiers.address import QUICK_ANSWER_S
     from openfingym_verifier.principals import KEY_PREFIX
 
     try:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
-from openfingym.printable import printable
 
 if TYPE_CHECKING:
-    from openfingym.client import Season, VerifierClient
     from openfingym.results import RolloutResult
+    from openfingym.verifiers.client import Season, VerifierClient
 
 address_option = click.option(
     "--verifier", "address", help="URL or unix socket of the running verifier; default: $OPENFINGYM_VERIFIER.", metavar="LOCATION"
@@ -127,7 +127,7 @@ def _collect(waiting: list[RolloutResult], address: str | None) -> int:
     from openfingym import catalog
     from openfingym.errors import UsageError
     from openfingym.results import rewrite_result
-    from openfingym.verdict import with_verified
+    from openfingym.rollouts.verdict import with_verified
     from openfingym.verifiers import find_verifiers
 
     tasks = [catalog.load_task(name) for name in sorted({result.task for result in waiting})]
@@ -154,7 +154,8 @@ def _client(address: str | None) -> VerifierClient:
     import os
 
     from openfingym.errors import UsageError
-    from openfingym.verifiers import QUICK_ANSWER_S, VERIFIER_VARIABLE, VerifierAddress, token_of_environment
+    from openfingym.verifiers import VerifierAddress
+    from openfingym.verifiers.address import QUICK_ANSWER_S, VERIFIER_VARIABLE, token_of_environment
 
     location = address or os.environ.get(VERIFIER_VARIABLE)
     if not location:

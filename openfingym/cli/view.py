@@ -89,7 +89,7 @@ def view(
 
 def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
     """Finished rollouts at or below some places; what is under way is hidden, and what cannot be read is said."""
-    from openfingym.printable import printable
+    from openfingym.cli.printable import printable
     from openfingym.reports.runs import run_folders
     from openfingym.results import read_run
 
@@ -110,7 +110,7 @@ def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
     if as_json:
         print_json([result.to_dict() | {"path": str(folder)} for folder, result in chosen])
         return
-    from openfingym.printable import one_line, printable
+    from openfingym.cli.printable import one_line, printable
 
     columns = ["state", "skill", "task", "agent", "model", "seed", "attempt", "answers", "folder"]
     rows = [
@@ -129,7 +129,7 @@ def _show(console: Console, folder: Path, result: RolloutResult, rollout: Rollou
     from rich.text import Text
 
     from openfingym.cli.conversation import print_block, print_conversation
-    from openfingym.printable import printable
+    from openfingym.cli.printable import printable
 
     def say(text: str, style: str = "") -> None:
         console.print(Text(printable(text), style=style), soft_wrap=True)
@@ -151,7 +151,7 @@ def _show(console: Console, folder: Path, result: RolloutResult, rollout: Rollou
 
 def _output(folder: Path) -> str:
     """What the program printed, or why that cannot be read; nothing where there is no such file."""
-    from openfingym.strange_files import MEGABYTE, read_bytes
+    from openfingym.files.strange import MEGABYTE, read_bytes
 
     try:
         return read_bytes(folder, "output.log", OUTPUT_MB * MEGABYTE).decode("utf-8", errors="replace")
@@ -163,7 +163,7 @@ def _output(folder: Path) -> str:
 
 def _outcome(result: RolloutResult) -> str:
     """How it ended, in one line."""
-    from openfingym.printable import one_line
+    from openfingym.cli.printable import one_line
 
     if result.state != "scored":
         whose = f" ({result.boundary})" if result.boundary else ""

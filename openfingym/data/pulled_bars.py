@@ -6,7 +6,7 @@
 | binance-archive, binance-rest | pairs | as published |
 
 Symbols share one clock: all rows from the first in which every symbol trades. Where one has no bar in
-a later row, it is halted there (see :mod:`openfingym.trading.bars`); nothing else is filled. A high or low that misses open or
+a later row, it is halted there (see :mod:`openfingym.data.bars`); nothing else is filled. A high or low that misses open or
 close by no more than the rounding of an adjustment is moved to it.
 """
 
@@ -26,9 +26,9 @@ from openfingym.errors import DataError, UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.data.bars import Bars
     from openfingym.data.dataset import DatasetInfo
     from openfingym.data.sources import Cache, PullRecord, Table
-    from openfingym.trading.bars import Bars
 
 ROUNDING = 1e-5
 """Of prices that a publisher adjusted for splits, in relative terms."""
@@ -62,7 +62,7 @@ def pulled_bars(
             contradicts itself, or in no row do all symbols trade.
         UsageError: the source has no bars.
     """
-    from openfingym.trading.bars import FIELDS, Bars
+    from openfingym.data.bars import FIELDS, Bars
 
     record, table = pulled_table(source, symbols, interval=interval, start=start, end=end, cache=cache)
     if record.source not in WITH_BARS:
@@ -109,8 +109,8 @@ def _dividends(table: Table, symbols: Sequence[str], times: NDArray[np.datetime6
 
 
 def _info(bars: Bars, table: Table, record: PullRecord, skipped: int) -> DatasetInfo:
+    from openfingym.data.bars import FIELDS
     from openfingym.data.dataset import DatasetInfo
-    from openfingym.trading.bars import FIELDS
 
     channels = tuple(f"{symbol}_{field}" for symbol in bars.symbols for field in FIELDS)
     paid = int((bars.dividend > 0.0).sum())

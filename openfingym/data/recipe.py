@@ -31,8 +31,8 @@ from openfingym.errors import DataError, TaskError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import ValueSemantics
     from openfingym.data.panel import Panel
+    from openfingym.metrics.semantics import ValueSemantics
     from openfingym.task import Split
 
 MEASURES_OF: Mapping[str, tuple[str, ...]] = {

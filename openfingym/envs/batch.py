@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from openfingym import catalog
 from openfingym.agents import PROGRAM_LIMIT, Agent
-from openfingym.build import build
 from openfingym.envs.lease import Lease, as_result
 from openfingym.errors import RuntimeFailureError, SubmissionError, UsageError
+from openfingym.packages.build import build
+from openfingym.packages.tapes import require_renewal
 from openfingym.results import RewardName, RolloutResult
-from openfingym.tapes import require_renewal
 from openfingym.task import Task
-from openfingym.verifier_answers import RolloutTicket
+from openfingym.verifiers.answers import RolloutTicket
 
 Observation = dict[str, NDArray[np.generic]]
 Action = NDArray[np.float64] | dict[str, NDArray[np.float64]] | str

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 from openfingym.envs.lease import Lease, as_result
 from openfingym.errors import SubmissionError, UsageError
-from openfingym.tapes import require_renewal
+from openfingym.packages.tapes import require_renewal
 
 if TYPE_CHECKING:
-    from openfingym.client import RolloutTicket
-    from openfingym.episodes import EpisodeStep, FoldName
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
     from openfingym.results import RolloutResult
+    from openfingym.task.episodes import EpisodeStep, FoldName
+    from openfingym.verifiers.client import RolloutTicket
 
 Split = Literal["train", "practice", "test"]
 """Which bars a sequential environment is on: those everybody has, or the hidden ones of the public or the private fold."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import OpenFinGymError
 from openfingym.results import RolloutResult
-from openfingym.verdict import with_verified
+from openfingym.rollouts.verdict import with_verified
 
 if TYPE_CHECKING:
-    from openfingym.client import VerifiedResult, VerifierClient
-    from openfingym.package import BuiltPackage
-    from openfingym.rollout import Launcher
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.rollouts.launcher import Launcher
+    from openfingym.verifiers.client import VerifiedResult, VerifierClient
 
 
 class Lease:
@@ -30,7 +30,7 @@ class Lease:
     @classmethod
     def take(cls, package: BuiltPackage, backend: str) -> Lease:
         """A share of the launcher of this package and backend, which is started if nobody has one."""
-        from openfingym.rollout import Launcher
+        from openfingym.rollouts.launcher import Launcher
         from openfingym.verifiers import find_verifiers
 
         key = (package.manifest.digest, backend)

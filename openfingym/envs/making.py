@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from openfingym.contracts import TradingContract
 from openfingym.errors import UsageError
 from openfingym.task import Task
+from openfingym.task.contracts import TradingContract
 
 if TYPE_CHECKING:
     from openfingym.envs.batch import BatchEnv
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from openfingym.envs.trading import TradingEnv
     from openfingym.envs.trading_hidden import HiddenTradingEnv
     from openfingym.envs.trading_vector import TradingVectorEnv
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
 
     Made = BatchEnv | RollingEnv | TradingEnv | HiddenTradingEnv
 
@@ -75,8 +75,8 @@ def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> Tradi
         UsageError: not a trading task, or an option is unknown or impossible.
     """
     from openfingym import catalog
-    from openfingym.build import build
     from openfingym.envs.trading_vector import TradingVectorEnv
+    from openfingym.packages.build import build
 
     loaded = task if isinstance(task, Task) else catalog.load_task(task)
     if not isinstance(loaded.spec.contract, TradingContract):
@@ -89,7 +89,7 @@ def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> Tradi
 
 
 def _trading(task: Task, split: str, options: dict[str, object]) -> TradingEnv | HiddenTradingEnv:
-    from openfingym.build import build
+    from openfingym.packages.build import build
 
     package = build(task)
     if split == "train":

@@ -11,18 +11,18 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from openfingym import catalog
-from openfingym.build import build
-from openfingym.contracts import RollingContract
 from openfingym.envs.hidden import Split, hidden_episodes
-from openfingym.episodes import Step
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.kinds.bars import Window
 from openfingym.kinds.rolling import RollingEpisode
+from openfingym.packages.build import build
 from openfingym.task import Task
+from openfingym.task.contracts import RollingContract
+from openfingym.task.episodes import Step
 
 if TYPE_CHECKING:
-    from openfingym.episodes import EpisodeStep
     from openfingym.results import RolloutResult
+    from openfingym.task.episodes import EpisodeStep
 
 Observation = dict[str, NDArray[np.float64]]
 Info = dict[str, object]

@@ -10,11 +10,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from openfingym.data.bars import Bars
 from openfingym.envs.trading_episodes import ActionName, Episodes, RewardName, Start, bound
 from openfingym.envs.trading_forms import Events, OrdersAction, account_space, describe, order_space, read
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision, carry_out
-from openfingym.trading.bars import Bars
 from openfingym.trading.compiled.kernels import KERNELS, Stepped
 from openfingym.trading.compiled.layout import Floats, State, events_of_a_step
 from openfingym.trading.compiled.mirror import mirror
@@ -49,7 +49,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
 
     ## Observation space
     ``observation="flat"``: ``Box`` float32. The attribute ``layout`` maps names to place and shape: ``features`` [lookback, S, 5]
-    (see :meth:`~openfingym.trading.bars.Bars.features`, without unit), ``weights`` [S] of positions and ``cash`` as shares of
+    (see :meth:`~openfingym.data.bars.Bars.features`, without unit), ``weights`` [S] of positions and ``cash`` as shares of
     equity, ``open_buys`` and ``open_sells`` [S] (value of open orders as shares of equity), ``rejections`` [S + 1] of the last
     step by symbol, the last for those of none, and ``steps_left`` (share of the episode). Shares are clipped to a million.
 

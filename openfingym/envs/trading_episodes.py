@@ -12,8 +12,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from openfingym.data.bars import Bars
 from openfingym.errors import UsageError
-from openfingym.trading.bars import Bars
 from openfingym.trading.compiled.layout import REQUEST, Floats, market_numbers, tape
 from openfingym.trading.compiled.observing import Layout, bounds, layout
 from openfingym.trading.market import MarketRules

@@ -12,22 +12,22 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.contracts import TradingContract
+from openfingym.data.bars import VOLUME_WINDOW, Bars
 from openfingym.envs.hidden import HiddenEpisodes
 from openfingym.envs.trading_episodes import ActionName, Episodes
 from openfingym.envs.trading_forms import OrdersAction, order_space, read
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.kinds.trading import market_of
+from openfingym.task.contracts import TradingContract
 from openfingym.trading.actions import Decision, Replacement, decision_json
-from openfingym.trading.bars import VOLUME_WINDOW, Bars
 from openfingym.trading.compiled.observing import BOUND
 from openfingym.trading.compiled.requests import ask
 from openfingym.trading.orders import Order
 
 if TYPE_CHECKING:
-    from openfingym.episodes import EpisodeStep, FoldName
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
     from openfingym.results import RolloutResult
+    from openfingym.task.episodes import EpisodeStep, FoldName
     from openfingym.trading.executor import Executor
 
 Observation = NDArray[np.float32]

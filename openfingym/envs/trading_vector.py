@@ -9,9 +9,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
+from openfingym.data.bars import Bars
 from openfingym.envs.trading_episodes import ActionName, Episodes, RewardName, Start, bound
 from openfingym.errors import UsageError
-from openfingym.trading.bars import Bars
 from openfingym.trading.compiled.kernels import KERNELS
 from openfingym.trading.compiled.layout import Floats, State
 from openfingym.trading.compiled.observing import Layout

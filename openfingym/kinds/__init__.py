@@ -13,17 +13,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Kind, Material, SequentialKind
-from openfingym.kinds.plausibility import warnings_for
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.metrics import Score
     from openfingym.metrics.resampling import Resampling
-    from openfingym.scoring_table import Scoring
     from openfingym.task import Task
+    from openfingym.task.contracts import Contract
+    from openfingym.task.scoring import Scoring
 
 __all__ = [
     "Array",
@@ -40,7 +39,6 @@ __all__ = [
     "score_fold",
     "score_with_replicates",
     "sequential_kind",
-    "warnings_for",
 ]
 
 

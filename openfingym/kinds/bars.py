@@ -22,19 +22,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import RollingContract, TradingContract
+from openfingym.data.bars import FIELDS, Bars
 from openfingym.errors import TaskError, UsageError
 from openfingym.kinds.panels import no_real_data, panel_key, panel_of, panel_recipe, renewed_panel, split_text
-from openfingym.trading.bars import FIELDS, Bars
+from openfingym.task.contracts import RollingContract, TradingContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data import DatasetInfo
-    from openfingym.episodes import FoldName
     from openfingym.kinds.material import Array, Fold
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Task
+    from openfingym.task.episodes import FoldName
 
     BarsContract = RollingContract | TradingContract
 

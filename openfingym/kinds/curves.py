@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import CurvesContract
 from openfingym.data.curves import NAME, SHA256
 from openfingym.errors import DataError, SubmissionError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import no_real_data, split_text
 from openfingym.kinds.skillless.curves import skillless
+from openfingym.task.contracts import CurvesContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.data.curves import Curves
     from openfingym.data.recipe import Windows
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
+    from openfingym.task.contracts import Contract
 
 __all__ = [
     "LOAD_TEST",

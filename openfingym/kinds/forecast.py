@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import ForecastContract
 from openfingym.errors import TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import panel_key as source_key
@@ -21,15 +20,16 @@ from openfingym.kinds.panels import panel_of as load
 from openfingym.kinds.panels import panel_recipe, renewed_panel, split_text
 from openfingym.kinds.panels import panel_renewable as renewable
 from openfingym.kinds.skillless.forecast import skillless
+from openfingym.task.contracts import ForecastContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.data import Panel
     from openfingym.data.recipe import Windows
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
+    from openfingym.task.contracts import Contract
 
 __all__ = [
     "LOAD_TEST",

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import GenerationContract
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import (
@@ -29,17 +28,18 @@ from openfingym.kinds.panels import (
     split_text,
 )
 from openfingym.kinds.skillless.generation import skillless
+from openfingym.task.contracts import GenerationContract
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.data import DatasetInfo, Panel
     from openfingym.data.processes.sets import ProcessSet
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
+    from openfingym.task.contracts import Contract
 
 __all__ = [
     "LOAD_TEST",

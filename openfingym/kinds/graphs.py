@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import GraphsContract
 from openfingym.kinds.material import Array, Brief, Material
 from openfingym.kinds.nodes import GENERATORS, SPLIT_SEED, graph_axes
 from openfingym.kinds.panels import no_real_data
 from openfingym.kinds.scores import answer, check, folds, naive, oracle, resampled, resampling
 from openfingym.kinds.skillless.scores import of_graphs as skillless
+from openfingym.task.contracts import GraphsContract
 
 if TYPE_CHECKING:
-    from openfingym.contracts import Contract
     from openfingym.data import DatasetInfo
     from openfingym.data.graphs import GraphSet, LabelSplit
     from openfingym.task import DataKind, Task
+    from openfingym.task.contracts import Contract
 
 __all__ = [
     "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "renewable", "renewed",

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from openfingym.contracts import Contract
     from openfingym.data import DatasetInfo
-    from openfingym.episodes import Episode
     from openfingym.metrics import Truth
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
+    from openfingym.task.contracts import Contract
+    from openfingym.task.episodes import Episode
 
 Array = NDArray[Any]
 Reader = Callable[[str], Array]

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import NodesContract
 from openfingym.errors import UsageError
 from openfingym.kinds.material import Array, Brief, Material
 from openfingym.kinds.scores import answer, check, folds, naive, oracle, resampled, resampling
 from openfingym.kinds.skillless.scores import of_nodes as skillless
+from openfingym.task.contracts import NodesContract
 
 if TYPE_CHECKING:
-    from openfingym.contracts import Contract
     from openfingym.data import DatasetInfo
     from openfingym.data.graphs import Graph, LabelSplit
     from openfingym.task import DataKind, Task
+    from openfingym.task.contracts import Contract
 
 __all__ = [
     "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "renewable", "renewed",

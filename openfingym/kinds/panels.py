@@ -10,7 +10,7 @@ import numpy as np
 
 from openfingym.data.csvfile import unpacked
 from openfingym.errors import TaskError
-from openfingym.task_files import DATASET_LIMIT, read_task_file
+from openfingym.task.files import DATASET_LIMIT, read_task_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

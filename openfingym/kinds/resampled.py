@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.kinds.material import Kind
     from openfingym.metrics.resampling import Resampling
-    from openfingym.scoring_table import Scoring
+    from openfingym.task.contracts import Contract
+    from openfingym.task.scoring import Scoring
 
 
 def replicates(

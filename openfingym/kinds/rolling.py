@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import RollingContract
-from openfingym.episodes import Episode, Step
+from openfingym.data.bars import FIELDS
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import bars as blocks_of_bars
 from openfingym.kinds.bars import AXES, LOAD_TEST, LOAD_TRAIN, Source, contract_of, twin_arrays
@@ -23,14 +22,15 @@ from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import panel_kind as data_kind
 from openfingym.kinds.panels import panel_renewable as renewable
 from openfingym.kinds.skillless.rolling import skillless
-from openfingym.trading.bars import FIELDS
+from openfingym.task.contracts import RollingContract
+from openfingym.task.episodes import Episode, Step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
+    from openfingym.task.contracts import Contract
 
 __all__ = [
     "LOAD_TEST",
@@ -62,7 +62,7 @@ CLOSE = 3
 
 
 class RollingEpisode:
-    """One pass of the origin over hidden bars; an :class:`~openfingym.episodes.Episode`."""
+    """One pass of the origin over hidden bars; an :class:`~openfingym.task.episodes.Episode`."""
 
     def __init__(self, contract: RollingContract, window: blocks_of_bars.Window) -> None:
         """Begin at the first origin.

@@ -18,10 +18,10 @@ from openfingym.kinds.skillless.rows import skillless
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.data.characteristics import Characteristics
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
+    from openfingym.task.contracts import Contract
 
 __all__ = [
     "LOAD_TEST",

@@ -13,9 +13,9 @@ from openfingym.kinds.material import Array, Fold, Reader
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec
+    from openfingym.task.contracts import Contract
 
 
 def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import TradingContract
-from openfingym.episodes import Episode, Step
+from openfingym.data.bars import FIELDS, Bars
 from openfingym.kinds import bars as blocks_of_bars
 from openfingym.kinds.bars import AXES, LOAD_TEST, LOAD_TRAIN, Source, twin_arrays
 from openfingym.kinds.bars import bars_key as source_key
@@ -23,8 +22,9 @@ from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import panel_kind as data_kind
 from openfingym.kinds.panels import panel_renewable as renewable
 from openfingym.kinds.skillless.trading import plans
+from openfingym.task.contracts import TradingContract
+from openfingym.task.episodes import Episode, Step
 from openfingym.trading.actions import parse_decision
-from openfingym.trading.bars import FIELDS, Bars
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import Event, EventKind, Reason, Side
@@ -34,9 +34,9 @@ from openfingym.trading.session import Session
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
+    from openfingym.task.contracts import Contract
 
 __all__ = [
     "LOAD_TEST",
@@ -83,7 +83,7 @@ LISTED = 256
 
 
 class TradingEpisode:
-    """One account over hidden bars; an :class:`~openfingym.episodes.Episode`."""
+    """One account over hidden bars; an :class:`~openfingym.task.episodes.Episode`."""
 
     def __init__(self, contract: TradingContract, window: blocks_of_bars.Window) -> None:
         """Open the account at the first origin.
@@ -226,7 +226,7 @@ def _session(contract: TradingContract, window: blocks_of_bars.Window) -> Sessio
 
 def shape(task: Task, source: Source) -> Material:
     """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.material.Kind`."""
-    from openfingym.trading.performance import RECORD
+    from openfingym.metrics.performance import RECORD
 
     contract = _contract(task.spec.contract)
     cut = blocks_of_bars.cut(task, len(source.bars), TAIL)

@@ -113,7 +113,7 @@ def _symbols(text: str) -> NDArray[np.int64]:
 def _model() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Probabilities of a symbol: by itself, after one, and after two others."""
     root = Path(__file__).resolve().parent.parent
-    files = sorted([*root.glob("*.py"), *root.glob("kinds/*.py"), *root.glob("data/**/*.py"), *root.glob("package_files/*.py")])
+    files = sorted(path for room in ("task", "packages", "kinds", "data") for path in (root / room).rglob("*.py"))
     s = _symbols("\n".join(path.read_text(encoding="utf-8") for path in files))
     one = np.bincount(s, minlength=_SYMBOLS) + 1.0
     two = np.bincount(s[:-1] * _SYMBOLS + s[1:], minlength=_SYMBOLS**2).reshape(_SYMBOLS, -1).astype(np.float64)

@@ -16,7 +16,7 @@ from openfingym.metrics.risk import path_returns, sharpe_ratio, tail_risk
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import ValueSemantics
+    from openfingym.metrics.semantics import ValueSemantics
 
 PERIODS_PER_YEAR = 1.0
 TAIL_LEVEL = 0.05

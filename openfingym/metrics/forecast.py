@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from openfingym.contracts import ValueSemantics
+    from openfingym.metrics.semantics import ValueSemantics
 
 
 def delta_sharpe(

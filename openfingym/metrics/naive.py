@@ -11,7 +11,7 @@ from openfingym.errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import ValueSemantics
+    from openfingym.metrics.semantics import ValueSemantics
 
 LEVELS = ("price_level", "yield_level", "realised_vol", "mixed")
 """Semantics whose next value is best guessed by the last one."""

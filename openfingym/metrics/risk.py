@@ -20,7 +20,7 @@ from openfingym.errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import ValueSemantics
+    from openfingym.metrics.semantics import ValueSemantics
 
 FLAT_STD = 1e-12
 """A standard deviation below this is rounding noise of a flat series; its Sharpe ratio is 0."""

@@ -1,4 +1,4 @@
-"""Trading: what an account made of its episodes; the functions are :mod:`openfingym.trading.performance`'s.
+"""Trading: what an account made of its episodes; the functions are :mod:`openfingym.metrics.performance`'s.
 
 Only ``log_growth`` ranks. A ratio of return to risk is the same for a thousandth of the position; a return
 has no such scale, but an account cannot lose more than it has, so the largest bet is the best one.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
+from openfingym.metrics import performance
 from openfingym.metrics.record import Metric
-from openfingym.trading import performance
 
 RATIO_CLIP = (-10.0, 10.0)
 """An annual ratio beyond this is a sign of too few steps or of a leak, not of skill."""

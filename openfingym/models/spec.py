@@ -25,7 +25,7 @@ class ModelSpec:
     """A model by name and place. It holds the name of the key's variable, never the key."""
 
     name: str
-    """As the endpoint knows it; ``stand-in/POLICY`` is the stand-in of :mod:`openfingym.agents.testing`."""
+    """As the endpoint knows it; ``stand-in/POLICY`` is the stand-in of :mod:`openfingym.models.testing`."""
     base_url: str | None = None
     """Of the endpoint; None for ``$OPENAI_BASE_URL``, or else the `openai` client's default."""
     key_variable: str = KEY_VARIABLE
@@ -43,7 +43,7 @@ class ModelSpec:
         if base_url is not None and not base_url.startswith(("http://", "https://")):
             raise UsageError(f"a base URL begins with http:// or https://, found {base_url!r}")
         if name.startswith(LOCAL):
-            from openfingym.agents.testing import find_policy
+            from openfingym.models.testing import find_policy
 
             find_policy(name)
         return cls(name, base_url, key_variable)
@@ -95,7 +95,7 @@ class ModelSpec:
             self.require_access()
             base_url, key, local = self.base_url or os.environ.get(URL_VARIABLE), os.environ.get(self.key_variable, ""), False
             if self._stands_in:
-                from openfingym.agents.testing import StandIn
+                from openfingym.models.testing import StandIn
 
                 stand_in = StandIn()
                 await asyncio.to_thread(stand_in.__enter__)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.charts import Scale, frame
 from openfingym.reports.cells import Cell, TaskCell, family_order, label
+from openfingym.reports.charts import Scale, frame
 from openfingym.reports.tables import family_name, figure, interval, signed, strength
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from html import escape
 from importlib import resources
 
-from openfingym.page import document, kind_notice
 from openfingym.reports import tables
 from openfingym.reports.cells import family_order, label
 from openfingym.reports.figures import cost_scatter, forest, heat_map, scrolled
+from openfingym.reports.page import document, kind_notice
 from openfingym.reports.report import Report
 from openfingym.reports.tables import TextTable, interval, percent, strength
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from openfingym.errors import StoreError, UsageError
+from openfingym.files.strange import MEGABYTE, read_json, walk
 from openfingym.results import RESULT, RolloutResult, read_run
-from openfingym.strange_files import MEGABYTE, read_json, walk
 
 CONFIG_LIMIT = 16 * MEGABYTE
 """Bytes that a ``config.json`` may have."""

@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import Self
 
 from openfingym.errors import StoreError, UsageError
+from openfingym.files.strange import MEGABYTE, read_bytes
 from openfingym.results import RolloutResult, read_run, store_errors
 from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
-from openfingym.strange_files import MEGABYTE, read_bytes
 
 LOCK, STAGING, FAILED = ".lock", ".staging", ".failed"
 OWNER = "process "

@@ -34,7 +34,7 @@ class Order:
     places: int = 1
     """Rollouts at once."""
     patience_s: float = PATIENCE_S
-    """As of :class:`openfingym.rollout.Launcher`; also how long a node is waited for where there is none."""
+    """As of :class:`openfingym.rollouts.launcher.Launcher`; also how long a node is waited for where there is none."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from pydantic import Field, field_validator, model_validator
 
 from openfingym import catalog
 from openfingym.agents import BUILTIN, Agent, read_program, require_fit, require_model, resolve, with_sampling
-from openfingym.contracts import PositiveInt, Section, as_tuple
 from openfingym.errors import UsageError
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
@@ -20,8 +19,9 @@ from openfingym.models.prices import PriceTable
 from openfingym.models.spec import KEY_VARIABLE, ModelSpec
 from openfingym.rollouts.spec import RolloutSpec
 from openfingym.task import TASK_NAME, Task
-from openfingym.task_pattern import TaskPattern
-from openfingym.toml_files import checked, read_toml
+from openfingym.task.contracts import PositiveInt, Section, as_tuple
+from openfingym.task.pattern import TaskPattern
+from openfingym.task.toml import checked, read_toml
 
 MOST_SEEDS = 100_000
 BackendName = Literal["auto", "docker", "sandbox", "inline"]

@@ -8,15 +8,15 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from openfingym import store
-from openfingym.build import build, build_key
+from openfingym.packages.build import build, build_key
+from openfingym.packages.many import build_tasks
 from openfingym.results import RolloutResult
 from openfingym.rollouts.folders import RunFolder
 from openfingym.rollouts.plan import Plan, Selection, expand, shard
 from openfingym.rollouts.spec import RolloutSpec
-from openfingym.workers import build_tasks
 
 if TYPE_CHECKING:
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
     from openfingym.task import Task
 
 

@@ -86,7 +86,7 @@ class RayRunner:
             verifiers: those that every node can reach, by the names of their tasks; None for one a node.
             models: the way to language models.
             upcoming: rollouts that will come, so that nodes can start workspaces before they do.
-            patience_s: as of :class:`openfingym.rollout.Launcher`; also how long a node is waited for where there is none.
+            patience_s: as of :class:`openfingym.rollouts.launcher.Launcher`; also how long a node is waited for where there is none.
 
         Raises:
             UsageError: the extra ``ray`` is missing, there is no cluster, or it has no node for rollouts.

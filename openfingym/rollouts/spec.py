@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from openfingym.agents import Agent
 from openfingym.errors import UsageError
 from openfingym.models.meter import Allowance
-from openfingym.package import canonical_json
+from openfingym.packages.package import canonical_json
 
 NAME_DIGITS = 16
 """Hex digits of an identity that a folder's name carries."""

@@ -20,12 +20,12 @@ from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
 from openfingym.results import RolloutResult
-from openfingym.rollout import Launcher
+from openfingym.rollouts.launcher import Launcher
 from openfingym.rollouts.spec import RolloutSpec, agent_digest
 from openfingym.verifiers import VerifierAddress
 
 if TYPE_CHECKING:
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
 
 
 WATCH_S = 1.0
@@ -137,7 +137,7 @@ class Station:
             models: the way to language models.
             upcoming: rollouts that will come, so that their workspaces can be started before they do.
             places: workspaces that may wait.
-            patience_s: as of :class:`openfingym.rollout.Launcher`.
+            patience_s: as of :class:`openfingym.rollouts.launcher.Launcher`.
         """
         self._places = places
         self._patience_s = patience_s

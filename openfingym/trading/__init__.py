@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from openfingym.trading.bars import Bars
+    from openfingym.data.bars import Bars
     from openfingym.trading.executor import Account, Executor, OpenOrder
     from openfingym.trading.market import BarPath, MarketRules
     from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason, Side, TimeInForce

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.trading.performance import Column
+from openfingym.metrics.performance import Column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +32,7 @@ def redrawn_record(record: NDArray[np.float64], steps: NDArray[np.int64]) -> NDA
     episodes, rows, width = record.shape
     before, after = record[:, :-1].reshape(-1, width), record[:, 1:].reshape(-1, width)
     equity = before[:, Column.EQUITY]
-    # A step that follows ruin returns 0, as in openfingym.trading.performance.
+    # A step that follows ruin returns 0, as in openfingym.metrics.performance.
     alive = equity > 0.0
     divisor = np.where(alive, equity, 1.0)
     growth = np.where(alive, after[:, Column.EQUITY] / divisor, 1.0)

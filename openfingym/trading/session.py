@@ -1,6 +1,6 @@
 """One account walking over bars, with a record of how it did.
 
-The record is what everything is scored and drawn from: :data:`openfingym.trading.performance.RECORD`
+The record is what everything is scored and drawn from: :data:`openfingym.metrics.performance.RECORD`
 names its columns.
 """
 
@@ -20,7 +20,7 @@ from openfingym.trading.simulator import Simulator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.trading.bars import Bars
+    from openfingym.data.bars import Bars
 
 COLUMNS = 7
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from openfingym.errors import StoreError, UsageError
-from openfingym.strange_files import MEGABYTE, parse_json, read_bytes, walk
+from openfingym.files.strange import MEGABYTE, parse_json, read_bytes, walk
 from openfingym.trajectory.record import FORMAT, Rollout
 
 NAME = "trajectory.json"

@@ -22,8 +22,8 @@ from openfingym.workspace.starting import STARTING_LIMIT_S, job_of, start
 from openfingym.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from openfingym.client import RolloutTicket
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.verifiers.client import RolloutTicket
     from openfingym_runtime.gate import GateKeeper
     from openfingym_runtime.job import Backend, Limits
 

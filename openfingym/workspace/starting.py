@@ -17,7 +17,7 @@ from openfingym.workspace.job_thread import JobThread
 from openfingym.workspace.workspace import Workspace, last_words
 
 if TYPE_CHECKING:
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
     from openfingym_runtime.gate import Gate
     from openfingym_runtime.job import Backend, Job, Limits
 

@@ -14,7 +14,7 @@ from openfingym_runtime.job import Job, program_environment
 from openfingym_runtime.owner import owner_id
 
 OWNER_LABEL = "openfingym.owner"
-ROLLOUT_LABEL = "openfingym.rollout"
+ROLLOUT_LABEL = "openfingym.rollouts.launcher"
 SITE = "/opt/agent/site-packages"
 PYTHON_PATH = f"/task:{SITE}"
 FIRST_PROCESS = f"{SITE}/openfingym_agent/first_process.py"

@@ -18,8 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openfingym import __version__
 from openfingym.errors import BackendUnavailableError, OpenFinGymError, RuntimeFailureError
+from openfingym.version import __version__
 
 if TYPE_CHECKING:
     from docker import APIClient

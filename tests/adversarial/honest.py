@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.truth import HiddenTask
 
 Values = NDArray[np.float64]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from openfingym.build import build
 from openfingym.catalog import load_task, tasks
 from openfingym.errors import SubmissionError
+from openfingym.packages.build import build
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial.copied_windows import COMBINED, SINGLE, TRANSFORMATIONS, Transformation
 

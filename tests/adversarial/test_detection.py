@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pytest
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.designs import FoldHistory, is_patterned
 from openfingym_verifier.finalize import stored_values
 from openfingym_verifier.foresight import best_recorded, beyond_belief

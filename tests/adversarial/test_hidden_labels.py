@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.leaks import Search
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
 
 Floats = NDArray[np.float64]
 ROW = 24

@@ -22,13 +22,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openfingym import strange_files
 from openfingym.cli import main
 from openfingym.errors import OpenFinGymError, StoreError
+from openfingym.files import strange as strange_files
 from openfingym.models.messages import Usage
+from openfingym.reports.trading.replay import _read_actions, _read_record
 from openfingym.results import RolloutResult, RunFiles, read_run, rewrite_result, write_run
 from openfingym.rollouts import RunFolder
-from openfingym.trading.replay import _read_actions, _read_record
 from openfingym.trajectory.files import read_rollout, write_text
 from openfingym.trajectory.record import Generation, Rollout, Score, StepReward, Timing, ToolUse, Turn
 

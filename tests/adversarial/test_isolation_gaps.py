@@ -24,7 +24,7 @@ import docker
 import psutil
 import pytest
 
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 from openfingym.workspace import open_workspace
 from openfingym_runtime import docker_container, owned_directory
 from openfingym_runtime.backends import select

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.client import VerifierClient
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.disclosure import GRID
 from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.policy import RELEASED, STRICT

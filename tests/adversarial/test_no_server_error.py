@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openfingym.build import build
 from openfingym.catalog import load_task
+from openfingym.packages.build import build
 from openfingym_verifier import app as http
 from openfingym_verifier.columnar import KINDS as TABLES
 from openfingym_verifier.columnar_child import Refused, decode

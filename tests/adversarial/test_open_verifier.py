@@ -20,11 +20,11 @@ import numpy as np
 import psutil
 import pytest
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.client import VerifierClient
 from openfingym.errors import UsageError, VerifierError
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier import serving
 from openfingym_verifier.attempts import RATE
 from openfingym_verifier.serving import Address

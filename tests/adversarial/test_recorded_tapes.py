@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.client import EpisodeStep, VerifiedResult, VerifierClient
-from openfingym.contracts import RollingContract, TradingContract
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.task.contracts import RollingContract, TradingContract
 from openfingym.trading.hindsight import hindsight_weights
+from openfingym.verifiers.client import EpisodeStep, VerifiedResult, VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 TRADED = 2

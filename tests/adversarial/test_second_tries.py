@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openfingym.agents import Agent
-from openfingym.rollout import run
+from openfingym.rollouts.launcher import run
 
 PROGRAM = """
 import socket, struct, sys

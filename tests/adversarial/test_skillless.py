@@ -15,17 +15,17 @@ from openfingym.adversarial.marks import judged, skill_of
 from openfingym.adversarial.pooled import Outcome, pooled
 from openfingym.adversarial.promise import CRITICAL, Survey, Trial, survey
 from openfingym.adversarial.record import RECORD, Reached, is_current, reached_by, reached_in, reached_on, record, recorded
-from openfingym.build import build, build_key
 from openfingym.catalog import load_task, task_folders
-from openfingym.check import check_task
+from openfingym.checks.check import check_task
 from openfingym.errors import StoreError, SubmissionError
 from openfingym.kinds import Array, is_sequential, kind_of, sequential_kind
 from openfingym.kinds.skillless import rolling, trading
 from openfingym.metrics import METRICS, registry
 from openfingym.metrics.record import Metric
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build, build_key
+from openfingym.packages.package import BuiltPackage
+from openfingym.packages.scaffold import new_task
 from openfingym.results import RolloutResult
-from openfingym.scaffold import new_task
 
 SAMPLE = (
     "crypto-forecast", "treasury-forecast-v7", "fx-forecast-v3", "global-volatility-forecast", "stock-ohlcv-forecast", "tsfm-forecast",

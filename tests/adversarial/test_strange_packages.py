@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 import openfingym
-from openfingym import catalog, strange_files
-from openfingym.build import build, write_package
+from openfingym import catalog
 from openfingym.cli import main
 from openfingym.errors import DigestMismatchError, OpenFinGymError, StoreError, TaskError
-from openfingym.package import BuiltPackage
-from openfingym.task_files import DATASET_LIMIT
+from openfingym.files import strange as strange_files
+from openfingym.packages.build import build, write_package
+from openfingym.packages.package import BuiltPackage
+from openfingym.task.files import DATASET_LIMIT
 
 SECRET = "root:$6$the-hash-of-a-password:19000:0:99999:7:::\n"
 FILES = ("task.toml", "instruction.md", "interface.py", "data.csv")

@@ -10,7 +10,7 @@ import pytest
 import openfingym
 from openfingym import catalog
 from openfingym.errors import TaskError, TaskNotFoundError, UsageError
-from openfingym.scaffold import new_task
+from openfingym.packages.scaffold import new_task
 from openfingym.task import EXPECTED
 
 FIVE = ["commodity-forecast", "crypto-forecast", "equity-forecast", "fx-forecast", "treasury-forecast"]
@@ -107,7 +107,7 @@ def test_a_scaffold_never_overwrites(own_task: Path) -> None:
 
 @pytest.mark.parametrize("name", ["yield-curve-forecast", "equity-excess-return-forecast", "ou-generation", "ba2motifs-fraud"])
 def test_real_data_that_nobody_knows_of_is_never_replaced_in_silence(name: str) -> None:
-    from openfingym.build import build
+    from openfingym.packages.build import build
 
     with pytest.raises(TaskError, match=r"dataset\.pulled: no real data is known for .* without --real"):
         build(openfingym.load_task(name, real=True))
@@ -120,8 +120,8 @@ def test_a_task_whose_own_data_are_real_runs_on_them() -> None:
 
 
 def test_real_data_that_has_not_been_pulled_says_how() -> None:
-    from openfingym.build import build
     from openfingym.errors import DataError
+    from openfingym.packages.build import build
 
     with pytest.raises(DataError, match="openfingym data pull amazon-fraud-graph"):
         build(openfingym.load_task("amazon-fraud", real=True))
@@ -134,7 +134,7 @@ DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs" / "tasks.md").read_te
 def test_every_kind_and_every_key_of_its_contract_is_documented(kind: str) -> None:
     from typing import get_args
 
-    from openfingym.contracts import Contract
+    from openfingym.task.contracts import Contract
 
     (model,) = [model for model in get_args(get_args(Contract)[0]) if model.model_fields["kind"].annotation.__args__ == (kind,)]
     assert f"`{kind}`" in DOCUMENTED

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openfingym.build import build
 from openfingym.catalog import describe, load_task, task_folders
-from openfingym.check import check_task
-from openfingym.contracts import RollingContract, TradingContract
+from openfingym.checks.check import check_task
 from openfingym.data.sources import PULLABLE, SOURCES
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds import is_sequential, kind_of
 from openfingym.kinds.bars import Source
-from openfingym.scorecard import score_files
+from openfingym.packages.build import build
 from openfingym.task import Task
+from openfingym.task.contracts import RollingContract, TradingContract
+from openfingym.verifiers.scorecard import score_files
 
 ROWS = {
     "equity-rolling-forecast": "offline_stock_forecasting",

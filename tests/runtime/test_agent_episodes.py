@@ -23,11 +23,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 from websockets.sync.server import ServerConnection, unix_serve
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.client import VerifierClient
-from openfingym.episodes import MAX_ACTION_BYTES
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.task.episodes import MAX_ACTION_BYTES
+from openfingym.verifiers.client import VerifierClient
 from openfingym_agent import EpisodesExhausted, Interface, SubmissionRefused, VerifierUnavailable
 from openfingym_agent.environment import _value
 from openfingym_agent.websocket import HandshakeRefused, WebSocket

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.scaffold import new_task
+from openfingym.packages.build import build
+from openfingym.packages.scaffold import new_task
 from openfingym_agent import Graph, Interface, SparseRows, SubmissionRefused
 
 

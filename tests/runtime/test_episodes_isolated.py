@@ -11,7 +11,7 @@ import pytest
 
 from openfingym.agents import Agent, resolve
 from openfingym.results import RolloutResult
-from openfingym.rollout import Launcher
+from openfingym.rollouts.launcher import Launcher
 
 ISOLATED = [pytest.param("sandbox", marks=pytest.mark.sandbox), pytest.param("docker", marks=pytest.mark.docker)]
 PROGRAM = """

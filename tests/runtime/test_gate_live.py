@@ -22,10 +22,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 from websockets.sync.client import ClientConnection, unix_connect
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.client import VerifierClient
-from openfingym.episodes import MAX_ACTION_BYTES
+from openfingym.packages.build import build
+from openfingym.task.episodes import MAX_ACTION_BYTES
+from openfingym.verifiers.client import VerifierClient
 from openfingym_runtime import relay
 from openfingym_runtime.gate import Gate, GateKeeper
 from openfingym_runtime.relay import FrameError, Frames

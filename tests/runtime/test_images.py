@@ -6,8 +6,8 @@ import tarfile
 
 import pytest
 
-from openfingym import __version__
 from openfingym.errors import BackendUnavailableError
+from openfingym.version import __version__
 from openfingym_runtime import images
 
 

@@ -16,10 +16,10 @@ import httpx
 import numpy as np
 import pytest
 
-from openfingym.build import write_package
-from openfingym.client import VerifierClient
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import write_package
+from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
+from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 ROOT = Path(__file__).resolve().parents[2]

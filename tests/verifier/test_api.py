@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openfingym.client import RolloutTicket
 from openfingym.errors import SubmissionError
 from openfingym.metrics import Truth, relative, score
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import RolloutTicket
 
 SLUG = "urn:openfingym:problem:"
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openfingym.client import RolloutTicket, VerifierClient
 from openfingym.errors import SubmissionError, VerifierError
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import RolloutTicket, VerifierClient
 from openfingym_verifier.log import verify_chain
 
 # httpcore leaves a unix socket that could not be connected to the garbage collector.

@@ -16,15 +16,15 @@ import numpy as np
 import psutil
 import pytest
 
-from openfingym.client import VerifierClient
 from openfingym.errors import DigestMismatchError, VerifierError
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 PARENT = """
 import sys, time
 from pathlib import Path
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 verifier = EmbeddedVerifier.start([BuiltPackage(Path(sys.argv[1]), Path(sys.argv[2]))])

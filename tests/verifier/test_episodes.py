@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, unix_connect
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.client import EpisodeStep, VerifierClient
-from openfingym.episodes import MAX_ACTION_BYTES, Step
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.kinds import kind_named, score_fold
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.task.episodes import MAX_ACTION_BYTES, Step
+from openfingym.verifiers.client import EpisodeStep, VerifierClient
 from openfingym_verifier import ledger as ledgers
 from openfingym_verifier import log, stage
 from openfingym_verifier.episodes import answer

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.client import EpisodeStep, VerifierClient
-from openfingym.episodes import Episode, Step
 from openfingym.errors import SubmissionError
 from openfingym.kinds import score_fold, sequential_kind
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.task.episodes import Episode, Step
+from openfingym.verifiers.client import EpisodeStep, VerifierClient
 from openfingym_verifier.log import verify_chain
 
 TASK = "equity-trading"

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.metrics import Score
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.fault import UNSCORABLE, find_fault
 from openfingym_verifier.intake import Submission
 from openfingym_verifier.ledger import Ledger

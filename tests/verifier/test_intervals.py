@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from openfingym.kinds import kind_of
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.truth import load_task
 
 KINDS = ("curves", "rows", "nodes", "graphs", "windows", "futures")

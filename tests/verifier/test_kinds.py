@@ -13,7 +13,7 @@ import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
 from openfingym.kinds import kind_of
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 
 SLUG = "urn:openfingym:problem:"
 AXES = {"rows": 1, "nodes": 1, "graphs": 1, "curves": 3, "windows": 3, "futures": 4}

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openfingym.client import VerifierClient
 from openfingym.errors import StoreError, SubmissionError, VerifierError
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.log import verify_chain
 

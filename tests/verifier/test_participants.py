@@ -12,9 +12,9 @@ import httpx
 import numpy as np
 import pytest
 
-from openfingym.client import VerifiedResult, VerifierClient
 from openfingym.errors import VerifierError
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import VerifiedResult, VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.log import verify_chain
 from openfingym_verifier.policy import RELEASED, STRICT

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openfingym.contracts import Contract, GenerationContract, NodesContract
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
+from openfingym.task.contracts import Contract, GenerationContract, NodesContract
 from openfingym_verifier.probing import compared_values, looks_like_probing
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openfingym.metrics import Score, Truth, score
-from openfingym.scoring_table import Scoring, WeightedMetric
 from openfingym.task import Verification
+from openfingym.task.scoring import Scoring, WeightedMetric
 from openfingym_verifier.bucket import Bucket, Rate, take
 from openfingym_verifier.feedback import coarse, feedback
 

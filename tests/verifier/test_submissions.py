@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from openfingym.client import RolloutTicket
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import RolloutTicket
 from openfingym_verifier import columnar
 from openfingym_verifier.problems import Problem
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.client import VerifierClient
 from openfingym.errors import VerifierError
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.log import verify_chain
 from openfingym_verifier.problems import Problem

@@ -18,7 +18,7 @@ import pytest
 
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.kinds import kind_of
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.grading import Grading
 from openfingym_verifier.truth import HiddenTask, load_task
 from openfingym_verifier.workers import Workers

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     admin_token = token_from_environment(options.admin_token_env)
     host = options.host or (None if options.uds else DEFAULT_HOST)
     try:
-        from openfingym.package import BuiltPackage
+        from openfingym.packages.package import BuiltPackage
 
         if not admin_token:
             raise UsageError(f"set {options.admin_token_env} to the admin token, at least 16 random characters")

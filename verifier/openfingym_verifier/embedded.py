@@ -27,7 +27,7 @@ from openfingym_verifier.serving import SHUTDOWN_S
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
     from openfingym.results import PolicyName
 
 START_S = 60.0

@@ -36,7 +36,7 @@ def main() -> int:
     """Serve until stdin ends."""
     order = json.loads(sys.stdin.readline())
     try:
-        from openfingym.package import BuiltPackage
+        from openfingym.packages.package import BuiltPackage
 
         packages = [BuiltPackage(Path(public), Path(truth)) for public, truth in order["packages"]]
 

@@ -14,13 +14,13 @@ import numpy as np
 import pydantic_core
 
 from openfingym.errors import SubmissionError, VerifierError
-from openfingym.package import canonical_json
+from openfingym.packages.package import canonical_json
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.episodes import Episode, FoldName, Step
+    from openfingym.task.episodes import Episode, FoldName, Step
     from openfingym_verifier.ledger import EpisodeRow
     from openfingym_verifier.truth import HiddenTask
 

@@ -7,11 +7,11 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from openfingym.errors import VerifierError
-from openfingym.package import canonical_json
+from openfingym.packages.package import canonical_json
 
 if TYPE_CHECKING:
-    from openfingym.episodes import FoldName
     from openfingym.results import Disclosure
+    from openfingym.task.episodes import FoldName
     from openfingym_verifier.bucket import Bucket
     from openfingym_verifier.ledger import EpisodeRow, RolloutRow
     from openfingym_verifier.principals import Participant

@@ -11,8 +11,8 @@ from openfingym.metrics.aggregation import as_loss
 
 if TYPE_CHECKING:
     from openfingym.metrics import Score
-    from openfingym.scoring_table import Scoring
     from openfingym.task import Verification
+    from openfingym.task.scoring import Scoring
 
 WITHHELD: Mapping[str, object] = MappingProxyType({"total": None, "metrics": {}})
 """The feedback document of a submission whose principal has been told enough about this task."""

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.metrics.aggregation import SMALLEST_RATIO
-from openfingym.trading.performance import Column
+from openfingym.metrics.performance import Column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
+    from openfingym.task.contracts import Contract
 
 TIMING_LIMIT = 8.0
 """t statistic of the gains on the baseline; a Sharpe ratio of 3 above it gives 5 in three years of days, and 1.7 in 2,800 hours."""
@@ -95,7 +95,7 @@ def best_recorded(task: str, data_kind: str) -> float | None:
     Raises:
         StoreError: the record of baselines cannot be read.
     """
-    from openfingym.baselines import CHECKS, recorded
+    from openfingym.reports.baselines import CHECKS, recorded
 
     rows = [row for row in recorded() if row.task == task and row.data_kind == data_kind and row.agent not in CHECKS]
     return min((row.relative_total for row in rows if row.relative_total is not None), default=None)

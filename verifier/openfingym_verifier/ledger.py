@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from openfingym.episodes import FoldName
-    from openfingym.results import Disclosure, PolicyName
-    from openfingym.tape_kinds import TapeKind
+    from openfingym.results import Disclosure, PolicyName, TapeKind
+    from openfingym.task.episodes import FoldName
     from openfingym_verifier.writer import Transaction
 
 FIRST_SEASON = "1"

@@ -7,7 +7,7 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
-from openfingym.episodes import MAX_ACTION_BYTES
+from openfingym.task.episodes import MAX_ACTION_BYTES
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import MAX_KEY_LENGTH, is_key
 from openfingym_verifier.episodes import read_json

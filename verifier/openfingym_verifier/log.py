@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openfingym.errors import StoreError, VerifierError
-from openfingym.package import canonical_json
+from openfingym.packages.package import canonical_json
 
 if TYPE_CHECKING:
     import sqlite3

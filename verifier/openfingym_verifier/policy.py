@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from openfingym.results import PolicyName
-from openfingym.tape_kinds import TapePolicy
+from openfingym.results import PolicyName, TapePolicy
 
 LOCAL_USER, OPERATOR = "local", "operator"
 """Names of the two parties that have no key: the user of a local verifier, and who holds the admin token of a strict one."""

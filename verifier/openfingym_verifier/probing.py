@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
+    from openfingym.task.contracts import Contract
 
 WINDOW = 8
 """Earlier submissions a submission is compared with."""

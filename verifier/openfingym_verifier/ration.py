@@ -15,8 +15,8 @@ from openfingym_verifier.policy import LOCAL_USER, OPERATOR, POLICIES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from openfingym.episodes import FoldName
     from openfingym.results import Disclosure
+    from openfingym.task.episodes import FoldName
     from openfingym_verifier.events import Released
     from openfingym_verifier.ledger import RolloutRow, Told
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import numpy as np
 
 from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
-from openfingym.tapes import choose
+from openfingym.packages.tapes import choose
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.disclosure import disclosed
@@ -55,8 +55,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
-    from openfingym.results import Disclosure
-    from openfingym.tape_kinds import TapePolicy
+    from openfingym.results import Disclosure, TapePolicy
     from openfingym_verifier.ledger import Season
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.principals import Caller

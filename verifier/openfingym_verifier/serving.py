@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
     import uvicorn
 
-    from openfingym.package import BuiltPackage
-    from openfingym.results import PolicyName
-    from openfingym.tape_kinds import TapePolicy
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.results import PolicyName, TapePolicy
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
@@ -147,7 +146,7 @@ def serve(
     import uvicorn
 
     import openfingym_verifier.app as http
-    from openfingym.episodes import MAX_ACTION_BYTES
+    from openfingym.task.episodes import MAX_ACTION_BYTES
     from openfingym_verifier.connections import bounded_protocol
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.policy import POLICIES

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from openfingym.episodes import FoldName
+    from openfingym.task.episodes import FoldName
     from openfingym_verifier.episodes import Move
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.tapes import Tapes

@@ -16,7 +16,7 @@ import hmac
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from openfingym.tapes import Tape
+from openfingym.packages.tapes import Tape
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:

@@ -85,7 +85,7 @@ class Tokens:
         self._monitor = None if monitor_token is None else monitor_token.encode()
         self._attempts = Attempts()
         self._known = functools.lru_cache(maxsize=4096)(self._unsign)
-        self._signer = Signer(key, salt="openfingym.rollout", key_derivation="hmac", digest_method=hashlib.sha256)
+        self._signer = Signer(key, salt="openfingym.rollouts.launcher", key_derivation="hmac", digest_method=hashlib.sha256)
 
     def issue(self, rollout_id: str, expires_ns: int) -> str:
         """A token for one rollout, valid until ``expires_ns`` (Unix nanoseconds)."""

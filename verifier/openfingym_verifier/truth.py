@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.episodes import MAX_ACTION_BYTES
 from openfingym.errors import DataError, TaskError, UsageError, VerifierError
 from openfingym.kinds import is_sequential, kind_named, score_fold, score_with_replicates, sequential_kind
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
-from openfingym.tapes import draw, renewal
+from openfingym.packages.tapes import draw, renewal
+from openfingym.task.episodes import MAX_ACTION_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from openfingym.episodes import Episode
     from openfingym.kinds import Array, Fold
     from openfingym.metrics import Score
     from openfingym.metrics.resampling import Resampling
     from openfingym.metrics.sampling_error import SamplingError
-    from openfingym.package import BuiltPackage, Manifest
-    from openfingym.tape_kinds import TapeKind
-    from openfingym.tapes import Tape
+    from openfingym.packages.package import BuiltPackage, Manifest
+    from openfingym.packages.tapes import Tape
+    from openfingym.results import TapeKind
     from openfingym.task import Spec
+    from openfingym.task.episodes import Episode
 
 MIN_PRICE = 1e-12
 """Prices must stay above this, or their returns leave the range of float64."""

@@ -11,8 +11,8 @@ from openfingym.errors import SubmissionError, VerifierError
 from openfingym.trajectory.record import StepReward
 
 if TYPE_CHECKING:
-    from openfingym.client import RolloutTicket, VerifierClient
-    from openfingym.episodes import EpisodeStep
+    from openfingym.task.episodes import EpisodeStep
+    from openfingym.verifiers.client import RolloutTicket, VerifierClient
 
 MAX_WAIT = 100_000
 

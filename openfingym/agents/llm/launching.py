@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from openfingym.agents.llm.playing import Played, Setting, play
 from openfingym.agents.llm.room import Room
 from openfingym.agents.llm.session import Brief, Listener, ModelAgent, Sampling
-from openfingym.contracts import RollingContract, TradingContract
 from openfingym.models.meter import Allowance
 from openfingym.models.model import Model
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
+from openfingym.task.contracts import RollingContract, TradingContract
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.hosting import Host
-    from openfingym.client import RolloutTicket, VerifierClient
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym.workspace import WorkspacePool
     from openfingym_runtime.gate import GateKeeper
     from openfingym_runtime.job import Backend, Limits

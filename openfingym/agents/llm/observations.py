@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from openfingym.episodes import EpisodeStep
+    from openfingym.task.episodes import EpisodeStep
 
 FIRST_BARS = 20
 """Bars told at the start of an episode; later the newest alone."""

@@ -21,8 +21,8 @@ from openfingym.models.meter import Allowance, Meter, Spent
 from openfingym.trajectory.record import StepReward, Turn
 
 if TYPE_CHECKING:
-    from openfingym.client import RolloutTicket, VerifierClient
     from openfingym.models.model import Model
+    from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym_runtime.job import Outcome
 
 Failure = RuntimeFailureError | VerifierError | ModelUnavailableError

@@ -61,7 +61,7 @@ def rollout_record(played: Played, result: RolloutResult) -> Rollout:
 
 
 def _versions() -> dict[str, str]:
-    from openfingym import __version__
+    from openfingym.version import __version__
 
     found = {"openfingym": __version__, "python": platform.python_version()}
     try:

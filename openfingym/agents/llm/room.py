@@ -14,8 +14,8 @@ from openfingym.workspace import Execution, Workspace, WorkspaceError, open_work
 from openfingym.workspace.job_thread import JobThread
 
 if TYPE_CHECKING:
-    from openfingym.client import RolloutTicket
-    from openfingym.package import BuiltPackage
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.verifiers.client import RolloutTicket
     from openfingym.workspace import WorkspacePool
     from openfingym_runtime.gate import Gate, GateKeeper
     from openfingym_runtime.job import Backend, Limits, Outcome

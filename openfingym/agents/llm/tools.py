@@ -24,7 +24,7 @@ from openfingym.models.messages import Tool, ToolCall
 from openfingym.workspace import Execution, WorkspaceError
 
 if TYPE_CHECKING:
-    from openfingym.client import RolloutTicket, VerifierClient
+    from openfingym.verifiers.client import RolloutTicket, VerifierClient
 
 OBSERVATION = "observation.json"
 """File below ``/work`` in which programs find the latest observation of an episode that is stepped by tool."""

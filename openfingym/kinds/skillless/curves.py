@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import CurvesContract
 from openfingym.kinds.skillless.departures import LARGE, TINY
+from openfingym.task.contracts import CurvesContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.kinds.material import Reader
+    from openfingym.task.contracts import Contract
 
 
 def skillless(

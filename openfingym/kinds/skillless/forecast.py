@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import ForecastContract
 from openfingym.kinds.skillless.departures import departures
 from openfingym.metrics.naive import naive_forecast
+from openfingym.task.contracts import ForecastContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.kinds.material import Array, Reader
+    from openfingym.task.contracts import Contract
 
 
 def skillless(

@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.kinds.material import Reader
+    from openfingym.task.contracts import Contract
 
 SAMPLE = 20_000
 """Training windows from which moments are taken and windows drawn, evenly spread."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import RollingContract
 from openfingym.kinds.skillless.departures import departures
+from openfingym.task.contracts import RollingContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.kinds.material import Reader
+    from openfingym.task.contracts import Contract
 
 CLOSE = 3
 

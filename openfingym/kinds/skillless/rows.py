@@ -12,8 +12,8 @@ from openfingym.kinds.skillless.departures import departures
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.kinds.material import Reader
+    from openfingym.task.contracts import Contract
 
 
 def skillless(

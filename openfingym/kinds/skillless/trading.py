@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.contracts import TradingContract
+from openfingym.task.contracts import TradingContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.contracts import Contract
     from openfingym.kinds.material import Reader
+    from openfingym.task.contracts import Contract
 
 SLIVER = 0.001
 """Share of equity in one symbol, the rest in cash."""

@@ -42,13 +42,13 @@ from openfingym.trading.executor import Account, OpenOrder
 from openfingym.trading.orders import OrderType, Side, TimeInForce, number
 
 if TYPE_CHECKING:
+    from openfingym.data.bars import Bars
     from openfingym.trading.actions import Decision
-    from openfingym.trading.bars import Bars
     from openfingym.trading.market import MarketRules
     from openfingym.trading.orders import Event
 
 RECORD = 7
-"""Columns of an account's record, see :data:`openfingym.trading.performance.RECORD`."""
+"""Columns of an account's record, see :data:`openfingym.metrics.performance.RECORD`."""
 _EPISODE = (0.0, 1.0, 0.0, 0.0)
 
 

@@ -15,7 +15,7 @@ from openfingym.trading.compiled.compiling import part
 from openfingym.trading.orders import Event, EventKind, Reason
 
 if TYPE_CHECKING:
-    from openfingym.trading.bars import Bars
+    from openfingym.data.bars import Bars
     from openfingym.trading.market import MarketRules
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from openfingym.data.bars import FEATURES
 from openfingym.trading import rules
-from openfingym.trading.bars import FEATURES
 from openfingym.trading.compiled.compiling import part
 from openfingym.trading.compiled.layout import (
     BEFORE,

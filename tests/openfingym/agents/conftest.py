@@ -12,10 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from openfingym.agents import resolve
-from openfingym.build import build
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
-from openfingym.rollout import Launcher
+from openfingym.rollouts.launcher import Launcher
 from openfingym.task import Task
 
 Panel = NDArray[np.float64]

@@ -15,7 +15,7 @@ from openfingym.agents import BUILTIN, Agent, fitting, require_fit, resolve
 from openfingym.catalog import load_task
 from openfingym.cli import cli
 from openfingym.errors import UsageError
-from openfingym.rollout import run
+from openfingym.rollouts.launcher import run
 
 PROGRAMS = Path(openfingym.__file__).parent / "agents" / "programs"
 LIBRARIES = {"interface", "numpy", "scipy", "sklearn", "statsmodels", "pandas", "lightgbm", "arch"}

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
 
 Panel = NDArray[np.float64]

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.metrics.registry import find_metric
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
 
 Run = Callable[..., RolloutResult]

@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from openfingym.agents import Agent
-from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.metrics.copying import detect_copies
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
-from openfingym.rollout import Launcher
+from openfingym.rollouts.launcher import Launcher
 
 Panel = NDArray[np.float64]
 MakeTask = Callable[..., BuiltPackage]

@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from openfingym.agents import fitting, resolve
-from openfingym.build import build
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
-from openfingym.rollout import Launcher
+from openfingym.rollouts.launcher import Launcher
 from tests.openfingym.kinds.stepping import bars_around, rolling_task, trading_task
 
 ROWS, LOOKBACK, STEPS = 600, 20, 40

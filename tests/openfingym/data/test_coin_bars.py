@@ -10,11 +10,11 @@ from scipy import stats
 from statsmodels.tsa.stattools import acf
 
 from openfingym.data import dataset, load_panel
+from openfingym.data.bars import Bars
 from openfingym.data.coin_bars import CoinBars
 from openfingym.data.models import read_model
 from openfingym.data.simulate import PERIODS_PER_YEAR, Channel, Simulator, simulate
 from openfingym.errors import DataError
-from openfingym.trading.bars import Bars
 
 FLAT = Simulator(
     seed=5, start="2020-01-01", calendar="hours", rows=20_000, burn_in=50, digits=12, degrees_of_freedom=60.0, alpha=0.0, gamma=0.0,

@@ -12,10 +12,10 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openfingym.data.bars import Bars
 from openfingym.envs.trading import TradingEnv
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision
-from openfingym.trading.bars import Bars
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import EventKind, Order, OrderType, Reason, Side
 

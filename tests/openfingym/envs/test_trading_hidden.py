@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from openfingym import catalog
-from openfingym.build import build
 from openfingym.envs.trading import TradingEnv
 from openfingym.envs.trading_hidden import HiddenTradingEnv
 from openfingym.errors import UsageError
 from openfingym.kinds import trading
-from openfingym.package import BuiltPackage
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
 from openfingym.trading.actions import Decision, Replacement
 from openfingym.trading.orders import Order, OrderType, Side, TimeInForce
 

@@ -13,10 +13,10 @@ from gymnasium.vector.utils import batch_space
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openfingym.data.bars import FIELDS, Bars
 from openfingym.envs.trading import TradingEnv
 from openfingym.envs.trading_vector import TradingVectorEnv
 from openfingym.errors import UsageError
-from openfingym.trading.bars import FIELDS, Bars
 from openfingym.trading.compiled.layout import (
     AVERAGE,
     BANKRUPT,

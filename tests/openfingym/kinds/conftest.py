@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from openfingym.scaffold import new_task
+from openfingym.packages.scaffold import new_task
 from openfingym.task import Task
 from tests.openfingym.kinds.materials import edited
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.episodes import Episode, Step
 from openfingym.kinds import Material, sequential_kind
 from openfingym.kinds.material import Array
 from openfingym.task import Task
+from openfingym.task.episodes import Episode, Step
 
 HEAD = """schema_version = "1.4"
 

@@ -7,10 +7,10 @@ import io
 import numpy as np
 import pytest
 
-from openfingym.build import _save_blocks
 from openfingym.catalog import load_task
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import Blocks, generation, kind_of
+from openfingym.packages.build import _save_blocks
 from tests.openfingym.kinds.materials import array, changed_by_scrambling, made, ranks, read_of, walk
 
 CONTEXT = {"lookback": "10", "futures": "3", "columns": {"alpha": walk(1, 3000), "beta": walk(2, 3000)}}

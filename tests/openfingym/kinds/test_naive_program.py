@@ -7,7 +7,7 @@ import pytest
 
 from openfingym.agents import resolve
 from openfingym.kinds import kind_of
-from openfingym.rollout import Launcher
+from openfingym.rollouts.launcher import Launcher
 from tests.openfingym.kinds.materials import walk
 
 PANEL = {"columns": {"alpha": walk(1, 1200), "beta": walk(2, 1200)}}

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.errors import DataError, SubmissionError, TaskError, UsageError
-from openfingym.kinds import is_sequential, kind_of, rolling, score_fold, warnings_for
-from openfingym.kinds.plausibility import remarks, typical_sizes
+from openfingym.kinds import is_sequential, kind_of, rolling, score_fold
 from openfingym.metrics import relative
 from openfingym.task import Task
+from openfingym.verifiers.plausibility import remarks, typical_sizes
 from tests.openfingym.kinds.stepping import episode_of, fold_rows, made, play, random_bars, reader, rolling_task
 
 LOOKBACK, STEPS = 6, 10
@@ -212,7 +212,6 @@ def test_percent_for_decimals_is_remarked_on(task: Task) -> None:
     assert remarks(task.spec.contract, material.labels, sizes, best) == ()
     (found,) = remarks(task.spec.contract, material.labels, sizes, 100.0 * best)
     assert found.startswith("units: ")
-    assert callable(warnings_for)
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openfingym.contracts import TradingContract
+from openfingym.data.bars import Bars
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import is_sequential, score_fold, trading
-from openfingym.kinds.plausibility import remarks, typical_sizes
 from openfingym.metrics import relative
 from openfingym.task import Task, parse_task_file
-from openfingym.trading.bars import Bars
+from openfingym.task.contracts import TradingContract
 from openfingym.trading.hindsight import hindsight_weights
+from openfingym.verifiers.plausibility import remarks, typical_sizes
 from tests.openfingym.kinds.stepping import episode_of, fold_rows, made, play, random_bars, reader, trading_task
 
 LOOKBACK, STEPS = 6, 10

@@ -17,9 +17,9 @@ from scipy.stats import chi2
 from sklearn.metrics import f1_score, mean_absolute_percentage_error, recall_score
 
 from openfingym.metrics.cases import account, drifting_paths
+from openfingym.metrics.performance import WEALTH_FLOOR
 from openfingym.metrics.portfolios import RESAMPLE_SIZE, RESAMPLES, strategy_profits, strategy_weights
 from openfingym.metrics.registry import METRICS
-from openfingym.trading.performance import WEALTH_FLOOR
 
 Arrays = Mapping[str, Any]
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from openfingym.contracts import ForecastContract, TradingContract
 from openfingym.kinds import Fold, kind_named, score_with_replicates
 from openfingym.metrics import METRICS, Truth, find_metric, relative
+from openfingym.metrics.performance import Column
 from openfingym.metrics.resampling import (
     GROUPS,
     REPLICATES,
@@ -24,7 +24,7 @@ from openfingym.metrics.resampling import (
 )
 from openfingym.metrics.sampling_error import Replicates, SamplingError, sampling_error
 from openfingym.metrics.scoring import Score, score
-from openfingym.trading.performance import Column
+from openfingym.task.contracts import ForecastContract, TradingContract
 from openfingym.trading.redrawn_records import redrawn_record
 
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from openfingym.errors import SubmissionError
-from openfingym.metrics import METRICS, Truth, relative, score
+from openfingym.metrics import METRICS, Truth, performance, relative, score
 from openfingym.metrics.aggregation import relative_loss
 from openfingym.metrics.cases import CASES
-from openfingym.trading import performance
 
 NAMES = [name for name, metric in METRICS.items() if metric.problem == "trading"]
 ANNUAL = ("sharpe_ratio", "sortino_ratio", "calmar_ratio", "turnover")

@@ -12,11 +12,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from openfingym.baselines import recorded
-from openfingym.build import build
 from openfingym.catalog import load_task, task_folders
 from openfingym.metrics.aggregation import relative_loss, relative_weight
 from openfingym.metrics.registry import find_metric
+from openfingym.packages.build import build
+from openfingym.reports.baselines import recorded
 from openfingym_verifier.truth import HiddenTask
 from openfingym_verifier.truth import load_task as load_hidden
 

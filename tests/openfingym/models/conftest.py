@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from openfingym.agents.testing import StandIn
 from openfingym.models import ChatModel, Completion, Endpoint, Message, Tool
+from openfingym.models.testing import StandIn
 
 HELLO = (Message("system", "Be brief."), Message("user", "inputs, targets = interface.load_train()"))
 RUN = Tool("run_python", "Run a program.", {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]})

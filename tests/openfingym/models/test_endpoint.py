@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.agents.testing import StandIn
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
 from openfingym.models import Completion, Endpoint, Message, PriceTable, Tool, Usage
 from openfingym.models.retrying import retry_after_s
+from openfingym.models.testing import StandIn
 from openfingym.models.wire import MAX_CONTENT
 
 Ask = Callable[..., Completion]

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.agents.testing import POLICIES, StandIn
-from openfingym.agents.testing.broken import SORTS
-from openfingym.agents.testing.faults import REFUSALS, WIRE, WRITTEN
 from openfingym.errors import UsageError
 from openfingym.models import Completion, Message, ModelSpec
+from openfingym.models.testing import POLICIES, StandIn
+from openfingym.models.testing.broken import SORTS
+from openfingym.models.testing.faults import REFUSALS, WIRE, WRITTEN
 
 ROOT = Path(__file__).resolve().parents[3]
 HELLO = (Message("user", "inputs, targets = interface.load_train()"),)
@@ -70,7 +70,7 @@ def test_the_key_is_not_in_the_spec(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_importing_asks_for_no_client() -> None:
     heavy = "{'openai', 'tenacity', 'fastapi', 'pydantic'}"
-    probe = f"import sys, openfingym.models, openfingym.agents.testing; print(sorted({heavy} & sys.modules.keys()))"
+    probe = f"import sys, openfingym.models, openfingym.models.testing; print(sorted({heavy} & sys.modules.keys()))"
     found = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 

@@ -15,16 +15,16 @@ import openai
 import pytest
 
 from openfingym.agents import Agent
-from openfingym.agents.testing import BLOCKS_MARKER, POLICIES, Request, StandIn, find_policy
-from openfingym.agents.testing.answers import answer
-from openfingym.agents.testing.brief import SIGNS, Brief
-from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.models import Message, Tool, ToolCall
+from openfingym.models.testing import BLOCKS_MARKER, POLICIES, Request, StandIn, find_policy
+from openfingym.models.testing.answers import answer
+from openfingym.models.testing.brief import SIGNS, Brief
 from openfingym.models.text_tools import as_text
 from openfingym.models.wire import request_body
+from openfingym.packages.build import build
 from openfingym.results import RolloutResult
-from openfingym.rollout import Launcher
+from openfingym.rollouts.launcher import Launcher
 from openfingym.task import Task
 
 TASKS = {
@@ -270,7 +270,7 @@ def test_a_fault_for_one_request(url: str) -> None:
 
 
 def test_a_server_of_its_own() -> None:
-    process = subprocess.Popen([sys.executable, "-m", "openfingym.agents.testing"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-m", "openfingym.models.testing"], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         url = process.stdout.readline().strip()

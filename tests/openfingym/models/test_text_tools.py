@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openfingym.agents.testing import StandIn
 from openfingym.models import Endpoint, Message, Tool, ToolCall, ToolModel
+from openfingym.models.testing import StandIn
 from openfingym.models.text_tools import MARKER, as_text, read_calls, write_call
 
 STRING = {"type": "string"}

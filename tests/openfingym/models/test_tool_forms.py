@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openfingym.agents.testing import StandIn
-from openfingym.agents.testing.faults import REFUSALS, WRITTEN
 from openfingym.errors import ModelRefusedError
 from openfingym.models import Completion, Endpoint, Message, Tool, ToolCall, ToolModel, Usage
 from openfingym.models.retrying import Transient, judge
+from openfingym.models.testing import StandIn
+from openfingym.models.testing.faults import REFUSALS, WRITTEN
 from openfingym.models.text_tools import MARKER, as_text
 from openfingym.models.written_calls import read_written_calls
 from openfingym.trajectory import Turn

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from openfingym.agents.testing.answers import answer
-from openfingym.agents.testing.conversation import Call, Reply, Request
 from openfingym.models import Message, Tool, ToolCall, Usage
+from openfingym.models.testing.answers import answer
+from openfingym.models.testing.conversation import Call, Reply, Request
 from openfingym.models.wire import MalformedAnswer, StreamedAnswer, read_answer, request_body
 
 

@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from openfingym.charts import Scale
 from openfingym.reports.cells import grouped, task_cells_of
+from openfingym.reports.charts import Scale
 from openfingym.reports.figures import cost_scatter, forest, heat_map
 from openfingym.reports.html import DAMAGED, render
 from openfingym.reports.report import make_report

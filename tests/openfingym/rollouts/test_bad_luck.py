@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from openfingym.agents import Agent, resolve
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 from openfingym.rollouts import Engine, LocalRunner, Patience, RolloutSpec, RunFolder, Station
 from tests.openfingym.rollouts.driving import NAIVE, Cli, alive, descendants, require_complete, runs, wait_for
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 from tests.openfingym.rollouts.driving import NAIVE, Cli, runs, wait_for
 from tests.openfingym.rollouts.private_engine import PrivateEngine
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from openfingym.agents.testing import StandIn
-from openfingym.agents.testing.conversation import Call, Reply, Request
-from openfingym.package import BuiltPackage
+from openfingym.models.testing import StandIn
+from openfingym.models.testing.conversation import Call, Reply, Request
+from openfingym.packages.package import BuiltPackage
 from tests.openfingym.rollouts.driving import NAIVE, Cli, require_complete, runs, wait_for
 
 ISOLATED = [pytest.param("sandbox", marks=pytest.mark.sandbox), pytest.param("docker", marks=pytest.mark.docker)]

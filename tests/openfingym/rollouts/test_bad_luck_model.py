@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.agents.testing import StandIn
-from openfingym.package import BuiltPackage
+from openfingym.models.testing import StandIn
+from openfingym.packages.package import BuiltPackage
 from openfingym.results import read_run
 from tests.openfingym.rollouts.driving import Cli, require_complete, runs
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.client import VerifierClient
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import VerifierClient
 from tests.openfingym.rollouts.driving import NAIVE, Cli, alive, descendants, require_complete, runs, wait_for
 
 pytestmark = pytest.mark.sandbox

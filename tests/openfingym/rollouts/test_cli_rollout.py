@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.agents.testing import StandIn
 from openfingym.cli import main
-from openfingym.package import BuiltPackage
+from openfingym.models.testing import StandIn
+from openfingym.packages.package import BuiltPackage
 from openfingym.results import read_run
 from openfingym.rollouts import RunFolder
 from tests.openfingym.rollouts.driving import Cli, runs

@@ -23,7 +23,7 @@ import pytest
 
 from openfingym.agents import Agent
 from openfingym.errors import RuntimeFailureError
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 from openfingym.rollouts import RolloutSpec
 from openfingym.rollouts.node import NodeActor, Order
 from openfingym.rollouts.ray import nodes_for_rollouts

@@ -17,8 +17,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from openfingym import __version__
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
+from openfingym.version import __version__
 from tests.openfingym.rollouts.driving import Cli, runs
 
 CLUSTER = Path(__file__).resolve().parents[3] / "examples" / "cluster"

@@ -21,16 +21,16 @@ from click.testing import CliRunner
 
 import openfingym
 from openfingym.agents import resolve
-from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.cli import cli as cli_group
-from openfingym.client import VerifierClient
 from openfingym.errors import UsageError, VerifierError
-from openfingym.package import BuiltPackage
-from openfingym.rollout import Launcher
-from openfingym.scaffold import new_task
-from openfingym.verifier_registry import Registry
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.packages.scaffold import new_task
+from openfingym.rollouts.launcher import Launcher
 from openfingym.verifiers import VerifierAddress, find_verifiers
+from openfingym.verifiers.client import VerifierClient
+from openfingym.verifiers.registry import Registry
 from tests.openfingym.rollouts.driving import NAIVE, Cli, runs
 
 TREASURY, FX = "treasury-forecast", "fx-forecast"

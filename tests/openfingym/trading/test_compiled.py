@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import openfingym
+from openfingym.data.bars import FIELDS, Bars
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision, Replacement
-from openfingym.trading.bars import FIELDS, Bars
 from openfingym.trading.compiled.account import CompiledAccount
 from openfingym.trading.compiled.layout import AVERAGE, HOLD_CASH, HOLD_SHORT, MARK, OPENING, VOLUME
 from openfingym.trading.market import BarPath, MarketRules
@@ -365,7 +365,7 @@ def test_a_second_process_starts_in_a_second_also_where_the_package_is_read_only
     code = (
         "import time, numpy as np; began = time.process_time()\n"
         "from openfingym.trading.compiled.account import CompiledAccount\n"
-        "from openfingym.trading.bars import Bars\n"
+        "from openfingym.data.bars import Bars\n"
         "from openfingym.trading.market import MarketRules\n"
         "x = np.full((5, 1), 10.0); t = np.datetime64('2020-01-01', 'ns') + np.arange(5)\n"
         "bars = Bars.from_arrays(t, ['a'], open=x, high=x, low=x, close=x, volume=x)\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from openfingym.data.bars import Bars
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision
-from openfingym.trading.bars import Bars
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import Order, OrderType, Side
 from openfingym.trading.session import Session

@@ -9,9 +9,9 @@ import pytest
 from arch import arch_model
 from numpy.typing import NDArray
 
-from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.errors import DataError
+from openfingym.packages.build import build
 from openfingym.trading.twins import MIN_ROWS, fit, resample
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import strategies as st
 
-from openfingym.agents.testing import StandIn
 from openfingym.models import Endpoint, Message, Tool, Usage
+from openfingym.models.testing import StandIn
 from openfingym.trajectory import (
     Generation,
     Provenance,

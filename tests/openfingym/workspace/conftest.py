@@ -15,7 +15,7 @@ import docker
 import psutil
 import pytest
 
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 from openfingym.workspace import Workspace, open_workspace
 from openfingym_runtime import docker_container
 from openfingym_runtime.backends import select

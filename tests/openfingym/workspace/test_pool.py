@@ -17,9 +17,9 @@ import docker
 import psutil
 import pytest
 
-from openfingym.client import RolloutTicket
 from openfingym.errors import RuntimeFailureError, UsageError
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import RolloutTicket
 from openfingym.workspace import WorkspacePool
 from openfingym.workspace import pool as pool_module
 from openfingym_runtime import docker_container
@@ -183,8 +183,8 @@ HOST = """
 import asyncio, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[4:]
-from openfingym.client import RolloutTicket
-from openfingym.package import BuiltPackage
+from openfingym.verifiers.client import RolloutTicket
+from openfingym.packages.package import BuiltPackage
 from openfingym.workspace import WorkspacePool
 from openfingym_runtime.backends import select
 from openfingym_runtime.gate import GateKeeper
@@ -248,7 +248,7 @@ FORGETFUL_HOST = """
 import asyncio, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[4:]
-from openfingym.package import BuiltPackage
+from openfingym.packages.package import BuiltPackage
 from openfingym.workspace.starting import job_of, start
 from openfingym_runtime.backends import select
 from openfingym_runtime.gate import GateKeeper

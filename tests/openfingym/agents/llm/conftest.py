@@ -16,12 +16,12 @@ from openfingym.agents.llm import ModelAgent
 from openfingym.agents.llm.hosting import Host
 from openfingym.agents.llm.launching import Stage, Voice, play_rollout, with_defaults
 from openfingym.agents.llm.playing import Played
-from openfingym.bounds import limits_of
-from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.models import Allowance, Model, ModelSpec, PriceTable
+from openfingym.packages.build import build
 from openfingym.results import RolloutResult
-from openfingym.rollout import Launcher
+from openfingym.rollouts.bounds import limits_of
+from openfingym.rollouts.launcher import Launcher
 from openfingym.trajectory import Rollout, read_rollout
 
 TASKS = {"forecast": "treasury-forecast", "fraud": "ba2motifs-fraud", "trading": "equity-trading"}

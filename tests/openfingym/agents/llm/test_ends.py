@@ -13,13 +13,13 @@ import pytest
 
 from openfingym.agents import resolve
 from openfingym.agents.llm import React, Sampling, Session
-from openfingym.agents.testing import StandIn
-from openfingym.build import build
 from openfingym.catalog import load_task
 from openfingym.errors import UsageError
 from openfingym.models import Allowance, ModelSpec, ToolCall
+from openfingym.models.testing import StandIn
 from openfingym.models.text_tools import HOW_TO_CALL
-from openfingym.rollout import Launcher
+from openfingym.packages.build import build
+from openfingym.rollouts.launcher import Launcher
 from openfingym.trajectory.record import ToolUse
 from openfingym_runtime.job import Job, Outcome
 from openfingym_runtime.sandbox import SandboxBackend

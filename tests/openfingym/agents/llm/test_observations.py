@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from openfingym.agents.llm.observations import Events, first_text, next_text
-from openfingym.episodes import EpisodeStep
+from openfingym.task.episodes import EpisodeStep
 
 SYMBOLS = ("aapl", "ibm")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.rollout import Launcher
+from openfingym.rollouts.launcher import Launcher
 
 from .conftest import Left, Play, player
 

@@ -10,10 +10,10 @@ import psutil
 import pytest
 
 from openfingym.agents import resolve
-from openfingym.build import build
 from openfingym.catalog import load_task
-from openfingym.rollout import Launcher
+from openfingym.packages.build import build
 from openfingym.rollouts import RolloutSpec, Station
+from openfingym.rollouts.launcher import Launcher
 
 from .conftest import player
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from openfingym.catalog import load_task
-from openfingym.check import check_task
+from openfingym.checks.check import check_task
 from openfingym.data.pulled_bars import pulled_bars
 from openfingym.data.sources import Cache, pull
 from openfingym.errors import DataError, UsageError

@@ -1,0 +1,1 @@
+"""Proving that a task is sound, which is `openfingym task check`."""

@@ -1,0 +1,117 @@
+"""What ``openfingym task check`` proves of a sequential task: that its episodes show the past, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import TaskError
+from openfingym.kinds import sequential_kind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.kinds import Array, SequentialKind
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.task.episodes import Step
+
+
+def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
+    """Play every episode with its best actions and look at what it shows; returns what was found, as a sentence.
+
+    Raises:
+        TaskError: an observation shows another bar than that of its time, or depends on a later one; an episode is not
+            a function of its actions, or does not lead to the outcome that its best actions are said to have.
+    """
+    kind = sequential_kind(package.task.spec.contract)
+    manifest = package.manifest
+    best = kind.oracle(package.task.spec.contract, hidden, manifest.submission_shape)
+    steps = 0
+    reached: dict[str, int] = {}
+    for number in range(manifest.n_test):
+        fold = "public" if number < manifest.n_public else "private"
+        actions = list(kind.oracle_actions(package.task.spec, package.array, hidden, number))
+        shown, outcome = _play(kind, package, hidden, number, actions)
+        _one_bar_a_step(number, shown, hidden[f"{fold}_bars"], reached.get(fold))
+        reached[fold] = _index(shown[-1])
+        if not np.array_equal(outcome, best[number]):
+            raise TaskError(f"episode {number}: its best actions do not lead to the outcome that the oracle has")
+        _no_later_row(kind, package, hidden, number, actions, shown)
+        steps += len(shown) - 1
+    _left_alone(kind, package, hidden)
+    return (
+        f"{manifest.n_test} episodes show {steps} bars, one a step and in the order of time; rows behind an origin change nothing shown "
+        "before it; the same actions give the same bytes"
+    )
+
+
+def _play(
+    kind: SequentialKind, package: BuiltPackage, hidden: Mapping[str, Array], number: int, actions: Sequence[object]
+) -> tuple[list[Step], NDArray[np.float64]]:
+    episode = kind.episode(package.task.spec, package.array, hidden, number)
+    shown = [episode.start()]
+    for action in actions:
+        if shown[-1].done:
+            break
+        shown.append(episode.step(action))
+    return shown, episode.outcome()
+
+
+def _index(step: Step) -> int:
+    found = step.info["time_index"]
+    assert isinstance(found, int)
+    return found
+
+
+def _one_bar_a_step(number: int, shown: Sequence[Step], rows: Array, before: int | None) -> None:
+    """Every observation ends with the bar of its time, and the next one adds a single bar."""
+    first = _index(shown[0])
+    if before is not None and first != before:
+        raise TaskError(
+            f"episode {number} begins at row {first}, the one before it ends at row {before}; no row may be left out or skipped"
+        )
+    for k, step in enumerate(shown):
+        bars = np.array(step.observation["bars"], dtype=np.float64)
+        now = _index(step)
+        if now != first + k:
+            raise TaskError(f"episode {number}, step {k}: time_index is {now}, expected {first + k}")
+        if not np.array_equal(bars, rows[now + 1 - len(bars) : now + 1]):
+            raise TaskError(f"episode {number}, step {k}: the bars shown are not those up to row {now}")
+    if not shown[-1].done:
+        raise TaskError(f"episode {number} does not end after its {len(shown) - 1} actions")
+    try:
+        json.dumps([[step.observation, step.info, step.reward] for step in (shown[0], shown[-1])], allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise TaskError(f"episode {number} shows something that is no JSON value: {error}") from None
+
+
+def _no_later_row(
+    kind: SequentialKind, package: BuiltPackage, hidden: Mapping[str, Array], number: int, actions: Sequence[object], shown: Sequence[Step]
+) -> None:
+    """With other rows behind an origin, the same actions are shown the same up to it."""
+    fold = "public" if number < package.manifest.n_public else "private"
+    middle = len(shown) // 2
+    later = _index(shown[middle]) + 1
+    rows = hidden[f"{fold}_bars"].copy()
+    # Turned around in time and scaled, bars stay bars.
+    rows[later:] = rows[later:][::-1] * 1.5
+    again, _ = _play(kind, package, {**hidden, f"{fold}_bars": rows}, number, actions[:middle])
+    for k, (ours, theirs) in enumerate(zip(shown, again, strict=False)):
+        if ours != theirs:
+            raise TaskError(f"episode {number}, step {k}: what is shown depends on rows behind row {_index(ours)}")
+    whole, _ = _play(kind, package, hidden, number, actions)
+    if whole != shown:
+        raise TaskError(f"episode {number}: the same actions are not shown the same twice")
+
+
+def _left_alone(kind: SequentialKind, package: BuiltPackage, hidden: Mapping[str, Array]) -> None:
+    """The outcome of an episode that nobody plays is that of one in which nothing is done."""
+    last = package.manifest.n_test - 1
+    steps = len(list(kind.oracle_actions(package.task.spec, package.array, hidden, last)))
+    untouched = kind.episode(package.task.spec, package.array, hidden, last).outcome()
+    _, idle = _play(kind, package, hidden, last, [None] * steps)
+    if not np.array_equal(untouched, idle):
+        raise TaskError("an episode that nobody plays has another outcome than one in which nothing is done")

@@ -1,0 +1,133 @@
+"""How a run is doing: a bar and a line below it on a terminal, a line a rollout elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Self, TextIO
+
+from openfingym.cli.printable import one_line
+from openfingym.results import RolloutResult
+from openfingym.rollouts.spec import RolloutSpec
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+SHOWN_REASON = 160
+"""Characters of a reason that a line has room for."""
+DRAWN_A_SECOND = 4
+
+
+class LiveProgress:
+    """Tells people on stderr; a context manager, and an engine's watch."""
+
+    def __init__(self, total: int, done: int, *, stream: TextIO | None = None) -> None:
+        """Begin with ``done`` rollouts of ``total`` finished before."""
+        self._stream = stream or sys.stderr
+        self._total, self._before, self._finished = total, done, done
+        self._states: Counter[str] = Counter()
+        self._running: dict[str, tuple[str, float]] = {}
+        self._cost_usd = 0.0
+        self._entered = time.monotonic()
+        self._first: float | None = None
+        self._stopping = False
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        self._entered = time.monotonic()
+        if self._stream.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(file=self._stream)
+            self._live = Live(console=console, get_renderable=self._render, refresh_per_second=DRAWN_A_SECOND, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def started(self, spec: RolloutSpec) -> None:
+        """See :class:`openfingym.rollouts.engine.Watch`."""
+        now = time.monotonic()
+        self._first = self._first or now
+        self._running[spec.identity] = spec.title, now
+
+    def again(self, spec: RolloutSpec, reason: str) -> None:
+        """See :class:`openfingym.rollouts.engine.Watch`."""
+        self._running.pop(spec.identity, None)
+        self._say(f"{spec.title}: failed for a reason of ours, will be tried again: {one_line(reason, SHOWN_REASON)}")
+
+    def ended(self, spec: RolloutSpec, result: RolloutResult) -> None:
+        """See :class:`openfingym.rollouts.engine.Watch`."""
+        self._running.pop(spec.identity, None)
+        self._finished += 1
+        self._states[result.state] += 1
+        self._cost_usd += result.cost_usd or 0.0
+        if self._live is None or result.state == "error":
+            reason, left = one_line(result.reason or "", SHOWN_REASON), self._left()
+            how = f"scored, skill {result.skill:.3g}" if result.skill is not None else f"{result.state}: {reason}"
+            self._say(f"{self._finished}/{self._total} {spec.title}: {how} ({result.wall_s:.1f} s{f'; {left}' if left else ''})")
+
+    def stopping(self) -> None:
+        """Say that a wish to stop was heard."""
+        if not self._stopping:
+            self._say("stopping: what runs now is ended and not kept, what is finished stays")
+        else:
+            self._say("still stopping; nothing would be lost by `kill -9`, but what runs now would be left for the next run to remove")
+        self._stopping = True
+
+    def _say(self, line: str) -> None:
+        if self._live is not None:
+            self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        else:
+            with contextlib.suppress(OSError):  # nobody reads any more; the run goes on for who reads its folder
+                self._stream.write(line + "\n")
+                self._stream.flush()
+
+    def _render(self) -> RenderableType:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        counts = Table.grid(padding=(0, 2, 0, 0), expand=True)
+        counts.add_column(ratio=1)
+        elapsed = f"{duration(time.monotonic() - self._entered)} so far"
+        bar = ProgressBar(total=self._total, completed=self._finished)
+        counts.add_row(bar, f"{self._finished}/{self._total}", ", ".join(part for part in (elapsed, self._left()) if part))
+        return Group(counts, Text(self._status(), no_wrap=True, overflow="ellipsis"))
+
+    def _status(self) -> str:
+        # A copy: the line is drawn by a thread of its own.
+        running = list(self._running.values())
+        parts = [", ".join(f"{number} {state}" for state, number in sorted(self._states.copy().items()))]
+        if self._cost_usd:
+            parts.append(f"${self._cost_usd:.4f}")
+        if running:
+            title, since = min(running, key=lambda one: one[1])
+            parts.append(f"{len(running)} running, the longest {title} ({duration(time.monotonic() - since)})")
+        elif self._first is None and not self._stopping:
+            parts.append("starting")
+        return ("stopping; " if self._stopping else "") + "; ".join(part for part in parts if part)
+
+    def _left(self) -> str:
+        """How long it takes yet, if the rest is as what this process has run; nothing where that cannot be said."""
+        ran = self._finished - self._before
+        if not ran or self._first is None or self._finished == self._total or self._stopping:
+            return ""
+        return f"about {duration((time.monotonic() - self._first) * (self._total - self._finished) / ran)} left"
+
+
+def duration(seconds: float) -> str:
+    """A time for people: ``8 s``, ``3 min 5 s``, ``2 h 40 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,144 @@
+"""The bodies a stand-in sends: completions whole and in pieces, with tokens counted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count, islice
+
+from openfingym.models.messages import ToolCall
+from openfingym.models.testing.conversation import Reply, Request
+from openfingym.models.text_tools import write_call
+
+Json = dict[str, object]
+CREATED = 1_700_000_000
+"""The same for all: an answer is a function of its request."""
+CACHE_BLOCK = 128
+ENDLESS = 300_000
+"""Tokens at which even endless text ends where it is sent as a whole."""
+_TOKEN = re.compile(r"\s*(?:\w+|[^\w\s])|\s+")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A reply as it is sent."""
+
+    id: str
+    model: str
+    content: str
+    calls: tuple[ToolCall, ...]
+    refusal: str | None
+    finish_reason: str
+    usage: Json
+    tokens: Json
+    """Token ids and log probabilities, where they were asked for."""
+
+    def whole(self) -> Json:
+        """The body of an answer that is not streamed."""
+        message: Json = {"role": "assistant", "content": self.content or None, "refusal": self.refusal}
+        if self.calls:
+            message["tool_calls"] = [_call(call) for call in self.calls]
+        extra, prompt_ids = dict(self.tokens), self.tokens.get("prompt_token_ids")
+        extra.pop("prompt_token_ids", None)
+        body = self._head("chat.completion") | {
+            "choices": [{"index": 0, "message": message, "finish_reason": self.finish_reason, **extra}],
+            "usage": self.usage,
+        }
+        return body if prompt_ids is None else body | {"prompt_token_ids": prompt_ids}
+
+    def chunks(self, *, usage: bool) -> Iterator[Json]:
+        """The pieces of an answer that is streamed."""
+        yield self.chunk({"role": "assistant", "content": ""})
+        if self.refusal:
+            yield self.chunk({"refusal": self.refusal})
+        for piece in _TOKEN.findall(self.content):
+            yield self.chunk({"content": piece})
+        for index, call in enumerate(self.calls):
+            yield self.chunk({"tool_calls": [{"index": index, **_call(ToolCall(call.id, call.name, ""))}]})
+            for start in range(0, len(call.arguments), 40):
+                part = {"arguments": call.arguments[start : start + 40]}
+                yield self.chunk({"tool_calls": [{"index": index, "function": part}]})
+        yield self.chunk({}, self.finish_reason)
+        if usage:
+            yield self._head("chat.completion.chunk") | {"choices": [], "usage": self.usage}
+
+    def chunk(self, delta: Json, finish_reason: str | None = None) -> Json:
+        """One piece."""
+        return self._head("chat.completion.chunk") | {"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
+
+    def _head(self, kind: str) -> Json:
+        return {"id": self.id, "object": kind, "created": CREATED, "model": self.model}
+
+
+def answer(body: Mapping[str, object], request: Request, reply: Reply) -> Answer:
+    """What is sent for a reply: counted, cut at ``max_tokens``, with calls in the form of the conversation."""
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    made = len(request.calls)
+    calls = tuple(ToolCall(f"call_{digest[:8]}_{number}", call.name, call.text) for number, call in enumerate(reply.calls, made))
+    content = reply.content
+    if request.form == "text" and calls:
+        content, calls = "\n".join((content, *(write_call(call) for call in calls))).strip(), ()
+    limit = body.get("max_completion_tokens", body.get("max_tokens"))
+    most = limit if isinstance(limit, int) else ENDLESS
+    pieces = _endless(content, most) if reply.endless else _TOKEN.findall(content)
+    said, cut = pieces[:most], len(pieces) > most or reply.endless
+    completion = len(said) + sum(count_tokens(call.arguments) + 4 for call in calls) + count_tokens(reply.refusal or "")
+    return Answer(
+        id=f"chatcmpl-{digest[:24]}",
+        model=str(body.get("model")),
+        content="".join(said),
+        calls=() if cut else calls,
+        refusal=reply.refusal,
+        finish_reason="length" if cut else "tool_calls" if calls else "stop",
+        usage=_usage(request, completion),
+        tokens=_tokens(body, request, said),
+    )
+
+
+def count_tokens(text: str) -> int:
+    """Words and marks in a text, which is about what a tokeniser makes of it."""
+    return len(_TOKEN.findall(text))
+
+
+def _endless(text: str, most: int) -> list[str]:
+    pieces = _TOKEN.findall(text)
+    return [pieces[index % len(pieces)] for index in islice(count(), most)]
+
+
+def _usage(request: Request, completion: int) -> Json:
+    counts = [
+        count_tokens(message.content) + sum(count_tokens(call.arguments) for call in message.tool_calls) for message in request.messages
+    ]
+    prompt = sum(counts) + 4 * len(counts)
+    cached = (prompt - counts[-1] - 4) // CACHE_BLOCK * CACHE_BLOCK if request.turn else 0
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": cached},
+        "completion_tokens_details": {"reasoning_tokens": 0},
+    }
+
+
+def _tokens(body: Mapping[str, object], request: Request, said: list[str]) -> Json:
+    found: Json = {}
+    if body.get("logprobs"):
+        found["logprobs"] = {
+            "content": [{"token": piece, "logprob": -(_number(piece) % 1000 + 1) / 1000, "top_logprobs": []} for piece in said]
+        }
+    if body.get("return_token_ids"):
+        found["token_ids"] = [_number(piece) for piece in said]
+        found["prompt_token_ids"] = [_number(piece) for message in request.messages for piece in _TOKEN.findall(message.content)]
+    return found
+
+
+def _number(piece: str) -> int:
+    return zlib.crc32(piece.encode("utf-8", "surrogatepass")) % 50_000
+
+
+def _call(call: ToolCall) -> Json:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

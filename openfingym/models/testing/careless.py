@@ -1,0 +1,61 @@
+"""A policy that first answers in a wrong shape, and mends it once it is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from openfingym.models.testing.brief import Brief
+from openfingym.models.testing.competent import Competent, block, step
+from openfingym.models.testing.conversation import Call, Reply, Request
+
+HASTY = "import interface\nimport numpy as np\n\nanswer = np.zeros(interface.SUBMISSION_SHAPE)[1:]\n"
+HASTY_SUBMIT = f"{HASTY}print(interface.submit(answer))\n"
+HASTY_SAVE = f'{HASTY}np.save("predictions.npy", answer)\n'
+HASTY_STEPS = "import interface\n\nenv = interface.make()\nenv.reset()\nenv.step([1, 2, 3])\n"
+
+
+class Careless:
+    """Does one thing wrong, and from then on what the competent one does."""
+
+    def __init__(self) -> None:
+        self._careful = Competent()
+
+    def respond(self, request: Request) -> Reply:
+        """Continue the conversation."""
+        brief = Brief.read(request.text)
+        if request.form in {"tools", "text"}:
+            return self._with_tools(request, brief)
+        if request.turn == 0:
+            return Reply(f"This must be it.\n\n{block(HASTY_STEPS if brief and brief.sequential else HASTY_SUBMIT)}")
+        if brief is not None and request.turn == 1:
+            return Reply(f"The shape was wrong; now it is right.\n\n{block(brief.program())}")
+        return self._careful.respond(request)
+
+    def _with_tools(self, request: Request, brief: Brief | None) -> Reply:
+        if brief is None:
+            return self._careful.respond(request)
+        if brief.sequential and "step" in request.tools:
+            if not request.called("step"):
+                begun = "start_episode" not in request.tools or request.called("start_episode")
+                return Reply("All in.", (Call("step", {"action": [1, 2, 3]}),)) if begun else step(request, brief)
+            if request.called("step") == 1:
+                return replace(step(request, brief), content="The form was wrong; now it is right.")
+            return self._careful.respond(request)
+        runs, submits = request.called("run_python"), "submit" in request.tools and not brief.sequential
+        if runs == 0:
+            hasty = HASTY_STEPS if brief.sequential else HASTY_SAVE if submits else HASTY_SUBMIT
+            return Reply("This must be it.", (Call("run_python", {"code": hasty}),))
+        if submits and runs == 1 and not request.called("submit"):
+            return Reply("Done at once.", (Call("submit", {"path": "predictions.npy"}),))
+        # The first submission was the hasty one: the careful policy has yet to make its own.
+        seen = request if not submits else _without_first(request, "submit")
+        return self._careful.respond(seen)
+
+
+def _without_first(request: Request, tool: str) -> Request:
+    """The conversation as if a tool had not yet been called for the first time."""
+    for index, message in enumerate(request.messages):
+        if any(call.name == tool for call in message.tool_calls):
+            kept = replace(message, tool_calls=tuple(call for call in message.tool_calls if call.name != tool))
+            return replace(request, messages=(*request.messages[:index], kept, *request.messages[index + 1 :]))
+    return request

@@ -1,0 +1,62 @@
+"""A policy that solves tasks: it looks, runs a program, and submits."""
+
+from __future__ import annotations
+
+from openfingym.models.testing.brief import LOOK, SAVE, SUBMIT, Brief
+from openfingym.models.testing.conversation import Call, Reply, Request
+
+INSTRUCTION = "/task/instruction.md"
+ANSWER = "predictions.npy"
+WAIT = 20
+
+
+class Competent:
+    """Answers a task's brief with a program that is fit for its kind, or with steps where it may step."""
+
+    def respond(self, request: Request) -> Reply:
+        """Continue the conversation."""
+        brief = Brief.read(request.text)
+        if request.form in {"tools", "text"}:
+            return self._with_tools(request, brief)
+        if brief is None:
+            return Reply("I was given no task: its instruction says how to load the data and how to answer.")
+        if request.form == "single" or request.turn == 1:
+            return Reply(f"Simple, regularised and checked on later data.\n\n{block(brief.program())}")
+        if request.turn == 0:
+            return Reply(f"First a look at what there is.\n\n{block(LOOK)}")
+        return Reply("The answer is submitted, and I leave it at that.")
+
+    def _with_tools(self, request: Request, brief: Brief | None) -> Reply:
+        """Look, run, submit, and say so; or step until nobody asks any more."""
+        if brief is None:
+            if "read_file" in request.tools and not request.called("read_file"):
+                return Reply("I read the instruction first.", (Call("read_file", {"path": INSTRUCTION}),))
+            return Reply("I was given no task, and found no instruction.")
+        if brief.sequential and "step" in request.tools:
+            return step(request, brief)
+        if "run_python" not in request.tools:
+            return Reply("There is no tool that runs a program, so I cannot answer.")
+        runs = request.called("run_python")
+        submits = "submit" in request.tools and not brief.sequential
+        if runs == 0:
+            return Reply("First a look at what there is.", (Call("run_python", {"code": LOOK}),))
+        if runs == 1:
+            return Reply("Simple and regularised.", (Call("run_python", {"code": brief.program(SAVE if submits else SUBMIT)}),))
+        if submits and not request.called("submit"):
+            return Reply("I submit this.", (Call("submit", {"path": ANSWER}),))
+        return Reply("The answer is submitted, and I leave it at that.")
+
+
+def step(request: Request, brief: Brief) -> Reply:
+    """A step that is right at any time: equal parts, restored every month where steps may pass without one, or a small drift."""
+    if "start_episode" in request.tools and not (request.called("start_episode") or request.called("step")):
+        return Reply("I begin.", (Call("start_episode", {}),))
+    if brief.kind == "rolling":
+        return Reply("A small drift.", (Call("step", {"action": brief.action()}),))
+    wait = {"wait": WAIT} if "wait" in request.tools["step"] else {}
+    return Reply("Equal parts.", (Call("step", {"action": brief.action(), **wait}),))
+
+
+def block(program: str) -> str:
+    """A program as a fenced block."""
+    return f"```python\n{program.rstrip()}\n```"

@@ -1,0 +1,49 @@
+"""The policies by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Protocol
+
+from openfingym.errors import UsageError
+from openfingym.models.testing.broken import SORTS, Broken
+from openfingym.models.testing.careless import Careless
+from openfingym.models.testing.competent import Competent
+from openfingym.models.testing.conversation import Reply, Request
+from openfingym.models.testing.faults import Fault
+from openfingym.models.testing.hostile import Hostile
+
+PREFIX = "stand-in/"
+
+
+class Policy(Protocol):
+    """Rules that answer in place of a model. A policy remembers nothing: all it knows is in the request."""
+
+    def respond(self, request: Request) -> Reply:
+        """Continue a conversation."""
+
+
+_POLICIES: dict[str, Callable[[], Policy]] = {"competent": Competent, "careless": Careless, "broken": Broken, "hostile": Hostile}
+POLICIES: Mapping[str, Callable[[], Policy]] = MappingProxyType(_POLICIES | {f"broken-{sort}": partial(Broken, sort) for sort in SORTS})
+
+
+def known_models() -> tuple[str, ...]:
+    """Names of all stand-ins, without faults."""
+    return tuple(f"{PREFIX}{name}" for name in POLICIES)
+
+
+def find_policy(model: str) -> tuple[Policy, Fault | None]:
+    """The policy and the fault of a model's name, ``stand-in/POLICY`` or ``stand-in/POLICY+FAULT``.
+
+    Raises:
+        UsageError: there is no such policy or fault.
+    """
+    name, plus, fault = model.partition("+")
+    if name not in known_models():
+        near = difflib.get_close_matches(name, known_models(), 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known_models())}"
+        raise UsageError(f"no stand-in is named {name!r}; {hint}")
+    return POLICIES[name.removeprefix(PREFIX)](), Fault.parse(fault) if plus else None

@@ -1,0 +1,1 @@
+"""Built packages: scaffolding a task, building it, and what lies on disk afterwards."""

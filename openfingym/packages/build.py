@@ -1,0 +1,303 @@
+"""Materialising a task into a built package.
+
+Building is a pure function of the task's files, the dataset and this module: the same inputs
+give the same bytes, on every supported Python. See :mod:`openfingym.packages.package` for what is
+written where.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym import store
+from openfingym.errors import TaskError
+from openfingym.kinds import Array, Blocks, Material, is_sequential, kind_of
+from openfingym.packages.package import PACKAGE_FORMAT, BuiltPackage, Manifest, canonical_json, files_digest, sha256_file, truth_digest
+from openfingym.task import Task
+from openfingym.task.files import CONFIG, INSTRUCTION, INTERFACE, has_task_file, read_task_file
+from openfingym.task.scoring import Scoring
+
+if TYPE_CHECKING:
+    from openfingym.metrics import Metric
+
+BUILDER_VERSION = 2
+"""Raised whenever the same task would build to other bytes."""
+
+
+def build(task: Task, *, force: bool = False) -> BuiltPackage:
+    """Return the built package of ``task``, building it if the store has none.
+
+    Args:
+        task: the task package.
+        force: build again even where the store has it, and replace what is there.
+
+    Raises:
+        TaskError: the task cannot be built as it is written.
+        DataError: its dataset is missing or damaged.
+        StoreError: the store cannot be written.
+    """
+    public, truth = store.package_folders(task.name, build_key(task))
+    if not force and (public / "package.json").is_file() and (truth / "truth.json").is_file():
+        return BuiltPackage(public, truth)
+    with store.staging() as folder:
+        write_package(task, folder / "public", folder / "truth")
+        # Truth first: whoever sees the public half finds the other one there.
+        store.install(folder / "truth", truth, replace=force or not _same_record(folder / "truth", truth))
+        store.install(folder / "public", public, replace=force)
+    return BuiltPackage(public, truth)
+
+
+def build_key(task: Task) -> str:
+    """The store key of a task: 16 hex digits over everything the build reads."""
+    inputs = {
+        "builder": BUILDER_VERSION,
+        "files": {name: hashlib.sha256(read_task_file(task.folder, name)).hexdigest() for name in _source_files(task)},
+        "templates": {name: hashlib.sha256(_template(file)).hexdigest() for name, file in _templates(task).items()},
+        "dataset": kind_of(task).source_key(task),
+        "real": task.real,
+    }
+    return hashlib.sha256(canonical_json(inputs)).hexdigest()[:16]
+
+
+def write_package(task: Task, public: Path, truth: Path) -> Material:
+    """Write both halves of ``task`` into two empty or missing folders; returns what they were made of."""
+    kind = kind_of(task)
+    material = kind.shape(task, kind.load(task))
+    data = public / "environment" / "data"
+    data.mkdir(parents=True)
+    (public / "tests").mkdir()
+    truth.mkdir(parents=True, mode=store.TRUTH_FOLDER)
+    for name, array in material.public.items():
+        _save(data / f"{name}.npy", array)
+    for name, array in material.hidden.items():
+        _save(truth / f"{name}.npy", array)
+    (data / "contract.json").write_bytes(json.dumps(describe(task, material), indent=2).encode() + b"\n")
+    (public / "task.toml").write_bytes(read_task_file(task.folder, CONFIG))
+    (public / "instruction.md").write_text(render_instruction(task, material), encoding="utf-8")
+    (public / "environment" / "interface.py").write_bytes(_interface(task))
+    (public / "environment" / "Dockerfile").write_bytes(_template("Dockerfile"))
+    (public / "tests" / "test.sh").write_bytes(_template("test.sh"))
+    _seal(task, material, public, truth)
+    return material
+
+
+def describe(task: Task, material: Material) -> dict[str, object]:
+    """``contract.json``: everything a program needs to know, as plain values."""
+    from openfingym.metrics import find_metric
+
+    contract, spec, kind = task.spec.contract, task.spec, kind_of(task)
+    return {
+        "name": task.name,
+        "version": task.version,
+        "family": spec.family,
+        "kind": contract.kind,
+        "asset_class": spec.asset_class,
+        "frequency": spec.frequency,
+        "panel": spec.panel,
+        "data_kind": material.info.kind,
+        "value_semantics": getattr(contract, "value_semantics", None),
+        "unit": contract.unit,
+        "dtype": contract.dtype,
+        "low": contract.low,
+        "high": contract.high,
+        **material.facts,
+        "n_train": material.n_train,
+        "n_test": material.n_public + material.n_private,
+        "submission_shape": list(material.shape),
+        "submission_axes": list(material.submission_axes),
+        "labels": list(material.labels),
+        "load_train": list(kind.LOAD_TRAIN),
+        "load_test_inputs": list(kind.LOAD_TEST),
+        "arrays": {name: {"shape": list(array.shape), "axes": list(material.axes[name])} for name, array in material.public.items()},
+        "metrics": [{"name": m.name, "weight": m.weight, "direction": find_metric(m.name).direction} for m in spec.scoring.metrics],
+        "periods_per_year": spec.scoring.periods_per_year,
+        "budget": spec.verification.budget,
+        "timeout_s": task.file.agent.timeout_sec,
+        "memory_mb": task.file.environment.memory_mb,
+        "recipe": list(material.recipe),
+    }
+
+
+def render_instruction(task: Task, material: Material) -> str:
+    """``instruction.md``: the author's text, then the facts no author should have to repeat."""
+    spec, contract, info = task.spec, task.spec.contract, material.info
+    brief = kind_of(task).brief(task, material)
+    honesty = {
+        "real": f"Real data: {info.source}.",
+        "simulated": f"SIMULATED data, not a real market: {info.source}.",
+        "specified": f"Synthetic by definition of the source paper: {info.source}.",
+    }[info.kind]
+    author = _text(read_task_file(task.folder, INSTRUCTION), task.instruction_path).strip()
+    facts = "\n".join(f"| {name} | {value} |" for name, value in brief.facts)
+    return f"""{author}
+
+## Data
+
+{honesty}
+
+| | |
+|---|---|
+{facts}
+
+{brief.note}
+
+## What to do
+
+Write a Python program. It runs once, in a container without a network, in the empty folder `/work`.
+
+```python
+import interface
+
+{brief.usage}
+```
+
+Every {"weight" if contract.kind == "trading" else "number"} must be finite and between {contract.low:g} and {contract.high:g}.
+
+## How it is scored
+
+{_scoring(spec.scoring)}
+
+{_counting(task, material)}
+
+## Limits
+
+{task.file.agent.timeout_sec:g} seconds, {task.file.environment.memory_mb} MB of memory, {task.file.environment.cpus} CPU core(s),
+{task.file.environment.storage_mb} MB of disk in `/work`. Installed: NumPy, pandas, SciPy, scikit-learn, and where the machine
+has them statsmodels, LightGBM and arch. The Unix time at which the program will be stopped is in `$OPENFINGYM_DEADLINE`.
+"""
+
+
+def _counting(task: Task, material: Material) -> str:
+    """What of an agent's work counts."""
+    budget = task.spec.verification.budget
+    if is_sequential(task.spec.contract):
+        return f"""{material.n_private} episodes count. They are played in the order of time, each once: `env.reset()` begins the next
+one and ends the one before, and an episode that is left early, or never begun, counts as if nothing more were done in it.
+Before or between them you may practise at most {budget} times on earlier bars, with `env.reset(options={{"fold": "public"}})`;
+practice does not count. The score is computed by the verifier from what it saw you do, once, at the end."""
+    return f"""You may submit at most {budget} times, and the last accepted submission counts. After each submission you see the
+result on a first part of the hidden set, clipped and rounded; the score is the result on the other part, which
+is not shown while you work."""
+
+
+def _scoring(scoring: Scoring) -> str:
+    """How the total is made, as sentences."""
+    from openfingym.metrics import find_metric
+
+    terms = ", ".join(f"{m.weight:.4g} x {_as_loss(find_metric(m.name))}" for m in scoring.metrics if m.weight > 0.0)
+    reported = [m.name for m in scoring.metrics if m.weight == 0.0]
+    lines = [f"Loss (lower is better): {terms}."]
+    if reported:
+        lines.append(f"Also reported: {', '.join(reported)}.")
+    lines.append(f"Ranks are by each metric's loss relative to the {scoring.baseline} baseline's (geometric mean).")
+    return "\n".join(lines)
+
+
+def _as_loss(metric: Metric) -> str:
+    """How a metric enters the total."""
+    if metric.direction == "lower":
+        return metric.name
+    bound = metric.range[1]
+    return f"({bound:g} - {metric.name})" if math.isfinite(bound) else f"(-{metric.name})"
+
+
+def _save(path: Path, array: Array | Blocks) -> None:
+    import numpy as np
+
+    if isinstance(array, Blocks):
+        _save_blocks(path, array)
+        return
+    # Through memory: NumPy reports a full disk as an error without a number.
+    content = io.BytesIO()
+    np.save(content, array, allow_pickle=False)
+    path.write_bytes(content.getbuffer())
+
+
+def _save_blocks(path: Path, blocks: Blocks) -> None:
+    """Write an array block by block, never holding more than one."""
+    import numpy as np
+
+    header = {"descr": "<f8", "fortran_order": False, "shape": blocks.shape}
+    rows = 0
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for block in blocks:
+            stream.write(np.ascontiguousarray(block, dtype="<f8").data)
+            rows += len(block)
+    assert rows == blocks.shape[0], f"{path.name}: {rows} rows made, {blocks.shape[0]} announced"
+
+
+def _seal(task: Task, material: Material, public: Path, truth: Path) -> None:
+    """Write both digests and give every file its final mode."""
+    files = {path.relative_to(public).as_posix(): sha256_file(path) for path in sorted(public.rglob("*")) if path.is_file()}
+    public_digest = files_digest(files)
+    record: dict[str, object] = {
+        "public_digest": public_digest,
+        "arrays": {name: sha256_file(truth / f"{name}.npy") for name in material.hidden},
+    }
+    (truth / "truth.json").write_bytes(canonical_json(record))
+    contract = task.spec.contract
+    manifest = Manifest(
+        format=PACKAGE_FORMAT,
+        name=task.name,
+        version=task.version,
+        data_kind=material.info.kind,
+        dataset=material.info.name,
+        dataset_digest=material.dataset_digest,
+        n_train=material.n_train,
+        n_public=material.n_public,
+        n_private=material.n_private,
+        lookback=getattr(contract, "lookback", 0),
+        horizon=getattr(contract, "horizon", 1),
+        submission_shape=material.shape,
+        submission_axes=material.submission_axes,
+        labels=material.labels,
+        public_digest=public_digest,
+        truth_digest=truth_digest(record),
+        files=files,
+    )
+    (public / "package.json").write_bytes(manifest.to_json())
+    store.set_modes(public, file=store.PUBLIC_FILE, directory=store.PUBLIC_FOLDER)
+    (public / "tests" / "test.sh").chmod(0o755)
+    store.set_modes(truth, file=store.TRUTH_FILE, directory=store.TRUTH_FOLDER)
+
+
+def _same_record(new: Path, old: Path) -> bool:
+    """Whether the truth half in place already is the one just built."""
+    record = old / "truth.json"
+    return record.is_file() and record.read_bytes() == (new / "truth.json").read_bytes()
+
+
+def _templates(task: Task) -> dict[str, str]:
+    """Files of a package that are the same for many tasks, and the template of each."""
+    interface = "interface_steps.py" if is_sequential(task.spec.contract) else "interface.py"
+    return {"interface.py": interface, "Dockerfile": "Dockerfile", "test.sh": "test.sh"}
+
+
+def _template(name: str) -> bytes:
+    return (resources.files("openfingym") / "packages" / "templates" / name).read_bytes()
+
+
+def _interface(task: Task) -> bytes:
+    """The task's own ``interface.py`` where it has one, else the one all batch tasks share."""
+    if not has_task_file(task.folder, INTERFACE):
+        return _template(_templates(task)["interface.py"])
+    return read_task_file(task.folder, INTERFACE)
+
+
+def _text(content: bytes, path: Path) -> str:
+    """What an author wrote, with the line ends of this system's texts."""
+    try:
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
+    except UnicodeDecodeError as error:
+        raise TaskError(f"is not UTF-8 text ({error.reason} at byte {error.start})", path=path) from None
+
+
+def _source_files(task: Task) -> list[str]:
+    return [CONFIG, INSTRUCTION, *([INTERFACE] if has_task_file(task.folder, INTERFACE) else [])]

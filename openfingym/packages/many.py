@@ -1,0 +1,90 @@
+"""Building many tasks at once, one process a task in hand.
+
+A task that fails is an outcome like any other: the rest goes on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from openfingym.errors import OpenFinGymError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    """What became of one task."""
+
+    name: str
+    value: T | None
+    """The result; None where it failed."""
+    error: OpenFinGymError | None = None
+    """Why it failed."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A package that is in the store."""
+
+    task: str
+    digest: str
+    package: str
+
+
+def build_tasks(folders: Sequence[Path], *, jobs: int, force: bool = False, real: bool = False) -> Iterator[Outcome[Built]]:
+    """Build task packages, as many at once as ``jobs``; yields each when it is done, in any order."""
+    return each(partial(_build, force=force, real=real), folders, jobs)
+
+
+def default_jobs() -> int:
+    """Processes that fit this machine: one a core, at most four, because a large task needs some hundred megabytes."""
+    return max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
+
+
+def _build(folder: Path, *, force: bool, real: bool) -> Built:
+    from openfingym.catalog import load_task
+    from openfingym.packages.build import build
+
+    package = build(load_task(folder, real=real), force=force)
+    return Built(package.manifest.name, package.manifest.digest, str(package.public))
+
+
+def each(work: Callable[[Path], T], folders: Sequence[Path], jobs: int) -> Iterator[Outcome[T]]:
+    """What ``work`` makes of each task folder, as many at once as ``jobs``; yields each when it is done, in any order."""
+    if jobs == 1 or len(folders) == 1:
+        yield from (_guarded(work, folder) for folder in folders)
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    executor = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare)
+    try:
+        futures = [executor.submit(_guarded, work, folder) for folder in folders]
+        for future in as_completed(futures):
+            yield future.result()
+    finally:
+        # Whoever stops reading, or presses Ctrl-C, does not wait for what has not begun.
+        executor.shutdown(cancel_futures=True)
+
+
+def _prepare() -> None:
+    import signal
+
+    from threadpoolctl import threadpool_limits
+
+    # One core a process, and no traceback from each when the user presses Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threadpool_limits(1)
+
+
+def _guarded(work: Callable[[Path], T], folder: Path) -> Outcome[T]:
+    try:
+        return Outcome(folder.name, work(folder))
+    except OpenFinGymError as error:
+        return Outcome(folder.name, None, error)

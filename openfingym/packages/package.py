@@ -1,0 +1,252 @@
+"""A built package on disk: where its files are, and that they are what they say.
+
+::
+
+    <home>/packages/<task>/<key>/            public half, which is also a Harbor task
+        package.json                         digests of every public file
+        task.toml  instruction.md
+        environment/Dockerfile
+        environment/interface.py             what an agent's program imports
+        environment/data/contract.json       shapes, units, metadata
+        environment/data/NAME.npy            the public arrays; which there are depends on the task's kind
+        tests/test.sh
+    <home>/truth/<task>/<key>/               0700; read by the verifier, and by nothing else
+        truth.json                           digest of the public half and of every hidden array
+        NAME.npy                             the hidden arrays
+
+Hidden items are in one order everywhere: the public fold first, then the private one. ``<key>`` is
+derived from everything the build reads, so that a changed input never meets an old build.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openfingym.errors import DigestMismatchError, StoreError
+from openfingym.files.strange import MEGABYTE, map_array, parse_json, read_bytes, read_json, require_plain, sha256
+from openfingym.task import DataKind, Task
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PACKAGE_FORMAT = 2
+DOCUMENT_LIMIT = 16 * MEGABYTE
+"""Bytes that a text or a JSON document of a package may have."""
+
+
+def canonical_json(value: object) -> bytes:
+    """The one byte representation of a JSON value that digests are taken over."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def sha256_file(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """``package.json``: what the public half holds."""
+
+    format: int
+    name: str
+    version: str
+    data_kind: DataKind
+    dataset: str
+    """Name of the dataset, or of the author's file."""
+    dataset_digest: str
+    n_train: int
+    n_public: int
+    """Hidden items of the public fold: windows, rows, nodes, or real windows to compare with."""
+    n_private: int
+    lookback: int
+    horizon: int
+    submission_shape: tuple[int, ...]
+    submission_axes: tuple[str, ...]
+    """What each axis of a submission is."""
+    labels: tuple[str, ...]
+    """Names along the last axis of a submission."""
+    public_digest: str
+    """SHA-256 over the sorted paths and digests in ``files``."""
+    truth_digest: str
+    """SHA-256 of the truth half, a commitment to the hidden targets."""
+    files: dict[str, str]
+    """SHA-256 of each public file by its path, ``package.json`` itself left out."""
+
+    @property
+    def digest(self) -> str:
+        """The task digest: one value for both halves, recorded with every result."""
+        return hashlib.sha256(f"{self.public_digest}:{self.truth_digest}".encode()).hexdigest()
+
+    @property
+    def n_test(self) -> int:
+        """Hidden items, both folds together."""
+        return self.n_public + self.n_private
+
+    def to_json(self) -> bytes:
+        """The bytes of ``package.json``."""
+        return json.dumps(asdict(self), indent=2, sort_keys=True).encode() + b"\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        """Read what :meth:`to_json` wrote."""
+        data = parse_json(text)
+        if not isinstance(data, dict) or not isinstance(data.get("files"), dict):
+            raise TypeError("it is no object with files")
+        lists: dict[str, Any] = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
+        return cls(**{**data, **lists})
+
+
+@dataclass(frozen=True)
+class BuiltPackage:
+    """A complete built package: the public folder and the truth folder of one task."""
+
+    public: Path
+    """The public half."""
+    truth: Path
+    """The truth half; opened by the verifier only."""
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """``package.json``.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        path = self.public / "package.json"
+        try:
+            return Manifest.from_json(read_bytes(self.public, "package.json", DOCUMENT_LIMIT).decode())
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise StoreError(f"{path}: not a readable package manifest ({error}); rebuild with `openfingym task build`") from error
+
+    @cached_property
+    def task(self) -> Task:
+        """The task this package was built from, as recorded in it."""
+        return Task.read(self.public)
+
+    @property
+    def data(self) -> Path:
+        """Folder of the arrays an agent may read."""
+        return self.public / "environment" / "data"
+
+    @property
+    def interface(self) -> Path:
+        """The module an agent's program imports."""
+        return self.public / "environment" / "interface.py"
+
+    @property
+    def instruction(self) -> Path:
+        """What the agent is told."""
+        return self.public / "instruction.md"
+
+    def agent_view(self) -> dict[str, Path]:
+        """What appears under ``/task`` inside a sandbox or container: name to host path."""
+        return {"instruction.md": self.instruction, "interface.py": self.interface, "data": self.data}
+
+    @cached_property
+    def contract(self) -> dict[str, Any]:
+        """``contract.json``: what an agent's program is told.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        path = self.data / "contract.json"
+        try:
+            found = read_json(self.public, "environment/data/contract.json", DOCUMENT_LIMIT)
+            if not isinstance(found, dict):
+                raise ValueError("it is no object")
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path} cannot be read ({error}); rebuild with `openfingym task build`") from error
+        return found
+
+    def read_instruction(self) -> str:
+        """What the agent is told.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        try:
+            return read_bytes(self.public, "instruction.md", DOCUMENT_LIMIT).decode()
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.instruction} cannot be read ({error}); rebuild with `openfingym task build`") from error
+
+    def array(self, name: str) -> NDArray[Any]:
+        """A public array by its name, such as ``test_inputs``; memory-mapped, read-only.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        try:
+            return map_array(self.public, f"environment/data/{name}.npy")
+        except (OSError, ValueError) as error:
+            path = self.data / f"{name}.npy"
+            raise StoreError(f"{path} cannot be read ({error}); rebuild with `openfingym task build`") from error
+
+    def read_truth(self) -> dict[str, NDArray[Any]]:
+        """The hidden arrays by name, after checking the digests of both halves.
+
+        Raises:
+            DigestMismatchError: either half differs from what was recorded when it was built.
+            StoreError: a file is missing.
+        """
+        import numpy as np
+
+        self.verify_public()
+        try:
+            stated = parse_json(read_bytes(self.truth, "truth.json", DOCUMENT_LIMIT))
+            if not isinstance(stated, dict):
+                raise TypeError("truth.json is no object")
+            arrays = {name: sha256(self.truth, f"{name}.npy") for name in stated["arrays"]}
+            actual = {"public_digest": self.manifest.public_digest, "arrays": arrays}
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise StoreError(f"{self.truth}: the truth half cannot be read ({error}); rebuild with `openfingym task build`") from error
+        if stated != actual or truth_digest(actual) != self.manifest.truth_digest:
+            raise DigestMismatchError(f"{self.truth}: the hidden arrays are not the ones this package was built with; rebuild it")
+        return {name: np.array(map_array(self.truth, f"{name}.npy")) for name in arrays}
+
+    def verify_public(self) -> None:
+        """Check that every public file is there, unchanged, and that there is no other.
+
+        Raises:
+            DigestMismatchError: with the first file that differs, or is a link.
+            StoreError: the folder cannot be read.
+        """
+        try:
+            require_plain(self.public)
+        except FileNotFoundError as error:
+            raise StoreError(f"{error.filename}: there is no built package; rebuild with `openfingym task build`") from error
+        except OSError as error:
+            raise DigestMismatchError(
+                f"{error.filename} {error.strerror}: no build made that; rebuild with `openfingym task build --force`"
+            ) from None
+        found = {
+            path.relative_to(self.public).as_posix(): path
+            for path in sorted(self.public.rglob("*"))
+            if path.is_file() and path != self.public / "package.json"
+        }
+        stated = self.manifest.files
+        for name in sorted(found.keys() | stated.keys()):
+            if name not in found or name not in stated:
+                state = "is missing" if name not in found else "was added"
+                raise DigestMismatchError(f"{self.public / name} {state} after the build; rebuild with `openfingym task build --force`")
+            if sha256(self.public, name) != stated[name]:
+                raise DigestMismatchError(f"{self.public / name} changed after the build; rebuild with `openfingym task build --force`")
+        if files_digest(stated) != self.manifest.public_digest:
+            raise DigestMismatchError(f"{self.public / 'package.json'}: its digest does not match its files; rebuild")
+
+
+def files_digest(files: dict[str, str]) -> str:
+    """Digest of a set of files, given each one's SHA-256 by path."""
+    return hashlib.sha256(canonical_json(files)).hexdigest()
+
+
+def truth_digest(record: Mapping[str, object]) -> str:
+    """Digest of the truth half, given the content of ``truth.json``."""
+    return hashlib.sha256(canonical_json(record)).hexdigest()

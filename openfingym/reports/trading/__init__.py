@@ -1,0 +1,1 @@
+"""Looking at trading rollouts: replays, frames, tear sheets."""

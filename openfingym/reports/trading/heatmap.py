@@ -1,0 +1,53 @@
+"""The cost-delay surface as a table whose cells are tinted by what is earned in them."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.reports.charts import shown
+
+if TYPE_CHECKING:
+    from openfingym.reports.trading.surface import Surface
+
+SHADES = 4
+"""Tints of gain and of loss; classes ``gain-1`` to ``gain-4`` of the page's style."""
+
+
+def surface_section(surface: Surface) -> str:
+    """A section of a page: break-even figures, and the grid."""
+    heads = "".join(f'<th scope="col">{delay} bar{"" if delay == 1 else "s"}</th>' for delay in surface.delays)
+    most = float(np.abs(surface.total_return).max())
+    rows = []
+    for cost, earned in zip(surface.costs_bps, surface.total_return, strict=True):
+        cells = "".join(f'<td class="{_tint(value, most)}">{shown(value, "%")}</td>' for value in earned.tolist())
+        rows.append(f'<tr><th scope="row">{cost:g} bps</th>{cells}</tr>')
+    table = f'<div class="scroll"><table><thead><tr><td>cost, one way</td>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    return f'<section><h2>Cost and delay</h2><p class="note">{escape(sentence(surface))}</p>{table}</section>'
+
+
+def sentence(surface: Surface) -> str:
+    """What the surface says, in words."""
+    played = (
+        "Total return, mean over episodes, of the same decisions carried out later and at other costs; "
+        f"as played {shown(surface.as_played, '%')}."
+    )
+    free = float(surface.total_return[0, 0]) if surface.costs_bps[0] == 0.0 and surface.delays[0] == 0 else surface.as_played
+    if surface.break_even_cost_bps is not None:
+        cost = f"Break-even cost: {surface.break_even_cost_bps:.1f} bps one way."
+    else:
+        cost = "No cost takes all of it." if free > 0.0 else "Nothing is earned even without costs."
+    if surface.break_even_delay is not None:
+        delay = f"Break-even delay: {surface.break_even_delay:.1f} bars."
+    else:
+        delay = "No delay up to 20 bars takes all of it." if surface.as_played > 0.0 else ""
+    return " ".join(part for part in (played, cost, delay) if part)
+
+
+def _tint(value: float, most: float) -> str:
+    if most <= 0.0 or value == 0.0:
+        return ""
+    shade = max(1, round(SHADES * abs(value) / most))
+    return f"{'gain' if value > 0.0 else 'loss'}-{shade}"

@@ -1,0 +1,154 @@
+"""A finished trading run, played again from the verifier's record of its actions.
+
+For whoever may read the truth half of the task: the operator, after the run. Playing an action
+again gives what it gave then, so the account's record must come out as the verifier kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openfingym import catalog
+from openfingym.errors import OpenFinGymError, StoreError, UsageError
+from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
+from openfingym.kinds import trading
+from openfingym.packages.build import build
+from openfingym.reports.trading.surface import Decided, Tape
+from openfingym.reports.trading.trace import EpisodeTrace
+from openfingym.results import read_run
+from openfingym.trading.actions import HOLD, Decision, parse_decision
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.results import RolloutResult
+    from openfingym.trading.session import Session
+
+RECORD_LIMIT = 256 * MEGABYTE
+"""Bytes that a file of a run may have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """One episode played again."""
+
+    trace: EpisodeTrace
+    tape: Tape
+
+
+def replay(folder: Path) -> list[Replay]:
+    """The private episodes of a run, in order of time; one that was never begun is an account that does nothing.
+
+    Args:
+        folder: of the run.
+
+    Raises:
+        StoreError: the folder is no run, or its record is not what its actions lead to.
+        UsageError: the run is not of a trading task, has no score, or its task was rebuilt since.
+    """
+    result = read_run(folder)
+    package = package_of(result)
+    n_public, n_private = package.manifest.n_public, package.manifest.n_private
+    actions = _read_actions(folder)
+    kept = _read_record(folder)
+    replays = []
+    for place in range(n_private):
+        session = trading.session(package.task.spec, package.array, package.read_truth(), n_public + place)
+        found = play(session, actions.get(place, ()))
+        if len(kept) != n_public + n_private or not np.array_equal(found.trace.record, kept[n_public + place]):
+            raise StoreError(f"{folder}: episode {place} comes out differently from its actions; the run was made by another version")
+        replays.append(found)
+    return replays
+
+
+def held(package: BuiltPackage) -> list[EpisodeTrace]:
+    """The same episodes as the baseline plays them: equal weights, bought at the first open and held."""
+    n_public, n_private = package.manifest.n_public, package.manifest.n_private
+    truth = package.read_truth()
+    sessions = (trading.session(package.task.spec, package.array, truth, n_public + place) for place in range(n_private))
+    return [play(session, [trading.hold_action(package.task.spec)]).trace for session in sessions]
+
+
+def package_of(result: RolloutResult) -> BuiltPackage:
+    """The built package that a trading run was made with.
+
+    Raises:
+        UsageError: see :func:`replay`.
+    """
+    if result.tape != "given":
+        raise UsageError(f"rollout {result.rollout_id} was played on a {result.tape} tape, whose bars only its verifier can make again")
+    task = catalog.load_task(result.task)
+    if task.spec.contract.kind != "trading":
+        raise UsageError(f"{result.task!r} is a {task.spec.contract.kind} task; this report is for runs of trading tasks")
+    if result.state != "scored":
+        raise UsageError(f"run {result.rollout_id} was not scored, its state is {result.state!r}: {result.reason}")
+    for candidate in (task, catalog.load_task(result.task, real=True)):
+        try:
+            package = build(candidate)
+        except OpenFinGymError:  # real data that was never pulled; the digest below decides
+            continue
+        if package.manifest.digest == result.task_digest:
+            return package
+    raise UsageError(
+        f"run {result.rollout_id} was made with another build of {result.task!r} ({result.task_digest[:16]}) than there is here; "
+        "use the version of openfingym that made it"
+    )
+
+
+def play(session: Session, actions: Iterator[object] | list[object] | tuple[object, ...]) -> Replay:
+    """Play actions from the start of a session to its end; where they stop, nothing more is done."""
+    symbols = session.bars.symbols
+    first, positions, decided, events = session.first, [session.simulator.positions()], [], []
+    given = iter(actions)
+    while not session.done:
+        action = next(given, _NOTHING)
+        decision: Decision = HOLD if action is _NOTHING else parse_decision(action, symbols)
+        ids = session.decide(decision)
+        if action is not _NOTHING:
+            decided.append(Decided(decision, tuple(ids)))
+        events += session.advance()
+        positions.append(session.simulator.positions())
+    positions += [positions[-1]] * (session.steps + 1 - len(positions))
+    rows = slice(first, first + session.steps + 1)
+    trace = EpisodeTrace(
+        times=session.bars.times[rows],
+        symbols=symbols,
+        prices=session.bars.close[rows],
+        positions=np.array(positions),
+        events=tuple(event._replace(bar=event.bar - first) for event in events),
+        record=session.record,
+    )
+    tape = Tape(session.bars, session.simulator.market, float(session.record[0, 0]), first, session.steps, tuple(decided))
+    return Replay(trace, tape)
+
+
+_NOTHING = object()
+
+
+def _read_record(folder: Path) -> NDArray[np.float64]:
+    """The account's record of all episodes, as the verifier kept it; checked by what is compared with it."""
+    name = "submissions/1.npy"
+    try:
+        found: NDArray[np.float64] = np.atleast_1d(read_array(folder, name, RECORD_LIMIT))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{folder / name}: not a readable record of the account ({error})") from error
+    return found
+
+
+def _read_actions(folder: Path) -> dict[int, list[object]]:
+    """Actions of the private episodes, by place in their fold, in order of their steps."""
+    found: dict[int, list[object]] = {}
+    try:
+        for line in read_bytes(folder, "actions.jsonl", RECORD_LIMIT).decode().splitlines():
+            entry: Any = parse_json(line)
+            if entry["fold"] == "private":
+                found.setdefault(int(entry["number"]), []).append(entry["action"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        raise StoreError(f"{folder / 'actions.jsonl'}: not a readable record of actions ({error})") from error
+    return found

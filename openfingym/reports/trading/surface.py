@@ -1,0 +1,178 @@
+"""How much of a result survives costs and slowness: the same decisions, scored again.
+
+A *tape* is what was decided in an episode, step by step. Scoring it again with every decision carried
+out some bars later, or at another cost, says what the result rests on: a policy that lives on its
+speed loses it with the delay, one that trades too much loses it with the cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import UsageError
+from openfingym.trading.actions import Decision
+from openfingym.trading.market import MarketRules
+from openfingym.trading.session import Session
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.data.bars import Bars
+
+COSTS_BPS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+"""Proportional costs of the usual grid, one way, in basis points."""
+DELAYS = (0, 1, 2, 3, 5, 10)
+"""Decision delays of the usual grid, in bars."""
+MOST_BPS = 1000.0
+"""Break-even costs are looked for up to here."""
+PRECISION_BPS = 0.01
+MOST_DELAY = 20
+"""Break-even delays are looked for up to here, in bars."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A decision, and the ids its orders got, by which later decisions of the tape speak of them."""
+
+    decision: Decision
+    order_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Tape:
+    """One played episode: where it was, and what was decided at each of its rows."""
+
+    bars: Bars
+    market: MarketRules
+    cash: float
+    first: int
+    """Row of the bars at which the account was opened."""
+    steps: int
+    decided: tuple[Decided, ...]
+    """At rows first, first + 1, ...; at most ``steps``, fewer where the agent stopped early."""
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Mean total return of some episodes over a grid of costs and delays."""
+
+    costs_bps: tuple[float, ...]
+    """Proportional cost of every fill, one way, in place of the market's own fees and slippage."""
+    delays: tuple[int, ...]
+    """Bars by which every decision was carried out later."""
+    total_return: NDArray[np.float64]
+    """float64[costs, delays], fractions."""
+    as_played: float
+    """Mean total return at the market's own costs, without delay."""
+    break_even_cost_bps: float | None
+    """Cost at which nothing is earned, without delay; None if nothing is earned even for free, or still is at 1000 bps."""
+    break_even_delay: float | None
+    """Delay in bars, interpolated, at which nothing is earned at the market's own costs; None if nothing is earned without
+    delay, or still is after 20 bars."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values."""
+        return {
+            "costs_bps": list(self.costs_bps),
+            "delays": list(self.delays),
+            "total_return": self.total_return.tolist(),
+            "as_played": self.as_played,
+            "break_even_cost_bps": self.break_even_cost_bps,
+            "break_even_delay": self.break_even_delay,
+        }
+
+
+def cost_delay_surface(tapes: Sequence[Tape], *, costs_bps: Sequence[float] = COSTS_BPS, delays: Sequence[int] = DELAYS) -> Surface:
+    """Score the same tapes over a grid.
+
+    Args:
+        tapes: played episodes.
+        costs_bps: proportional costs, one way; they replace fees, spread, slippage and impact of the market.
+        delays: in bars.
+
+    Raises:
+        UsageError: there is no tape, or a cost or delay is negative.
+    """
+    if not tapes:
+        raise UsageError("no episode was played, so there is nothing to score again")
+    if min(costs_bps, default=0.0) < 0.0 or min(delays, default=0) < 0:
+        raise UsageError(f"costs and delays must not be negative, found {list(costs_bps)} and {list(delays)}")
+
+    def earned(cost_bps: float | None, delay: int) -> float:
+        returns = [_total_return(rescore(tape, cost_bps=cost_bps, delay=delay)) for tape in tapes]
+        return float(np.mean(returns))
+
+    grid = np.array([[earned(cost, delay) for delay in delays] for cost in costs_bps])
+    return Surface(
+        tuple(costs_bps),
+        tuple(delays),
+        grid,
+        earned(None, 0),
+        _break_even_cost(lambda cost: earned(cost, 0)),
+        _break_even_delay(lambda delay: earned(None, delay)),
+    )
+
+
+def rescore(tape: Tape, *, cost_bps: float | None = None, delay: int = 0) -> NDArray[np.float64]:
+    """The record of a tape at another cost or speed, float64[steps + 1, 7].
+
+    Args:
+        tape: what was decided.
+        cost_bps: proportional cost of every fill in place of the market's own costs; None keeps those.
+        delay: bars by which each decision is carried out later. Decisions that fall beyond the end are lost.
+    """
+    market = tape.market if cost_bps is None else at_cost(tape.market, cost_bps)
+    session = Session(tape.bars, market, cash=tape.cash, first=tape.first, steps=tape.steps)
+    now: dict[int, int] = {}
+    while not session.done:
+        number = session.rows - delay
+        if 0 <= number < len(tape.decided):
+            then = tape.decided[number]
+            given = session.decide(_renamed(then.decision, now))
+            now.update(zip(then.order_ids, given, strict=True))
+        session.advance()
+    return session.record
+
+
+def at_cost(market: MarketRules, cost_bps: float) -> MarketRules:
+    """The same market with one proportional cost in place of all its own."""
+    return replace(market, fee_bps=cost_bps, fee_per_trade=0.0, slippage_bps=0.0, half_spread_bps=0.0, impact=0.0)
+
+
+def _renamed(decision: Decision, now: dict[int, int]) -> Decision:
+    """The decision with the ids that its orders have in this scoring; one that was refused here has none."""
+    cancels = tuple(now[order_id] for order_id in decision.cancels if now.get(order_id))
+    replaces = tuple(replace(change, order_id=now[change.order_id]) for change in decision.replaces if now.get(change.order_id))
+    return replace(decision, cancels=cancels, replaces=replaces)
+
+
+def _total_return(record: NDArray[np.float64]) -> float:
+    ended = record[-1, 0]
+    return float(ended / record[0, 0] - 1.0)
+
+
+def _break_even_cost(earned: Callable[[float], float]) -> float | None:
+    """By bisection: what is earned falls with the cost, in small steps where lots are whole."""
+    low, high = 0.0, MOST_BPS
+    if earned(low) <= 0.0 or earned(high) > 0.0:
+        return None
+    while high - low > PRECISION_BPS:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if earned(middle) > 0.0 else (low, middle)
+    return (low + high) / 2.0
+
+
+def _break_even_delay(earned: Callable[[int], float]) -> float | None:
+    before = earned(0)
+    if before <= 0.0:
+        return None
+    for delay in range(1, MOST_DELAY + 1):
+        after = earned(delay)
+        if after <= 0.0:
+            return delay - 1 + before / (before - after)
+        before = after
+    return None

@@ -1,0 +1,155 @@
+"""What happened in episodes of trading, row by row: enough to draw it and to tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from openfingym.errors import UsageError
+from openfingym.metrics.performance import Column, account_record, drawdowns, step_returns
+from openfingym.trading.orders import EventKind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.task.episodes import FoldName
+    from openfingym.trading.orders import Event
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeTrace:
+    """One episode of one account. Row 0 is the start, row t the close of the t-th bar after it."""
+
+    times: NDArray[np.datetime64]
+    """datetime64[ns][steps + 1], UTC."""
+    symbols: tuple[str, ...]
+    prices: NDArray[np.float64]
+    """float64[steps + 1, symbols], closes."""
+    positions: NDArray[np.float64]
+    """float64[steps + 1, symbols], units held at the close; negative for a short position."""
+    events: tuple[Event, ...]
+    """In order; ``bar`` is the row of the episode."""
+    record: NDArray[np.float64]
+    """float64[steps + 1, 7], the account record; see :mod:`openfingym.metrics.performance`."""
+    fold: FoldName = "private"
+
+    def __post_init__(self) -> None:
+        account_record(self.record[None])
+        shape = (len(self.record), len(self.symbols))
+        for name, found, expected in (
+            ("times", self.times.shape, shape[:1]),
+            ("prices", self.prices.shape, shape),
+            ("positions", self.positions.shape, shape),
+        ):
+            if found != expected:
+                raise UsageError(f"trace: {name} has shape {found}, expected {expected}: one row for each of the record's")
+        if not (np.isfinite(self.prices).all() and np.isfinite(self.positions).all()):
+            raise UsageError("trace: prices and positions must be finite; a halted symbol keeps its last close")
+        late = next((event for event in self.events if not 0 <= event.bar < shape[0]), None)
+        if late is not None:
+            raise UsageError(f"trace: an event is in row {late.bar}, expected 0 to {shape[0] - 1}")
+
+
+class Chain:
+    """Episodes one after the other, as one account that goes on with what the last one made.
+
+    Arrays have a row for every row of every episode, in order.
+    """
+
+    def __init__(self, traces: Sequence[EpisodeTrace]) -> None:
+        """Join episodes.
+
+        Raises:
+            UsageError: there are none, or they have different symbols.
+        """
+        if not traces:
+            raise UsageError("there is no episode to show")
+        if any(trace.symbols != traces[0].symbols for trace in traces):
+            raise UsageError("the episodes trade different symbols; show them apart")
+        self.traces = tuple(traces)
+        self.symbols = traces[0].symbols
+        self.starts = tuple(int(row) for row in np.cumsum([0, *(len(trace.record) for trace in traces[:-1])]))
+        """First row of each episode."""
+
+    @property
+    def size(self) -> int:
+        """Rows of all episodes."""
+        return self.starts[-1] + len(self.traces[-1].record)
+
+    @cached_property
+    def times(self) -> NDArray[np.datetime64]:
+        """datetime64[ns][size]."""
+        return np.concatenate([trace.times for trace in self.traces]).astype("datetime64[ns]")
+
+    @cached_property
+    def prices(self) -> NDArray[np.float64]:
+        """float64[size, symbols], closes."""
+        return np.concatenate([trace.prices for trace in self.traces])
+
+    @cached_property
+    def growth(self) -> NDArray[np.float64]:
+        """float64[size]: what 1 at the start of the first episode has become."""
+        pieces, level = [], 1.0
+        for trace in self.traces:
+            equity = trace.record[:, Column.EQUITY]
+            pieces.append(level * equity / equity[0])
+            level = float(pieces[-1][-1])
+        return np.concatenate(pieces)
+
+    @cached_property
+    def underwater(self) -> NDArray[np.float64]:
+        """float64[size]: minus the drawdown within the episode, a fraction."""
+        return -np.concatenate([drawdowns(trace.record[None])[0] for trace in self.traces])
+
+    @cached_property
+    def returns(self) -> NDArray[np.float64]:
+        """float64[size - episodes]: simple return of every step, 0 after ruin."""
+        return np.concatenate([step_returns(trace.record[None])[0] for trace in self.traces])
+
+    def share(self, column: Column) -> NDArray[np.float64]:
+        """float64[size]: a value of the record over equity; 0 after ruin."""
+        return _over_equity(np.concatenate([trace.record for trace in self.traces])[:, column], self._equity)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """float64[size, symbols]: value of each position over equity, negative for a short one."""
+        held = np.concatenate([trace.positions for trace in self.traces])
+        return _over_equity((held * self.prices).T, self._equity).T
+
+    @cached_property
+    def costs(self) -> NDArray[np.float64]:
+        """float64[size]: fees, slippage and borrowing so far, each episode's over its initial equity."""
+        spent = [trace.record[:, Column.COST] / trace.record[0, Column.EQUITY] for trace in self.traces]
+        return np.cumsum(np.concatenate(spent))
+
+    def events(self) -> Iterator[tuple[int, Event]]:
+        """(row, event) of all episodes, in order."""
+        for start, trace in zip(self.starts, self.traces, strict=True):
+            for event in trace.events:
+                yield start + event.bar, event
+
+    def fills(self) -> Iterator[tuple[int, Event]]:
+        """(row, event) of every fill, in order."""
+        return ((row, event) for row, event in self.events() if event.kind is EventKind.FILLED)
+
+    def paid(self, what: Literal["fee", "slippage"]) -> NDArray[np.float64]:
+        """float64[size]: the ``fee`` or ``slippage`` of fills so far, each over its episode's initial equity."""
+        spent = np.zeros(self.size)
+        for start, trace in zip(self.starts, self.traces, strict=True):
+            for event in trace.events:
+                if event.kind is EventKind.FILLED:
+                    spent[start + event.bar] += (event.fee if what == "fee" else event.slippage) / trace.record[0, Column.EQUITY]
+        return np.cumsum(spent)
+
+    @cached_property
+    def _equity(self) -> NDArray[np.float64]:
+        return np.concatenate([trace.record[:, Column.EQUITY] for trace in self.traces])
+
+
+def _over_equity(values: NDArray[np.float64], equity: NDArray[np.float64]) -> NDArray[np.float64]:
+    alive = equity > 0.0
+    return np.asarray(np.where(alive, values / np.where(alive, equity, 1.0), 0.0), dtype=np.float64)

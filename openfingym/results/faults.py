@@ -1,0 +1,74 @@
+"""What makes a result that could be parsed unusable: values of a type, or of a size, that no result of ours has."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+from openfingym.results.result import FORMAT, INTERVALS, Boundary, Disclosure, PolicyName, RolloutResult, State, TapeKind
+
+HUGE = 1e100
+"""No figure is as large: beyond, sums and powers overflow."""
+IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}|")
+"""Of a rollout; it becomes a part of paths and addresses."""
+_TEXTS = ("rollout_id", "task", "task_digest", "data_kind", "agent", "backend", "started_at")
+_MAYBE_TEXTS = ("model", "reason", "baseline", "season", "ended_by", "log_head")
+_MAPS = ("metrics", "standard_errors", "baseline_metrics")
+_NUMBERS = (
+    *("wall_s", "prompt_tokens", "completion_tokens", "cost_usd", "seed", "attempt"),
+    *("turns", "submissions_accepted", "submissions_rejected", "budget", "exit_code"),
+)
+_MAYBE_NUMBERS = ("cost_usd", "exit_code")
+_TOTALS = ("total", "relative_total", "baseline_total")
+_WORDS = {
+    "tape": get_args(TapeKind),
+    "boundary": (None, *get_args(Boundary)),
+    "policy": (None, *get_args(PolicyName)),
+    "disclosure": (None, *get_args(Disclosure)),
+    "direction": ("lower",),
+}
+
+
+def fault_of(result: RolloutResult) -> str | None:
+    """What is wrong with a result as it was parsed; None where nothing is."""
+    if not isinstance(result.format, int) or result.format > FORMAT:
+        return f"its format is {result.format!r}; this version reads formats up to {FORMAT}, update openfingym"
+    if not _is_one_of(result.state, get_args(State)):
+        return f"its state is {result.state!r}, expected one of {', '.join(sorted(get_args(State)))}"
+    found = vars(result)
+    if not all(isinstance(found[name], str) for name in _TEXTS) or not all(isinstance(found[name], str | None) for name in _MAYBE_TEXTS):
+        return "the names in it must be texts"
+    if not IDENTIFIER.fullmatch(result.rollout_id):
+        return f"its rollout_id is {result.rollout_id[:80]!r}, expected letters, digits, dots, hyphens and underscores"
+    if not all(isinstance(found[name], dict) and all(map(_is_number, found[name].values())) for name in _MAPS):
+        return "its metrics and their standard errors must be finite numbers by name"
+    if not all(_is_number(found[name]) or (name in _MAYBE_NUMBERS and found[name] is None) for name in _NUMBERS):
+        return "its seed, attempt, time, counts, tokens and cost must be finite numbers"
+    for name, known in _WORDS.items():
+        if not _is_one_of(found[name], known):
+            return f"its {name} is {str(found[name])[:80]!r}, expected one of {', '.join(map(str, known))}"
+    if not all(isinstance(flag, str) for flag in result.flags):
+        return "its flags must be texts"
+    if not isinstance(found["told"], bool):
+        return "whether it was told anything must be true or false"
+    if not all(_is_interval(getattr(result, name)) for name in INTERVALS):
+        return f"the intervals in it must be two ordered numbers, or null; found {result.relative_interval}, {result.total_interval}"
+    for name in _TOTALS:
+        missing = found[name] is None and (result.state != "scored" or name == "baseline_total")
+        if not (missing or _is_number(found[name])):
+            return f"it is {result.state}, but its {name.replace('_', ' ')} is {str(found[name])[:80]}"
+    if result.state == "scored" and not (result.relative_total or 0.0) > 1.0 / HUGE:
+        return f"it is scored, but its relative total is {result.relative_total!r}, expected a number above 0"
+    return None
+
+
+def _is_one_of(value: object, known: tuple[object, ...]) -> bool:
+    return isinstance(value, str | None) and value in known
+
+
+def _is_interval(value: object) -> bool:
+    return value is None or (isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -HUGE < value < HUGE

@@ -1,0 +1,171 @@
+"""The result of one rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from openfingym.errors import StoreError
+
+State = Literal["scored", "rejected", "deferred", "void", "error"]
+"""``rejected`` is the agent's fault; ``error`` is ours, and is never averaged in as a score."""
+
+Boundary = Literal["agent", "model", "protocol", "sandbox", "verifier"]
+"""What a failure crossed. ``agent``: what it did, or did not. ``model``: it refused; of an error, its endpoint was away. ``protocol``:
+its answers were empty, endless, or neither program nor call. ``sandbox`` and ``verifier`` are ours."""
+
+Verdict = Literal["better", "worse", "no difference"]
+"""Of an answer beside its task's baseline."""
+
+FORMAT = 2
+EVEN = 1e-9
+"""A relative total as close to 1 is the baseline's own answer but for rounding."""
+INTERVALS = ("relative_interval", "total_interval")
+"""Fields with the two ends of an interval."""
+GRPO_LOSS_CAP = 5.0
+GRPO_FAILURE = -6.0
+LOSS_CAP = 99.0
+LOSS_FAILURE = -100.0
+
+PolicyName = Literal["local", "strict"]
+"""What a verifier tells: ``local`` everything, to the user on whose machine the labels are; ``strict`` so much a participant and season."""
+
+Disclosure = Literal["full", "rounded", "held"]
+"""How much of a private result was told: all of it, no finer than its sampling error, or nothing before the season is closed."""
+
+TapeKind = Literal["given", "fresh", "twin"]
+"""Which hidden data a rollout has: the package's own, data drawn for it, or bars resampled from real ones (openfingym.packages.tapes)."""
+TapePolicy = Literal["given", "fresh"]
+"""What a verifier gives where nobody asks: the package's own hidden data, or other data for each rollout where there can be."""
+
+RewardName = Literal["loss", "grpo", "relative"]
+
+
+@dataclass(frozen=True)
+class RolloutResult:
+    """How one rollout ended."""
+
+    rollout_id: str
+    task: str
+    task_digest: str
+    data_kind: str
+    agent: str
+    backend: str
+    seed: int
+    state: State
+    reason: str | None = None
+    """Why it was rejected, or what failed; None where it was scored."""
+    total: float | None = None
+    """The source paper's weighted loss on the private fold; lower is better."""
+    relative_total: float | None = None
+    """Geometric mean of each metric's loss relative to the baseline's: lower is better, 1 is the baseline. Ranks."""
+    relative_interval: tuple[float, float] | None = None
+    """95 % interval of the relative total, paired with the baseline: what other hidden rows of the same market would have given.
+    None where nothing can be said."""
+    total_interval: tuple[float, float] | None = None
+    """95 % interval of the total; None where nothing can be said."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Each metric on the private fold, in its own direction."""
+    standard_errors: dict[str, float] = field(default_factory=dict)
+    """Standard error of each metric, in its unit; without those of which nothing can be said."""
+    baseline: str | None = None
+    """Name of the baseline: ``naive``, ``gaussian``, ``random`` or ``buy-and-hold``."""
+    baseline_total: float | None = None
+    """The paper's loss of the baseline on the same fold."""
+    baseline_metrics: dict[str, float] = field(default_factory=dict)
+    """Each metric of the baseline on the same fold."""
+    direction: Literal["lower"] = "lower"
+    submissions_accepted: int = 0
+    """Of a sequential task, private episodes begun."""
+    submissions_rejected: int = 0
+    """Of a sequential task, actions refused."""
+    budget: int = 0
+    """Submissions that could be accepted; of a sequential task, its private episodes."""
+    flags: tuple[str, ...] = ()
+    """What the verifier noticed, such as ``probing``."""
+    policy: PolicyName | None = None
+    """Under which the score came about."""
+    season: str | None = None
+    """Of the verifier, in which the rollout was begun."""
+    disclosure: Disclosure | None = None
+    """How much of the verifier's result this is. ``held``: the state is ``deferred`` until the season is closed."""
+    ended_by: str | None = None
+    """How the program ended: exit, timeout, memory, output, cancelled; of an agent that ran many, how it ended
+    (:data:`openfingym.agents.llm.ending.EndName`)."""
+    exit_code: int | None = None
+    wall_s: float = 0.0
+    started_at: str = ""
+    model: str | None = None
+    """Language model that acted; None for a program."""
+    attempt: int = 0
+    """Counts repetitions with the same task, agent, model and seed, from 0."""
+    boundary: Boundary | None = None
+    """Where a rollout without a score failed; None where it was scored."""
+    told: bool = False
+    """Of an ``error``: whether the agent was answered anything that follows from hidden data, so that it is not run again."""
+    turns: int = 0
+    """Completions asked of the model."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    """What the completions cost; None where no price is known."""
+    tape: TapeKind = "given"
+    """Which hidden data it was scored on, as was the baseline: the package's own, ``fresh`` or a ``twin`` (openfingym.packages.tapes)."""
+    log_head: str | None = None
+    """Hash of the verifier's log when the rollout was finalized."""
+    format: int = FORMAT
+    path: Path | None = None
+    """Folder of the result on disk, if it was written."""
+
+    @property
+    def skill(self) -> float | None:
+        """1 - relative_total: 0 is no better than the baseline, 0.99 the most there is."""
+        return None if self.relative_total is None else 1.0 - self.relative_total
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether it beats the baseline beyond the sampling error of the hidden rows; None without an interval."""
+        if self.relative_interval is None:
+            return None
+        low, high = self.relative_interval
+        return "better" if high < 1.0 - EVEN else "worse" if low > 1.0 + EVEN else "no difference"
+
+    def reward(self, name: RewardName = "loss") -> float:
+        """The reward of this rollout; higher is better, always finite.
+
+        ``grpo`` is the paper's transform (appendix B): -min(loss, 5), and -6 for a failure of the agent.
+        ``loss`` is -min(loss, 99), and -100 for a failure of the agent. ``relative`` is the same of the
+        relative total, which has the same scale in every task.
+
+        Raises:
+            StoreError: the rollout ended in an error of ours, which has no reward.
+        """
+        if self.state in {"error", "void", "deferred"}:
+            raise StoreError(f"rollout {self.rollout_id} has no reward, its state is {self.state!r}: {self.reason or 'not resolved yet'}")
+        cap, failure = (GRPO_LOSS_CAP, GRPO_FAILURE) if name == "grpo" else (LOSS_CAP, LOSS_FAILURE)
+        loss = self.relative_total if name == "relative" else self.total
+        return failure if loss is None else -min(loss, cap)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as ``result.json`` and ``--json`` show them."""
+        data = asdict(self)
+        data["flags"] = list(self.flags)
+        data["path"] = str(self.path) if self.path else None
+        data["skill"] = self.skill
+        data["verdict"] = self.verdict
+        for name in INTERVALS:
+            data[name] = None if data[name] is None else list(data[name])
+        data["reward"] = self.reward() if self.state in {"scored", "rejected"} else None
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> RolloutResult:
+        """Read what :meth:`to_dict` gave."""
+        fields = {key: value for key, value in data.items() if key in cls.__dataclass_fields__}
+        fields["flags"] = tuple(data["flags"])  # type: ignore[arg-type]  # plain JSON
+        for name in INTERVALS:
+            fields[name] = None if data.get(name) is None else tuple(data[name])  # type: ignore[arg-type]  # plain JSON
+        fields["path"] = Path(str(data["path"])) if data.get("path") else None
+        return cls(**fields)  # type: ignore[arg-type]  # plain JSON

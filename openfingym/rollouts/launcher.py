@@ -1,0 +1,398 @@
+"""Running a rollout: verifier, gate, backend and agent put together.
+
+One :class:`Launcher` holds what rollouts share: the verifier (its own process, or those that are
+running elsewhere), the gate keepers and the backend. :func:`run` is one rollout with a launcher of
+its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from openfingym import catalog
+from openfingym.agents import Agent, require_fit, require_model, resolve
+from openfingym.agents.oracle import submit_truth
+from openfingym.errors import UsageError, VerifierError
+from openfingym.models.endpoint import PATIENCE_S
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.packages.tapes import require_renewal
+from openfingym.packages.view import seen_with
+from openfingym.results import RolloutResult, write_run
+from openfingym.rollouts.bounds import gate_bounds, lifetime_s, limits_of
+from openfingym.rollouts.run_files import Evidence, evidence_of, files_of
+from openfingym.rollouts.verdict import OURS, Acted, Contact, failed, judged
+from openfingym.task import Task
+from openfingym.verifiers import VerifierAddress, find_verifiers
+from openfingym.verifiers.finding import require_same_build, require_served
+
+if TYPE_CHECKING:
+    from openfingym.agents.llm.hosting import Host
+    from openfingym.agents.llm.launching import Voice
+    from openfingym.agents.llm.session import Listener
+    from openfingym.kinds import Array
+    from openfingym.models.meter import Allowance
+    from openfingym.models.prices import PriceTable
+    from openfingym.models.spec import ModelSpec
+    from openfingym.verifiers.client import RolloutTicket, VerifierClient
+    from openfingym.workspace import WorkspacePool
+    from openfingym_runtime.gate import GateKeeper
+    from openfingym_runtime.job import Backend
+
+
+@dataclass
+class _Line:
+    """The way to one verifier: a client, gates, and workspaces that wait for its tasks."""
+
+    address: VerifierAddress
+    client: VerifierClient
+    gates: GateKeeper | None = None
+    pool: WorkspacePool | None = None
+
+
+class Launcher:
+    """Runs rollouts of some tasks; a context manager.
+
+    Attributes:
+        packages: the built packages it serves, in the order given.
+    """
+
+    def __init__(
+        self,
+        packages: Sequence[BuiltPackage],
+        *,
+        backend: str = "auto",
+        verifiers: Mapping[str, VerifierAddress] | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            packages: of the tasks.
+            backend: how programs are isolated.
+            verifiers: running ones, by the names of their tasks; None starts one for all.
+            patience_s: how long what is away is waited for: a model's endpoint, the Docker engine, a verifier that runs elsewhere.
+        """
+        self.packages = list(packages)
+        self._backend_name = backend
+        self._verifiers = verifiers
+        self._patience_s = patience_s
+        self._elsewhere = verifiers is not None
+        self._lines: dict[VerifierAddress, _Line] = {}
+        self._stack = contextlib.ExitStack()
+        self._hosting = contextlib.ExitStack()
+        self._host: Host | None = None
+        self._warmed: set[str] = set()
+        self._backends: dict[bool, Backend] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def for_tasks(
+        cls, tasks: Sequence[str | Path | Task], *, backend: str = "auto", verifier: str | VerifierAddress | None = None, real: bool = False
+    ) -> Launcher:
+        """A launcher for tasks given by name, folder or value, building what is not built.
+
+        Args:
+            tasks: which.
+            backend: how programs are isolated.
+            verifier: where a running one is, or a registry file; None for what the environment says, or one of its own.
+            real: pulled real data where a task's own is simulated.
+
+        Raises:
+            UsageError: a task is named twice, or none or two of the running verifiers are for it.
+            VerifierError: one of the verifiers cannot be used for its tasks.
+        """
+        loaded = [task if isinstance(task, Task) else catalog.load_task(task, real=real) for task in tasks]
+        names = [task.name for task in loaded]
+        if len(set(names)) < len(names):
+            raise UsageError("a task is named twice")
+        verifiers = find_verifiers(verifier, loaded)
+        packages = [build(task) for task in loaded]
+        if verifiers is not None:
+            require_served(packages, verifiers)
+        return cls(packages, backend=backend, verifiers=verifiers)
+
+    def __enter__(self) -> Self:
+        if self._verifiers is None:
+            from openfingym_verifier.embedded import EmbeddedVerifier
+
+            embedded = self._stack.enter_context(EmbeddedVerifier.start(self.packages))
+            address = VerifierAddress(str(embedded.uds), embedded.admin_token)
+            self._verifiers = {package.manifest.name: address for package in self.packages}
+        for package in self.packages:
+            address = self._verifiers[package.manifest.name]
+            if address not in self._lines:
+                self._lines[address] = _Line(address, self._stack.enter_context(contextlib.closing(address.connect())))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._stack:
+            self._hosting.close()  # before the gates of what it hosts
+            for backend in self._backends.values():
+                backend.tidy()
+
+    def client_for(self, package: BuiltPackage) -> VerifierClient:
+        """A client of the verifier that scores a task.
+
+        Args:
+            package: one of :attr:`packages`.
+        """
+        return self._line(package).client
+
+    def _line(self, package: BuiltPackage) -> _Line:
+        assert self._verifiers is not None, "the launcher has not been entered"
+        return self._lines[self._verifiers[package.manifest.name]]
+
+    def run(
+        self,
+        package: BuiltPackage,
+        agent: Agent,
+        *,
+        model: ModelSpec | None = None,
+        allowance: Allowance | None = None,
+        prices: PriceTable | None = None,
+        seed: int = 0,
+        out: Path | None = None,
+        cancel: threading.Event | None = None,
+        listener: Listener | None = None,
+        fresh: bool = False,
+    ) -> RolloutResult:
+        """Run one rollout to its verified result.
+
+        Args:
+            package: one of :attr:`packages`.
+            agent: who acts.
+            model: for agents that ask one.
+            allowance: what such an agent may spend; where it states no turns or no time, the task's size does.
+            prices: of models; by default the table of the package.
+            seed: given to the agent's program.
+            out: folder below which the run is kept; None keeps nothing.
+            cancel: ends the program early when set.
+            listener: told what an agent that talks says and does, as it does; called in another thread.
+            fresh: hidden data of its own, where the task can have any; the result's ``tape`` says which it had.
+
+        Returns:
+            The result; ``state`` is ``error`` where our machinery failed.
+
+        Raises:
+            BackendUnavailableError: no backend can run the program here.
+            StoreError: the run could not be written.
+            UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know another tape.
+        """
+        require_fit(agent, package.task)
+        voice = self._voice(package, agent, model, allowance, prices)
+        if voice is not None and listener is not None:
+            voice = replace(voice, listener=listener)
+        backend = self._backend(agent)
+        name = backend.name if backend else "host"
+        line, cancel = self._line(package), cancel or threading.Event()
+        # An engine that is away is waited for before the rollout exists, so that its time has not begun.
+        if backend is not None:
+            backend.ready(self._patience_s, cancel)
+        started, clock = datetime.now(UTC), time.monotonic()
+        ttl_s = lifetime_s(package, voice.wall_s if voice else None)
+        client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
+        ticket = client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=ttl_s, fresh=fresh)
+        require_same_build(package, ticket.task_digest, line.address)
+        result = RolloutResult(
+            rollout_id=ticket.rollout_id,
+            task=package.manifest.name,
+            task_digest=package.manifest.digest,
+            data_kind=package.manifest.data_kind,
+            agent=agent.name,
+            backend=name,
+            seed=seed,
+            state="error",
+            model=model.name if model else None,
+            budget=ticket.budget,
+            tape=ticket.tape,
+            started_at=started.isoformat(timespec="milliseconds"),
+        )
+        contact = Contact()
+        acted, evidence = Acted(contact=contact), Evidence()
+        try:
+            with seen_with(package, _own_data(client, ticket)) as seen:
+                acted = self._act(seen, agent, voice, backend, line, client, ticket, seed, cancel, contact)
+            if acted.played is not None and acted.played.failure is not None:
+                raise acted.played.failure
+            final = judged(result, client.finalize(ticket.rollout_id), acted)
+            # A score without its evidence would be one that nobody can check.
+            evidence = evidence_of(client, package, ticket.rollout_id) if out else evidence
+            result = final
+        except OURS as error:
+            result = failed(result, error, acted)
+            with contextlib.suppress(VerifierError):  # it may have been waited for already
+                evidence = evidence_of(line.client, package, ticket.rollout_id) if out else evidence
+        except BaseException:
+            with contextlib.suppress(VerifierError):
+                line.client.finalize(ticket.rollout_id)
+            raise
+        result = replace(result, wall_s=round(time.monotonic() - clock, 3))
+        if out is None:
+            return result
+        return write_run(out, result, files_of(package, agent, voice, backend, result, acted, evidence))
+
+    def warm(self, package: BuiltPackage, agent: Agent, rollouts: int, *, allowance: Allowance | None = None, size: int = 2) -> None:
+        """Have workspaces started for so many rollouts to come of an agent that asks a model, or of a command.
+
+        At most ``size`` of them wait, all tasks together, shared out among the verifiers; the first call decides.
+
+        Raises:
+            BackendUnavailableError: no backend can run the agent's programs here.
+        """
+        from openfingym.agents.llm.launching import open_pool, with_defaults
+
+        backend, line, host = self._backend(agent), self._line(package), self._talking()
+        assert backend is not None, "the oracle needs no workspace"
+        gates = self._gate_keeper(line)
+        with self._lock:
+            if line.pool is None:
+                line.pool = open_pool(host, backend, gates, max(1, size // len(self._lines)))
+            self._warmed.add(package.manifest.digest)
+        limits = replace(limits_of(package), timeout_s=with_defaults(allowance, package).wall_s or 0.0)
+        host.call(partial(line.pool.expect, package, rollouts, limits=limits))
+
+    def _act(
+        self,
+        package: BuiltPackage,
+        agent: Agent,
+        voice: Voice | None,
+        backend: Backend | None,
+        line: _Line,
+        client: VerifierClient,
+        ticket: RolloutTicket,
+        seed: int,
+        cancel: threading.Event,
+        contact: Contact,
+    ) -> Acted:
+        """Let the agent act; what it had to do with the verifier is noted also where that fails."""
+        if backend is None:
+            if ticket.tape != "given":
+                raise UsageError(f"the oracle knows the package's own hidden data, and this rollout has a {ticket.tape} tape")
+            submit_truth(client, ticket, package)
+            return Acted()
+        body, calls = gate_bounds(package)
+        if voice is not None:
+            from openfingym.agents.llm.launching import Stage, play_rollout
+
+            # A workspace that waits was started over the package's own data.
+            own = package.public in {known.public for known in self.packages}
+            pool = line.pool if own and package.manifest.digest in self._warmed else None
+            stage = Stage(self._talking(), client, self._gate_keeper(line), backend, limits_of(package), body, calls, pool)
+            played = play_rollout(stage, package, voice, ticket, seed=seed, cancel=cancel)
+            contact.failures, contact.told = played.verifier_failures, played.told
+            return Acted(played.outcome, contact, played)
+        from openfingym_runtime.job import Job
+
+        with self._gate_keeper(line).open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=body, max_calls=calls) as gate:
+            job = Job(
+                rollout_id=ticket.rollout_id,
+                program=agent.program,
+                task_files=package.agent_view(),
+                gate_directory=gate.directory,
+                limits=limits_of(package),
+                seed=seed,
+                cancel=cancel,
+            )
+            try:
+                return Acted(backend.run(job), contact)
+            finally:
+                contact.failures, contact.told = gate.verifier_failures, gate.told
+
+    def _voice(
+        self, package: BuiltPackage, agent: Agent, model: ModelSpec | None, allowance: Allowance | None, prices: PriceTable | None
+    ) -> Voice | None:
+        """What an agent that talks needs; None for any other."""
+        require_model(agent, given=model is not None)
+        if agent.acts is None:
+            return None
+        from openfingym.agents.llm.launching import find_voice
+
+        return find_voice(self._talking(), package, agent.acts, model, allowance, prices)
+
+    def _talking(self) -> Host:
+        with self._lock:
+            if self._host is None:
+                from openfingym.agents.llm.hosting import Host
+
+                self._host = self._hosting.enter_context(Host(patience_s=self._patience_s))
+            return self._host
+
+    def _backend(self, agent: Agent) -> Backend | None:
+        if agent.kind == "oracle":
+            return None
+        with self._lock:
+            if agent.trusted not in self._backends:
+                from openfingym_runtime.backends import select
+
+                self._backends[agent.trusted] = select(self._backend_name, trusted=agent.trusted)
+            return self._backends[agent.trusted]
+
+    def _gate_keeper(self, line: _Line) -> GateKeeper:
+        with self._lock:
+            if line.gates is None:
+                from openfingym_runtime.gate import GateKeeper
+
+                where = line.address.location
+                line.gates = self._stack.enter_context(GateKeeper(where if line.address.is_url else Path(where)))
+            return line.gates
+
+
+def _own_data(client: VerifierClient, ticket: RolloutTicket) -> dict[str, Array]:
+    """Public arrays of a rollout's tape that take the place of the package's."""
+    return {} if ticket.tape == "given" else client.data(ticket.rollout_id)
+
+
+def run(
+    task: str | Path | Task,
+    agent: str | Agent = "naive",
+    *,
+    program: str | Path | None = None,
+    command: Sequence[str] | None = None,
+    model: str | ModelSpec | None = None,
+    allowance: Allowance | None = None,
+    backend: str = "auto",
+    seed: int = 0,
+    out: str | Path | None = "runs",
+    verifier: str | VerifierAddress | None = None,
+    fresh: bool = False,
+) -> RolloutResult:
+    """Run one agent on one task and return its verified result.
+
+    Args:
+        task: a task's name, its folder, or a task.
+        agent: a built-in agent's name, as in :data:`openfingym.agents.BUILTIN`, or an agent.
+        program: path of your program, with ``agent="script"``.
+        command: your own agent, with ``agent="command"``.
+        model: of agents that ask one: its name, such as ``stand-in/competent``, or where else it is.
+        allowance: what such an agent may spend.
+        backend: ``auto``, ``docker``, ``sandbox`` or ``inline``.
+        seed: given to the program as ``OPENFINGYM_SEED``.
+        out: folder below which the run is kept; None keeps nothing on disk.
+        verifier: where a running one is, or a registry file; None for what ``$OPENFINGYM_VERIFIER`` says, or one for this call.
+        fresh: hidden data drawn for this rollout instead of the package's own; the result's ``tape`` says which it had.
+
+    Raises:
+        OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
+            returned as a result in state ``error``.
+    """
+    resolved = resolve(agent, program, command=command)
+    if isinstance(model, str):
+        from openfingym.models.spec import ModelSpec
+
+        model = ModelSpec.parse(model)
+    loaded = task if isinstance(task, Task) else catalog.load_task(task)
+    require_fit(resolved, loaded)
+    with Launcher.for_tasks([loaded], backend=backend, verifier=verifier) as launcher:
+        package, folder = launcher.packages[0], Path(out) if out is not None else None
+        if fresh:
+            require_renewal(package)
+        return launcher.run(package, resolved, model=model, allowance=allowance, seed=seed, out=folder, fresh=fresh)

@@ -1,0 +1,130 @@
+"""What is kept of a rollout: everything that went into it, and the verifier's evidence of what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import platform
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from openfingym.agents import Agent
+from openfingym.errors import UsageError
+from openfingym.kinds import is_sequential
+from openfingym.packages.package import BuiltPackage
+from openfingym.results import RolloutResult, RunFiles
+from openfingym.rollouts.bounds import limits_of
+from openfingym.rollouts.verdict import Acted
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym.agents.llm.launching import Voice
+    from openfingym.agents.llm.playing import Played
+    from openfingym.verifiers.client import VerifierClient
+    from openfingym_runtime.job import Backend
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the verifier has on record of a rollout; nothing where it cannot be asked."""
+
+    log: list[dict[str, object]] = field(default_factory=list)
+    submissions: dict[int, bytes] = field(default_factory=dict)
+    """Accepted submissions by number, as ``.npy`` bytes."""
+    actions: list[dict[str, object]] | None = None
+    """Of a sequential task."""
+
+
+def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> Evidence:
+    """Ask the verifier for what it has on record of a rollout.
+
+    Raises:
+        VerifierError: it does not answer.
+    """
+    log = [asdict(row) for row in client.log(rollout_id)]
+    actions = [asdict(action) for action in client.actions(rollout_id)] if is_sequential(package.task.spec.contract) else None
+    numbers = [past.submission for past in client.rollout_status(rollout_id).submissions]
+    return Evidence(log, {number: _npy(client.submission(rollout_id, number)) for number in numbers}, actions)
+
+
+def files_of(
+    package: BuiltPackage,
+    agent: Agent,
+    voice: Voice | None,
+    backend: Backend | None,
+    result: RolloutResult,
+    acted: Acted,
+    evidence: Evidence,
+) -> RunFiles:
+    """What is kept of a rollout.
+
+    Args:
+        package: of the task.
+        agent: who acted.
+        voice: what an agent that talks had; None of any other.
+        backend: what ran its programs; None where there were none.
+        result: how it ended.
+        acted: what it did.
+        evidence: the verifier's.
+    """
+    program, trajectory = agent.program, None
+    if acted.played is not None:
+        from openfingym.agents.llm.record import rollout_record
+
+        program, trajectory = acted.played.program, rollout_record(acted.played, result).model_dump_json()
+    config = _config(package, agent, voice, backend, result, acted.played, program)
+    return RunFiles(config, program, acted.output, evidence.log, evidence.submissions, evidence.actions, trajectory)
+
+
+def _config(
+    package: BuiltPackage,
+    agent: Agent,
+    voice: Voice | None,
+    backend: Backend | None,
+    result: RolloutResult,
+    played: Played | None,
+    program: str,
+) -> dict[str, object]:
+    """The document ``config.json``, of plain values; docs/rollouts.md has the list."""
+    from openfingym.version import __version__
+
+    manifest = package.manifest
+    talked = {} if voice is None else voice.describe() | {"prompt_sha256": played.prompt_sha256 if played else None}
+    return {
+        "format": result.format,
+        "openfingym": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "task": manifest.name,
+        "task_version": manifest.version,
+        "task_digest": manifest.digest,
+        "data_kind": manifest.data_kind,
+        "agent": agent.name,
+        "agent_digest": _digest_of(agent),
+        "program_sha256": hashlib.sha256(program.encode()).hexdigest() if program else None,
+        "backend": result.backend,
+        "environment": backend.environment() if backend else None,
+        "limits": asdict(limits_of(package)),
+        "seed": result.seed,
+        **talked,
+    }
+
+
+def _digest_of(agent: Agent) -> str | None:
+    """What the agent is made of; None where that cannot be known."""
+    from openfingym.rollouts.spec import agent_digest
+
+    try:
+        return agent_digest(agent)
+    except UsageError:
+        return None
+
+
+def _npy(values: NDArray[np.float64]) -> bytes:
+    import numpy as np
+
+    buffer = io.BytesIO()
+    np.save(buffer, values, allow_pickle=False)
+    return buffer.getvalue()

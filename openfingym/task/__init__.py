@@ -1,0 +1,21 @@
+"""A task as its author writes it: ``task.toml`` with its contract and scoring table, and the files beside it."""
+
+from __future__ import annotations
+
+from openfingym.task.model import (
+    EXPECTED,
+    TASK_NAME,
+    AssetClass,
+    DataKind,
+    Family,
+    Frequency,
+    Spec,
+    Split,
+    Task,
+    Verification,
+    parse_task_file,
+)
+
+__all__ = [
+    "EXPECTED", "TASK_NAME", "AssetClass", "DataKind", "Family", "Frequency", "Spec", "Split", "Task", "Verification", "parse_task_file",
+]  # fmt: skip

@@ -1,0 +1,50 @@
+"""Patterns that give tasks: a name, a glob over names (``fx-*``), or ``family/glob`` (``fraud/*``)."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self, get_args
+
+from openfingym.task.model import Family, Task
+
+FAMILIES: tuple[str, ...] = get_args(Family)
+
+
+@dataclass(frozen=True)
+class TaskPattern:
+    """A pattern, taken apart."""
+
+    glob: str
+    """Over names."""
+    family: str | None
+    """None: any."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Take a pattern apart.
+
+        Raises:
+            ValueError: it names a family that there is not.
+        """
+        family, slash, glob = text.rpartition("/")
+        if slash and family not in FAMILIES:
+            near = difflib.get_close_matches(family, FAMILIES, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"families: {', '.join(FAMILIES)}"
+            raise ValueError(f"no family is named {family!r}; {hint}")
+        return cls(glob, family if slash else None)
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it can only be one task's name."""
+        return self.family is None and not any(sign in self.glob for sign in "*?[")
+
+    def names(self, known: Iterable[str]) -> list[str]:
+        """Those of some names that it may give, whatever their family."""
+        return [name for name in known if fnmatch.fnmatchcase(name, self.glob)]
+
+    def gives(self, task: Task) -> bool:
+        """Whether a task is one of those it gives."""
+        return self.family in {None, task.spec.family} and bool(self.names([task.name]))

@@ -1,0 +1,8 @@
+"""Everything that speaks to a verifier: where it is, its client, and scoring without one."""
+
+from __future__ import annotations
+
+from openfingym.verifiers.address import VerifierAddress
+from openfingym.verifiers.finding import find_verifiers
+
+__all__ = ["VerifierAddress", "find_verifiers"]

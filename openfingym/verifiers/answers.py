@@ -1,0 +1,178 @@
+"""What a verifier answers, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from openfingym.results import Disclosure, PolicyName, TapeKind
+    from openfingym.task import DataKind
+
+
+@dataclass(frozen=True)
+class RolloutTicket:
+    """A new rollout and its token."""
+
+    rollout_id: str
+    task: str
+    task_digest: str
+    token: str
+    """Bearer token of the rollout; goes to the gate, never into the sandbox."""
+    expires_at: str
+    """ISO 8601, UTC."""
+    budget: int
+    """Submissions that may be accepted, or private episodes that may be played."""
+    tape: TapeKind = "given"
+    """Which hidden data the rollout has; see :mod:`openfingym.packages.tapes`."""
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """The answer to an accepted submission: losses of the public fold, lower is better."""
+
+    submission: int
+    """Number of the submission, from 1."""
+    total: float | None
+    """Clipped and rounded; None where feedback is withheld, since enough was told about this task."""
+    metrics: dict[str, float]
+    """Each loss by name, clipped and rounded; empty where feedback is withheld."""
+    remaining: int
+    """Submissions that may still be accepted."""
+
+
+@dataclass(frozen=True)
+class PastSubmission:
+    """An accepted submission and its feedback so far."""
+
+    submission: int
+    total: float | None
+    """None where feedback is withheld, and for the moment between accepting and scoring after a crash."""
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True)
+class RolloutStatus:
+    """How a rollout is doing, as the operator sees it."""
+
+    rollout_id: str
+    task: str
+    task_digest: str
+    agent: str | None
+    seed: int | None
+    state: Literal["open", "expired", "scored", "rejected"]
+    budget: int
+    remaining: int
+    submissions: tuple[PastSubmission, ...]
+    submissions_accepted: int
+    submissions_rejected: int
+    last_refusal: str | None
+    """``slug: detail`` of the latest refused submission."""
+    created_at: str
+    expires_at: str
+    finalized_at: str | None
+    tape: TapeKind = "given"
+
+
+@dataclass(frozen=True)
+class VerifiedResult:
+    """A rollout's final result, from the private fold."""
+
+    rollout_id: str
+    task: str
+    task_digest: str
+    data_kind: DataKind
+    state: Literal["scored", "rejected", "held"]
+    """``held``: scored, and not told before the season is closed."""
+    reason: str | None
+    """Why it was rejected, or is held."""
+    total: float | None
+    """The source paper's weighted loss; lower is better."""
+    relative_total: float | None
+    """Geometric mean of each metric's loss relative to the baseline's; lower is better, 1 is the baseline."""
+    metrics: dict[str, float]
+    """Each metric, in its own direction."""
+    baseline: str
+    """Name of the baseline."""
+    baseline_total: float
+    """Total of the baseline on the same fold."""
+    baseline_metrics: dict[str, float]
+    submissions_accepted: int
+    """Of a sequential task, private episodes begun."""
+    submissions_rejected: int
+    """Of a sequential task, actions refused."""
+    budget: int
+    flags: tuple[str, ...]
+    """``probing`` where the submissions look like an attempt to read the labels."""
+    policy: PolicyName
+    """What its principal is told about the hidden data, over all of its rollouts."""
+    season: str
+    disclosure: Disclosure
+    """How much of the result this is."""
+    log_head: str
+    """Hash of the log's row of this result."""
+    created_at: str
+    finalized_at: str
+    relative_interval: tuple[float, float] | None = None
+    """95 % interval of the relative total; None where nothing can be said."""
+    total_interval: tuple[float, float] | None = None
+    """95 % interval of the total; None where nothing can be said."""
+    standard_errors: dict[str, float] = field(default_factory=dict)
+    """Standard error of each metric, in its unit; without those of which nothing can be said."""
+    tape: TapeKind = "given"
+    """Which hidden data it was scored on, as was the baseline; see :mod:`openfingym.packages.tapes`."""
+
+
+@dataclass(frozen=True)
+class Participant:
+    """Somebody who was given a key to a verifier."""
+
+    name: str
+    created_at: str
+    """ISO 8601, UTC."""
+    revoked_at: str | None
+
+
+@dataclass(frozen=True)
+class Season:
+    """A time over which a verifier adds up what participants are told."""
+
+    name: str
+    opened_at: str
+    """ISO 8601, UTC."""
+    closed_at: str | None
+
+
+@dataclass(frozen=True)
+class LogRow:
+    """A row of the verifier's hash-chained log."""
+
+    seq: int
+    entry: dict[str, object]
+    prev_hash: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class HeldTask:
+    """A task that a verifier holds."""
+
+    name: str
+    version: str
+    digest: str
+    data_kind: DataKind
+    submission_shape: tuple[int, ...]
+    budget: int
+    baseline: str
+    baseline_total: float | None
+    """None while nobody has needed it: where scoring is heavy, it takes seconds."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """How busy a verifier is."""
+
+    open_rollouts: int
+    """Rollouts without a result, those that nobody will end among them."""
+    queued_writes: int
+    """Writes of its ledger that wait for the disk."""

@@ -1,0 +1,409 @@
+"""A client of the verifier, for the side that holds the admin token and hands out rollouts."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import logging
+import ssl
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import quote
+
+import httpx
+
+from openfingym.errors import SubmissionError, UsageError, VerifierAbsentError, VerifierAwayError, VerifierError
+from openfingym.results import INTERVALS
+from openfingym.task.episodes import EpisodeStep, RecordedAction
+from openfingym.verifiers.answers import (
+    Feedback,
+    HeldTask,
+    Load,
+    LogRow,
+    Participant,
+    PastSubmission,
+    RolloutStatus,
+    RolloutTicket,
+    Season,
+    VerifiedResult,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym.task.episodes import FoldName
+
+__all__ = [
+    "EpisodeStep",
+    "Feedback",
+    "HeldTask",
+    "Load",
+    "LogRow",
+    "Participant",
+    "PastSubmission",
+    "RecordedAction",
+    "RolloutStatus",
+    "RolloutTicket",
+    "Season",
+    "VerifiedResult",
+    "VerifierClient",
+]
+
+AGENT_STATUSES = frozenset({409, 413, 415, 422, 429})
+"""Answers to a submission that are the agent's fault."""
+PATIENCE_S = 1.1
+"""How long a verifier that does not answer is waited for, where nobody wants more."""
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
+PROBLEM_PREFIX = "urn:openfingym:problem:"
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+class VerifierClient:
+    """Talks to one verifier; safe to share between threads.
+
+    A request whose connection fails is repeated for a moment, or for longer where :meth:`patient` says so: control
+    requests are idempotent, and a submission carries the same idempotency key each time. Creating a rollout is not
+    repeated once it may have arrived.
+    """
+
+    def __init__(
+        self, *, admin_token: str | None = None, base_url: str | None = None, uds: Path | None = None, timeout_s: float = 600.0
+    ) -> None:
+        """Connect, when first needed, to ``base_url`` or to the unix socket ``uds``, of which exactly one is given.
+
+        Args:
+            admin_token: the operator's, or the key of a participant, who may create rollouts, and end and read its own;
+                needed for everything but :meth:`require_well` and what has a token of its own.
+            base_url: ``http://host:port``.
+            uds: path of a unix socket.
+            timeout_s: longest wait for an answer, in seconds; where scoring is heavy, many submissions at once wait for each other.
+
+        Raises:
+            UsageError: both addresses are given, or none, or what is given is no URL.
+        """
+        if (base_url is None) == (uds is None):
+            raise UsageError("give exactly one of base_url and uds")
+        self.where = base_url or f"unix:{uds}"
+        # The environment's proxies are for the outside world, and must never see a token.
+        try:
+            self._http = httpx.Client(
+                base_url=base_url or "http://verifier",
+                transport=None if uds is None else httpx.HTTPTransport(uds=str(uds)),
+                # The system's authorities, or those of $SSL_CERT_FILE, as everywhere else in this library.
+                verify=ssl.create_default_context() if (base_url or "").startswith("https:") else True,
+                timeout=httpx.Timeout(timeout_s, connect=5.0),
+                trust_env=False,
+            )
+        except httpx.InvalidURL as error:
+            raise UsageError(f"{base_url}: expected the verifier's address as http://host:port ({error})") from None
+        self._admin = admin_token
+        self._patience_s = PATIENCE_S
+        self._hurry = threading.Event()
+        self._away = threading.Event()
+        """Set while the verifier does not answer, for all who share the connections."""
+
+    def patient(self, patience_s: float, hurry: threading.Event) -> VerifierClient:
+        """This client, over the same connections, for a verifier that may be restarted.
+
+        Args:
+            patience_s: seconds that a request may wait for it.
+            hurry: ends the waiting when set.
+        """
+        other = copy.copy(self)
+        other._patience_s, other._hurry = patience_s, hurry
+        return other
+
+    def create_rollout(
+        self, task: str, *, agent: str | None = None, seed: int | None = None, ttl_s: float | None = None, fresh: bool = False
+    ) -> RolloutTicket:
+        """Begin a rollout.
+
+        Args:
+            task: name of a task that the verifier holds.
+            agent: recorded with the result.
+            seed: recorded with the result.
+            ttl_s: seconds until the token expires; None for the verifier's default.
+            fresh: other hidden data than the package's own, where the task can have any; the ticket's ``tape`` says what it has.
+
+        Raises:
+            VerifierError: unknown task, wrong admin token, or no verifier there.
+        """
+        order = {"task": task, "agent": agent, "seed": seed, "ttl_s": ttl_s}
+        body = {key: value for key, value in order.items() if value is not None} | ({"fresh": True} if fresh else {})
+        return _build(RolloutTicket, self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError, httpx.ConnectTimeout)))
+
+    def submit(self, token: str, values: NDArray[np.float64], *, idempotency_key: str | None = None) -> Feedback:
+        """Submit predictions for the rollout of ``token``.
+
+        Args:
+            token: the rollout's token.
+            values: float64[n_test, horizon, channels].
+            idempotency_key: repeating an accepted submission with the same key and values is free; None for a new key.
+
+        Raises:
+            SubmissionError: refused; ``problem`` says why.
+            VerifierError: the verifier failed or is not there.
+        """
+        import numpy as np
+
+        stream = io.BytesIO()
+        np.lib.format.write_array(stream, np.asarray(values), allow_pickle=False)
+        headers = {"Content-Type": "application/x-npy", "Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        answer = self._send("POST", "/v1/submissions", token, content=stream.getvalue(), headers=headers)
+        if answer.status_code in AGENT_STATUSES:
+            slug, detail = _problem(answer)
+            raise SubmissionError(f"{slug}: {detail}", problem=slug)
+        document = self._checked(answer)
+        feedback = document["feedback"]
+        return Feedback(document["submission"], feedback["total"], feedback["metrics"], document["remaining"])
+
+    def start_episode(self, token: str, fold: FoldName = "private", *, idempotency_key: str | None = None) -> EpisodeStep:
+        """Begin the next episode of a sequential task; the one at hand ends.
+
+        Args:
+            token: the rollout's token.
+            fold: ``private`` episodes count, each once; ``public`` ones are for practice.
+            idempotency_key: the key of the latest episode gives its start again; None for a new key.
+
+        Raises:
+            SubmissionError: refused; ``problem`` says why, such as ``episodes-exhausted``.
+            VerifierError: the verifier failed or is not there.
+        """
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        return self._play("/v1/episodes", token, {"fold": fold}, headers)
+
+    def step(self, token: str, episode: int, step: int, action: object) -> EpisodeStep:
+        """Take an action in the latest episode; the same step with the same action is answered the same.
+
+        Args:
+            token: the rollout's token.
+            episode: as its start was answered.
+            step: one more than the latest answered.
+            action: a JSON value of the form the task states; None does nothing.
+
+        Raises:
+            SubmissionError: refused; ``problem`` says why, such as ``malformed-action`` or ``episode-over``.
+            VerifierError: the verifier failed or is not there.
+        """
+        return self._play("/v1/steps", token, {"episode": episode, "step": step, "action": action}, {})
+
+    def _play(self, path: str, token: str, body: Mapping[str, object], headers: Mapping[str, str]) -> EpisodeStep:
+        try:
+            content = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
+            raise SubmissionError(f"malformed-action: an action is made of JSON values ({error})", problem="malformed-action") from None
+        answer = self._send("POST", path, token, content=content, headers={"Content-Type": "application/json", **headers})
+        if answer.status_code in AGENT_STATUSES:
+            slug, detail = _problem(answer)
+            raise SubmissionError(f"{slug}: {detail}", problem=slug)
+        document = self._checked(answer)
+        return _build(EpisodeStep, {**document, "reward": float("nan") if document["reward"] is None else document["reward"]})
+
+    def rollout_status(self, rollout_id: str) -> RolloutStatus:
+        """How a rollout is doing."""
+        document = self._json("GET", f"/v1/rollouts/{rollout_id}")
+        past = tuple(
+            PastSubmission(item["submission"], (item["feedback"] or {}).get("total"), (item["feedback"] or {}).get("metrics", {}))
+            for item in document["submissions"]
+        )
+        return _build(RolloutStatus, {**document, "submissions": past})
+
+    def finalize(self, rollout_id: str) -> VerifiedResult:
+        """End a rollout and get its result; a repetition gets the same one."""
+        document = self._json("POST", f"/v1/rollouts/{rollout_id}/finalize")
+        # A verifier from before there were intervals has none to tell.
+        intervals = {name: tuple(document[name]) for name in INTERVALS if document.get(name) is not None}
+        return _build(VerifiedResult, {**document, "flags": tuple(document["flags"]), **intervals})
+
+    def log(self, rollout_id: str) -> tuple[LogRow, ...]:
+        """The rollout's rows of the verifier's log."""
+        return tuple(_build(LogRow, row) for row in self._json("GET", f"/v1/rollouts/{rollout_id}/log"))
+
+    def submission(self, rollout_id: str, n: int) -> NDArray[np.float64]:
+        """The values of the n-th accepted submission, float64 of the task's shape.
+
+        A finished rollout of a sequential task has one: the outcomes of all its episodes.
+        """
+        import numpy as np
+
+        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/submissions/{n}", self._admin)
+        if answer.status_code != 200:
+            self._checked(answer)
+        values: NDArray[np.float64] = np.load(io.BytesIO(answer.content), allow_pickle=False)
+        return values
+
+    def data(self, rollout_id: str) -> dict[str, NDArray[Any]]:
+        """Public arrays of a rollout's tape that take the place of the package's, by name; none of a given tape."""
+        import numpy as np
+
+        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/data", self._admin)
+        if answer.status_code != 200:
+            self._checked(answer)
+        with np.load(io.BytesIO(answer.content), allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    def actions(self, rollout_id: str) -> tuple[RecordedAction, ...]:
+        """Every action taken in a rollout of a sequential task, in order."""
+        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/actions", self._admin)
+        if answer.status_code != 200:
+            self._checked(answer)
+        return tuple(_build(RecordedAction, json.loads(line)) for line in answer.content.splitlines())
+
+    def participants(self) -> tuple[Participant, ...]:
+        """Everybody who was given a key, by name."""
+        return tuple(_build(Participant, row) for row in self._json("GET", "/v1/participants"))
+
+    def add_participant(self, name: str) -> str:
+        """Give a new participant a key.
+
+        Args:
+            name: 1 to 63 lower case letters, digits, dots, dashes and underscores.
+
+        Returns:
+            The key, which nobody can be shown again.
+
+        Raises:
+            VerifierError: the name is taken, or cannot be one.
+        """
+        return str(self._json("POST", "/v1/participants", json={"name": name}, again=(httpx.ConnectError, httpx.ConnectTimeout))["key"])
+
+    def revoke_participant(self, name: str) -> None:
+        """Withdraw a participant's key.
+
+        Raises:
+            VerifierError: nobody of that name has one.
+        """
+        answer = self._send("DELETE", f"/v1/participants/{quote(name, safe='')}", self._admin)
+        if answer.status_code != 204:
+            self._checked(answer)
+
+    def season(self) -> Season:
+        """The verifier's latest season."""
+        return _build(Season, self._json("GET", "/v1/season"))
+
+    def close_season(self) -> Season:
+        """End the season; results that were held in it are released.
+
+        Raises:
+            VerifierError: it is closed already.
+        """
+        return _build(Season, self._json("POST", "/v1/season/close"))
+
+    def open_season(self, name: str) -> Season:
+        """Begin the next season, after the last one was closed.
+
+        Raises:
+            VerifierError: one is open, or the name is taken.
+        """
+        return _build(Season, self._json("POST", "/v1/season", json={"name": name}))
+
+    def tasks(self) -> tuple[HeldTask, ...]:
+        """The tasks that the verifier holds."""
+        found = self._json("GET", "/v1/tasks")
+        return tuple(_build(HeldTask, {**task, "submission_shape": tuple(task["submission_shape"])}) for task in found)
+
+    def require_well(self) -> None:
+        """Return if a rollout could be created and written now; needs no token.
+
+        Raises:
+            VerifierError: the verifier says that it is not well.
+            VerifierAbsentError: nothing there answers like a verifier.
+        """
+        try:
+            answer = self._send("GET", "/healthz", None)
+        except VerifierError as error:
+            raise VerifierAbsentError(str(error)) from error
+        if not answer.is_success and not _is_problem(answer):
+            raise VerifierAbsentError(f"{self.where} does not answer like a verifier; check the address")
+        self._checked(answer)
+
+    def load(self) -> Load:
+        """How busy the verifier is; told to the operator."""
+        from prometheus_client.parser import text_string_to_metric_families
+
+        answer = self._send("GET", "/metrics", self._admin)
+        if not answer.is_success:
+            self._checked(answer)
+        try:
+            found = {sample.name: int(sample.value) for one in text_string_to_metric_families(answer.text) for sample in one.samples}
+            return Load(found["openfingym_open_rollouts"], found["openfingym_ledger_queue_depth"])
+        except (KeyError, ValueError) as error:
+            raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _json(self, method: str, path: str, *, again: tuple[type[Exception], ...] = (httpx.TransportError,), **request: Any) -> Any:
+        return self._checked(self._send(method, path, self._admin, again=again, **request))
+
+    def _send(
+        self, method: str, path: str, token: str | None, *, again: tuple[type[Exception], ...] = (httpx.TransportError,), **request: Any
+    ) -> httpx.Response:
+        headers = {**request.pop("headers", {}), **({"Authorization": f"Bearer {token}"} if token else {})}
+        until, pause, waits = time.monotonic() + self._patience_s, FIRST_PAUSE_S, self._patience_s > PATIENCE_S
+        while True:
+            try:
+                answer = self._http.request(method, path, headers=headers, **request)
+            except httpx.TransportError as error:
+                # A timeout already took its time; the verifier is there, and repeating would add to its load.
+                lost = isinstance(error, httpx.ReadTimeout) or not isinstance(error, again)
+                over = time.monotonic() + pause > until
+                if lost or over or self._hurry.wait(pause):
+                    kind = VerifierAwayError if over and waits else VerifierError
+                    raise kind(f"the verifier at {self.where} cannot be reached: {error or type(error).__name__}") from error
+                if waits and not self._away.is_set():
+                    _log.warning("the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s)
+                    self._away.set()
+            else:
+                self._away.clear()
+                return answer
+            pause = min(4 * pause, LONGEST_PAUSE_S)
+
+    def _checked(self, answer: httpx.Response) -> Any:
+        if answer.is_success:
+            try:
+                return answer.json()
+            except ValueError as error:
+                raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
+        slug, detail = _problem(answer)
+        raise VerifierError(f"the verifier at {self.where} answered {answer.status_code} {slug}: {detail}")
+
+
+def _is_problem(answer: httpx.Response) -> bool:
+    return bool(answer.headers.get("content-type", "").startswith("application/problem+json"))
+
+
+def _problem(answer: httpx.Response) -> tuple[str, str]:
+    """Slug and detail of a problem document."""
+    try:
+        document = json.loads(answer.content)
+        return str(document["type"]).removeprefix(PROBLEM_PREFIX), str(document["detail"])
+    except (ValueError, KeyError, TypeError):
+        return "internal", answer.reason_phrase or "no problem document"
+
+
+def _build(kind: type[T], document: Mapping[str, Any]) -> T:
+    """A dataclass from a JSON object; keys that a newer verifier may have added are left out."""
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # T is always one of the dataclasses above
+    try:
+        return kind(**{key: value for key, value in document.items() if key in names})
+    except TypeError as error:
+        raise VerifierError(f"the verifier's answer is not a {kind.__name__}: {error}; are both of one version?") from error

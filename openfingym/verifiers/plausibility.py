@@ -1,0 +1,127 @@
+"""Answers that are admissible and yet hardly meant: wrong units, constants, the same answer for every window.
+
+None of it is refused, because any of it may be right; whoever sent it is told.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from openfingym.kinds.material import Array, Reader
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.task.contracts import Contract
+
+FACTOR = 20.0
+"""A typical prediction this many times larger or smaller than a typical training target is in another unit."""
+SAMPLE = 5_000
+"""Training items that a typical target is taken from, evenly spread."""
+REPEATED = 0.1
+"""Share of generated windows that may equal another one before it is remarked on."""
+
+
+def warnings_for(package: BuiltPackage, submission: NDArray[np.float64]) -> tuple[str, ...]:
+    """What is strange about an admissible submission, a sentence each; empty if nothing is.
+
+    Args:
+        package: the task; only its public half is read.
+        submission: float64 of the task's submission shape, finite and in range.
+    """
+    contract = package.task.spec.contract
+    return remarks(contract, package.manifest.labels, typical_sizes(contract, package.array), submission)
+
+
+def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | None:
+    """1 %, 50 % and 99 % quantile of each label's absolute training targets, float64[3, labels]; None where an answer is no forecast.
+
+    Args:
+        contract: the task's.
+        read: gives the task's public arrays.
+    """
+    if contract.kind in {"nodes", "graphs", "trading"}:
+        return None
+    targets = _returns(read("train_bars"), contract.horizon) if contract.kind == "rolling" else read("train_targets")
+    chosen = np.asarray(targets[:: max(len(targets) // SAMPLE, 1)], dtype=np.float64)
+    width = 1 if contract.kind == "rows" else chosen.shape[-1]
+    return np.asarray(np.quantile(np.abs(chosen.reshape(-1, width)), (0.01, 0.5, 0.99), axis=0), dtype=np.float64)
+
+
+def remarks(
+    contract: Contract, labels: Sequence[str], sizes: NDArray[np.float64] | None, submission: NDArray[np.float64]
+) -> tuple[str, ...]:
+    """As :func:`warnings_for`, from what is known of the task beforehand.
+
+    Args:
+        contract: the task's.
+        labels: names along the last axis of a submission.
+        sizes: from :func:`typical_sizes`.
+        submission: float64 of the task's submission shape.
+    """
+    if contract.kind == "trading":
+        return ()
+    found = _constant(labels, submission) or _same_windows(contract, submission)
+    return tuple(remark for remark in (_units(contract, labels, sizes, submission), found) if remark)
+
+
+def _returns(bars: Array, horizon: int) -> NDArray[np.float64]:
+    """Log returns of the closes over ``horizon`` bars, float64[rows, symbols]."""
+    closes = np.asarray(bars[:, :, 3], dtype=np.float64)
+    returns: NDArray[np.float64] = np.log(closes[horizon:] / closes[:-horizon])
+    return returns
+
+
+def _columns(labels: Sequence[str], submission: NDArray[np.float64]) -> NDArray[np.float64]:
+    return submission.reshape(-1, len(labels))
+
+
+def _units(contract: Contract, labels: Sequence[str], sizes: NDArray[np.float64] | None, submission: NDArray[np.float64]) -> str | None:
+    if sizes is None:
+        return None
+    own = np.median(np.abs(_columns(labels, submission)), axis=0)
+    lowest, typical, highest = sizes
+    known = (typical > 0.0) & (own > 0.0)
+    # Beyond the bulk of training as well: rates near zero are typical of one decade and not of the next.
+    large = known & (own > FACTOR * typical) & (own > highest)
+    small = known & (own * FACTOR < typical) & (own < lowest)
+    # The best forecast of a return is far smaller than a return; of a level it is not, and samples must be as large as what they imitate.
+    shrinks = contract.kind != "generation" and getattr(contract, "value_semantics", None) in {"log_return", "mixed"}
+    wrong = large if shrinks else large | small
+    if not wrong.any():
+        return None
+    at = int(wrong.argmax())
+    ratio = float(own[at] / typical[at])
+    times = f"{ratio:.3g} times" if ratio > 1.0 else f"1/{1.0 / ratio:.3g} of"
+    others = f", and {int(wrong.sum()) - 1} more like it" if wrong.sum() > 1 else ""
+    return (
+        f"units: a typical prediction of {labels[at]} is {own[at]:.3g}, {times} a typical training target ({typical[at]:.3g}){others}; "
+        f"expected {contract.unit}. Percent for decimals?"
+    )
+
+
+def _constant(labels: Sequence[str], submission: NDArray[np.float64]) -> str | None:
+    columns = _columns(labels, submission)
+    same = (columns == columns[0]).all(axis=0)
+    if len(columns) < 2 or not same.any():
+        return None
+    at = int(same.argmax())
+    if same.all() and (columns[0] == columns[0, 0]).all():
+        return f"constant: all {submission.size} predictions are {columns[0, 0]:g}"
+    others = f", and {int(same.sum()) - 1} more like it" if same.sum() > 1 else ""
+    return f"constant: every prediction of {labels[at]} is {columns[0, at]:g}{others}"
+
+
+def _same_windows(contract: Contract, submission: NDArray[np.float64]) -> str | None:
+    if submission.ndim < 3 or submission.shape[0] < 2:
+        return None
+    if contract.kind != "generation":
+        same = bool((submission == submission[0]).all())
+        return f"identical: the answer is the same for all {len(submission)} windows" if same else None
+    windows = submission.reshape(-1, submission.shape[-2] * submission.shape[-1])
+    repeated = len(windows) - len(np.unique(windows, axis=0))
+    return f"identical: {repeated} of {len(windows)} windows repeat another one" if repeated > REPEATED * len(windows) else None

@@ -1,0 +1,251 @@
+"""The registry file: which verifier serves which tasks.
+
+::
+
+    [[verifiers]]
+    url = "http://10.0.0.4:8080"
+    tasks = ["treasury-*", "fraud/*"]       # names, globs over names, family/glob
+    admin_token_file = "treasury.token"     # without it, the token is in $OPENFINGYM_ADMIN_TOKEN
+
+    [[verifiers]]
+    socket = "fx.sock"
+    tasks = ["fx-forecast"]
+
+Paths are relative to the file. There is no token in it, so that everybody may read it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from pydantic import field_validator, model_validator
+
+from openfingym.errors import UsageError, VerifierAbsentError, VerifierError
+from openfingym.task import Task
+from openfingym.task.contracts import Section, as_tuple
+from openfingym.task.pattern import TaskPattern
+from openfingym.task.toml import checked, read_toml
+from openfingym.verifiers.address import QUICK_ANSWER_S, VerifierAddress
+
+SHORTEST_TOKEN = 16
+HEADER = "# Which verifier serves which tasks; kept by `openfingym verifier serve --register`, which drops comments.\n"
+
+
+class Entry(Section):
+    """One of ``[[verifiers]]``."""
+
+    url: str | None = None
+    socket: str | None = None
+    """Path of a unix socket; either this or :attr:`url`."""
+    tasks: tuple[str, ...]
+    """Names, globs over names (``fx-*``), or ``family/glob`` (``fraud/*``)."""
+    admin_token_file: str | None = None
+
+    _lists = field_validator("tasks", mode="before")(as_tuple)
+
+    @field_validator("tasks")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("needs at least one")
+        for pattern in value:
+            TaskPattern.parse(pattern)
+        return value
+
+    @field_validator("url")
+    @classmethod
+    def _scheme(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError(f"expected http://host:port, found {value!r}")
+        return value
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.url is None) == (self.socket is None):
+            raise ValueError("give either url or socket")
+        return self
+
+    @property
+    def place(self) -> str:
+        """Where it is, as the file says."""
+        return self.url or str(self.socket)
+
+    def serves(self, task: Task) -> bool:
+        """Whether a task is one of its own."""
+        return any(TaskPattern.parse(pattern).gives(task) for pattern in self.tasks)
+
+
+class _File(Section):
+    verifiers: tuple[Entry, ...] = ()
+
+    _lists = field_validator("verifiers", mode="before")(as_tuple)
+
+
+@dataclass(frozen=True)
+class Registry:
+    """What a registry file says."""
+
+    path: Path
+    entries: tuple[Entry, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a registry file.
+
+        Raises:
+            UsageError: it cannot be read, or says what it may not; the message names the key.
+        """
+        return cls(path, checked(_File, read_toml(path, "the registry of verifiers"), str(path)).verifiers)
+
+    def find(self, task: Task) -> Entry:
+        """The one verifier of a task.
+
+        Raises:
+            UsageError: there is none, or more than one.
+        """
+        found = [entry for entry in self.entries if entry.serves(task)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            places = " and ".join(entry.place for entry in found)
+            raise UsageError(f"{self.path}: {task.name!r} has {len(found)} verifiers, {places}; leave it to one")
+        served = ", ".join(f"{entry.place} ({', '.join(entry.tasks)})" for entry in self.entries) or "nothing at all"
+        raise UsageError(f"{self.path}: no verifier serves {task.name!r}; listed: {served}")
+
+    def location(self, entry: Entry) -> str:
+        """Its URL, or the whole path of its socket."""
+        return entry.url or str(self.path.parent.absolute() / str(entry.socket))
+
+    def token_file(self, entry: Entry) -> Path | None:
+        """The file with its admin token; None where the environment has it."""
+        return None if entry.admin_token_file is None else self.path.parent / Path(entry.admin_token_file).expanduser()
+
+
+def read_token(path: Path) -> str:
+    """The admin token in a file that is not for everybody.
+
+    Raises:
+        UsageError: it cannot be read, others may read it, or it holds no token.
+    """
+    try:
+        mode, token = path.stat().st_mode, path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError as error:
+        raise UsageError(f"{path}: the admin token cannot be read ({error.strerror})") from error
+    if mode & 0o007:
+        raise UsageError(f"{path}: everybody may read this admin token (mode {mode & 0o777:04o}); run: chmod o= {path}, and make a new one")
+    if len(token) < SHORTEST_TOKEN or not (token.isascii() and token.isprintable()):
+        raise UsageError(f"{path}: expected an admin token, one line of at least {SHORTEST_TOKEN} visible ASCII characters")
+    return token
+
+
+def make_token(path: Path) -> None:
+    """Write a new admin token, for this user alone, where there is no file yet.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as stream:
+            stream.write(secrets.token_hex(32) + "\n")
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise UsageError(f"{path}: the admin token cannot be written ({error.strerror})") from error
+
+
+def register(path: Path, entry: Entry, tasks: Iterable[Task]) -> list[Entry]:
+    """Add a verifier that has started, in the place of what was there before at the same address.
+
+    Args:
+        path: of the registry file; made if missing.
+        entry: what to add; its tasks are names.
+        tasks: those.
+
+    Returns:
+        Entries that were replaced because nobody answers there, and all they served is served by this one.
+
+    Raises:
+        UsageError: another verifier serves one of the tasks, or the file cannot be read or written.
+    """
+    tasks = list(tasks)
+    with _locked(path):
+        registry = Registry.read(path) if path.exists() else Registry(path, ())
+        kept, dead = [], []
+        for other in registry.entries:
+            shared = [task.name for task in tasks if other.serves(task)]
+            if registry.location(other) == registry.location(entry):
+                continue
+            if not shared:
+                kept.append(other)
+            elif _answers(registry.location(other)):
+                raise UsageError(f"{path}: {other.place} serves {', '.join(shared)} already; leave each task to one verifier")
+            elif set(other.tasks) <= set(entry.tasks):
+                dead.append(other)
+            else:
+                raise UsageError(
+                    f"{path}: {', '.join(shared)} is left to {other.place}, which does not answer, with other tasks; start that one "
+                    "again, or take its entry out"
+                )
+        _write(path, [*kept, entry])
+    return dead
+
+
+def unregister(path: Path, entry: Entry) -> None:
+    """Take out an entry of :func:`register`, unless somebody else did.
+
+    Raises:
+        UsageError: the file cannot be read or written.
+    """
+    with _locked(path):
+        _write(path, [other for other in Registry.read(path).entries if other != entry])
+
+
+def _answers(location: str) -> bool:
+    with VerifierAddress(location, "").connect(timeout_s=QUICK_ANSWER_S) as client:
+        try:
+            client.require_well()
+        except VerifierAbsentError:
+            return False
+        except VerifierError:
+            return True  # it is there, if not well
+    return True
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other writers out; readers need no lock, for the file is always whole."""
+    try:
+        lock = os.open(path.with_name(f".{path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise UsageError(f"{path}: the registry of verifiers cannot be written ({error.strerror})") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _write(path: Path, entries: Sequence[Entry]) -> None:
+    blocks = [HEADER, *("[[verifiers]]\n" + "".join(_lines(entry)) for entry in entries)]
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", encoding="utf-8", delete=False) as stream:
+            stream.write("\n".join(blocks))
+        Path(stream.name).chmod(0o644)  # whatever the umask is
+        Path(stream.name).replace(path)
+    except OSError as error:
+        raise UsageError(f"{path}: the registry of verifiers cannot be written ({error.strerror})") from error
+
+
+def _lines(entry: Entry) -> Iterator[str]:
+    for key, value in entry.model_dump(exclude_none=True).items():
+        # Strings and lists of strings are written the same in JSON and in TOML.
+        yield f"{key} = {json.dumps(value, ensure_ascii=False)}\n"

@@ -1,0 +1,206 @@
+"""``task check``: a sound task passes, and each planted defect is caught."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from openfingym.catalog import load_task
+from openfingym.checks.check import check_task
+from openfingym.cli import main
+from openfingym.errors import TaskError
+from openfingym.leaks import find_leak, find_leaks
+from openfingym.packages.build import build
+
+FIVE = ["commodity-forecast", "crypto-forecast", "equity-forecast", "fx-forecast", "treasury-forecast"]
+
+
+@pytest.mark.parametrize("name", FIVE)
+def test_every_built_in_task_passes(name: str) -> None:
+    report = check_task(load_task(name))
+    assert report.passed, report
+
+
+def test_a_scaffolded_task_passes_at_once(own_task: Path) -> None:
+    report = check_task(load_task(own_task))
+    assert report.passed, report
+    assert [finding.name for finding in report.findings] == [
+        "build", "structure", "contract", "determinism", "time", "hidden values", "leak", "features", "ordering",
+    ]  # fmt: skip
+
+
+def test_an_unbuildable_task_is_a_finding(own_task: Path) -> None:
+    (own_task / "data.csv").write_text("date,alpha,beta\n2020-01-01,1,2\n")
+    report = check_task(load_task(own_task))
+    assert not report.passed
+    assert report.findings[-1].name == "build"
+
+
+def test_a_range_no_answer_can_meet_is_a_finding(own_task: Path) -> None:
+    path = own_task / "task.toml"
+    path.write_text(path.read_text().replace("high = 1.0", "high = 0.001"))
+    failed = {finding.name: finding.detail for finding in check_task(load_task(own_task)).findings if not finding.passed}
+    assert "no answer could match" in failed["contract"]
+
+
+def test_an_interface_that_carries_the_labels_is_caught(own_task: Path) -> None:
+    """The defect a careless author would really make: labels pasted into the task's own module."""
+    truth = build(load_task(own_task)).read_truth()["targets"]
+    (own_task / "interface.py").write_text(f"ANSWERS = {np.round(truth[3:5], 6).tolist()}\n")
+    failed = {finding.name: finding.detail for finding in check_task(load_task(own_task)).findings if not finding.passed}
+    assert "interface.py" in failed["leak"]
+
+
+def _npy(array: NDArray[np.generic]) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def _zip(content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("inner.bin", content)
+    return buffer.getvalue()
+
+
+ENCODINGS: dict[str, Callable[[NDArray[np.float64]], bytes]] = {
+    "npy": _npy,
+    "npy flattened": lambda t: _npy(t.reshape(-1)),
+    "npy as rows": lambda t: _npy(t.reshape(-1, t.shape[2])),
+    "npy float32": lambda t: _npy(t.astype(np.float32)),
+    "npy rounded to 6": lambda t: _npy(np.round(t, 6)),
+    "npy rounded to 4": lambda t: _npy(np.round(t, 4)),
+    "npy channels first": lambda t: _npy(np.swapaxes(t, 1, 2)),
+    "raw little-endian": lambda t: b"junk" + t.tobytes(),
+    "raw big-endian": lambda t: b"x" + t.astype(">f8").tobytes(),
+    "raw float32": lambda t: t.astype("<f4").tobytes(),
+    "json": lambda t: json.dumps(t.tolist()).encode(),
+    "csv, 6 significant digits": lambda t: "\n".join(",".join(f"{v:.6g}" for v in row) for row in t.reshape(-1, t.shape[2])).encode(),
+    "csv, 6 decimals": lambda t: "\n".join(",".join(f"{v:.6f}" for v in row) for row in t.reshape(-1, t.shape[2])).encode(),
+    "a column a channel's series": lambda t: " ".join(f"{v:.5g}" for v in np.swapaxes(t, 1, 2).reshape(-1)).encode(),
+    "hex": lambda t: t.tobytes().hex().encode(),
+    "HEX": lambda t: t.tobytes().hex().upper().encode(),
+    "base64": lambda t: base64.b64encode(b"ab" + t.tobytes()),
+    "gzip": lambda t: gzip.compress(t.tobytes()),
+    "bzip2 of json": lambda t: bz2.compress(json.dumps(t.tolist()).encode()),
+    "zip of npy": lambda t: _zip(_npy(t)),
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_few_hidden_windows_are_found_in_any_common_encoding(encoding: str, tmp_path: Path) -> None:
+    truth = 0.01 * np.random.default_rng(7).standard_normal((40, 5, 3))
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "file").write_bytes(ENCODINGS[encoding](truth[17:20]))
+    found = find_leak(tmp_path, {"targets": truth})
+    assert found is not None
+    assert "deep/file" in str(found)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_other_values_of_the_same_kind_are_not_a_leak(encoding: str, tmp_path: Path) -> None:
+    generator = np.random.default_rng(8)
+    truth = 0.01 * generator.standard_normal((40, 5, 3))
+    (tmp_path / "file").write_bytes(ENCODINGS[encoding](0.01 * generator.standard_normal((40, 5, 3))))
+    # Encoded text may hide anything, and is reported as that.
+    assert {leak.finding for leak in find_leaks(tmp_path, {"targets": truth})} <= {"text of unexplained entropy"}
+
+
+def test_constant_targets_are_no_fingerprint(tmp_path: Path) -> None:
+    truth = np.zeros((10, 5, 3))
+    (tmp_path / "zeros.npy").write_bytes(_npy(np.zeros((50, 20, 3))))
+    assert find_leak(tmp_path, {"targets": truth}) is None
+
+
+def _with_a_blob(folder: Path) -> None:
+    """An instruction with an image in base64, which may be anything."""
+    path = folder / "instruction.md"
+    image = base64.b64encode(np.random.default_rng(0).bytes(300)).decode()
+    path.write_text(f"{path.read_text()}\n![a chart](data:image/png;base64,{image})\n")
+
+
+def _waive(folder: Path, finding: str, file: str = "instruction.md", reason: str = "the image is a chart of the training data") -> None:
+    path = folder / "task.toml"
+    waiver = f'[[metadata.openfingym.waivers]]\nfile = "{file}"\nfinding = "{finding}"\nreason = "{reason}"\n\n'
+    path.write_text(path.read_text().replace("[metadata.openfingym.provenance]", f"{waiver}[metadata.openfingym.provenance]", 1))
+
+
+def _leak(folder: Path) -> tuple[bool, str]:
+    return next((finding.passed, finding.detail) for finding in check_task(load_task(folder)).findings if finding.name == "leak")
+
+
+def test_a_finding_can_be_waived_with_a_reason(own_task: Path) -> None:
+    _with_a_blob(own_task)
+    passed, detail = _leak(own_task)
+    assert not passed
+    assert "instruction.md: text of unexplained entropy (characters" in detail
+    assert "[[metadata.openfingym.waivers]]" in detail
+    _waive(own_task, "text of unexplained entropy")
+    assert _leak(own_task) == (
+        True,
+        (
+            "no hidden values in any public file, in any common encoding, rounding, order or transform; "
+            "waived: text of unexplained entropy in instruction.md (the image is a chart of the training data)"
+        ),
+    )
+
+
+def test_a_waiver_holds_for_its_own_file_and_finding_only(own_task: Path) -> None:
+    _with_a_blob(own_task)
+    _waive(own_task, "text of unexplained entropy", file="interface.py")
+    assert not _leak(own_task)[0]
+    truth = build(load_task(own_task)).read_truth()["targets"]
+    (own_task / "task.toml").write_text((own_task / "task.toml").read_text().replace('"interface.py"', '"instruction.md"'))
+    assert _leak(own_task)[0]
+    path = own_task / "instruction.md"
+    path.write_text(f"{path.read_text()}\n{' '.join(f'{value:.8f}' for value in truth[5].ravel())}\n")
+    passed, detail = _leak(own_task)
+    assert not passed
+    assert "targets" in detail
+    assert "hidden row 5" in detail
+
+
+def test_a_waiver_of_what_is_not_there_is_reported(own_task: Path) -> None:
+    _waive(own_task, "text of unexplained entropy")
+    passed, detail = _leak(own_task)
+    assert not passed
+    assert "'text of unexplained entropy' in instruction.md" in detail
+    assert "remove" in detail
+
+
+def test_a_waiver_without_a_reason_is_refused(own_task: Path) -> None:
+    _waive(own_task, "text of unexplained entropy", reason="")
+    with pytest.raises(TaskError, match="reason"):
+        load_task(own_task)
+
+
+def test_waivers_are_shown(own_task: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    _with_a_blob(own_task)
+    _waive(own_task, "text of unexplained entropy")
+    monkeypatch.setattr("sys.argv", ["openfingym", "task", "show", str(own_task)])
+    with pytest.raises(SystemExit):
+        main()
+    shown = capsys.readouterr().out
+    assert "waiver  text of unexplained entropy in instruction.md: the image is a chart of the training data" in shown
+
+
+def test_real_data_that_were_not_pulled_are_no_defect_of_the_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["openfingym", "task", "check", "--real", "commodity-forecast"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 6
+    assert "Run this once, with a network: openfingym data pull yahoo-futures" in capsys.readouterr().err
