@@ -27,7 +27,8 @@ import scipy.io
 from scipy.sparse import csr_array, load_npz, save_npz
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from openfingym.data.graphs import Graph, load_graph, read_graph, write_graph
+from openfingym.data.graphs import Graph, read_graph, write_graph
+from openfingym.data.loaded_graphs import load_graph
 from openfingym.data.sources.graph_layouts import NETWORK, graph_from_mat
 from openfingym.metrics import classification
 

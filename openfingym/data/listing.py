@@ -127,7 +127,8 @@ def _paths() -> Iterator[Listing]:
 
 
 def _graphs() -> Iterator[Listing]:
-    from openfingym.data.graphs import GRAPH_SETS, attributed_graphs, load_graph_set
+    from openfingym.data.graphs import attributed_graphs
+    from openfingym.data.loaded_graphs import GRAPH_SETS, load_graph_set
 
     for spec in attributed_graphs():
         yield Listing(

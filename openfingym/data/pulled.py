@@ -205,7 +205,7 @@ def _choose(table: Table, record: PullRecord, channels: tuple[str, ...]) -> _Cho
         picked = table.select(channels) if channels else table
         nothing = "none: interest rates and statistics have none"
         return _Chosen(picked.values, picked.columns, picked.unit, nothing)
-    raise UsageError(f"{record.source} gives no panel; load a graph with openfingym.data.graphs.load_graph")
+    raise UsageError(f"{record.source} gives no panel; load a graph with openfingym.data.loaded_graphs.load_graph")
 
 
 def _closes(table: Table, symbols: Sequence[str]) -> NDArray[np.float64]:

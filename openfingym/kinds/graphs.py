@@ -51,7 +51,8 @@ class DividedSet:
 
 def load(task: Task) -> DividedSet:
     """The graphs and the split of their labels."""
-    from openfingym.data.graphs import load_graph_set, stratified_split
+    from openfingym.data.graphs import stratified_split
+    from openfingym.data.loaded_graphs import load_graph_set
 
     if task.real:
         raise no_real_data(task)

@@ -54,7 +54,8 @@ class Divided:
 
 def load(task: Task) -> Divided:
     """The graph and the split of its labels."""
-    from openfingym.data.graphs import load_graph, stratified_split
+    from openfingym.data.graphs import stratified_split
+    from openfingym.data.loaded_graphs import load_graph
 
     contract, loaded = _contract(task.spec.contract), load_graph(str(task.spec.dataset.name), real=task.real)
     return Divided(loaded.graph, loaded.info, stratified_split(loaded.graph.labels, SPLIT_SEED, contract.train, contract.public))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import openfingym
+from openfingym.packages.package import BuiltPackage
 
 
-def run_python(program: str) -> str:
-    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
+def run_python(program: str, **environment: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, env=os.environ | environment
+    ).stdout.strip()
 
 
 def test_all_is_sorted_and_every_name_resolves() -> None:
@@ -43,9 +48,22 @@ def test_help_loads_nothing_heavy() -> None:
     assert run_python(program).splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("order", ["import gymnasium, openfingym", "import openfingym, gymnasium"])
-def test_gymnasium_finds_the_tasks_whatever_is_imported_first(order: str) -> None:
-    assert run_python(f"{order}; print('openfingym/treasury-forecast-v0' in gymnasium.registry)") == "True"
+def test_gymnasium_knows_the_tasks_if_it_was_there_first() -> None:
+    assert run_python("import gymnasium, openfingym; print('openfingym/treasury-forecast-v0' in gymnasium.registry)") == "True"
+    assert run_python("import sys, openfingym; print('gymnasium' in sys.modules, len(sys.meta_path))") == run_python(
+        "import sys; print('gymnasium' in sys.modules, len(sys.meta_path))"
+    )
+
+
+@pytest.mark.parametrize("imports", ["import gymnasium", "import openfingym, gymnasium", "import gymnasium, openfingym.envs"])
+def test_gymnasium_finds_a_task_by_the_module_that_knows_it(imports: str, treasury: BuiltPackage, store_home: Path) -> None:
+    program = f"{imports}; print(gymnasium.make('openfingym.envs:openfingym/treasury-forecast-v0').spec.id)"
+    assert run_python(program, OPENFINGYM_HOME=str(store_home)) == "openfingym/treasury-forecast-v0"
+
+
+def test_gymnasium_imports_openfingym_by_its_name(treasury: BuiltPackage, store_home: Path) -> None:
+    program = "import gymnasium; print(gymnasium.make('openfingym:openfingym/treasury-forecast-v0').spec.kwargs['task'])"
+    assert run_python(program, OPENFINGYM_HOME=str(store_home)) == "treasury-forecast"
 
 
 def test_the_library_imports_neither_of_the_others() -> None:
@@ -53,7 +71,7 @@ def test_the_library_imports_neither_of_the_others() -> None:
     program = (
         "import importlib, pkgutil, sys, openfingym\n"
         "for module in pkgutil.walk_packages(openfingym.__path__, 'openfingym.'):\n"
-        "    if '.agents.programs' not in module.name and '.package_files' not in module.name: importlib.import_module(module.name)\n"
+        "    if '.agents.programs' not in module.name and '.templates' not in module.name: importlib.import_module(module.name)\n"
         "print(sorted(name for name in sys.modules if name.split('.')[0] in {'openfingym_verifier', 'openfingym_runtime'}))"
     )
     assert run_python(program) == "[]"

@@ -5,7 +5,6 @@ from openfingym.data.graphs.features import SparseRows
 from openfingym.data.graphs.files import graph_from_arrays, read_graph, write_graph
 from openfingym.data.graphs.graph import Graph, graph_arrays, undirected
 from openfingym.data.graphs.injection import inject_contextual
-from openfingym.data.graphs.load import GRAPH_SETS, PUBLISHED, LoadedGraph, LoadedGraphSet, load_graph, load_graph_set
 from openfingym.data.graphs.motifs import GraphSet, ba_2motifs, graph_set_arrays
 from openfingym.data.graphs.split import LabelSplit, stratified_split, visible_labels
 from openfingym.data.graphs.table import DEFAULT_SEED, attributed_graph, attributed_graphs
@@ -13,15 +12,11 @@ from openfingym.data.graphs.words import Words
 
 __all__ = [
     "DEFAULT_SEED",
-    "GRAPH_SETS",
-    "PUBLISHED",
     "AttributedGraph",
     "Graph",
     "GraphSet",
     "InjectedGraph",
     "LabelSplit",
-    "LoadedGraph",
-    "LoadedGraphSet",
     "SparseRows",
     "Words",
     "attributed_graph",
@@ -31,8 +26,6 @@ __all__ = [
     "graph_from_arrays",
     "graph_set_arrays",
     "inject_contextual",
-    "load_graph",
-    "load_graph_set",
     "read_graph",
     "simulate_graph",
     "stratified_split",

@@ -95,7 +95,7 @@ class Pull:
             UsageError: it is a graph.
         """
         if not isinstance(self.data, Table):
-            raise UsageError(f"{self.record.dataset} is a graph, not a table; load it with openfingym.data.graphs.load_graph")
+            raise UsageError(f"{self.record.dataset} is a graph, not a table; load it with openfingym.data.loaded_graphs.load_graph")
         return self.data
 
 
@@ -115,7 +115,7 @@ def pull(
     """Download a named dataset, or what is asked of a source, or read it from the cache.
 
     A record of the pull is kept, from which :func:`openfingym.data.pulled.pulled_panel` and
-    :func:`openfingym.data.graphs.load_graph` read the same again without the network.
+    :func:`openfingym.data.loaded_graphs.load_graph` read the same again without the network.
 
     Args:
         name: a key of :data:`PULLABLE` or of :data:`SOURCES`.

@@ -194,7 +194,7 @@ def read_table(record: PullRecord, cache: Cache, sources: Mapping[str, Source]) 
     with Client() as unused:
         data = source.fetch(record.request, unused, _HeldFiles(cache, record), silent)
     if not isinstance(data, Table):
-        raise DataError(f"{record.dataset} is a graph; load it with openfingym.data.graphs.load_graph")
+        raise DataError(f"{record.dataset} is a graph; load it with openfingym.data.loaded_graphs.load_graph")
     if data.digest != record.digest:
         raise DataError(
             f"{record.dataset}: the files of {record.pulled_at} are read as {data.digest[:16]}, but were {record.digest[:16]} when pulled; "

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from openfingym.catalog import load_task
-from openfingym.data.graphs import load_graph
+from openfingym.data.loaded_graphs import load_graph
 from openfingym.kinds import graphs, kind_of, nodes
 from openfingym_agent.graph import Graph, read_graph, split_graphs
 from tests.openfingym.kinds.materials import changed_by_scrambling, made, ranks, read_of

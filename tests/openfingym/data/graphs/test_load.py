@@ -9,7 +9,8 @@ import pytest
 from scipy.sparse import csr_array, random_array
 from sklearn.metrics import roc_auc_score
 
-from openfingym.data.graphs import DEFAULT_SEED, SparseRows, ba_2motifs, inject_contextual, load_graph, load_graph_set
+from openfingym.data.graphs import DEFAULT_SEED, SparseRows, ba_2motifs, inject_contextual
+from openfingym.data.loaded_graphs import load_graph, load_graph_set
 from openfingym.errors import DataError
 
 
@@ -120,7 +121,7 @@ PROGRAM = """
     from pathlib import Path
     start = time.process_time()
     import numpy as np
-    from openfingym.data.graphs import load_graph
+    from openfingym.data.loaded_graphs import load_graph
     from openfingym.metrics.classification import auroc
     graph = load_graph("yelpchi").graph
     indptr, neighbours = graph.adjacency

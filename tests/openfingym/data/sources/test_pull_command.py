@@ -11,8 +11,9 @@ import scipy.sparse
 
 from openfingym.cli import main
 from openfingym.data.dataset import datasets
-from openfingym.data.graphs import PUBLISHED, attributed_graphs, load_graph
+from openfingym.data.graphs import attributed_graphs
 from openfingym.data.listing import listings, pullable
+from openfingym.data.loaded_graphs import PUBLISHED, load_graph
 from openfingym.data.processes import process_sets
 from openfingym.data.pulled import pulled_panel
 from openfingym.data.sources import PULLABLE, SOURCES, Cache, last_pull
