@@ -32,7 +32,7 @@ from openfingym.errors import BackendUnavailableError
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
-from openfingym.rollouts import Engine, LocalRunner, RolloutSpec, RunFolder, Station
+from openfingym.rollouts import LocalRollouts, LocalRunner, RolloutEngine, RolloutSpec, RunFolder
 from openfingym_runtime.backends import select
 from openfingym_runtime.images import agent_image_tag
 
@@ -77,13 +77,13 @@ def ours(package: BuiltPackage, out: Path, *, at_once: int, waiting: int) -> tup
     specs = [
         RolloutSpec(TASK, package.manifest.digest, resolve("oneshot"), "stand-in/competent", seed=seed) for seed in range(ROLLOUTS + 1)
     ]
-    station = Station([package], backend="docker", upcoming=specs if waiting else (), places=waiting or 1)
+    rollouts = LocalRollouts([package], backend="docker", upcoming=specs if waiting else (), places=waiting or 1)
 
     async def main() -> tuple[float, str]:
         with RunFolder.open(out) as folder:
-            async with Engine(LocalRunner(station, at_once), folder) as engine:
+            async with RolloutEngine(LocalRunner(rollouts, at_once), folder) as engine:
                 first = await engine.submit(specs[0])
-                while ready(station) < waiting:  # noqa: ASYNC110 (a pool tells nobody how it fills)
+                while ready(rollouts) < waiting:  # noqa: ASYNC110 (a pool tells nobody how it fills)
                     await asyncio.sleep(0.05)
                 started = time.perf_counter()
                 results = await engine.run(specs[1:])
@@ -95,10 +95,10 @@ def ours(package: BuiltPackage, out: Path, *, at_once: int, waiting: int) -> tup
     return asyncio.run(main())
 
 
-def ready(station: Station) -> int:
+def ready(rollouts: LocalRollouts) -> int:
     """Workspaces that wait."""
-    assert station._shift is not None, "it has run a rollout"
-    return sum(line.pool.waiting for line in station._shift.launcher._lines.values() if line.pool is not None)
+    assert rollouts._started is not None, "it has run a rollout"
+    return sum(line.pool.waiting for line in rollouts._started.launcher._lines.values() if line.pool is not None)
 
 
 def bare(package: BuiltPackage, program: str, folder: Path, *, at_once: int) -> float:

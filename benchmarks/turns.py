@@ -31,11 +31,11 @@ import openai
 from openfingym.agents import resolve
 from openfingym.catalog import load_task
 from openfingym.models import Allowance, ModelSpec
-from openfingym.models.testing import Call, Reply, Request, StandIn
+from openfingym.models.testing import Call, CompletionRequest, Reply, StandIn
 from openfingym.models.wire import request_message, request_tool
 from openfingym.packages.build import build
 from openfingym.rollouts.launcher import Launcher
-from openfingym.trajectory import Rollout, read_rollout
+from openfingym.trajectory import RolloutRecord, read_rollout
 
 TASK = "treasury-forecast"
 TURNS = 40
@@ -49,7 +49,7 @@ PROGRAM += "print('\\n'.join(f'row {row}: ' + 12 * ' 0.123' for row in range(12)
 class Steady:
     """A model that runs one program after the other."""
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: CompletionRequest) -> Reply:
         """Continue the conversation."""
         return Reply(f"I try the {request.turn}. thing, which ought to be better.", (Call("run_python", {"code": PROGRAM}),))
 
@@ -76,7 +76,7 @@ def measure(launcher: Launcher, model: ModelSpec, at_once: int, out: Path) -> fl
         return 1000 * (time.process_time() - before) / total
 
 
-def client_alone(url: str, record: Rollout) -> float:
+def client_alone(url: str, record: RolloutRecord) -> float:
     """CPU milliseconds of the client for each request of a conversation."""
 
     async def conversation() -> float:

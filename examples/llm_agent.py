@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import openfingym
 from openfingym.agents import Agent
-from openfingym.agents.llm import Session
+from openfingym.agents.llm import Conversation
 from openfingym.agents.llm.blocks import first_block
 from openfingym.models import Allowance, ModelSpec
 
@@ -27,7 +27,7 @@ class Planner:
     system: str = "You forecast financial series. Write one code block a turn, fenced and marked `python`; you see what it prints."
     takes_steps = False  # in a task that is stepped through, its programs take the steps
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         """Plan, then run what the model writes until it writes no more."""
         session.instruct(self.system)
         session.present("State a plan in three lines, and begin.")  # the task's instruction, this, and the limits

@@ -90,7 +90,7 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
     """Load a task by name, or by the path of its folder.
 
     Args:
-        name: of the task, or its folder.
+        name: name of the task, or its folder.
         real: run on pulled real data where such are known of. A task whose own data are real and that knows of no
             others runs on its own.
 

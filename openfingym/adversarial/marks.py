@@ -43,8 +43,8 @@ def judged(relative: float, interval: tuple[float, float] | None, reached: Reach
     """What a relative total shows.
 
     Args:
-        relative: on the private fold.
-        interval: its 95 % interval; None where there is none.
+        relative: relative total on the private fold.
+        interval: 95 % interval of the relative total; None where there is none.
         reached: what answers without skill reach on the same build of the task; None where that is not known.
     """
     if relative >= 1.0 or (interval is not None and interval[1] >= 1.0):

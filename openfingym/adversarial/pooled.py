@@ -25,7 +25,7 @@ FEWEST_DATASETS = 4
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SkilllessOutcome:
     """What one answer without skill got on one task."""
 
     metrics: str
@@ -56,13 +56,13 @@ class Pooled:
         )
 
 
-def outcomes_of(dataset: str, row: Reached, survey: Survey) -> Iterator[Outcome]:
+def outcomes_of(dataset: str, row: Reached, survey: Survey) -> Iterator[SkilllessOutcome]:
     """What the answers got that a task does not refuse."""
     metrics = ", ".join(row.metrics)
-    return (Outcome(metrics, dataset, trial.name, trial.relative) for trial in survey.trials if trial.relative is not None)
+    return (SkilllessOutcome(metrics, dataset, trial.name, trial.relative) for trial in survey.trials if trial.relative is not None)
 
 
-def pooled(outcomes: Iterable[Outcome]) -> list[Pooled]:
+def pooled(outcomes: Iterable[SkilllessOutcome]) -> list[Pooled]:
     """Every answer that has outcomes on enough datasets, the most telling first."""
     from scipy.stats import t
 

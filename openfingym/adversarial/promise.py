@@ -111,9 +111,9 @@ def survey(package: BuiltPackage, hidden: Mapping[str, Array], *, seed: int = SE
     """Score every answer without skill on the private fold.
 
     Args:
-        package: the task's.
-        hidden: its hidden arrays.
-        seed: of the answers that are drawn at random.
+        package: the task's built package.
+        hidden: the task's hidden arrays, by name.
+        seed: seed of the answers that are drawn at random.
         on_all: score the best answer on every row of the private fold too, where it was found on a sample.
 
     Raises:
@@ -156,7 +156,7 @@ class _Judge:
         """Score the baseline.
 
         Args:
-            package: the task's.
+            package: the task's built package.
             fold: the fold to score on.
             baseline: the baseline's submission.
             cut: makes of a whole submission one for this fold.

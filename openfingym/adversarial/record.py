@@ -110,7 +110,7 @@ def reached_on(digest: str) -> Reached | None:
     """The row of a build of a task; None where there is none, or a metric has changed since.
 
     Args:
-        digest: of the task, as a result states it.
+        digest: digest of the task, as a result states it.
 
     Raises:
         StoreError: the record that comes with the library is damaged.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from openfingym.adversarial.pooled import Outcome
+    from openfingym.adversarial.pooled import SkilllessOutcome
     from openfingym.adversarial.record import Reached
     from openfingym.kinds import Array
 
@@ -43,14 +43,14 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class CheckReport:
     """All findings about one task."""
 
     task: str
     findings: tuple[Finding, ...]
     reached: Reached | None = None
     """What answers without skill reach, if that was looked at."""
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[SkilllessOutcome, ...] = ()
     """What each of them got that the task does not refuse."""
 
     @property
@@ -71,7 +71,7 @@ class _FailedError(Exception):
     """A check did not hold; the message says how."""
 
 
-def check_task(task: Task, *, backend: str | None = None, adversarial: bool = False, on_all: bool = False) -> Report:
+def check_task(task: Task, *, backend: str | None = None, adversarial: bool = False, on_all: bool = False) -> CheckReport:
     """Run every check.
 
     Args:
@@ -88,7 +88,7 @@ def check_task(task: Task, *, backend: str | None = None, adversarial: bool = Fa
     if task.real:
         # Data that are not here are no defect of the task, so that this is an error and not a finding.
         kind_of(task).source_key(task)
-    surveyed: list[tuple[Reached, tuple[Outcome, ...]]] = []
+    surveyed: list[tuple[Reached, tuple[SkilllessOutcome, ...]]] = []
     with tempfile.TemporaryDirectory(prefix="openfingym-check-") as folder:
         findings = tuple(_findings(task, Path(folder)))
         if adversarial and all(finding.passed for finding in findings):
@@ -96,7 +96,7 @@ def check_task(task: Task, *, backend: str | None = None, adversarial: bool = Fa
             findings += (_run("skill", lambda: _skill(task, package, surveyed, on_all)),)
     if backend is not None and all(finding.passed for finding in findings):
         findings += (_run("smoke", lambda: smoke(task, backend)),)
-    return Report(task.name, findings, *surveyed[0]) if surveyed else Report(task.name, findings)
+    return CheckReport(task.name, findings, *surveyed[0]) if surveyed else CheckReport(task.name, findings)
 
 
 def _findings(task: Task, folder: Path) -> Iterator[Finding]:
@@ -307,7 +307,7 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     return shown
 
 
-def _skill(task: Task, package: BuiltPackage, surveyed: list[tuple[Reached, tuple[Outcome, ...]]], on_all: bool) -> str:
+def _skill(task: Task, package: BuiltPackage, surveyed: list[tuple[Reached, tuple[SkilllessOutcome, ...]]], on_all: bool) -> str:
     """No answer without skill is better than the baseline, beyond chance; what they reach is added to ``surveyed``."""
     from openfingym.adversarial.pooled import outcomes_of
     from openfingym.adversarial.promise import survey

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from openfingym.packages.many import Outcome, each
+from openfingym.packages.many import TaskOutcome, each
 
 
 def check_tasks(
     folders: Sequence[Path], *, jobs: int, real: bool = False, backend: str | None = None, adversarial: bool = False, on_all: bool = False
-) -> Iterator[Outcome[dict[str, object]]]:
+) -> Iterator[TaskOutcome[dict[str, object]]]:
     """Check task packages, as many at once as ``jobs``; yields each report as plain values, in any order.
 
     ``real`` is that of :func:`openfingym.catalog.load_task`, the others are those of :func:`openfingym.checks.check.check_task`.

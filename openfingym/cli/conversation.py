@@ -15,7 +15,7 @@ from openfingym.cli.printable import one_line, printable
 from openfingym.files.strange import parse_json
 
 if TYPE_CHECKING:
-    from openfingym.trajectory import Rollout
+    from openfingym.trajectory import RolloutRecord
     from openfingym.trajectory.record import ToolUse, Turn
 
 LIVE_LINES = 8
@@ -53,7 +53,7 @@ class LiveConversation:
             self._results[index] = len(told)
 
 
-def print_conversation(console: Console, rollout: Rollout, lines: int | None) -> None:
+def print_conversation(console: Console, rollout: RolloutRecord, lines: int | None) -> None:
     """Print all messages of a rollout.
 
     Args:

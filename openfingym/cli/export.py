@@ -15,7 +15,7 @@ from openfingym.errors import DataError, StoreError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from openfingym.trajectory import Rollout
+    from openfingym.trajectory import RolloutRecord
 
 
 @click.group()
@@ -51,7 +51,7 @@ def trajectories(runs: tuple[Path, ...], form: str, out: Path, states: tuple[str
 
     left_out = {"repeated": 0, "other state": 0, "no messages": 0}
 
-    def chosen() -> Iterator[Rollout]:
+    def chosen() -> Iterator[RolloutRecord]:
         seen = set()
         for path in find_rollouts(runs):
             rollout = read_rollout(path)
@@ -91,7 +91,7 @@ def schema() -> None:
     click.echo(json.dumps(rollout_schema(), indent=2, sort_keys=True))
 
 
-def _records(rollouts: Iterator[Rollout], out: Path) -> Iterator[Path]:
+def _records(rollouts: Iterator[RolloutRecord], out: Path) -> Iterator[Path]:
     """Write one file a rollout."""
     from openfingym.trajectory import write_rollout
 
@@ -102,7 +102,7 @@ def _records(rollouts: Iterator[Rollout], out: Path) -> Iterator[Path]:
         yield path
 
 
-def _trials(rollouts: Iterator[Rollout], out: Path, left_out: dict[str, int]) -> Iterator[Path]:
+def _trials(rollouts: Iterator[RolloutRecord], out: Path, left_out: dict[str, int]) -> Iterator[Path]:
     """Write one trial of Harbor a rollout."""
     from openfingym.trajectory import to_atif, to_trial, trial_name
     from openfingym.trajectory.files import write_text
@@ -120,7 +120,7 @@ def _trials(rollouts: Iterator[Rollout], out: Path, left_out: dict[str, int]) ->
         yield folder
 
 
-def _lines(rollouts: Iterator[Rollout], out: Path, left_out: dict[str, int]) -> Iterator[Path]:
+def _lines(rollouts: Iterator[RolloutRecord], out: Path, left_out: dict[str, int]) -> Iterator[Path]:
     """Write one line a rollout; the file appears complete or not at all."""
     from openfingym.trajectory import to_openai
 

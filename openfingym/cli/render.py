@@ -79,7 +79,7 @@ def with_interval(value: float | None, interval: tuple[float, float] | None) -> 
     return number(value, 3 if interval else 4) + (f" [{number(interval[0], 3)}, {number(interval[1], 3)}]" if interval else "")
 
 
-class Progress:
+class TerminalProgress:
     """A spinner on a terminal's stderr; elsewhere nothing, or a line now and then."""
 
     def __init__(self, *, enabled: bool = True, lines: bool = False) -> None:
@@ -95,7 +95,7 @@ class Progress:
 
             self.console = Aside(stderr=True, highlight=False)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> TerminalProgress:
         if self._enabled:
             from rich.status import Status
 

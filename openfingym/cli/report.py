@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from openfingym.cli.printable import one_line
-from openfingym.cli.render import Progress, number, print_json, print_table, with_interval
+from openfingym.cli.render import TerminalProgress, number, print_json, print_table, with_interval
 from openfingym.cli.task import FAMILIES, json_option
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def compare(folders: tuple[Path, ...], html: Path | None, csv: Path | None, by: 
     from openfingym.reports.report import make_report
     from openfingym.reports.runs import read_runs
 
-    with Progress(enabled=not as_json) as show:
+    with TerminalProgress(enabled=not as_json) as show:
         show("reading runs")
         runs = read_runs(folders)
         show(f"comparing {len(runs.results):,} runs")
@@ -165,7 +165,7 @@ def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
     result = read_run(run_folder)
     package = package_of(result)
     periods_per_year = package.task.spec.scoring.periods_per_year
-    with Progress() as show:
+    with TerminalProgress() as show:
         show("playing the run again")
         replays = replay(run_folder)
         traces = [replayed.trace for replayed in replays]
@@ -196,7 +196,7 @@ def surface(run_folder: Path, as_json: bool) -> None:
     from openfingym.reports.trading.replay import replay
     from openfingym.reports.trading.surface import cost_delay_surface
 
-    with Progress() as show:
+    with TerminalProgress() as show:
         show("scoring the run's decisions at other costs and delays")
         found = cost_delay_surface([replayed.tape for replayed in replay(run_folder)])
     if as_json:
@@ -267,7 +267,7 @@ def _measure(
 
     done = table.recorded(out) if out is not None and out.is_file() else []
     found = {(row.task, row.agent): row for row in done}
-    with Progress() as show:
+    with TerminalProgress() as show:
         for row in table.run_baselines(tasks, wanted, backend=backend, seed=seed, done=done, progress=show):
             found[row.task, row.agent] = row
             if out is not None:

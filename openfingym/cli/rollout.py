@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from openfingym.cli.model_options import ModelOptions, model_options
-from openfingym.cli.render import Progress
+from openfingym.cli.render import TerminalProgress
 from openfingym.cli.rollout_tables import print_ended, print_intended
 from openfingym.cli.run import exit_status
 from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
@@ -116,7 +116,7 @@ def rollout(
     for sign in _endings():
         signal.signal(sign, signal.default_int_handler)
     with contextlib.nullcontext(RunFolder.look(out)) if dry_run else RunFolder.open(out) as folder:
-        with _interruptible_preparation(ctx), Progress(enabled=not quiet, lines=True) as show:
+        with _interruptible_preparation(ctx), TerminalProgress(enabled=not quiet, lines=True) as show:
             jobs = default_jobs()
             work = prepare(plan, selection, folder, part=part, again=again, retry_errors=retry == "error", jobs=jobs, show=show)
             if way.verifiers is not None and not way.ray and not dry_run:  # Ray's nodes may reach what this machine does not
@@ -185,9 +185,9 @@ async def _drive(
     plan: Plan, selection: Selection, work: Work, folder: RunFolder, way: _Way, progress: LiveProgress | None
 ) -> list[RolloutResult]:
     from openfingym.models.prices import PriceTable
-    from openfingym.rollouts import Engine, LocalRunner, ModelAccess, Runner, Station
+    from openfingym.rollouts import LocalRollouts, LocalRunner, ModelAccess, RolloutEngine, Runner
+    from openfingym.rollouts.local import cores
     from openfingym.rollouts.preparation import is_heavy
-    from openfingym.rollouts.station import cores
 
     places, names = plan.concurrency or cores(), {package.manifest.name for package in work.needed}
     tasks = [task for task in selection.tasks if task.name in names]
@@ -207,7 +207,7 @@ async def _drive(
         )
     else:
         runner = LocalRunner(
-            Station(
+            LocalRollouts(
                 work.needed,
                 backend=plan.backend,
                 verifiers=way.verifiers,
@@ -219,7 +219,7 @@ async def _drive(
             places,
         )
     heavy = {package.manifest.name for package in work.needed if is_heavy(package)}
-    async with Engine(runner, folder, heavy=heavy, scoring=plan.scoring or cores(), watch=progress) as engine:
+    async with RolloutEngine(runner, folder, heavy=heavy, scoring=plan.scoring or cores(), watch=progress) as engine:
         return await engine.run(work.missing)
 
 

@@ -52,18 +52,18 @@ class LiveProgress:
             self._live.stop()
 
     def started(self, spec: RolloutSpec) -> None:
-        """See :class:`openfingym.rollouts.engine.Watch`."""
+        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
         now = time.monotonic()
         self._first = self._first or now
         self._running[spec.identity] = spec.title, now
 
     def again(self, spec: RolloutSpec, reason: str) -> None:
-        """See :class:`openfingym.rollouts.engine.Watch`."""
+        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
         self._running.pop(spec.identity, None)
         self._say(f"{spec.title}: failed for a reason of ours, will be tried again: {one_line(reason, SHOWN_REASON)}")
 
     def ended(self, spec: RolloutSpec, result: RolloutResult) -> None:
-        """See :class:`openfingym.rollouts.engine.Watch`."""
+        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
         self._running.pop(spec.identity, None)
         self._finished += 1
         self._states[result.state] += 1

@@ -62,7 +62,7 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, resumed: int, wa
     """Print what rollouts came to, and what to do next.
 
     Args:
-        results: of all rollouts of the run.
+        results: results of all rollouts of the run.
         out: its folder.
         resumed: how many were finished before.
         wall_s: what the others took.

@@ -11,7 +11,7 @@ import click
 
 from openfingym.cli.model_options import ModelOptions, model_options
 from openfingym.cli.printable import printable
-from openfingym.cli.render import Progress, number, print_json, print_table, typed, with_interval
+from openfingym.cli.render import TerminalProgress, number, print_json, print_table, typed, with_interval
 from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
 from openfingym.cli.verifier import verifier_option
 
@@ -90,7 +90,7 @@ def run(
         from openfingym_runtime.images import ensure_agent_image
 
         ensure_agent_image(log=lambda line: click.echo(line, err=True))
-    with Progress(enabled=not (as_json or quiet)) as show:
+    with TerminalProgress(enabled=not (as_json or quiet)) as show:
         show(f"building {', '.join(names)}")
         with Launcher.for_tasks(tasks, backend=backend, verifier=address) as launcher:
             results = []
@@ -125,7 +125,7 @@ TAPES = {
 """What is said of a rollout that was not played on the package's own hidden data."""
 
 
-def _listener(show: Progress, package: BuiltPackage, agent: Agent) -> Listener | None:
+def _listener(show: TerminalProgress, package: BuiltPackage, agent: Agent) -> Listener | None:
     """Who prints what an agent says and does; None where it says nothing, or nobody wants to know."""
     if agent.acts is None or show.console is None:
         return None

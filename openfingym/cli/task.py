@@ -12,7 +12,7 @@ from openfingym.cli.render import Counter, print_json, print_table
 
 if TYPE_CHECKING:
     from openfingym.adversarial.pooled import Pooled
-    from openfingym.packages.many import Outcome
+    from openfingym.packages.many import TaskOutcome
 
 FAMILIES = ("forecasting", "generation", "trading", "fraud")
 KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading")
@@ -224,9 +224,9 @@ def _folders(names: tuple[str, ...], everything: bool, verb: str) -> list[Path]:
 
 def _together(reports: Iterable[Mapping[str, object]]) -> list[Pooled]:
     """Answers without skill that are better than the baseline over all the tasks checked, beyond chance."""
-    from openfingym.adversarial.pooled import Outcome, pooled
+    from openfingym.adversarial.pooled import SkilllessOutcome, pooled
 
-    outcomes = [Outcome(**one) for found in reports for one in found.get("outcomes", ())]  # type: ignore[attr-defined]  # plain values
+    outcomes = [SkilllessOutcome(**one) for found in reports for one in found.get("outcomes", ())]  # type: ignore[attr-defined]  # plain values
     return [one for one in pooled(outcomes) if one.breaks]
 
 
@@ -248,7 +248,7 @@ def _print_report(found: Mapping[str, object]) -> None:
         click.echo(f"  {'ok  ' if finding['passed'] else 'FAIL'}  {finding['name']:<14} {finding['detail']}")
 
 
-def _fail(ctx: click.Context, failed: Sequence[Outcome[Any]], *, alone: bool) -> None:
+def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool) -> None:
     """Say what could not be done, and end with the status of the first of it."""
     errors = [(outcome.name, outcome.error) for outcome in failed if outcome.error is not None]
     if alone and errors:

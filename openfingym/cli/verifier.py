@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from openfingym.task import Task
     from openfingym.verifiers import VerifierAddress
     from openfingym.verifiers.client import HeldTask, Load
-    from openfingym.verifiers.registry import Entry, Registry
+    from openfingym.verifiers.registry import Registry, RegistryEntry
 
 FAILED = 4
 
@@ -106,10 +106,10 @@ def serve(
     from openfingym import catalog, store
     from openfingym.packages.build import build
     from openfingym.verifiers.registry import unregister
-    from openfingym_verifier.serving import Address, certificate
+    from openfingym_verifier.serving import ListenAddress, certificate
     from openfingym_verifier.serving import serve as serve_packages
 
-    address = Address(None if uds else host, port, uds, certificate(tls_cert, tls_key), proxies)
+    address = ListenAddress(None if uds else host, port, uds, certificate(tls_cert, tls_key), proxies)
     address.require_safe()
     state = state or store.home() / "verifier"
     token, token_file = _admin_token(token_file, state)
@@ -193,17 +193,17 @@ def _token_in(file: Path) -> str:
     return read_token(file)
 
 
-def _enlist(registry: Path, where: str, tasks: list[Task], token_file: Path | None) -> Entry:
+def _enlist(registry: Path, where: str, tasks: list[Task], token_file: Path | None) -> RegistryEntry:
     """Register what listens at ``where``."""
     import re
     import socket
 
-    from openfingym.verifiers.registry import Entry, register
+    from openfingym.verifiers.registry import RegistryEntry, register
 
     uds = where.removeprefix("unix:") if where.startswith("unix:") else None
     # Who listens on every interface is found by the machine's name.
     url = re.sub(r"//(0\.0\.0\.0|\[::\]):", f"//{socket.getfqdn()}:", where) if uds is None else None
-    entry = Entry(
+    entry = RegistryEntry(
         url=url,
         socket=str(Path(uds).absolute()) if uds else None,
         tasks=tuple(task.name for task in tasks),
@@ -231,7 +231,7 @@ def _look(location: str) -> _Look:
     return _ask(location, lambda: VerifierAddress(location, token_of_environment(location)))
 
 
-def _look_listed(registry: Registry, entry: Entry) -> _Look:
+def _look_listed(registry: Registry, entry: RegistryEntry) -> _Look:
     from openfingym.verifiers.finding import address_of
 
     found = _ask(registry.location(entry), lambda: address_of(registry, entry))

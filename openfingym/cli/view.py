@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from openfingym.results import RolloutResult, Verdict
-    from openfingym.trajectory import Rollout
+    from openfingym.trajectory import RolloutRecord
 
 LINES = 24
 OUTPUT_MB = 64
@@ -100,7 +100,7 @@ def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
             click.echo(printable(f"left out: {error}"), err=True)
 
 
-def _trajectory(folder: Path) -> Rollout | None:
+def _trajectory(folder: Path) -> RolloutRecord | None:
     from openfingym.trajectory.files import NAME, read_rollout
 
     return read_rollout(folder / NAME) if os.path.lexists(folder / NAME) else None
@@ -125,7 +125,7 @@ def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
     click.echo(printable(f"{len(chosen)} rollouts; to read one, say which: {which}: {chosen[0][0]}"))
 
 
-def _show(console: Console, folder: Path, result: RolloutResult, rollout: Rollout | None, lines: int | None) -> None:
+def _show(console: Console, folder: Path, result: RolloutResult, rollout: RolloutRecord | None, lines: int | None) -> None:
     from rich.text import Text
 
     from openfingym.cli.conversation import print_block, print_conversation
@@ -174,7 +174,7 @@ def _outcome(result: RolloutResult) -> str:
     return f"scored: skill {with_interval(result.skill, skill)}, loss {number(result.total)}{against}, {result.data_kind} data{verdict}"
 
 
-def _account(result: RolloutResult, rollout: Rollout | None) -> Iterator[str]:
+def _account(result: RolloutResult, rollout: RolloutRecord | None) -> Iterator[str]:
     """Scores, and what it took."""
     for name, value in result.metrics.items():
         base = result.baseline_metrics.get(name)

@@ -163,7 +163,7 @@ class Bars:
 
         Args:
             times: datetime64[ns][T].
-            symbols: names of the columns.
+            symbols: names of the columns, in order.
             values: float64[T, S, 5]; a volume of 0 is a halt.
             actions: float64[T, S, 2], split and dividend.
         """

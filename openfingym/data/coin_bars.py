@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.data.book_bars import autoregression
-from openfingym.data.simulate import PERIODS_PER_YEAR, Simulator, calendar_times, parse_simulator, paths, significant
+from openfingym.data.simulate import PERIODS_PER_YEAR, PanelSimulator, calendar_times, parse_simulator, paths, significant
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ FIELDS = ("open", "high", "low", "close", "volume")
 class CoinBars:
     """Parameters."""
 
-    panel: Simulator
+    panel: PanelSimulator
     """Makes the closes."""
     median_volume: tuple[float, ...]
     """Median volume of a bar, one a channel of the panel, in coins."""

@@ -47,7 +47,7 @@ def read_csv_panel(
 
     Args:
         path: the file.
-        content: of the file, unpacked, where somebody has read it already; None to read it.
+        content: content of the file, unpacked, where somebody has read it already; None to read it.
         measure: ``price`` (must be positive), ``yield`` or ``mixed`` (unlike units; levels only).
         kind: ``real``, ``simulated`` or ``specified``.
         source: where the numbers come from.
@@ -106,7 +106,7 @@ def unpacked(packed: bytes, path: Path, most: int) -> bytes:
 
     Args:
         packed: its content.
-        path: of it, for the message.
+        path: path of the file, for messages.
         most: bytes that it may unpack to.
 
     Raises:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.data.indicators import macd, rsi
-from openfingym.data.simulate import PERIODS_PER_YEAR, Simulator, calendar_times, parse_simulator, paths, prices
+from openfingym.data.simulate import PERIODS_PER_YEAR, PanelSimulator, calendar_times, parse_simulator, paths, prices
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ MONTH = 21
 class FactorPanel:
     """Parameters."""
 
-    simulator: Simulator
+    simulator: PanelSimulator
     """Of the prices."""
     warm_up: int
     """Rows before the first, from which the indicators start; dropped."""

@@ -56,7 +56,7 @@ def load_graph(name: str, *, real: bool = False, seed: int = DEFAULT_SEED, cache
     Args:
         name: a key of :data:`PUBLISHED`.
         real: the published graph, from the last pull; nothing is downloaded here.
-        seed: of the simulated graph; the default is public.
+        seed: seed of the simulated graph; the default is public.
         cache: where pulls are kept; the one in the store by default.
 
     Raises:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from openfingym.data.processes.draws import Branch
 
 
-class Model(Protocol):
+class SimulatorModel(Protocol):
     """A simulator with all its parameters."""
 
     @property
@@ -36,7 +36,7 @@ class Model(Protocol):
         """(times datetime64[ns][n], values float64[n, d]); with a branch, its last rows are drawn anew."""
 
 
-MODELS: dict[str, Callable[..., Model]] = {
+MODELS: dict[str, Callable[..., SimulatorModel]] = {
     "prices": lambda **table: parse_simulator(table),
     "factor-panel": lambda **table: parse_factor_panel(table),
     "book-bars": BookBars,
@@ -44,7 +44,7 @@ MODELS: dict[str, Callable[..., Model]] = {
 }
 
 
-def read_model(path: Path) -> Model:
+def read_model(path: Path) -> SimulatorModel:
     """The simulator that a dataset's TOML file states.
 
     Raises:

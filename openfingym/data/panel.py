@@ -70,9 +70,9 @@ def continue_panel(name: str, channels: Sequence[str] | None = None, *, seed: in
     """A simulated dataset with another future: its first rows as they are, those behind them drawn anew.
 
     Args:
-        name: of a simulated dataset.
+        name: name of a simulated dataset.
         channels: columns wanted, in this order; all if None.
-        seed: of the new rows; not negative, of any size.
+        seed: seed of the new rows; not negative, of any size.
         kept: rows from the first on that stay as they are, to the last bit.
 
     Raises:

@@ -70,13 +70,13 @@ def pulled_panel(
     """The panel of real data that was pulled last, and covers ``channels``.
 
     Args:
-        source: of :data:`openfingym.data.sources.SOURCES`, or a dataset of
+        source: source of :data:`openfingym.data.sources.SOURCES`, or a dataset of
             :data:`~openfingym.data.sources.PULLABLE`, which also fixes the interval.
         channels: see the module's table; all that the pull has if none.
         interval: bar length of ``yahoo`` and ``binance-...``; a day if None.
         start: first day wanted, which the pull must reach back to; all rows if None.
         end: last day wanted, which the pull must reach.
-        measure: of a source that has several (``fred``): otherwise ``yield`` where all ids are Treasury rates, else ``mixed``.
+        measure: measure of a source that has several (``fred``): otherwise ``yield`` where all ids are Treasury rates, else ``mixed``.
         cache: where pulls are kept; the one in the store by default.
 
     Raises:

@@ -50,7 +50,7 @@ def pulled_bars(
     Args:
         source: ``yahoo``, ``binance-archive``, ``binance-rest``, or a dataset of
             :data:`~openfingym.data.sources.PULLABLE` that comes from one of them.
-        symbols: as the source names them; all that the pull has if none.
+        symbols: symbols in the source's names; all that the pull has if none.
         names: what to call them, one each; the source's own if none.
         interval: bar length, of a source; a day if None.
         start: first day wanted, which the pull must reach back to; all rows if None.

@@ -57,7 +57,7 @@ class Channel:
 
 
 @dataclass(frozen=True)
-class Spillover:
+class LeadLag:
     """How one channel moves another a period later, as where markets close one after the other."""
 
     source: str
@@ -69,7 +69,7 @@ class Spillover:
 
 
 @dataclass(frozen=True)
-class Simulator:
+class PanelSimulator:
     """All parameters of a simulated panel."""
 
     seed: int
@@ -92,7 +92,7 @@ class Simulator:
     lead: float
     """Effect of the sector leader's last return, in units of volatility."""
     channels: tuple[Channel, ...]
-    spillovers: tuple[Spillover, ...] = ()
+    spillovers: tuple[LeadLag, ...] = ()
     momentum: float = 0.0
     """Effect of m, the exponentially weighted mean of a channel's own past returns; below 1."""
     momentum_decay: float = 0.0
@@ -130,7 +130,7 @@ class Simulator:
 
 
 @dataclass(frozen=True, eq=False)
-class Paths:
+class SimulatedPaths:
     """What a simulator makes before prices: float64[rows, d] each, per period."""
 
     returns: NDArray[np.float64]
@@ -139,7 +139,7 @@ class Paths:
     """Variance of the *next* row's shock, given everything up to this row."""
 
 
-def parse_simulator(table: Mapping[str, Any]) -> Simulator:
+def parse_simulator(table: Mapping[str, Any]) -> PanelSimulator:
     """A simulator from its table, whose ``channels`` and ``spillovers`` are tables too.
 
     Raises:
@@ -147,12 +147,12 @@ def parse_simulator(table: Mapping[str, Any]) -> Simulator:
         DataError: the parameters make no process.
     """
     channels = tuple(Channel(**channel) for channel in table["channels"])
-    spillovers = tuple(Spillover(**spill) for spill in table.get("spillovers", ()))
+    spillovers = tuple(LeadLag(**spill) for spill in table.get("spillovers", ()))
     rest = {key: value for key, value in table.items() if key not in {"channels", "spillovers"}}
-    return Simulator(**rest, channels=channels, spillovers=spillovers)
+    return PanelSimulator(**rest, channels=channels, spillovers=spillovers)
 
 
-def simulate(simulator: Simulator, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
+def simulate(simulator: PanelSimulator, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
     """Generate the panel.
 
     Args:
@@ -165,13 +165,13 @@ def simulate(simulator: Simulator, branch: Branch | None = None) -> tuple[NDArra
     return calendar_times(simulator.calendar, simulator.start, simulator.rows), prices(simulator, paths(simulator, branch).returns)
 
 
-def paths(simulator: Simulator, branch: Branch | None = None) -> Paths:
+def paths(simulator: PanelSimulator, branch: Branch | None = None) -> SimulatedPaths:
     """Returns and variances, after the burn-in."""
     made = _run(simulator, _shocks(simulator, branch))
-    return Paths(made.returns[simulator.burn_in :], made.variances[simulator.burn_in :])
+    return SimulatedPaths(made.returns[simulator.burn_in :], made.variances[simulator.burn_in :])
 
 
-def prices(simulator: Simulator, returns: NDArray[np.float64]) -> NDArray[np.float64]:
+def prices(simulator: PanelSimulator, returns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Prices of log returns, float64[rows, d], rounded to the simulator's significant digits."""
     start = np.array([channel.price for channel in simulator.channels])
     # accumulate adds row after row; its order, and so its rounding, is the same everywhere.
@@ -202,7 +202,7 @@ def student_t(uniforms: tuple[NDArray[np.float64], NDArray[np.float64]], degrees
     return draw
 
 
-def _shocks(simulator: Simulator, branch: Branch | None) -> NDArray[np.float64]:
+def _shocks(simulator: PanelSimulator, branch: Branch | None) -> NDArray[np.float64]:
     """z, float64[burn_in + rows, d], of unit variance."""
     from openfingym.data.processes.draws import stream, uniforms
 
@@ -219,7 +219,7 @@ def _shocks(simulator: Simulator, branch: Branch | None) -> NDArray[np.float64]:
     return shocks
 
 
-def _run(simulator: Simulator, shocks: NDArray[np.float64]) -> Paths:
+def _run(simulator: PanelSimulator, shocks: NDArray[np.float64]) -> SimulatedPaths:
     """The recursion, over burn-in and rows."""
     v = np.array([channel.volatility for channel in simulator.channels]) / math.sqrt(PERIODS_PER_YEAR[simulator.calendar])
     variance = v * v
@@ -244,11 +244,11 @@ def _run(simulator: Simulator, shocks: NDArray[np.float64]) -> Paths:
         variance = omega + told + simulator.beta * variance
         last = step
         returns[t], variances[t] = last, variance
-    return Paths(returns + simulator.drift / PERIODS_PER_YEAR[simulator.calendar], variances)
+    return SimulatedPaths(returns + simulator.drift / PERIODS_PER_YEAR[simulator.calendar], variances)
 
 
 def _spills(
-    simulator: Simulator, v: NDArray[np.float64]
+    simulator: PanelSimulator, v: NDArray[np.float64]
 ) -> tuple[list[tuple[int, NDArray[np.float64], NDArray[np.float64]]], NDArray[np.float64]]:
     """(source, effect on every channel's return, effect on every channel's news) of each source, and the share of own news."""
     names = simulator.channel_names

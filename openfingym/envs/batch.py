@@ -112,7 +112,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
 
         Args:
             seed: given to a program as ``OPENFINGYM_SEED``.
-            options: none are known.
+            options: must be empty; no options are known.
         """
         super().reset(seed=seed)
         if options:

@@ -26,7 +26,7 @@ class HiddenEpisodes:
         """Prepare; the verifier is started, and the rollout begun, with the first episode.
 
         Args:
-            package: of a sequential task.
+            package: built package of a sequential task.
             fold: whose episodes: ``private`` is scored, ``public`` is practice.
             agent: name recorded with the result.
             fresh: other hidden bars than the package's own for each rollout.

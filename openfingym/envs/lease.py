@@ -65,8 +65,8 @@ def as_result(verified: VerifiedResult, package: BuiltPackage, seed: int, refusa
 
     Args:
         verified: the verifier's result.
-        package: of the task.
-        seed: given to ``reset``.
+        package: the task's built package.
+        seed: seed that ``reset`` was given.
         refusal: why the verifier refused what was submitted, where that is a better reason than the verifier's own.
     """
     blank = RolloutResult(

@@ -38,7 +38,7 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
     Args:
         task: a task's name, its folder, or a task.
         split: for sequential tasks; ``train`` if None.
-        options: of the environment, such as ``action`` and ``reward`` of a batch task, or ``lookback``, ``action``, ``observation``
+        options: options of the environment, such as ``action`` and ``reward`` of a batch task, or ``lookback``, ``action``, ``observation``
             and ``reward`` of a trading task.
 
     Raises:
@@ -68,7 +68,7 @@ def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> Tradi
     Args:
         task: a trading task's name, its folder, or a task.
         num_envs: how many accounts.
-        options: of :class:`~openfingym.envs.trading_vector.TradingVectorEnv`, such as ``lookback``, ``action`` and ``reward``.
+        options: options of :class:`~openfingym.envs.trading_vector.TradingVectorEnv`, such as ``lookback``, ``action`` and ``reward``.
 
     Raises:
         TaskNotFoundError: no such task.

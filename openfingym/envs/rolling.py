@@ -77,8 +77,8 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
         """Begin an episode.
 
         Args:
-            seed: of where training episodes begin; recorded with the rollout otherwise.
-            options: none are known.
+            seed: decides where training episodes begin; recorded with the rollout otherwise.
+            options: must be empty; no options are known.
 
         Raises:
             UsageError: every hidden episode of this rollout was played; :meth:`result` ends the rollout.

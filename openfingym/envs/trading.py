@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from openfingym.data.bars import Bars
 from openfingym.envs.trading_episodes import ActionName, Episodes, RewardName, Start, bound
-from openfingym.envs.trading_forms import Events, OrdersAction, account_space, describe, order_space, read
+from openfingym.envs.trading_forms import EventList, OrdersAction, account_space, describe, order_space, read
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision, carry_out
 from openfingym.trading.compiled.kernels import KERNELS, Stepped
@@ -67,7 +67,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
 
     ## Episode end
     Terminated when equity reaches 0; truncated after ``steps`` bars or with the last bar. ``info`` has ``equity`` (cash),
-    ``row``, ``prices`` [S] (closes) and, if there were any, ``events`` (:class:`~openfingym.envs.trading_forms.Events`).
+    ``row``, ``prices`` [S] (closes) and, if there were any, ``events`` (:class:`~openfingym.envs.trading_forms.EventList`).
 
     ## Version history
     v0: first version.
@@ -95,14 +95,14 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         Args:
             bars: T rows of S instruments; shared, never copied.
             market: costs and limits; free of cost and in whole units if None.
-            initial_cash: of the account.
+            initial_cash: initial cash of the account.
             lookback: rows that an observation shows.
             steps: most rows of an episode; to the end of the bars if None.
             action: ``weights`` or ``orders``.
             observation: ``flat`` or ``dict``.
             reward: ``log-return``, ``differential-sharpe`` or ``pnl``.
             start: where episodes start: ``random``, ``first``, or the row seen first. ``reset`` takes it as an option too.
-            decay: of the moments of the differential Sharpe ratio.
+            decay: decay of the moments of the differential Sharpe ratio, a step.
             engine: ``compiled``, or the readable simulator, which does the same to the last bit, slower, and takes orders
                 with client ids.
 
@@ -139,7 +139,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         """Start an episode.
 
         Args:
-            seed: of random starts.
+            seed: seed of random starts.
             options: ``start``: where this episode starts, instead of the environment's ``start``.
 
         Raises:
@@ -192,7 +192,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         reward, equity, row, last, bankrupt, happened = stepped
         info: Info = {"equity": equity, "row": row, "prices": self._closes[row].copy()}
         if happened:
-            info["events"] = Events(self._events[:happened].copy(), client_ids)
+            info["events"] = EventList(self._events[:happened].copy(), client_ids)
         self._over = bankrupt or last
         return out if self._flat else self._seen(out), reward, bankrupt, last and not bankrupt, info
 

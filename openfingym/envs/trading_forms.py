@@ -156,7 +156,7 @@ def _rejections(happened: Floats, symbols: int) -> NDArray[np.int64]:
     return counts
 
 
-class Events(Sequence[Event]):
+class EventList(Sequence[Event]):
     """The events of a step in order, made when they are looked at; ``array`` has them as float64[n, 10], in the order of the fields."""
 
     def __init__(self, array: Floats, client_ids: Sequence[str | None] = ()) -> None:
@@ -176,7 +176,7 @@ class Events(Sequence[Event]):
         return event(self.array[index].tolist(), self._client_ids[index] if self._client_ids else None)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Events):
+        if not isinstance(other, EventList):
             return NotImplemented
         ids, others = (list(events._client_ids) or [None] * len(events) for events in (self, other))
         return np.array_equal(self.array, other.array, equal_nan=True) and ids == others

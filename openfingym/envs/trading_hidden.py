@@ -64,7 +64,7 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         """Make an environment; the verifier is started with the first episode.
 
         Args:
-            package: of a trading task.
+            package: built package of a trading task.
             fold: ``private``, which counts, or ``public``, for practice.
             lookback: rows that an observation shows.
             fresh: other hidden bars than the package's own for each rollout (docs/trust.md).
@@ -96,8 +96,8 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         """Begin the next episode.
 
         Args:
-            seed: recorded with the rollout.
-            options: none are known.
+            seed: seed, which is recorded with the rollout.
+            options: must be empty; no options are known.
 
         Raises:
             UsageError: every episode of this rollout was played; :meth:`result` ends the rollout.
@@ -238,7 +238,7 @@ def _decision(action: OrdersAction, open_orders: Sequence[_Open]) -> Decision:
     """Orders of any form as a decision.
 
     Args:
-        action: what an agent gave.
+        action: the action as the agent gave it.
         open_orders: those that a request for all of them means.
 
     Raises:

@@ -73,16 +73,16 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         """Make the environments; what is not said here is said at :class:`~openfingym.envs.trading.TradingEnv`.
 
         Args:
-            num_envs: N.
+            num_envs: N, the number of accounts.
             bars: what is traded; held once for all.
             market: costs and limits.
-            initial_cash: of each account.
+            initial_cash: initial cash of each account.
             lookback: rows that an observation shows.
             steps: most rows of an episode.
             action: ``weights`` or ``orders``.
             reward: ``log-return``, ``differential-sharpe`` or ``pnl``.
             start: where episodes start, the first ones and all later ones.
-            decay: of the moments of the differential Sharpe ratio.
+            decay: decay of the moments of the differential Sharpe ratio, a step.
             max_orders: rows of an environment's table of requests.
             autoreset_mode: when an environment starts its next episode.
 
@@ -117,7 +117,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         """Start an episode in every environment.
 
         Args:
-            seed: of random starts, this time and at every later start.
+            seed: seed of random starts, this time and at every later start.
             options: ``start``: where these episodes start: ``random``, ``first``, a row, or N rows.
 
         Raises:

@@ -100,7 +100,7 @@ def read_bytes(folder: Path, name: str, most: int) -> bytes:
 
     Args:
         folder: that strangers made.
-        name: of the file below it.
+        name: name of the file below it.
         most: bytes that it may have.
 
     Raises:

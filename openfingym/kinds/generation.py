@@ -326,13 +326,13 @@ def _from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Pat
     """The paths of a set; those of the two hidden splits from another seed, where one is given."""
     from openfingym.data.processes import DEFAULT_SEED, draw_sets, stream_paths
     from openfingym.data.processes.info import process_info
-    from openfingym.data.processes.sets import Counts
+    from openfingym.data.processes.sets import SplitSizes
 
     if task.spec.split is not None:
         raise TaskError("a process set has splits of its own; remove the table", path=task.config_path, key="split")
     if task.spec.dataset.first or task.spec.dataset.last:
         raise TaskError("a process set has no dates; remove first and last", path=task.config_path, key="dataset")
-    drawn = draw_sets(known.name, DEFAULT_SEED if seed is None else seed, Counts(1, known.counts.public, known.counts.private))
+    drawn = draw_sets(known.name, DEFAULT_SEED if seed is None else seed, SplitSizes(1, known.counts.public, known.counts.private))
     train = Blocks((known.counts.train, *known.shape), partial(stream_paths, known, "train"))
     info = process_info(known)
     return Paths(

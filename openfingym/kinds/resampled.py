@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.kinds.material import Array, Fold
-from openfingym.metrics.comparison import Comparison, Truth
+from openfingym.metrics.comparison import ForecastComparison, Truth
 from openfingym.metrics.redrawn import Redrawn
 from openfingym.metrics.registry import find_metric
 from openfingym.metrics.sampling_error import Replicates
@@ -57,7 +57,7 @@ def _all_at_once(scoring: Scoring, fold: Fold, answer: Mapping[str, Array], desi
     metrics = [find_metric(entry.name) for entry in scoring.metrics if entry.on == "path"]
     if "y_pred" not in answer or not any(metric.redrawn for metric in metrics):
         return {}
-    forecasts = Redrawn(Comparison(fold.truth, answer["y_pred"]), design)
+    forecasts = Redrawn(ForecastComparison(fold.truth, answer["y_pred"]), design)
     return {metric.name: metric.redrawn(forecasts) for metric in metrics if metric.redrawn is not None}
 
 

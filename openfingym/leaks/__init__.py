@@ -8,7 +8,7 @@ inputs know about training targets.
 from __future__ import annotations
 
 from openfingym.leaks.findings import Found, Leak
-from openfingym.leaks.search import Search, find_leak, find_leaks
+from openfingym.leaks.search import LeakSearch, find_leak, find_leaks
 from openfingym.leaks.suspicion import Suspicion, suspicious_features
 
-__all__ = ["Found", "Leak", "Search", "Suspicion", "find_leak", "find_leaks", "suspicious_features"]
+__all__ = ["Found", "Leak", "LeakSearch", "Suspicion", "find_leak", "find_leaks", "suspicious_features"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.leaks.findings import Found
-from openfingym.leaks.fingerprints import Table, run_hashes, shape_symbols, sieved, value_symbols
+from openfingym.leaks.fingerprints import FingerprintTable, run_hashes, shape_symbols, sieved, value_symbols
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ MARGINS = (4.0, -math.log2(CHANCE) + 1.0)
 """Bits beyond chance at which runs count: many weak ones, or a single strong one."""
 
 
-def search_array(array: NDArray[np.generic], tables: Sequence[Table]) -> Iterator[Found]:
+def search_array(array: NDArray[np.generic], tables: Sequence[FingerprintTable]) -> Iterator[Found]:
     """Which hidden values a numeric array holds, each source of them once.
 
     Runs are looked for in memory order and along every axis. An array mapped from a file is read
@@ -63,7 +63,7 @@ def search_array(array: NDArray[np.generic], tables: Sequence[Table]) -> Iterato
                     yield one
 
 
-def judge(table: Table, found: NDArray[np.bool_], places: int) -> Iterator[Found]:
+def judge(table: FingerprintTable, found: NDArray[np.bool_], places: int) -> Iterator[Found]:
     """What the runs found amount to, where chance does not explain them.
 
     Args:
@@ -88,19 +88,19 @@ def judge(table: Table, found: NDArray[np.bool_], places: int) -> Iterator[Found
                 break
 
 
-def _telling(table: Table, places: int) -> bool:
+def _telling(table: FingerprintTable, places: int) -> bool:
     """Whether any run tells enough for an array with so many places."""
     return bool((table.bits >= math.log2(places) + np.log2(np.bincount(table.source))[table.source] + MARGINS[0]).any())
 
 
-def _grid(table: Table) -> str:
+def _grid(table: FingerprintTable) -> str:
     if table.kind == "shapes":
         return "up to shift and scale"
     decimals = math.log10(table.scale)
     return f"equal to {decimals:g} decimals" if decimals.is_integer() else f"equal to within {0.5 / table.scale:.1e}"
 
 
-def _meet(block: NDArray[np.float64], table: Table) -> NDArray[np.uint64]:
+def _meet(block: NDArray[np.float64], table: FingerprintTable) -> NDArray[np.uint64]:
     """Hashes of the hidden runs in a block, confirmed by a second hash over the symbols met."""
     symbols = (value_symbols if table.kind == "values" else shape_symbols)(block, table.scale)
     hashes = run_hashes(symbols, table.length)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.leaks.known import Known, coarse_told, known_before, lattice, most_told
-from openfingym.leaks.readings import ALONG, FORMS, ORDERS, TRANSFORMS, Floats, Form, Order
+from openfingym.leaks.readings import ALONG, FORMS, ORDERS, TRANSFORMS, AxisOrder, Floats, Form
 from openfingym.leaks.sequences import three_axes
 from openfingym.leaks.telling import NEEDED, told_by
 
@@ -35,7 +35,7 @@ VALUES = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class HiddenBlocks:
     """All blocks of one form and length; arrays are parallel."""
 
     form: Form
@@ -68,7 +68,7 @@ class _Part:
     place: NDArray[np.int64]
 
 
-def hidden_blocks(truths: Mapping[str, NDArray[np.generic]], folds: tuple[int, ...] = ()) -> list[Blocks]:
+def hidden_blocks(truths: Mapping[str, NDArray[np.generic]], folds: tuple[int, ...] = ()) -> list[HiddenBlocks]:
     """The blocks of every hidden array, under each reading that tells enough.
 
     Args:
@@ -84,12 +84,12 @@ def hidden_blocks(truths: Mapping[str, NDArray[np.generic]], folds: tuple[int, .
     return [_joined(parts, length) for (_, length), parts in groups.items()]
 
 
-def _joined(parts: list[tuple[str, _Part]], length: int) -> Blocks:
+def _joined(parts: list[tuple[str, _Part]], length: int) -> HiddenBlocks:
     directions = np.concatenate([part.directions for _, part in parts])
     # Readings that come to the same, as the ranks of values and of their logarithms do, are one.
     _, first = np.unique(_marks(directions), return_index=True)
     kept = np.sort(first[directions[first].any(axis=1)])
-    return Blocks(
+    return HiddenBlocks(
         parts[0][1].form, length,
         directions[kept],
         np.concatenate([part.told for _, part in parts])[kept],
@@ -155,7 +155,7 @@ def _middle(slope: Floats) -> Floats:
     return middle
 
 
-def _cut(rows: Known, number: NDArray[np.int64], channels: int, order: Order, form: Form, title: str) -> Iterator[_Part]:
+def _cut(rows: Known, number: NDArray[np.int64], channels: int, order: AxisOrder, form: Form, title: str) -> Iterator[_Part]:
     """Blocks of rows float64[k, n], in the lengths at which some and then most of them tell enough."""
     k, n = rows.hidden.shape
     reading = ", ".join(part for part in (title, form.name) if part)

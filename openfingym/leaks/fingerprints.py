@@ -26,7 +26,7 @@ _ROLL = {"hash": np.uint64(0xD6E8FEB86659FD93), "check": np.uint64(0xA0761D6478B
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class FingerprintTable:
     """Runs of one kind, scale and length; all arrays are parallel, in the order of ``hashes``."""
 
     kind: Kind
@@ -52,8 +52,8 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
-    """Runs of one source, in parallel arrays; see :class:`Table`."""
+class FingerprintRuns:
+    """Runs of one source, in parallel arrays; see :class:`FingerprintTable`."""
 
     name: str
     hashes: NDArray[np.uint64]
@@ -105,20 +105,20 @@ def _sieve_places(hashes: NDArray[np.uint64], level: int) -> NDArray[np.int64]:
     return ((hashes << np.uint64(before)) >> np.uint64(64 - size)).view(np.int64)
 
 
-def sieved(hashes: NDArray[np.uint64], table: Table) -> NDArray[np.int64]:
+def sieved(hashes: NDArray[np.uint64], table: FingerprintTable) -> NDArray[np.int64]:
     """Places among flat ``hashes`` that may be in the table: all that are, and about one in a hundred that are not."""
     maybe = np.flatnonzero(table.sieves[0][_sieve_places(hashes, 0)])
     return maybe[table.sieves[1][_sieve_places(hashes[maybe], 1)]]
 
 
-def make_table(kind: Kind, scale: float, length: int, groups: list[Runs]) -> Table:
+def make_table(kind: Kind, scale: float, length: int, groups: list[FingerprintRuns]) -> FingerprintTable:
     """The runs of several sources in one table."""
     hashes = np.concatenate([runs.hashes for runs in groups])
     order = np.argsort(hashes, kind="stable")
     sieves = (np.zeros(1 << SIEVE_BITS[0], dtype=np.bool_), np.zeros(1 << SIEVE_BITS[1], dtype=np.bool_))
     for level, sieve in enumerate(sieves):
         sieve[_sieve_places(hashes, level)] = True
-    return Table(
+    return FingerprintTable(
         kind, scale, length,
         hashes[order],
         np.concatenate([runs.checks for runs in groups])[order],

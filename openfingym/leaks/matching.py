@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.leaks.blocks import Blocks
+from openfingym.leaks.blocks import HiddenBlocks
 from openfingym.leaks.readings import Floats
 from openfingym.leaks.streams import SHORTEST, Stream
 from openfingym.leaks.telling import ERRORS, directed
@@ -45,7 +45,7 @@ class Match:
     bits: float
 
 
-def matches(streams: Iterable[Stream], blocks: Sequence[Blocks]) -> Iterator[Match]:
+def matches(streams: Iterable[Stream], blocks: Sequence[HiddenBlocks]) -> Iterator[Match]:
     """Public windows that are hidden blocks, beyond chance; the surest of each length and form.
 
     What is written as numbers is compared first, and then, as far as ``WORK`` goes, what may only be numbers.
@@ -69,7 +69,7 @@ def _windows(streams: Sequence[Stream], length: int) -> tuple[Floats, NDArray[np
     return windows, np.repeat(fitting, [len(streams[number].values) - length + 1 for number in fitting])
 
 
-def _met(windows: Floats, owner: NDArray[np.int64], streams: Sequence[Stream], groups: Sequence[Blocks]) -> Iterator[Match]:
+def _met(windows: Floats, owner: NDArray[np.int64], streams: Sequence[Stream], groups: Sequence[HiddenBlocks]) -> Iterator[Match]:
     """The surest match of each group; they are all of one length, and windows are looked at in one form by all of them."""
     best: dict[int, tuple[int, int, float]] = {}
     limits = [_limit(group, math.log2(len(windows)) + math.log2(len(group.directions)) + MARGIN) for group in groups]
@@ -89,7 +89,7 @@ def _met(windows: Floats, owner: NDArray[np.int64], streams: Sequence[Stream], g
         yield Match(streams[owner[window]].how, array, reading, row, channel, groups[number].length, bits)
 
 
-def _limit(group: Blocks, needed: float) -> tuple[NDArray[np.int64], Floats, float]:
+def _limit(group: HiddenBlocks, needed: float) -> tuple[NDArray[np.int64], Floats, float]:
     """(blocks that can tell so much, the cosines from which on they may, how much)."""
     chosen = np.flatnonzero(group.told[:, -1] >= needed)
     sine = ERRORS[np.argmax(group.told[chosen] >= needed, axis=1)]
@@ -125,7 +125,7 @@ def strided(stream: Stream, strides: Iterable[int] = ()) -> Iterator[Stream]:
                 yield replace(stream, how=f"{stream.how}{', ' if stream.how else ''}one number in {stride}", values=values[offset::stride])
 
 
-def _bits(public: Floats, group: Blocks, block: int) -> float:
+def _bits(public: Floats, group: HiddenBlocks, block: int) -> float:
     direction = group.directions[block]
     error = float(np.sqrt(((public - float(public @ direction) * direction) ** 2).sum()))
     # Between two errors that are known, the larger one counts.

@@ -15,7 +15,7 @@ import numpy as np
 
 from openfingym.leaks.arrays import search_array
 from openfingym.leaks.findings import Found
-from openfingym.leaks.fingerprints import Table
+from openfingym.leaks.fingerprints import FingerprintTable
 from openfingym.leaks.sequences import three_axes
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SAMPLE = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class HiddenWords:
     """Eight-byte words of hidden values, sorted, with the reading that makes each one."""
 
     words: NDArray[np.uint64]
@@ -41,7 +41,7 @@ class Words:
     sieve: NDArray[np.bool_]
 
 
-def build_words(truths: Mapping[str, NDArray[np.generic]]) -> Words:
+def build_words(truths: Mapping[str, NDArray[np.generic]]) -> HiddenWords:
     """The words that hidden values make in memory, in the order of any of their axes."""
     words: list[NDArray[np.uint64]] = [np.zeros(0, dtype=np.uint64)]
     reading: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
@@ -56,7 +56,7 @@ def build_words(truths: Mapping[str, NDArray[np.generic]]) -> Words:
     joined, first = np.unique(np.concatenate(words), return_index=True)
     sieve = np.zeros(1 << _SIEVE_BITS, dtype=np.bool_)
     sieve[((joined * _MIX) >> _SHIFT).astype(np.int64)] = True
-    return Words(joined, np.concatenate(reading)[first], sieve)
+    return HiddenWords(joined, np.concatenate(reading)[first], sieve)
 
 
 def _words(flat: NDArray[np.float64], dtype: str) -> NDArray[np.uint64]:
@@ -69,7 +69,7 @@ def _words(flat: NDArray[np.float64], dtype: str) -> NDArray[np.uint64]:
     return words
 
 
-def search_bytes(raw: memoryview, words: Words, tables: Sequence[Table]) -> Iterator[Found]:
+def search_bytes(raw: memoryview, words: HiddenWords, tables: Sequence[FingerprintTable]) -> Iterator[Found]:
     """Which hidden values these bytes hold."""
     if not tables:
         return
@@ -80,7 +80,7 @@ def search_bytes(raw: memoryview, words: Words, tables: Sequence[Table]) -> Iter
             yield found.within(f"raw bytes, {dtype} from byte {offset}")
 
 
-def _readings(raw: memoryview, words: Words) -> set[tuple[str, int]]:
+def _readings(raw: memoryview, words: HiddenWords) -> set[tuple[str, int]]:
     """(dtype, offset) worth a search: those that meet a hidden word, and the aligned ones that look like numbers."""
     readings: set[tuple[str, int]] = set()
     for offset in range(min(WORD, max(len(raw) - WORD + 1, 0))):

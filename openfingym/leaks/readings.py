@@ -101,7 +101,7 @@ ALONG: Mapping[str, Change] = {
 
 
 @dataclass(frozen=True)
-class Order:
+class AxisOrder:
     """An order in which the axes may be written out."""
 
     name: str
@@ -113,13 +113,13 @@ class Order:
     """Whether it is only looked for in values as they are."""
 
 
-ORDERS: tuple[Order, ...] = (
-    Order("", lambda x: x.reshape(len(x), -1)),
-    Order("channel after channel", lambda x: np.swapaxes(x, 1, 2).reshape(len(x), -1)),
-    Order("backwards", lambda x: x.reshape(len(x), -1)[:, ::-1], rare=True),
-    Order("times backwards", lambda x: x[:, ::-1].reshape(len(x), -1), rare=True),
-    Order("channels backwards", lambda x: x[:, :, ::-1].reshape(len(x), -1), rare=True),
-    Order("a channel of all windows", lambda x: np.moveaxis(x, 2, 0).reshape(x.shape[2], -1), channels=True),
+ORDERS: tuple[AxisOrder, ...] = (
+    AxisOrder("", lambda x: x.reshape(len(x), -1)),
+    AxisOrder("channel after channel", lambda x: np.swapaxes(x, 1, 2).reshape(len(x), -1)),
+    AxisOrder("backwards", lambda x: x.reshape(len(x), -1)[:, ::-1], rare=True),
+    AxisOrder("times backwards", lambda x: x[:, ::-1].reshape(len(x), -1), rare=True),
+    AxisOrder("channels backwards", lambda x: x[:, :, ::-1].reshape(len(x), -1), rare=True),
+    AxisOrder("a channel of all windows", lambda x: np.moveaxis(x, 2, 0).reshape(x.shape[2], -1), channels=True),
 )
 
 

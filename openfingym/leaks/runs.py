@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.leaks.dimension import quotation_step, run_bits
-from openfingym.leaks.fingerprints import Kind, Runs, Table, make_table, run_hashes, shape_symbols, value_symbols
+from openfingym.leaks.fingerprints import FingerprintRuns, FingerprintTable, Kind, make_table, run_hashes, shape_symbols, value_symbols
 from openfingym.leaks.information import bits, row_kinds
 from openfingym.leaks.sequences import STRETCH, Sequences, sequences, thinned, three_axes, transformed
 
@@ -53,14 +53,14 @@ class _Reading:
     """Whether half the runs tell more than chance could match."""
 
 
-def build_tables(truths: Mapping[str, NDArray[np.generic]], public_values: int) -> list[Table]:
+def build_tables(truths: Mapping[str, NDArray[np.generic]], public_values: int) -> list[FingerprintTable]:
     """Fingerprints of every hidden array.
 
     Args:
         truths: float arrays of one to four axes; constant ones have no fingerprint.
         public_values: about how many values the public side holds; decides how long runs must be.
     """
-    groups: dict[tuple[Kind, float, int], list[Runs]] = defaultdict(list)
+    groups: dict[tuple[Kind, float, int], list[FingerprintRuns]] = defaultdict(list)
     public_bits = math.log2(max(public_values, 2))
     for name, array in truths.items():
         truth = three_axes(array)
@@ -157,7 +157,7 @@ def _run_bits(kind: Kind, source: Sequences, first: NDArray[np.float64], later: 
     return first[:, : first.shape[1] - steps] + _sums(later, steps)
 
 
-def _runs(reading: _Reading) -> Runs:
+def _runs(reading: _Reading) -> FingerprintRuns:
     """Every run of a source that varies and is met in one window only, with its information."""
     source, length, symbols = reading.source, reading.length, reading.symbols
     starts = reading.told.shape[1]
@@ -177,7 +177,7 @@ def _runs(reading: _Reading) -> Runs:
     window = source.window[sequence[varies], start[varies]]
     single = _in_one_window(hashes, window)
     channel = source.pool[sequence[varies]] if source.single else np.full(len(window), -1)
-    return Runs(source.name, hashes[single], checks[single], told[single], window[single], channel[single])
+    return FingerprintRuns(source.name, hashes[single], checks[single], told[single], window[single], channel[single])
 
 
 def _in_one_window(hashes: NDArray[np.uint64], window: NDArray[np.int64]) -> NDArray[np.bool_]:

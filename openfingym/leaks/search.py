@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.leaks.arrays import search_array
-from openfingym.leaks.blocks import Blocks, hidden_blocks
+from openfingym.leaks.blocks import HiddenBlocks, hidden_blocks
 from openfingym.leaks.contents import Content, UnsearchableError, open_file, opened
 from openfingym.leaks.entropy import INVISIBLE, UNEXPLAINED
 from openfingym.leaks.findings import Found, Leak
-from openfingym.leaks.fingerprints import Table
+from openfingym.leaks.fingerprints import FingerprintTable
 from openfingym.leaks.labels import Labels, is_labels, node_numbers, search_label_bytes, search_label_numbers
 from openfingym.leaks.matching import matches, strided
-from openfingym.leaks.rawbytes import Words, build_words, search_bytes
+from openfingym.leaks.rawbytes import HiddenWords, build_words, search_bytes
 from openfingym.leaks.runs import build_tables
 from openfingym.leaks.shuffled import HiddenSets, hidden_sets, search_sets
 from openfingym.leaks.sparse import search_sparse
@@ -38,14 +38,14 @@ CLOSE_NUMBERS = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class LeakSearch:
     """Every fingerprint of the hidden arrays, to be looked for in any number of folders."""
 
-    tables: list[Table]
-    words: Words
+    tables: list[FingerprintTable]
+    words: HiddenWords
     sets: list[HiddenSets]
     labels: list[Labels]
-    blocks: list[Blocks]
+    blocks: list[HiddenBlocks]
     strides: tuple[int, ...]
     """Distances at which values of one channel stand in a table."""
     channels: Sequence[str]
@@ -59,7 +59,7 @@ class Search:
         folds: tuple[int, ...] = (),
         channels: Sequence[str] = (),
         public_bytes: int = 1 << 20,
-    ) -> Search:
+    ) -> LeakSearch:
         """Take the fingerprints.
 
         Args:
@@ -121,16 +121,16 @@ def find_leaks(
 
     Args:
         folder: the public half.
-        truth: the hidden arrays; see :meth:`Search.of`, as for the others.
+        truth: the hidden arrays; see :meth:`LeakSearch.of`, as for the others.
         ids: the node of each hidden label.
         folds: how many hidden rows each fold has.
         channels: names along the last axis.
     """
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return Search.of(truth, ids=ids, folds=folds, channels=channels, public_bytes=size).leaks(folder)
+    return LeakSearch.of(truth, ids=ids, folds=folds, channels=channels, public_bytes=size).leaks(folder)
 
 
-def _in_files(files: Iterable[Path], folder: Path, wanted: Search) -> Iterator[Leak]:
+def _in_files(files: Iterable[Path], folder: Path, wanted: LeakSearch) -> Iterator[Leak]:
     for path in files:
         name = path.relative_to(folder).as_posix()
         try:
@@ -140,14 +140,14 @@ def _in_files(files: Iterable[Path], folder: Path, wanted: Search) -> Iterator[L
             yield Leak(name, Found("cannot be searched", more=str(error)))
 
 
-def _of_the_whole(folder: Path, wanted: Search) -> Iterator[Leak]:
+def _of_the_whole(folder: Path, wanted: LeakSearch) -> Iterator[Leak]:
     for labels in wanted.labels:
         for found in (node_numbers(labels), search_sparse(folder, labels)):
             if found:
                 yield Leak("the package as a whole", Found(found))
 
 
-def _in_content(content: Content, wanted: Search) -> Iterator[Found]:
+def _in_content(content: Content, wanted: LeakSearch) -> Iterator[Found]:
     for array in content.arrays:
         yield from _in_numbers(array, wanted)
     # Bytes that are no floats may be anything, integers included.
@@ -157,7 +157,7 @@ def _in_content(content: Content, wanted: Search) -> Iterator[Found]:
     yield from _closely(content, wanted)
 
 
-def _in_numbers(array: NDArray[Any], wanted: Search, *, text: bool = False) -> Iterator[Found]:
+def _in_numbers(array: NDArray[Any], wanted: LeakSearch, *, text: bool = False) -> Iterator[Found]:
     yield from search_array(array, wanted.tables)
     yield from search_sets(array, wanted.sets)
     for labels in wanted.labels:
@@ -166,7 +166,7 @@ def _in_numbers(array: NDArray[Any], wanted: Search, *, text: bool = False) -> I
             yield Found(found)
 
 
-def _in_bytes(raw: memoryview, wanted: Search) -> Iterator[Found]:
+def _in_bytes(raw: memoryview, wanted: LeakSearch) -> Iterator[Found]:
     yield from search_bytes(raw, wanted.words, wanted.tables)
     for labels in wanted.labels:
         found = search_label_bytes(raw, labels)
@@ -174,7 +174,7 @@ def _in_bytes(raw: memoryview, wanted: Search) -> Iterator[Found]:
             yield Found(found)
 
 
-def _in_text(content: Content, wanted: Search) -> Iterator[Found]:
+def _in_text(content: Content, wanted: LeakSearch) -> Iterator[Found]:
     if content.arrays:
         return
     for chunk in chunks(content.raw):
@@ -192,7 +192,7 @@ def _in_text(content: Content, wanted: Search) -> Iterator[Found]:
             yield from (found.within(encoding) for found in _in_content(inner, wanted))
 
 
-def _closely(content: Content, wanted: Search) -> Iterator[Found]:
+def _closely(content: Content, wanted: LeakSearch) -> Iterator[Found]:
     """What is found in small contents under every reading and encoding."""
     explored = Explored()
     for array in content.arrays:

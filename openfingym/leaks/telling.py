@@ -45,7 +45,7 @@ RANKS = 0.7
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class CopyInformation:
     """What blocks tell."""
 
     most: bool
@@ -104,7 +104,7 @@ class _Relative:
         return np.minimum(known[0], known[1])
 
 
-def told_by(form: Form, blocks: Known, rows: Known | None = None) -> Told:
+def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInformation:
     """What blocks tell that are copied with each of ``ERRORS``.
 
     Args:
@@ -113,7 +113,7 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> Told:
         rows: the rows of which a block holds several, if it does: they are taken to be independent of each other.
     """
     length = blocks.hidden.shape[1]
-    nothing = Told(False, np.zeros((0, length)), np.zeros((0, len(ERRORS))))
+    nothing = CopyInformation(False, np.zeros((0, length)), np.zeros((0, len(ERRORS))))
     sample = _Relative.of(form, blocks.some())
     near = np.full((len(sample.hidden), 1), CLOSE * float(np.sqrt(np.mean(sample.surprise**2))))
     told_close = sample.own(near)
@@ -145,7 +145,7 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> Told:
     if np.quantile(told_close, SOME) < NEEDED:
         return nothing
     every = _Relative.of(form, blocks)
-    return Told(
+    return CopyInformation(
         bool(np.median(told_close) >= NEEDED),
         directed(every.hidden),
         told(every, np.broadcast_to(ERRORS, (len(every.hidden), len(ERRORS)))),

@@ -138,8 +138,8 @@ def relative_weight(metric: Metric, weight: float, stated: float | None = None) 
     """Weight of a metric in the relative total of a scoring table.
 
     Args:
-        metric: its record.
-        weight: in the paper's total.
+        metric: the metric.
+        weight: its weight in the paper's total.
         stated: the table's relative weight, if it has one.
 
     Returns:
@@ -200,7 +200,7 @@ def relative_total(values: Mapping[str, float], baseline: Mapping[str, float], w
     Args:
         values: result of each metric.
         baseline: result of the named naive baseline on the same truth.
-        weights: of each metric, not negative; None for equal ones.
+        weights: weights of each metric, not negative; None for equal ones.
 
     Returns:
         A number in [0.01, 100].

@@ -123,7 +123,7 @@ def _sound(values: object) -> TypeGuard[NDArray[np.float64]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ForecastComparison:
     """A forecast beside the truth. Derived quantities are computed on first use and kept."""
 
     truth: Truth

@@ -156,7 +156,7 @@ def directions(steps: Floats, centred: bool, robust: bool) -> tuple[Floats, Floa
     """Each channel of [n, l, d] as a unit vector, [d, n, l], and how many of a window's channels have one, [n].
 
     Args:
-        steps: what is compared.
+        steps: the steps that are compared.
         centred: subtract the mean, or the median where ``robust``.
         robust: cut what is beyond four median sizes.
     """

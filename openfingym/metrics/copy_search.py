@@ -79,12 +79,12 @@ class Queries:
     vectors: Floats
 
 
-class Search:
+class CopySearch:
     """One set of generated windows against all training windows.
 
     Args:
-        norm: of the task.
-        windows: of training, as :meth:`~openfingym.metrics.copy_forms.Norm.rows` makes them.
+        norm: how windows of the task are compared.
+        windows: windows of training, as :meth:`~openfingym.metrics.copy_forms.Norm.rows` makes them.
         generated: float64[n, t, d].
         whitening: [d, d], decorrelates the channels of all that was generated.
         size: [d], root mean square of the steps of each channel of all that was generated.

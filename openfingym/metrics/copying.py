@@ -31,7 +31,7 @@ from openfingym.errors import DataError, UsageError
 from openfingym.metrics import copy_forms
 from openfingym.metrics.arrays import Numbers, answer, known
 from openfingym.metrics.copy_forms import Norm, size_of, whitening_of
-from openfingym.metrics.copy_search import NEIGHBOUR, Search
+from openfingym.metrics.copy_search import NEIGHBOUR, CopySearch
 from openfingym.metrics.record import Metric
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyR
     Args:
         train: [n, t, d], what the generator was given, in order of time where they overlap; at least 20 distinct windows.
         held_out: [m, t, d], real windows the generator was not given; at least 20.
-        seed: of the drawing of real windows, forms and channels.
+        seed: seed of the drawing of real windows, forms and channels.
 
     Raises:
         DataError: the windows are at fault or too few.
@@ -151,7 +151,7 @@ def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyR
 
 def _calibrated(made: CopyReference, train: Numbers, held_out: NDArray[np.float64], seed: int) -> CopyReference:
     """With what is usual for real windows."""
-    search = partial(Search, made.norm, made.windows, whitening=made.whitening, size=made.size)
+    search = partial(CopySearch, made.norm, made.windows, whitening=made.whitening, size=made.size)
     usual = [search(held_out[_choose(len(held_out), REAL_SAMPLE, seed)]).run()]
     if len(made.windows) >= 4 * NEIGHBOUR + 2 * train.shape[1]:
         at = _choose(len(made.windows), REAL_SAMPLE, seed)
@@ -174,7 +174,7 @@ def examine(reference: CopyReference, fake: Numbers, *, seed: int = 0) -> CopyRe
     chosen = _choose(len(theirs), int(reference.counts[1]), seed)
     many = norm.steps_of(norm.rows(theirs[_choose(len(theirs), FORMED, seed)]))
     whitening = whitening_of(many.reshape(-1, many.shape[2])) if len(many) >= 4 * NEIGHBOUR else reference.whitening
-    found = Search(norm, reference.windows, theirs[chosen], whitening=whitening, size=size_of(many)).run()
+    found = CopySearch(norm, reference.windows, theirs[chosen], whitening=whitening, size=size_of(many)).run()
     chances, which = _chances(reference, found)
     memorised, expected = chances < CHANCE, reference.expected
     share, usual = float(memorised.mean()), float(expected.mean())
@@ -197,8 +197,8 @@ def detect_copies(train: Numbers, held_out: Numbers, fake: Numbers, *, seed: int
     Args:
         train: [n, t, d], what the generator was given, in order of time where they overlap; at least 20 distinct windows.
         held_out: [m, t, d], real windows the generator was not given; at least 20.
-        fake: [k, t, d].
-        seed: of the drawing of at most 400 windows, and of sketches; fixed by the task.
+        fake: generated windows, [k, t, d].
+        seed: seed of the drawing of at most 400 windows, and of sketches; fixed by the task.
 
     Raises:
         DataError: the real windows are at fault or too few.

@@ -27,8 +27,8 @@ def marginal(real: Numbers, fake: Numbers, bins: int = BINS) -> float:
     density scales as 1 / unit; :func:`marginal_total_variation` does not.
 
     Args:
-        real: [n, t, d].
-        fake: [m, t, d].
+        real: real windows, [n, t, d].
+        fake: generated windows, [m, t, d].
         bins: equal bins of each cell.
 
     Raises:

@@ -39,10 +39,10 @@ def disc_fast(real: Numbers, fake: Numbers, repeats: int = REPEATS, *, seed: int
     windows at the same position share a fold, so windows submitted unchanged score exactly 0.
 
     Args:
-        real: [n, t, d], n >= 20.
-        fake: [m, t, d], m >= 20.
+        real: real windows, [n, t, d], n >= 20.
+        fake: generated windows, [m, t, d], m >= 20.
         repeats: fresh divisions into folds to average.
-        seed: of folds and subsampling; fixed by the task.
+        seed: seed of folds and subsampling; fixed by the task.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
@@ -118,8 +118,8 @@ def pred_fast(real: Numbers, fake: Numbers) -> float:
     a channel's deviation. Deterministic.
 
     Args:
-        real: [n, t, d], t >= 2.
-        fake: [m, t, d].
+        real: real windows, [n, t, d], t >= 2.
+        fake: generated windows, [m, t, d].
 
     Raises:
         DataError: windows have one step, or every real channel is constant.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
-    from openfingym.metrics.comparison import Comparison
+    from openfingym.metrics.comparison import ForecastComparison
     from openfingym.metrics.redrawn import Redrawn
 
 Problem = Literal[
@@ -106,7 +106,7 @@ class Metric:
     options: tuple[str, ...] = ()
     """Options of a task it takes as keywords: ``semantics``, ``periods_per_year``, ``tail_level``. What the function has no default
     for, it must be given."""
-    shared: Callable[[Comparison], float] | None = None
+    shared: Callable[[ForecastComparison], float] | None = None
     """The same number from a checked forecast beside the truth, which keeps what several metrics of it share; None for no such way."""
     redrawn: Callable[[Redrawn], NDArray[np.float64]] | None = None
     """The same number of every resample of a forecast's windows, float64[replicates], from what they share; None for no such way."""
@@ -136,7 +136,7 @@ class Metric:
         Args:
             arrays: every array of :attr:`needs`, by name; others are ignored.
             seed: fixed by the task, never by the call: a submission sent twice must score the same.
-            options: the task's; those of :attr:`options` are passed on, others are ignored.
+            options: the task's options; those in :attr:`options` are passed on, others are ignored.
 
         Raises:
             UsageError: an array or an option is missing, or the answer cannot be scored.

@@ -39,11 +39,11 @@ def disc_gru(real: Numbers, fake: Numbers, repeats: int = GRU_REPEATS, epochs: i
     unchanged score exactly 0.
 
     Args:
-        real: [n, t, d], n >= 20.
-        fake: [m, t, d], m >= 20.
+        real: real windows, [n, t, d], n >= 20.
+        fake: generated windows, [m, t, d], m >= 20.
         repeats: fresh networks and divisions to average the accuracy of.
-        epochs: of training.
-        seed: of divisions, weights and batches; fixed by the task.
+        epochs: epochs of training.
+        seed: seed of divisions, weights and batches; fixed by the task.
 
     Raises:
         UsageError: PyTorch is not installed, or fewer than 20 windows were generated.
@@ -77,10 +77,10 @@ def pred_lstm(real: Numbers, fake: Numbers, epochs: int = LSTM_EPOCHS, *, seed: 
     is a multiple of a real channel's deviation.
 
     Args:
-        real: [n, t, d], t >= 2.
-        fake: [m, t, d].
-        epochs: of training.
-        seed: of weights and batches; fixed by the task.
+        real: real windows, [n, t, d], t >= 2.
+        fake: generated windows, [m, t, d].
+        epochs: epochs of training.
+        seed: seed of weights and batches; fixed by the task.
 
     Raises:
         DataError: windows have one step, or every real channel is constant.

@@ -17,14 +17,14 @@ from openfingym.metrics.risk import FLAT_STD
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.metrics.comparison import Comparison
+    from openfingym.metrics.comparison import ForecastComparison
     from openfingym.metrics.resampling import Resampling
 
 
 class Redrawn:
     """What several metrics of a forecast share, for every replicate of a design whose units are its windows."""
 
-    def __init__(self, comparison: Comparison, design: Resampling) -> None:
+    def __init__(self, comparison: ForecastComparison, design: Resampling) -> None:
         self._comparison = comparison
         self._counts = design.counts(len(comparison.y_pred))
 
@@ -65,7 +65,7 @@ def sharpe_ratios(returns: NDArray[np.float64], counts: NDArray[np.float64], per
     Args:
         returns: float64[d, n * h], asset-major, window by window.
         counts: float64[replicates, n], how often each window is in a replicate.
-        periods_per_year: P.
+        periods_per_year: P, the number of periods a year.
 
     Returns:
         float64[d, replicates].

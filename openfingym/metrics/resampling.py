@@ -67,7 +67,7 @@ def block_bootstrap(units: int, seed: int, *, shortest: int = 1, units_are_rows:
 
     Args:
         units: their number n, in order of time.
-        seed: of the draws.
+        seed: seed of the draws.
         shortest: units of a block at least, such as those that overlap.
         units_are_rows: see :class:`Resampling`.
 
@@ -88,7 +88,7 @@ def stratified_bootstrap(strata: NDArray[np.int64], seed: int) -> Resampling | N
 
     Args:
         strata: int64[units], which stratum a unit is of.
-        seed: of the draws.
+        seed: seed of the draws.
 
     Returns:
         The design; None where a stratum has too few units for any standard error.

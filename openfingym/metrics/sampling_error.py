@@ -91,8 +91,8 @@ def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError
 
     Args:
         rules: the task's scoring table.
-        score: of an answer on one fold, with its replicates.
-        baseline: of the task's baseline on the same fold and the same replicates.
+        score: score of an answer on one fold, with its replicates.
+        baseline: score of the task's baseline on the same fold and the same replicates.
 
     Returns:
         Everything None and empty where there are no replicates.

@@ -12,7 +12,7 @@ import numpy as np
 from openfingym.errors import DataError, SubmissionError, UsageError
 from openfingym.metrics.aggregation import as_loss, relative_total, relative_weight
 from openfingym.metrics.arrays import Checked, MissingPackageError, checked
-from openfingym.metrics.comparison import Comparison, Truth
+from openfingym.metrics.comparison import ForecastComparison, Truth
 from openfingym.metrics.record import Metric
 from openfingym.metrics.registry import find_metric
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from openfingym.metrics.sampling_error import Replicates
 
-__all__ = ["Entry", "Rules", "Score", "Truth", "relative", "score"]
+__all__ = ["Rules", "Score", "ScoringEntry", "Truth", "relative", "score"]
 
 FUTURE = "future."
 """Before the name of an array: what follows the context alone, for metrics with on = "future"."""
@@ -31,7 +31,7 @@ ENDING_AS = {"fake": (3, "real"), "futures": (4, "real")}
 """Answers of a number of axes whose [steps, channels] must be those of one of the verifier's arrays."""
 
 
-class Entry(Protocol):
+class ScoringEntry(Protocol):
     """One metric of a scoring table, as :class:`openfingym.task.WeightedMetric`."""
 
     @property
@@ -55,7 +55,7 @@ class Rules(Protocol):
     """A scoring table, as :class:`openfingym.task.Scoring`."""
 
     @property
-    def metrics(self) -> Sequence[Entry]:
+    def metrics(self) -> Sequence[ScoringEntry]:
         """In the order of the result."""
 
     @property
@@ -84,7 +84,7 @@ def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Sco
 
     Args:
         rules: the task's scoring table.
-        truth: of the fold; its options must agree with the table's.
+        truth: what the fold is compared with; its options must agree with the table's.
         answer: the agent's arrays by the name metrics know them by, any real number type: ``y_pred``;
             ``lower`` and ``upper``; ``fake``; ``futures``; ``scores``; ``future.`` before a name as in ``truth``.
 
@@ -117,8 +117,8 @@ def metrics_where_defined(
 
     Args:
         rules: the task's scoring table, by which the whole fold has been scored.
-        truth: of the resample.
-        answer: as of :func:`score`.
+        truth: what the resample is compared with.
+        answer: the answer, as in :func:`score`.
         leaving_out: names of metrics that are not wanted.
     """
     given, comparison = _given(truth, answer)
@@ -132,13 +132,13 @@ def metrics_where_defined(
     return values
 
 
-def _given(truth: Truth, answer: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Checked], Comparison | None]:
+def _given(truth: Truth, answer: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Checked], ForecastComparison | None]:
     """The arrays of an answer, examined, and its forecast beside the truth where it is one."""
     given = {name: _finite(name, values, truth) for name, values in answer.items()}
-    return given, Comparison(truth, np.asarray(given["y_pred"])) if "y_pred" in given else None
+    return given, ForecastComparison(truth, np.asarray(given["y_pred"])) if "y_pred" in given else None
 
 
-def _value(entry: Entry, metric: Metric, truth: Truth, given: Mapping[str, Checked], comparison: Comparison | None) -> float:
+def _value(entry: ScoringEntry, metric: Metric, truth: Truth, given: Mapping[str, Checked], comparison: ForecastComparison | None) -> float:
     """One metric of an answer."""
     shared = metric.shared if entry.on == "path" else None
     try:

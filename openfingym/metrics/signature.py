@@ -65,8 +65,8 @@ def sig_w1(real: Numbers, fake: Numbers, depth: int = DEPTH) -> float:
     scale by training statistics first. Values are taken as the path itself; returns are not summed.
 
     Args:
-        real: [n, t, d], t >= 2; for conditional tasks the whole window, past and future.
-        fake: [m, t, d].
+        real: real windows, [n, t, d], t >= 2; for conditional tasks the whole window, past and future.
+        fake: generated windows, [m, t, d].
         depth: truncation level.
     """
     ours, theirs = windows(real, fake)

@@ -61,14 +61,14 @@ def sig_mmd(
     """Unbiased MMD^2, floored at 0: the unbiased estimate can be negative, and a reward must not pay for luck.
 
     Args:
-        real: [n, t, d], n >= 2.
-        fake: [m, t, d], m >= 2.
+        real: real windows, [n, t, d], n >= 2.
+        fake: generated windows, [m, t, d], m >= 2.
         depth: highest level of the kernel.
         paths: most paths of each side; more are drawn down without replacement.
-        law: which of the two kernels.
+        law: which of the two kernels is meant.
         backend: ``numba``, or ``numpy`` for the readable reference, which gives the same numbers to rounding.
         steps: most steps of a path; longer ones are thinned evenly, to the last. None for all.
-        seed: of the drawing; fixed by the task.
+        seed: seed of the drawing; fixed by the task.
 
     Raises:
         UsageError: fewer than two paths, or a parameter is unknown.
@@ -149,7 +149,7 @@ def kernel_levels(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, ra
         x: [n, s, c].
         y: [m, s, c].
         depth: highest level.
-        rate: of the static kernel.
+        rate: rate of the static kernel.
 
     Returns:
         float64[depth, n, m].

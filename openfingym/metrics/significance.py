@@ -158,7 +158,7 @@ def panel(
 
     Args:
         y_true: [rows, ...].
-        y_pred: as ``y_true``.
+        y_pred: predictions, of the shape of ``y_true``.
         period: int or datetime64, as ``y_true``, or [rows] where all of a row is one period.
 
     Raises:

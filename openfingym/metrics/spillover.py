@@ -33,7 +33,7 @@ def spillover(series: Numbers, lags: int = 2, horizon: int = 10) -> Spillover:
 
     Args:
         series: [n, d] in time order, d >= 2.
-        lags: p of the VAR.
+        lags: order p of the vector autoregression.
         horizon: steps of the decomposition.
 
     Raises:

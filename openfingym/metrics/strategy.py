@@ -31,7 +31,7 @@ def long_short_returns(y_true: Numbers, y_pred: Numbers, period: Numbers) -> NDA
 
     Args:
         y_true: [rows, ...], realised returns, as fractions.
-        y_pred: as ``y_true``, predictions; only their order within a period matters.
+        y_pred: predictions, of the shape of ``y_true``; only their order within a period matters.
         period: int or datetime64, as ``y_true``, or [rows] where all of a row is one period.
 
     Returns:
@@ -79,7 +79,7 @@ def max_drawdown(returns: Numbers) -> float:
     The peak includes the starting equity. Equity at or below zero is ruin: the drawdown is 1.
 
     Args:
-        returns: [periods], simple returns as fractions.
+        returns: returns per period, [periods], simple returns as fractions.
     """
     r = answer("returns", returns, 1)
     if (r <= -1.0).any():

@@ -43,9 +43,9 @@ def kupiec(returns: Numbers, value_at_risk: float, level: float = LEVEL) -> Kupi
     defined for no breach and for n breaches.
 
     Args:
-        returns: [n].
+        returns: returns per period, [n].
         value_at_risk: a quantile of returns, negative for a loss, in their unit.
-        level: a.
+        level: the tail probability a.
     """
     r = answer("returns", returns, 1)
     in_unit_interval("level", level)
@@ -73,8 +73,8 @@ def order_statistic_tail(returns: Numbers, level: float = LEVEL) -> tuple[NDArra
     """VaR = sorted[int(a n)] and ES = mean of sorted[: int(a n) + 1], over the FIRST axis.
 
     Args:
-        returns: [n, ...].
-        level: a.
+        returns: returns per period, [n, ...].
+        level: the tail probability a.
 
     Returns:
         (VaR, ES), each float64[...]; for a single return both equal it.

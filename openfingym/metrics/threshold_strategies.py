@@ -34,7 +34,7 @@ def threshold_profits(real: NDArray[np.float64], fake: NDArray[np.float64]) -> t
 
     Args:
         real: increments [n, t, d], which the thresholds are taken from.
-        fake: increments [m, t, d].
+        fake: generated increments [m, t, d].
     """
     ours, theirs = [], []
     with np.errstate(over="ignore", invalid="ignore"):

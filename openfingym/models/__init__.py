@@ -10,10 +10,10 @@ and a request that no patience helps raises ModelRefusedError. The client comes 
 
 from __future__ import annotations
 
-from openfingym.models.endpoint import ChatModel, Endpoint
-from openfingym.models.messages import CallForm, Completion, FinishReason, Message, Role, Tokens, Tool, ToolCall, Usage
+from openfingym.models.endpoint import ChatModel, ModelEndpoint
+from openfingym.models.messages import CallForm, Completion, CompletionTokens, FinishReason, Message, Role, Tool, ToolCall, Usage
 from openfingym.models.meter import Allowance, Left, Meter, Spent
-from openfingym.models.model import Model
+from openfingym.models.model import LanguageModel
 from openfingym.models.prices import Price, PriceTable
 from openfingym.models.spec import ModelSpec
 from openfingym.models.text_tools import ToolModel
@@ -23,18 +23,18 @@ __all__ = [
     "CallForm",
     "ChatModel",
     "Completion",
-    "Endpoint",
+    "CompletionTokens",
     "FinishReason",
+    "LanguageModel",
     "Left",
     "Message",
     "Meter",
-    "Model",
+    "ModelEndpoint",
     "ModelSpec",
     "Price",
     "PriceTable",
     "Role",
     "Spent",
-    "Tokens",
     "Tool",
     "ToolCall",
     "ToolModel",

@@ -19,7 +19,7 @@ from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageErr
 from openfingym.models.messages import Completion, Message, Tool, Usage
 from openfingym.models.prices import PriceTable
 from openfingym.models.retrying import Transient, judge, refuses, retrying
-from openfingym.models.wire import ADAPTATIONS, Answer, Json, MalformedAnswer, StreamedAnswer, read_answer, request_body
+from openfingym.models.wire import ADAPTATIONS, Json, MalformedAnswer, ParsedCompletion, StreamedAnswer, read_answer, request_body
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -35,7 +35,7 @@ PATIENCE_S = 600.0
 CHARACTERS_A_TOKEN = 4
 
 
-class Endpoint:
+class ModelEndpoint:
     """A place that answers chat completions; an async context manager.
 
     Args:
@@ -96,7 +96,7 @@ class Endpoint:
         """
         return ChatModel(self, name, request_name or name, prices or PriceTable.load(), stream=stream, tokens=tokens)
 
-    async def complete(self, body: Json, *, stream: bool) -> tuple[Answer, float, int]:
+    async def complete(self, body: Json, *, stream: bool) -> tuple[ParsedCompletion, float, int]:
         """Send a request until it is answered.
 
         Returns:
@@ -139,7 +139,7 @@ class Endpoint:
         """When a request is given up: of many that wait for an endpoint that is down, each would else wait for as long again."""
         return end if self._failing_since is None else min(end, self._failing_since + self.patience_s)
 
-    async def _watched(self, body: Json, *, stream: bool, timeout_s: float) -> Answer:
+    async def _watched(self, body: Json, *, stream: bool, timeout_s: float) -> ParsedCompletion:
         """An attempt, and a note of whether the endpoint works at all."""
         before = time.monotonic()
         try:
@@ -153,7 +153,7 @@ class Endpoint:
         self._failing_since = None
         return answer
 
-    async def _attempt(self, body: Json, *, stream: bool, timeout_s: float) -> Answer:
+    async def _attempt(self, body: Json, *, stream: bool, timeout_s: float) -> ParsedCompletion:
         import openai
 
         named = self._adapted(body)
@@ -207,10 +207,10 @@ class Endpoint:
 
 
 class ChatModel:
-    """One model behind an endpoint; see :class:`openfingym.models.Model`."""
+    """One model behind an endpoint; see :class:`openfingym.models.LanguageModel`."""
 
-    def __init__(self, endpoint: Endpoint, name: str, request_name: str, prices: PriceTable, *, stream: bool, tokens: bool) -> None:
-        """Use :meth:`Endpoint.model`."""
+    def __init__(self, endpoint: ModelEndpoint, name: str, request_name: str, prices: PriceTable, *, stream: bool, tokens: bool) -> None:
+        """Use :meth:`ModelEndpoint.model`."""
         self.name = name
         self._endpoint = endpoint
         self._request_name = request_name

@@ -122,7 +122,7 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class CompletionTokens:
     """The tokens of one completion, for training without tokenising again."""
 
     prompt_ids: tuple[int, ...] = ()
@@ -149,7 +149,7 @@ class Completion:
     """Requests that were sent, the failed ones included."""
     counted: bool = True
     """Whether the endpoint counted the tokens; if not, ``usage`` is a quarter of the characters."""
-    tokens: Tokens | None = field(default=None, repr=False)
+    tokens: CompletionTokens | None = field(default=None, repr=False)
     """Where they were asked for and the endpoint tells them."""
     call_form: CallForm | None = None
     """None where no tools were offered."""

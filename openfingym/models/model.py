@@ -8,7 +8,7 @@ from typing import Protocol
 from openfingym.models.messages import Completion, Message, Tool
 
 
-class Model(Protocol):
+class LanguageModel(Protocol):
     """Something that continues a conversation."""
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from openfingym.errors import UsageError
-from openfingym.models.endpoint import CONCURRENCY, NEEDS_CLIENT, PATIENCE_S, TIMEOUT_S, ChatModel, Endpoint
+from openfingym.models.endpoint import CONCURRENCY, NEEDS_CLIENT, PATIENCE_S, TIMEOUT_S, ChatModel, ModelEndpoint
 from openfingym.models.prices import LOCAL, PriceTable
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -81,10 +81,10 @@ class ModelSpec:
         """The model, ready to be asked; a stand-in without a base URL is started and stopped here.
 
         Args:
-            prices: as of :meth:`Endpoint.model`, like ``stream`` and ``tokens``.
+            prices: as of :meth:`ModelEndpoint.model`, like ``stream`` and ``tokens``.
             stream: see there.
             tokens: see there.
-            concurrency: as of :class:`Endpoint`, like ``timeout_s`` and ``patience_s``.
+            concurrency: as of :class:`ModelEndpoint`, like ``timeout_s`` and ``patience_s``.
             timeout_s: see there.
             patience_s: see there.
 
@@ -102,6 +102,6 @@ class ModelSpec:
                 stack.push_async_callback(asyncio.to_thread, stand_in.__exit__)
                 base_url, key, local = stand_in.base_url, _NO_KEY, True
             endpoint = await stack.enter_async_context(
-                Endpoint(base_url, key or _NO_KEY, concurrency=concurrency, timeout_s=timeout_s, patience_s=patience_s, loopback=local)
+                ModelEndpoint(base_url, key or _NO_KEY, concurrency=concurrency, timeout_s=timeout_s, patience_s=patience_s, loopback=local)
             )
             yield endpoint.model(self.name, prices=prices, stream=stream, tokens=tokens)

@@ -27,7 +27,7 @@ from functools import partial
 
 from openfingym.errors import ModelRefusedError
 from openfingym.models.messages import CallForm, Completion, Message, Tool, ToolCall
-from openfingym.models.model import Model
+from openfingym.models.model import LanguageModel
 from openfingym.models.written_calls import read_written_calls
 
 MARKER = "You call tools by writing them as text."
@@ -55,14 +55,14 @@ HOW_TO_CALL = f"""Your message called no tool. Call one; where nothing else work
 
 
 class ToolModel:
-    """A model that calls tools, whatever it takes to have it do so; see :class:`openfingym.models.Model`.
+    """A model that calls tools, whatever it takes to have it do so; see :class:`openfingym.models.LanguageModel`.
 
     Args:
         model: any.
         text: whether calls are text. None: only where the endpoint takes no tools.
     """
 
-    def __init__(self, model: Model, *, text: bool | None = None) -> None:
+    def __init__(self, model: LanguageModel, *, text: bool | None = None) -> None:
         self._model = model
         self._text = text
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from openfingym.models.messages import FinishReason, Message, Tokens, Tool, ToolCall, Usage, well_formed
+from openfingym.models.messages import CompletionTokens, FinishReason, Message, Tool, ToolCall, Usage, well_formed
 
 MAX_CONTENT = 1_000_000
 """Characters kept of one answer; one that goes on for longer counts as cut off (``length``)."""
@@ -25,7 +25,7 @@ class MalformedAnswer(ValueError):  # noqa: N818  # the name says what was found
 
 
 @dataclass(frozen=True)
-class Answer:
+class ParsedCompletion:
     """One answer as it was read."""
 
     message: Message
@@ -33,7 +33,7 @@ class Answer:
     usage: Usage | None
     """None where the endpoint did not count."""
     model: str
-    tokens: Tokens
+    tokens: CompletionTokens
 
 
 def request_message(message: Message) -> Json:
@@ -94,7 +94,7 @@ ADAPTATIONS: Mapping[str, Callable[[Json], Json]] = {"max_tokens": _renamed, "se
 """What some models refuse, by the word that they say, and how a request does without."""
 
 
-def read_answer(document: object) -> Answer:
+def read_answer(document: object) -> ParsedCompletion:
     """Read the body of an answer.
 
     Raises:
@@ -114,7 +114,7 @@ def read_answer(document: object) -> Answer:
     thought = _text(said.get("reasoning_content")) or _text(said.get("reasoning"))
     if not thought:
         thought, content = _thought(content)
-    return Answer(
+    return ParsedCompletion(
         message=Message("assistant", content or refusal, calls, reasoning=thought or None),
         finish_reason=reason,
         usage=_read_usage(body.get("usage")),
@@ -229,14 +229,14 @@ def _read_usage(value: object) -> Usage | None:
     )
 
 
-def _read_tokens(body: Mapping[str, object], choice: Mapping[str, object]) -> Tokens:
+def _read_tokens(body: Mapping[str, object], choice: Mapping[str, object]) -> CompletionTokens:
     """Token ids where vLLM's ``return_token_ids`` gave them, log probabilities where ``logprobs`` did."""
     stated = choice.get("logprobs")
     entries = _list(stated.get("content")) if isinstance(stated, Mapping) else []
     found = [entry.get("logprob") for entry in entries if isinstance(entry, Mapping)]
     logprobs = tuple(float(item) for item in found if isinstance(item, int | float) and math.isfinite(item))
     completion_ids = tuple(_count(item) for item in _list(choice.get("token_ids")))
-    return Tokens(
+    return CompletionTokens(
         prompt_ids=tuple(_count(item) for item in _list(body.get("prompt_token_ids"))),
         completion_ids=completion_ids,
         # Some endpoints leave out those of tool calls; which token a probability belongs to is then unknown.

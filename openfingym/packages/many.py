@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[T]):
+class TaskOutcome(Generic[T]):
     """What became of one task."""
 
     name: str
@@ -37,7 +37,7 @@ class Built:
     package: str
 
 
-def build_tasks(folders: Sequence[Path], *, jobs: int, force: bool = False, real: bool = False) -> Iterator[Outcome[Built]]:
+def build_tasks(folders: Sequence[Path], *, jobs: int, force: bool = False, real: bool = False) -> Iterator[TaskOutcome[Built]]:
     """Build task packages, as many at once as ``jobs``; yields each when it is done, in any order."""
     return each(partial(_build, force=force, real=real), folders, jobs)
 
@@ -55,7 +55,7 @@ def _build(folder: Path, *, force: bool, real: bool) -> Built:
     return Built(package.manifest.name, package.manifest.digest, str(package.public))
 
 
-def each(work: Callable[[Path], T], folders: Sequence[Path], jobs: int) -> Iterator[Outcome[T]]:
+def each(work: Callable[[Path], T], folders: Sequence[Path], jobs: int) -> Iterator[TaskOutcome[T]]:
     """What ``work`` makes of each task folder, as many at once as ``jobs``; yields each when it is done, in any order."""
     if jobs == 1 or len(folders) == 1:
         yield from (_guarded(work, folder) for folder in folders)
@@ -83,8 +83,8 @@ def _prepare() -> None:
     threadpool_limits(1)
 
 
-def _guarded(work: Callable[[Path], T], folder: Path) -> Outcome[T]:
+def _guarded(work: Callable[[Path], T], folder: Path) -> TaskOutcome[T]:
     try:
-        return Outcome(folder.name, work(folder))
+        return TaskOutcome(folder.name, work(folder))
     except OpenFinGymError as error:
-        return Outcome(folder.name, None, error)
+        return TaskOutcome(folder.name, None, error)

@@ -280,7 +280,7 @@ def new_task(name: str, parent: Path, kind: str = "forecast") -> Path:
     """Write a task package named ``name`` below ``parent``.
 
     Args:
-        name: of the task, in kebab-case.
+        name: name of the task, in kebab-case.
         parent: folder to create it in.
         kind: a key of :data:`STARTS`.
 

@@ -68,7 +68,7 @@ def choose(can_be: TapeKind, *, wanted: bool, played_before: bool) -> TapeKind:
     """The kind of tape that a rollout gets.
 
     Args:
-        can_be: as :func:`renewal` says.
+        can_be: the tape that the task can have, from :func:`renewal`.
         wanted: whether another tape than the given one is wanted.
         played_before: whether whoever asks has played the given tape, or could still be playing it.
     """
@@ -82,8 +82,8 @@ def draw(package: BuiltPackage, tape: Tape, hidden: Mapping[str, Array]) -> Draw
     """The arrays of a tape.
 
     Args:
-        package: of the task.
-        tape: which.
+        package: the task's built package.
+        tape: the tape that is wanted.
         hidden: the package's own hidden arrays.
 
     Raises:

@@ -28,7 +28,7 @@ def seen_with(package: BuiltPackage, arrays: Mapping[str, Array]) -> Iterator[Bu
     truth half goes with the package, not with this view of it.
 
     Args:
-        package: of the task.
+        package: the task's built package.
         arrays: by name, of the shape and type of those they take the place of; without any, the package is what is seen.
 
     Raises:

@@ -158,10 +158,10 @@ def run_baselines(
     """Run every fitting agent on every task, one verifier a task.
 
     Args:
-        tasks: which ones.
+        tasks: the tasks to run them on.
         agents_of: names of the agents to run on a task.
         backend: how programs are isolated.
-        seed: given to each program.
+        seed: seed that each program is given.
         done: results that need not be measured again, if their task and program are still the same.
         progress: told what is being run.
 

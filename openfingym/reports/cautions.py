@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from openfingym.adversarial.marks import skill_of
-from openfingym.reports.cells import Group, judged, label
+from openfingym.reports.cells import RunGroup, judged, label
 
 if TYPE_CHECKING:
     from openfingym.reports.runs import Made
@@ -29,7 +29,7 @@ class Caution:
     sentence: str
 
 
-def cautions_of(groups: Sequence[Group], made: Mapping[str, Made]) -> Iterator[Caution]:
+def cautions_of(groups: Sequence[RunGroup], made: Mapping[str, Made]) -> Iterator[Caution]:
     """Every caution, by kind of data.
 
     Args:
@@ -49,14 +49,14 @@ def cautions_of(groups: Sequence[Group], made: Mapping[str, Made]) -> Iterator[C
         yield from (Caution(kind, "environments", f"On {kind} data {said}") for said in _environments(mine, made))
 
 
-def _flags(group: Group) -> Iterator[str]:
+def _flags(group: RunGroup) -> Iterator[str]:
     flags = Counter(flag for run in _judged(group) for flag in run.flags)
     for flag, count in sorted(flags.items()):
         runs = "1 run" if count == 1 else f"{count} runs"
         yield f"{runs} of {label(group.row)} on {group.data_kind} data: flagged by the verifier as {flag}; read what the agent did"
 
 
-def _sampling(group: Group) -> Iterator[str]:
+def _sampling(group: RunGroup) -> Iterator[str]:
     scored = [run for run in _judged(group) if run.state == "scored" and run.verdict is not None]
     ahead = [run for run in scored if run.relative_total is not None and run.relative_total < 1.0]
     unsure = sum(run.verdict == "no difference" for run in ahead)
@@ -68,7 +68,7 @@ def _sampling(group: Group) -> Iterator[str]:
         )
 
 
-def _disclosure(group: Group) -> Iterator[str]:
+def _disclosure(group: RunGroup) -> Iterator[str]:
     found = Counter(run.disclosure for run in _judged(group))
     if found["rounded"]:
         yield (
@@ -77,7 +77,7 @@ def _disclosure(group: Group) -> Iterator[str]:
         )
 
 
-def _tapes(group: Group) -> Iterator[str]:
+def _tapes(group: RunGroup) -> Iterator[str]:
     found = Counter(run.tape for run in _judged(group))
     if len(found) > 1:
         counts = ", ".join(f"{count} {tape}" for tape, count in sorted(found.items()))
@@ -92,7 +92,7 @@ def _tapes(group: Group) -> Iterator[str]:
         )
 
 
-def _skill(groups: Sequence[Group]) -> Iterator[str]:
+def _skill(groups: Sequence[RunGroup]) -> Iterator[str]:
     unknown = sorted(
         {task for group in groups for task, runs in group.tasks.items() if any(skill_of(run) == "not recorded" for run in judged(runs))}
     )
@@ -105,7 +105,7 @@ def _skill(groups: Sequence[Group]) -> Iterator[str]:
         )
 
 
-def _settings(group: Group, made: Mapping[str, Made]) -> Iterator[str]:
+def _settings(group: RunGroup, made: Mapping[str, Made]) -> Iterator[str]:
     found = {made[run.rollout_id].setting for run in _judged(group) if run.rollout_id in made} - {None}
     if len(found) > 1:
         yield (
@@ -114,7 +114,7 @@ def _settings(group: Group, made: Mapping[str, Made]) -> Iterator[str]:
         )
 
 
-def _tasks(groups: Sequence[Group]) -> Iterator[str]:
+def _tasks(groups: Sequence[RunGroup]) -> Iterator[str]:
     found = [{task for task, runs in group.tasks.items() if judged(runs)} for group in groups]
     every = set().union(*found)
     if any(tasks != every for tasks in found):
@@ -125,12 +125,12 @@ def _tasks(groups: Sequence[Group]) -> Iterator[str]:
         )
 
 
-def _environments(groups: Sequence[Group], made: Mapping[str, Made]) -> Iterator[str]:
+def _environments(groups: Sequence[RunGroup], made: Mapping[str, Made]) -> Iterator[str]:
     ids = (run.rollout_id for group in groups for run in _judged(group))
     found = {made[name].environment for name in ids if name in made} - {None}
     if len(found) > 1:
         yield f"programs ran in {len(found)} environments (image, or Python and its packages), which may differ in their scores"
 
 
-def _judged(group: Group) -> Iterator[RolloutResult]:
+def _judged(group: RunGroup) -> Iterator[RolloutResult]:
     return (run for runs in group.tasks.values() for run in judged(runs))

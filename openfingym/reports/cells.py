@@ -27,7 +27,7 @@ NONE = "-"
 
 
 @dataclass(frozen=True)
-class Group:
+class RunGroup:
     """The runs of one row on data of one kind; real and simulated data never meet in one."""
 
     data_kind: str
@@ -37,7 +37,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Counts:
+class StateCounts:
     """How runs ended."""
 
     scored: int
@@ -49,7 +49,7 @@ class Counts:
     void: int
 
     @classmethod
-    def of(cls, runs: Iterable[RolloutResult]) -> Counts:
+    def of(cls, runs: Iterable[RolloutResult]) -> StateCounts:
         """Count the states of ``runs``."""
         states = Counter(run.state for run in runs)
         return cls(states["scored"], states["rejected"], states["error"], states["deferred"], states["void"])
@@ -106,7 +106,7 @@ class Cell:
     family: str
     tasks: int
     """Tasks with a judged run."""
-    counts: Counts
+    counts: StateCounts
     reward: float | None
     """The paper's: mean over tasks of the mean over scored runs; see :func:`paper_reward`."""
     skill: Estimate
@@ -129,7 +129,7 @@ class TaskCell:
     row: Row
     family: str
     task: str
-    counts: Counts
+    counts: StateCounts
     skill: Estimate
     """As in :class:`Cell`; its interval is over runs."""
     sampling: tuple[float, float] | None
@@ -143,7 +143,7 @@ class TaskCell:
     cost: Cost
 
 
-def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[Group]:
+def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[RunGroup]:
     """Runs by kind of data and by row, in order of both."""
     results = list(results)
     builds: dict[str, set[str]] = defaultdict(set)
@@ -154,7 +154,7 @@ def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[Group
         task = run.task if len(builds[run.task]) == 1 else f"{run.task}@{run.task_digest[:8]}"
         found[run.data_kind, tuple(str(getattr(run, name) or NONE) for name in by)][task].append(run)
     return [
-        Group(kind, row, {task: tuple(runs) for task, runs in sorted(tasks.items())})
+        RunGroup(kind, row, {task: tuple(runs) for task, runs in sorted(tasks.items())})
         for (kind, row), tasks in sorted(found.items(), key=lambda item: (kind_order(item[0][0]), item[0][1]))
     ]
 
@@ -221,7 +221,7 @@ def paper_reward(run: RolloutResult, family: str) -> float | None:
     return -run.total if family == "trading" else run.total
 
 
-def cells_of(groups: Sequence[Group], families: Mapping[str, str], seed: int) -> list[Cell]:
+def cells_of(groups: Sequence[RunGroup], families: Mapping[str, str], seed: int) -> list[Cell]:
     """A cell for each group and family of its tasks; and one over all, where data of its kind has several families."""
     cells = []
     for group in groups:
@@ -242,7 +242,7 @@ def family_order(family: str) -> int:
     return known.index(family) if family in known else len(known)
 
 
-def task_cells_of(group: Group, families: Mapping[str, str], seed: int) -> list[TaskCell]:
+def task_cells_of(group: RunGroup, families: Mapping[str, str], seed: int) -> list[TaskCell]:
     """A cell for each task of the group."""
     return [_task_cell(group, families[task], task, runs, seed) for task, runs in group.tasks.items()]
 
@@ -252,14 +252,14 @@ def judged(runs: Iterable[RolloutResult]) -> list[RolloutResult]:
     return [run for run in runs if run.state in {"scored", "rejected"}]
 
 
-def _cell(group: Group, family: str, tasks: Sequence[str], seed: int) -> Cell:
+def _cell(group: RunGroup, family: str, tasks: Sequence[str], seed: int) -> Cell:
     every = [run for task in tasks for run in group.tasks[task]]
     by_task = [runs for runs in (judged(group.tasks[task]) for task in tasks) if runs]
     scored = [alone for alone in ([run for run in runs if run.state == "scored"] for runs in by_task) if alone]
     runs = judged(every)
     rewards = [[paper_reward(run, family) for run in alone] for alone in scored] if family != ALL else []
     known = [[reward for reward in some if reward is not None] for some in rewards]
-    counts = Counts.of(every)
+    counts = StateCounts.of(every)
     return Cell(
         data_kind=group.data_kind,
         row=group.row,
@@ -295,7 +295,7 @@ def _pass_at(by_task: Sequence[Sequence[RolloutResult]]) -> Iterable[PassAt]:
         yield PassAt(k, scored, fmean(pass_at_k(n, better, k) for n, _, better in tallies))
 
 
-def _task_cell(group: Group, family: str, task: str, every: Sequence[RolloutResult], seed: int) -> TaskCell:
+def _task_cell(group: RunGroup, family: str, task: str, every: Sequence[RolloutResult], seed: int) -> TaskCell:
     runs = judged(every)
     logs = [log_relative(run) for run in runs]
     totals = [run.total for run in runs if run.state == "scored" and run.total is not None]
@@ -304,7 +304,7 @@ def _task_cell(group: Group, family: str, task: str, every: Sequence[RolloutResu
         row=group.row,
         family=family,
         task=task,
-        counts=Counts.of(every),
+        counts=StateCounts.of(every),
         skill=skill_estimate([runs] if runs else [], seed),
         sampling=_sampling(runs),
         worst=skill_of(max(logs)) if totals else None,

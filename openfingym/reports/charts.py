@@ -139,7 +139,7 @@ def time_chart(
         title: its heading, plain text.
         axis: shared by all charts of the group.
         lines: series with a value for each point of the axis.
-        unit: of the values.
+        unit: unit of the values.
         zero: whether the vertical axis must hold zero.
         markers: points drawn over the lines.
         note: a remark below the title, plain text.
@@ -221,7 +221,7 @@ def frame(scale: Scale, unit: Unit, ticks: Sequence[tuple[float, str]], drawing:
 
     Args:
         scale: the vertical axis.
-        unit: of its values.
+        unit: unit of its values.
         ticks: (percent from the left, text) of the horizontal axis.
         drawing: SVG placed by percent.
         spoken: what a screen reader says instead.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from openfingym.reports.cells import Group, Row, judged, label, log_relative
+from openfingym.reports.cells import Row, RunGroup, judged, label, log_relative
 from openfingym.reports.statistics import FEWEST_UNITS, MANY_UNITS, Estimate, holm, mean_estimate, sign_flip_p, unit_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ EVEN = 1e-9
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RowComparison:
     """Row ``a`` against row ``b`` on data of one kind."""
 
     data_kind: str
@@ -76,19 +76,19 @@ class Comparison:
         return f"{a} is better than {b} on {data}: its loss is {size}, {found}."
 
 
-def compare(groups: Sequence[Group], seed: int) -> list[Comparison]:
+def compare(groups: Sequence[RunGroup], seed: int) -> list[RowComparison]:
     """Every pair of rows on data of the same kind, adjusted together within each kind.
 
     As in a cell, a rejected run counts as the baseline; a row that was never scored has nothing to compare.
     """
-    found: list[Comparison] = []
+    found: list[RowComparison] = []
     scoring = [group for group in groups if any(run.state == "scored" for runs in group.tasks.values() for run in runs)]
     for kind in dict.fromkeys(group.data_kind for group in scoring):
         found += _compare_kind([group for group in scoring if group.data_kind == kind], seed)
     return found
 
 
-def _compare_kind(groups: Sequence[Group], seed: int) -> list[Comparison]:
+def _compare_kind(groups: Sequence[RunGroup], seed: int) -> list[RowComparison]:
     losses = [_by_task_and_seed(group) for group in groups]
     pairs = list(itertools.combinations(range(len(groups)), 2))
     differences = [_differences(losses[a], losses[b]) for a, b in pairs]
@@ -102,7 +102,7 @@ def _compare_kind(groups: Sequence[Group], seed: int) -> list[Comparison]:
     return [_comparison(groups[a], groups[b], differences[n], p.get(n), seed) for n, (a, b) in enumerate(pairs)]
 
 
-def _by_task_and_seed(group: Group) -> dict[str, dict[int, float]]:
+def _by_task_and_seed(group: RunGroup) -> dict[str, dict[int, float]]:
     """Mean log relative loss of the attempts at each seed of each task."""
     found: dict[str, dict[int, float]] = {}
     for task, runs in group.tasks.items():
@@ -139,7 +139,7 @@ def _units(differences: Differences) -> Mapping[tuple[str, int], float]:
     return found
 
 
-def _comparison(a: Group, b: Group, differences: Differences, p: tuple[float, float] | None, seed: int) -> Comparison:
+def _comparison(a: RunGroup, b: RunGroup, differences: Differences, p: tuple[float, float] | None, seed: int) -> RowComparison:
     means = [fmean(values.values()) for values in differences.values()]
     wins, losses = sum(mean < -EVEN for mean in means), sum(mean > EVEN for mean in means)
     estimate = mean_estimate([list(values.values()) for values in differences.values()], seed)
@@ -149,7 +149,7 @@ def _comparison(a: Group, b: Group, differences: Differences, p: tuple[float, fl
         mean, spread = fmean(means), stdev(means) if len(means) > 1 else 0.0
         effect = mean / spread if spread > EVEN else None
         verdict = "no difference" if p[1] >= SIGNIFICANT else "better" if mean < 0.0 else "worse"
-    return Comparison(
+    return RowComparison(
         data_kind=a.data_kind,
         a=a.row,
         b=b.row,

@@ -49,8 +49,8 @@ def heat_map(cells: Sequence[TaskCell], rows: Sequence[Row]) -> str:
     """Skill of every row in every task, tinted by the mean log of the relative loss.
 
     Args:
-        cells: of one kind of data.
-        rows: which rows, in the order of the columns.
+        cells: cells of one kind of data.
+        rows: the rows, in the order of the columns.
     """
     found = {(cell.task, cell.row): cell for cell in cells}
     tasks = sorted({(family_order(cell.family), cell.family, cell.task) for cell in cells})

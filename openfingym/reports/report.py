@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 
 from openfingym.errors import UsageError
 from openfingym.reports.cautions import Caution, cautions_of
-from openfingym.reports.cells import Cell, Field, Group, Row, TaskCell, cells_of, families_of, grouped, task_cells_of
-from openfingym.reports.comparisons import Comparison, compare
-from openfingym.reports.runs import Damaged, Runs
+from openfingym.reports.cells import Cell, Field, Row, RunGroup, TaskCell, cells_of, families_of, grouped, task_cells_of
+from openfingym.reports.comparisons import RowComparison, compare
+from openfingym.reports.runs import Damaged, FoundRuns
 from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, REPLICATES
 
 FORMAT = 1
@@ -44,7 +44,7 @@ class Report:
     """By kind of data, row and family."""
     tasks: tuple[TaskCell, ...]
     """By kind of data, row and task."""
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[RowComparison, ...]
     failures: tuple[Failure, ...]
     """The most frequent first."""
     cautions: tuple[Caution, ...]
@@ -109,13 +109,13 @@ class Report:
         }
 
 
-def make_report(runs: Runs, by: Sequence[Field] = ("agent", "model"), *, seed: int = 0) -> Report:
+def make_report(runs: FoundRuns, by: Sequence[Field] = ("agent", "model"), *, seed: int = 0) -> Report:
     """Everything that is reported of ``runs``.
 
     Args:
-        runs: what to report on.
+        runs: the runs to report on.
         by: what makes a row; runs that differ in nothing of it are repetitions of each other.
-        seed: of the bootstrap and the tests; the same runs and seed give the same report.
+        seed: seed of the bootstrap and the tests; the same runs and seed give the same report.
 
     Raises:
         UsageError: ``by`` is empty or names a field twice.
@@ -138,7 +138,7 @@ def make_report(runs: Runs, by: Sequence[Field] = ("agent", "model"), *, seed: i
     )
 
 
-def _failures(groups: Sequence[Group]) -> list[Failure]:
+def _failures(groups: Sequence[RunGroup]) -> list[Failure]:
     found: Counter[tuple[str, Row, str, str, str]] = Counter()
     for group in groups:
         for runs in group.tasks.values():

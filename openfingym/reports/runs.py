@@ -37,7 +37,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Runs:
+class FoundRuns:
     """What was found below some folders."""
 
     results: tuple[RolloutResult, ...]
@@ -50,7 +50,7 @@ class Runs:
     """What rollouts were made of, by id."""
 
 
-def read_runs(paths: Iterable[Path]) -> Runs:
+def read_runs(paths: Iterable[Path]) -> FoundRuns:
     """Read every run at or below ``paths``.
 
     A run is a folder with a ``result.json``; one with a ``config.json`` alone is a damaged run. Folders
@@ -78,7 +78,7 @@ def read_runs(paths: Iterable[Path]) -> Runs:
         made[result.rollout_id] = config
     if not results and not damaged:
         raise UsageError(f"no run was found below {', '.join(map(str, paths))}; a run is a folder with a result.json")
-    return Runs(tuple(sorted(results.values(), key=_order)), tuple(damaged), copies, made)
+    return FoundRuns(tuple(sorted(results.values(), key=_order)), tuple(damaged), copies, made)
 
 
 def run_folders(paths: Sequence[Path]) -> Iterator[Path]:

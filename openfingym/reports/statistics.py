@@ -83,7 +83,7 @@ def mean_estimate(tasks: Sequence[Sequence[float]], seed: int) -> Estimate:
 
     Args:
         tasks: the value of every run, by task; finite, of one run a task at least.
-        seed: of the replicates; the interval depends on it and the values alone, not on what else a report holds.
+        seed: seed of the replicates; the interval depends on it and the values alone, not on what else a report holds.
     """
     runs = [np.asarray(values, dtype=np.float64) for values in tasks]
     if not runs:
@@ -142,7 +142,7 @@ def sign_flip_p(differences: NDArray[np.float64], seed: int) -> NDArray[np.float
 
     Args:
         differences: float64[comparisons, units]; 0 where a unit is not common to both, which changes no mean.
-        seed: of the sign patterns.
+        seed: seed of the sign patterns.
 
     Returns:
         float64[comparisons] in (0, 1].

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from openfingym.reports.cells import ALL, Cell, Row, TaskCell, family_order, label
-from openfingym.reports.comparisons import Comparison
+from openfingym.reports.comparisons import RowComparison
 from openfingym.reports.report import Report
 from openfingym.reports.statistics import FEWEST_UNITS, Estimate
 
@@ -211,12 +211,12 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
     )
 
 
-def clearest(comparisons: Iterable[Comparison]) -> list[Comparison]:
+def clearest(comparisons: Iterable[RowComparison]) -> list[RowComparison]:
     """Comparisons by p-value, those with too few tasks last."""
     return sorted(comparisons, key=lambda one: (one.p_holm is None, one.p_holm or 0.0, one.p_value or 0.0, -one.tasks, one.a, one.b))
 
 
-def said(comparisons: Sequence[Comparison], most: int) -> tuple[list[str], str]:
+def said(comparisons: Sequence[RowComparison], most: int) -> tuple[list[str], str]:
     """Comparisons in words: the clearest that can be made, and a remark on the others."""
     ordered = clearest(comparisons)
     able = [one for one in ordered if one.verdict != "too few"]

@@ -2,34 +2,34 @@
 
     with RunFolder.open(Path("runs/demo")) as folder:
         work = prepare(plan, select(plan), folder)
-        async with Engine(LocalRunner(Station(work.needed), places=4), folder) as engine:
+        async with RolloutEngine(LocalRunner(LocalRollouts(work.needed), places=4), folder) as engine:
             results = await engine.run(work.missing)
 
 A rollout is a :class:`RolloutSpec`; its identity says whether it was run before. The
-:class:`Engine` runs each once and keeps its result, a :class:`Runner` says where.
+:class:`RolloutEngine` runs each once and keeps its result, a :class:`Runner` says where.
 """
 
 from __future__ import annotations
 
-from openfingym.rollouts.engine import Engine, Patience, Watch
+from openfingym.rollouts.engine import Patience, RolloutEngine, RunWatcher
 from openfingym.rollouts.folders import RunFolder
+from openfingym.rollouts.local import LocalRollouts, LocalRunner, ModelAccess, Runner
 from openfingym.rollouts.plan import Plan, Selection, expand, select
 from openfingym.rollouts.preparation import Work, prepare
 from openfingym.rollouts.spec import RolloutSpec
-from openfingym.rollouts.station import LocalRunner, ModelAccess, Runner, Station
 
 __all__ = [
-    "Engine",
+    "LocalRollouts",
     "LocalRunner",
     "ModelAccess",
     "Patience",
     "Plan",
+    "RolloutEngine",
     "RolloutSpec",
     "RunFolder",
+    "RunWatcher",
     "Runner",
     "Selection",
-    "Station",
-    "Watch",
     "Work",
     "expand",
     "prepare",

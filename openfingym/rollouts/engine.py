@@ -18,8 +18,8 @@ from typing import Protocol, Self
 from openfingym.errors import RuntimeFailureError, VerifierAwayError, VerifierError
 from openfingym.results import RolloutResult, read_run
 from openfingym.rollouts.folders import RunFolder
+from openfingym.rollouts.local import Runner
 from openfingym.rollouts.spec import RolloutSpec
-from openfingym.rollouts.station import Runner
 
 ERRORS_IN_A_ROW = 10
 """So many failures of ours with one agent, and no other result between them, are no accident."""
@@ -38,7 +38,7 @@ class StoppedError(RuntimeFailureError):
     """Nothing works with an agent, of which no further rollout is run."""
 
 
-class Watch(Protocol):
+class RunWatcher(Protocol):
     """Who is told how a run is doing."""
 
     def started(self, spec: RolloutSpec) -> None:
@@ -51,20 +51,20 @@ class Watch(Protocol):
         """A rollout's result is kept."""
 
 
-class Nobody:
+class SilentWatcher:
     """A watch that looks away."""
 
     def started(self, spec: RolloutSpec) -> None:
-        """See :class:`Watch`."""
+        """See :class:`RunWatcher`."""
 
     def again(self, spec: RolloutSpec, reason: str) -> None:
-        """See :class:`Watch`."""
+        """See :class:`RunWatcher`."""
 
     def ended(self, spec: RolloutSpec, result: RolloutResult) -> None:
-        """See :class:`Watch`."""
+        """See :class:`RunWatcher`."""
 
 
-class Engine:
+class RolloutEngine:
     """Runs rollouts and keeps their results; an async context manager, used on one event loop."""
 
     def __init__(
@@ -75,24 +75,24 @@ class Engine:
         heavy: Collection[str] = (),
         scoring: int = 1,
         patience: Patience | None = None,
-        watch: Watch | None = None,
+        watch: RunWatcher | None = None,
     ) -> None:
         """Run with ``runner``, which is closed with this, into ``folder``.
 
         Args:
-            runner: where rollouts run.
-            folder: where results are kept.
+            runner: what runs rollouts: on this machine, or on a cluster.
+            folder: folder in which results are kept.
             heavy: names of tasks whose scoring keeps a core of the verifier busy.
             scoring: rollouts of those that may run at once.
-            patience: with failures of ours.
-            watch: who is told.
+            patience: how often failures of ours are tried again.
+            watch: who is told how the run is doing.
         """
         self._runner = runner
         self._folder = folder
         self._heavy = frozenset(heavy)
         self._scoring = asyncio.Semaphore(scoring)
         self._patience = patience or Patience()
-        self._watch = watch or Nobody()
+        self._watch = watch or SilentWatcher()
         self._tasks: dict[str, asyncio.Task[RolloutResult]] = {}
         self._errors: Counter[tuple[str, str | None]] = Counter()
         self._stopped: dict[tuple[str, str | None], str] = {}

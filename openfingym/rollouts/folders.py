@@ -126,8 +126,8 @@ class RunFolder:
         """Make a written rollout the finished one, in one step, where there is none yet.
 
         Args:
-            spec: which rollout it is.
-            result: how it ended.
+            spec: the rollout as it was planned.
+            result: the result of the rollout.
             written: its complete folder, on the same file system.
 
         Returns:

@@ -35,8 +35,8 @@ from openfingym.verifiers import VerifierAddress, find_verifiers
 from openfingym.verifiers.finding import require_same_build, require_served
 
 if TYPE_CHECKING:
-    from openfingym.agents.llm.hosting import Host
-    from openfingym.agents.llm.launching import Voice
+    from openfingym.agents.llm.conversation_runner import ConversationRunner
+    from openfingym.agents.llm.launching import ModelSetup
     from openfingym.agents.llm.session import Listener
     from openfingym.kinds import Array
     from openfingym.models.meter import Allowance
@@ -76,7 +76,7 @@ class Launcher:
         """Start nothing yet.
 
         Args:
-            packages: of the tasks.
+            packages: the built packages of the tasks.
             backend: how programs are isolated.
             verifiers: running ones, by the names of their tasks; None starts one for all.
             patience_s: how long what is away is waited for: a model's endpoint, the Docker engine, a verifier that runs elsewhere.
@@ -88,8 +88,8 @@ class Launcher:
         self._elsewhere = verifiers is not None
         self._lines: dict[VerifierAddress, _Line] = {}
         self._stack = contextlib.ExitStack()
-        self._hosting = contextlib.ExitStack()
-        self._host: Host | None = None
+        self._runners = contextlib.ExitStack()
+        self._runner: ConversationRunner | None = None
         self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
         self._lock = threading.Lock()
@@ -101,7 +101,7 @@ class Launcher:
         """A launcher for tasks given by name, folder or value, building what is not built.
 
         Args:
-            tasks: which.
+            tasks: the tasks.
             backend: how programs are isolated.
             verifier: where a running one is, or a registry file; None for what the environment says, or one of its own.
             real: pulled real data where a task's own is simulated.
@@ -135,7 +135,7 @@ class Launcher:
 
     def __exit__(self, *_: object) -> None:
         with self._stack:
-            self._hosting.close()  # before the gates of what it hosts
+            self._runners.close()  # before the gates of its conversations
             for backend in self._backends.values():
                 backend.tidy()
 
@@ -169,10 +169,10 @@ class Launcher:
 
         Args:
             package: one of :attr:`packages`.
-            agent: who acts.
+            agent: the agent that acts.
             model: for agents that ask one.
             allowance: what such an agent may spend; where it states no turns or no time, the task's size does.
-            prices: of models; by default the table of the package.
+            prices: prices of models; by default the package's own table.
             seed: given to the agent's program.
             out: folder below which the run is kept; None keeps nothing.
             cancel: ends the program early when set.
@@ -188,9 +188,9 @@ class Launcher:
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know another tape.
         """
         require_fit(agent, package.task)
-        voice = self._voice(package, agent, model, allowance, prices)
-        if voice is not None and listener is not None:
-            voice = replace(voice, listener=listener)
+        setup = self._model_setup(package, agent, model, allowance, prices)
+        if setup is not None and listener is not None:
+            setup = replace(setup, listener=listener)
         backend = self._backend(agent)
         name = backend.name if backend else "host"
         line, cancel = self._line(package), cancel or threading.Event()
@@ -198,7 +198,7 @@ class Launcher:
         if backend is not None:
             backend.ready(self._patience_s, cancel)
         started, clock = datetime.now(UTC), time.monotonic()
-        ttl_s = lifetime_s(package, voice.wall_s if voice else None)
+        ttl_s = lifetime_s(package, setup.wall_s if setup else None)
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
         ticket = client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=ttl_s, fresh=fresh)
         require_same_build(package, ticket.task_digest, line.address)
@@ -220,7 +220,7 @@ class Launcher:
         acted, evidence = Acted(contact=contact), Evidence()
         try:
             with seen_with(package, _own_data(client, ticket)) as seen:
-                acted = self._act(seen, agent, voice, backend, line, client, ticket, seed, cancel, contact)
+                acted = self._act(seen, agent, setup, backend, line, client, ticket, seed, cancel, contact)
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
             final = judged(result, client.finalize(ticket.rollout_id), acted)
@@ -238,7 +238,7 @@ class Launcher:
         result = replace(result, wall_s=round(time.monotonic() - clock, 3))
         if out is None:
             return result
-        return write_run(out, result, files_of(package, agent, voice, backend, result, acted, evidence))
+        return write_run(out, result, files_of(package, agent, setup, backend, result, acted, evidence))
 
     def warm(self, package: BuiltPackage, agent: Agent, rollouts: int, *, allowance: Allowance | None = None, size: int = 2) -> None:
         """Have workspaces started for so many rollouts to come of an agent that asks a model, or of a command.
@@ -250,21 +250,21 @@ class Launcher:
         """
         from openfingym.agents.llm.launching import open_pool, with_defaults
 
-        backend, line, host = self._backend(agent), self._line(package), self._talking()
+        backend, line, conversations = self._backend(agent), self._line(package), self._conversation_runner()
         assert backend is not None, "the oracle needs no workspace"
         gates = self._gate_keeper(line)
         with self._lock:
             if line.pool is None:
-                line.pool = open_pool(host, backend, gates, max(1, size // len(self._lines)))
+                line.pool = open_pool(conversations, backend, gates, max(1, size // len(self._lines)))
             self._warmed.add(package.manifest.digest)
         limits = replace(limits_of(package), timeout_s=with_defaults(allowance, package).wall_s or 0.0)
-        host.call(partial(line.pool.expect, package, rollouts, limits=limits))
+        conversations.call(partial(line.pool.expect, package, rollouts, limits=limits))
 
     def _act(
         self,
         package: BuiltPackage,
         agent: Agent,
-        voice: Voice | None,
+        setup: ModelSetup | None,
         backend: Backend | None,
         line: _Line,
         client: VerifierClient,
@@ -280,14 +280,16 @@ class Launcher:
             submit_truth(client, ticket, package)
             return Acted()
         body, calls = gate_bounds(package)
-        if voice is not None:
-            from openfingym.agents.llm.launching import Stage, play_rollout
+        if setup is not None:
+            from openfingym.agents.llm.launching import RolloutResources, play_rollout
 
             # A workspace that waits was started over the package's own data.
             own = package.public in {known.public for known in self.packages}
             pool = line.pool if own and package.manifest.digest in self._warmed else None
-            stage = Stage(self._talking(), client, self._gate_keeper(line), backend, limits_of(package), body, calls, pool)
-            played = play_rollout(stage, package, voice, ticket, seed=seed, cancel=cancel)
+            resources = RolloutResources(
+                self._conversation_runner(), client, self._gate_keeper(line), backend, limits_of(package), body, calls, pool
+            )
+            played = play_rollout(resources, package, setup, ticket, seed=seed, cancel=cancel)
             contact.failures, contact.told = played.verifier_failures, played.told
             return Acted(played.outcome, contact, played)
         from openfingym_runtime.job import Job
@@ -307,24 +309,24 @@ class Launcher:
             finally:
                 contact.failures, contact.told = gate.verifier_failures, gate.told
 
-    def _voice(
+    def _model_setup(
         self, package: BuiltPackage, agent: Agent, model: ModelSpec | None, allowance: Allowance | None, prices: PriceTable | None
-    ) -> Voice | None:
+    ) -> ModelSetup | None:
         """What an agent that talks needs; None for any other."""
         require_model(agent, given=model is not None)
         if agent.acts is None:
             return None
-        from openfingym.agents.llm.launching import find_voice
+        from openfingym.agents.llm.launching import find_model_setup
 
-        return find_voice(self._talking(), package, agent.acts, model, allowance, prices)
+        return find_model_setup(self._conversation_runner(), package, agent.acts, model, allowance, prices)
 
-    def _talking(self) -> Host:
+    def _conversation_runner(self) -> ConversationRunner:
         with self._lock:
-            if self._host is None:
-                from openfingym.agents.llm.hosting import Host
+            if self._runner is None:
+                from openfingym.agents.llm.conversation_runner import ConversationRunner
 
-                self._host = self._hosting.enter_context(Host(patience_s=self._patience_s))
-            return self._host
+                self._runner = self._runners.enter_context(ConversationRunner(patience_s=self._patience_s))
+            return self._runner
 
     def _backend(self, agent: Agent) -> Backend | None:
         if agent.kind == "oracle":
@@ -372,7 +374,7 @@ def run(
         agent: a built-in agent's name, as in :data:`openfingym.agents.BUILTIN`, or an agent.
         program: path of your program, with ``agent="script"``.
         command: your own agent, with ``agent="command"``.
-        model: of agents that ask one: its name, such as ``stand-in/competent``, or where else it is.
+        model: model of agents that ask one: its name, such as ``stand-in/competent``, or where else it is.
         allowance: what such an agent may spend.
         backend: ``auto``, ``docker``, ``sandbox`` or ``inline``.
         seed: given to the program as ``OPENFINGYM_SEED``.

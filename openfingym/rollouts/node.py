@@ -14,13 +14,13 @@ from openfingym import catalog
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, StoreError
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.results import RolloutResult, store_errors
+from openfingym.rollouts.local import LocalRollouts, ModelAccess
 from openfingym.rollouts.spec import RolloutSpec
-from openfingym.rollouts.station import ModelAccess, Station
 from openfingym.verifiers import VerifierAddress
 
 
 @dataclass(frozen=True)
-class Order:
+class ActorSetup:
     """What a node's actor needs to begin: plain values."""
 
     tasks: tuple[tuple[str, bool], ...]
@@ -38,7 +38,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Reply:
+class NodeReply:
     """What comes back from a node: a result with its run's files, or the error there was instead."""
 
     result: RolloutResult | None
@@ -50,17 +50,17 @@ class Reply:
 class NodeActor:
     """Runs rollouts on one node; its methods run in threads."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: ActorSetup) -> None:
         self._order = order
         self._lock = threading.Lock()
-        self._station: Station | None = None
+        self._station: LocalRollouts | None = None
         self._running: dict[str, threading.Event] = {}
 
     def greet(self) -> str:
         """Name of the machine; that it answers shows that the node has started this actor."""
         return socket.gethostname()
 
-    def run(self, spec: RolloutSpec) -> Reply:
+    def run(self, spec: RolloutSpec) -> NodeReply:
         """Run one rollout."""
         from openfingym_runtime.owned_directory import owned_directory
 
@@ -69,12 +69,12 @@ class NodeActor:
             with owned_directory() as folder:
                 result = self._ready().run(spec, folder, cancel)
                 assert result.path is not None
-                return Reply(result, _pack(result.path))
+                return NodeReply(result, _pack(result.path))
         except (StoreError, OSError) as error:
             # This node's disk is not the one that results are kept on: another node may do.
-            return Reply(None, b"", RuntimeFailureError(str(error)))
+            return NodeReply(None, b"", RuntimeFailureError(str(error)))
         except OpenFinGymError as error:
-            return Reply(None, b"", error)
+            return NodeReply(None, b"", error)
         finally:
             self._running.pop(spec.identity, None)
 
@@ -90,7 +90,7 @@ class NodeActor:
             if self._station is not None:
                 self._station.close()
 
-    def _ready(self) -> Station:
+    def _ready(self) -> LocalRollouts:
         from openfingym.rollouts.preparation import build_all
         from openfingym_runtime import owned_directory
 
@@ -99,7 +99,7 @@ class NodeActor:
                 owned_directory.reap()
                 packages = build_all([catalog.load_task(name, real=real) for name, real in self._order.tasks])
                 order = self._order
-                self._station = Station(
+                self._station = LocalRollouts(
                     list(packages.values()),
                     backend=order.backend,
                     verifiers=order.verifiers,

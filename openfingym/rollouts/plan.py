@@ -71,7 +71,7 @@ class ModelChoice(Section):
         return value
 
 
-class Limits(Section):
+class SpendingLimits(Section):
     """``[limits]``: what one rollout may spend on its model."""
 
     turns: PositiveInt | None = None
@@ -99,7 +99,7 @@ class Plan(Section):
     """Which; the file may say how many instead, and they count from 0."""
     attempts: PositiveInt = 1
     """Repetitions with the same seed."""
-    limits: Limits = Limits()
+    limits: SpendingLimits = SpendingLimits()
     sampling: SamplingChoice = SamplingChoice()
     base_url: str | None = None
     """Endpoint of the models; by default the environment's."""
@@ -152,7 +152,7 @@ class Plan(Section):
         """Read a plan's file.
 
         Args:
-            path: of the file.
+            path: path of the file.
             changes: keys that the caller states otherwise; those of a table such as ``limits`` one by one.
 
         Raises:
@@ -205,7 +205,7 @@ def select(plan: Plan, *, program: Path | None = None) -> Selection:
     A task that is named must fit every agent; where a pattern gives it, the pair is left out.
 
     Args:
-        plan: what to run.
+        plan: the plan of the run.
         program: the program of agent ``script``.
 
     Raises:
@@ -239,8 +239,8 @@ def expand(plan: Plan, selection: Selection, digests: Mapping[str, str]) -> list
     Attempts and seeds vary slowest, so that a run that is broken off has something on every task.
 
     Args:
-        plan: what to run.
-        selection: its tasks and agents.
+        plan: the plan of the run.
+        selection: the tasks and agents that the plan selects.
         digests: digest of each task's build, by name.
     """
     return [

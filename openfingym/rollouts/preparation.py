@@ -56,9 +56,9 @@ def prepare(
     """Build what is not built, and find out what is left to do.
 
     Args:
-        plan: what to run.
-        selection: its tasks and agents.
-        folder: where results are kept.
+        plan: the plan of the run.
+        selection: the tasks and agents that the plan selects.
+        folder: folder in which results are kept.
         part: ``"k/n"`` for every n-th rollout only.
         again: run everything once more, as further attempts.
         retry_errors: move failures of ours aside, so that they are run again, where the agent was told nothing of hidden data.

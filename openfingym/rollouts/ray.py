@@ -22,9 +22,9 @@ from openfingym import catalog
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, UsageError
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.results import RolloutResult
-from openfingym.rollouts.node import NodeActor, Order, Reply, unpack
+from openfingym.rollouts.local import ModelAccess
+from openfingym.rollouts.node import ActorSetup, NodeActor, NodeReply, unpack
 from openfingym.rollouts.spec import RolloutSpec
-from openfingym.rollouts.station import ModelAccess
 from openfingym.verifiers import VerifierAddress
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ class _Node:
 
 
 class RayRunner:
-    """Runs rollouts on a Ray cluster; see :class:`openfingym.rollouts.station.Runner`."""
+    """Runs rollouts on a Ray cluster; see :class:`openfingym.rollouts.local.Runner`."""
 
-    def __init__(self, order: Order, *, connected: bool) -> None:
+    def __init__(self, order: ActorSetup, *, connected: bool) -> None:
         self._order = order
         self._connected = connected
         self._nodes: dict[str, _Node] = {}
@@ -80,7 +80,7 @@ class RayRunner:
         """Begin on the cluster this program is part of, or else on the one Ray finds: ``$RAY_ADDRESS``, or this machine's.
 
         Args:
-            tasks: what will be run.
+            tasks: the tasks that will be run.
             places: rollouts at once on each node.
             backend: how programs are isolated there.
             verifiers: those that every node can reach, by the names of their tasks; None for one a node.
@@ -99,7 +99,7 @@ class RayRunner:
         known = catalog.task_folders()
         names = tuple((task.name if known.get(task.name) == task.folder else str(task.folder), task.real) for task in tasks)
         talkers = tuple(spec for spec in upcoming if spec.agent.acts is not None)
-        runner = cls(Order(names, backend, verifiers, models, talkers, places, patience_s), connected=connected)
+        runner = cls(ActorSetup(names, backend, verifiers, models, talkers, places, patience_s), connected=connected)
         try:
             await runner._look()
             if not runner._nodes:
@@ -112,7 +112,7 @@ class RayRunner:
         return runner
 
     async def run(self, spec: RolloutSpec, out: Path, started: Callable[[], None]) -> RolloutResult:
-        """See :meth:`openfingym.rollouts.station.Runner.run`; a rollout whose node is lost begins anew on another."""
+        """See :meth:`openfingym.rollouts.local.Runner.run`; a rollout whose node is lost begins anew on another."""
         from ray.exceptions import RayActorError
 
         for lost in range(LOSSES):
@@ -150,7 +150,7 @@ class RayRunner:
         if self._connected:
             await asyncio.to_thread(ray.shutdown)
 
-    async def _on(self, node: _Node, spec: RolloutSpec) -> Reply:
+    async def _on(self, node: _Node, spec: RolloutSpec) -> NodeReply:
         future = _future(node.actor.run.remote(spec))
         try:
             reply = await asyncio.shield(future)
@@ -158,7 +158,7 @@ class RayRunner:
             node.actor.cancel.remote(spec.identity)
             await asyncio.wait([future], timeout=END_S)
             raise
-        assert isinstance(reply, Reply)
+        assert isinstance(reply, NodeReply)
         return reply
 
     async def _place(self) -> _Node:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from openfingym.agents.llm.launching import Voice
-    from openfingym.agents.llm.playing import Played
+    from openfingym.agents.llm.launching import ModelSetup
+    from openfingym.agents.llm.playing import PlayedConversation
     from openfingym.verifiers.client import VerifierClient
     from openfingym_runtime.job import Backend
 
@@ -52,7 +52,7 @@ def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) 
 def files_of(
     package: BuiltPackage,
     agent: Agent,
-    voice: Voice | None,
+    setup: ModelSetup | None,
     backend: Backend | None,
     result: RolloutResult,
     acted: Acted,
@@ -61,37 +61,37 @@ def files_of(
     """What is kept of a rollout.
 
     Args:
-        package: of the task.
-        agent: who acted.
-        voice: what an agent that talks had; None of any other.
+        package: the task's built package.
+        agent: the agent that acted.
+        setup: what an agent that talks had; None of any other.
         backend: what ran its programs; None where there were none.
-        result: how it ended.
-        acted: what it did.
-        evidence: the verifier's.
+        result: the result of the rollout.
+        acted: what the agent did.
+        evidence: what the verifier kept of the rollout.
     """
     program, trajectory = agent.program, None
     if acted.played is not None:
         from openfingym.agents.llm.record import rollout_record
 
         program, trajectory = acted.played.program, rollout_record(acted.played, result).model_dump_json()
-    config = _config(package, agent, voice, backend, result, acted.played, program)
+    config = _config(package, agent, setup, backend, result, acted.played, program)
     return RunFiles(config, program, acted.output, evidence.log, evidence.submissions, evidence.actions, trajectory)
 
 
 def _config(
     package: BuiltPackage,
     agent: Agent,
-    voice: Voice | None,
+    setup: ModelSetup | None,
     backend: Backend | None,
     result: RolloutResult,
-    played: Played | None,
+    played: PlayedConversation | None,
     program: str,
 ) -> dict[str, object]:
     """The document ``config.json``, of plain values; docs/rollouts.md has the list."""
     from openfingym.version import __version__
 
     manifest = package.manifest
-    talked = {} if voice is None else voice.describe() | {"prompt_sha256": played.prompt_sha256 if played else None}
+    talked = {} if setup is None else setup.describe() | {"prompt_sha256": played.prompt_sha256 if played else None}
     return {
         "format": result.format,
         "openfingym": __version__,

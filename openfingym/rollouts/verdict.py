@@ -10,7 +10,7 @@ from openfingym.errors import ModelUnavailableError, OpenFinGymError, RuntimeFai
 from openfingym.results import Boundary, RolloutResult, State
 
 if TYPE_CHECKING:
-    from openfingym.agents.llm.playing import Played
+    from openfingym.agents.llm.playing import PlayedConversation
     from openfingym.verifiers.client import VerifiedResult
     from openfingym_runtime.job import Outcome
 
@@ -36,7 +36,7 @@ class Acted:
     """How its program ended; None of the oracle, and of an agent that ran many."""
     contact: Contact = field(default_factory=Contact)
     """What its programs had to do with the verifier."""
-    played: Played | None = None
+    played: PlayedConversation | None = None
     """What an agent with a model, or a command, did."""
 
     @property

@@ -20,9 +20,9 @@ def read_task_file(folder: Path, name: str, *, key: str | None = None) -> bytes:
     """The content of a file of a task folder.
 
     Args:
-        folder: of the task; may itself be a link.
-        name: of the file, relative to it.
-        key: of ``task.toml``, that names the file; None for the files that every task has.
+        folder: folder of the task; may itself be a link.
+        name: name of the file, relative to it.
+        key: key of ``task.toml``, that names the file; None for the files that every task has.
 
     Raises:
         TaskError: it is missing, is or goes through a link, is no regular file, or is too large.

@@ -195,7 +195,7 @@ class Verification(Section):
     """Feedback losses above this are shown as this."""
 
 
-class Limits(Section):
+class RolloutLimits(Section):
     """``[metadata.openfingym.limits]``: what Harbor's own keys do not cover."""
 
     pids: PositiveInt = 128
@@ -203,7 +203,7 @@ class Limits(Section):
     """Bytes of stdout and stderr kept and allowed, in KiB."""
 
 
-class Provenance(Section):
+class TaskProvenance(Section):
     """``[metadata.openfingym.provenance]``: where the task comes from."""
 
     paper: str
@@ -250,8 +250,8 @@ class Spec(Section):
     contract: Contract
     scoring: Scoring
     verification: Verification = Verification()
-    limits: Limits = Limits()
-    provenance: Provenance
+    limits: RolloutLimits = RolloutLimits()
+    provenance: TaskProvenance
     waivers: tuple[Waiver, ...] = ()
 
     _lists = field_validator("waivers", mode="before")(as_tuple)
@@ -299,7 +299,7 @@ class Metadata(Section):
     openfingym: Spec
 
 
-class Agent(Section):
+class AgentSection(Section):
     """``[agent]``: Harbor's table."""
 
     timeout_sec: float = Field(default=600.0, gt=0.0)
@@ -312,7 +312,7 @@ class VerifierTable(Section):
     env: Mapping[str, str] = {}
 
 
-class Environment(Section):
+class EnvironmentSection(Section):
     """``[environment]``: Harbor's table; an agent never gets a network."""
 
     network_mode: Literal["no-network"] = "no-network"
@@ -328,9 +328,9 @@ class TaskFile(Section):
     schema_version: Literal["1.4"]
     task: Package
     metadata: Metadata
-    agent: Agent = Agent()
+    agent: AgentSection = AgentSection()
     verifier: VerifierTable = VerifierTable()
-    environment: Environment = Environment()
+    environment: EnvironmentSection = EnvironmentSection()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ def read_toml(path: Path, what: str) -> dict[str, object]:
     """The content of a file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         what: it is, such as ``the plan``.
 
     Raises:
@@ -37,8 +37,8 @@ def checked(model: type[M], data: Mapping[str, object], source: str) -> M:
     """Plain values as what they are to be.
 
     Args:
-        model: what that is.
-        data: the values.
+        model: the pydantic model that they must satisfy.
+        data: the values that were read.
         source: where they are from, for the message.
 
     Raises:

@@ -26,7 +26,7 @@ def hindsight_weights(
     Args:
         opens: float64[T, S], positive: the bars at whose opens is traded.
         last: float64[S], the close of the last of them.
-        cost: of a trade, as a share of what is traded.
+        cost: cost of a trade, as a share of what is traded.
         short: weight of a short position, from 0 (none) to 1.
         worst: those that shrink it fastest instead.
 

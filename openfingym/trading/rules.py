@@ -224,7 +224,7 @@ def shortable(
     Positions are valued at the price before slippage, so that slippage is a loss and not a smaller short.
 
     Args:
-        equity: of the account before, its position in this symbol valued at ``base``.
+        equity: equity of the account before, its position in this symbol valued at ``base``.
         shorts: what short positions are worth before, so valued.
         held: units sold by the same sale that close a long position.
         base: price before slippage.

@@ -41,7 +41,7 @@ PERSISTENCES = np.array([0.80, 0.90, 0.94, 0.96, 0.98, 0.99])
 
 
 @dataclass(frozen=True)
-class Garch:
+class PanelGarch:
     """One GARCH(1,1) for all symbols, each about a variance of its own."""
 
     reaction: float
@@ -63,7 +63,7 @@ def resample(bars: Floats, rows: int, seed: int) -> Floats:
 
     Args:
         bars: known bars, float64[T, S, 5]: open, high, low, close, volume; adjusted for splits. A volume of 0 is a halt.
-        rows: of the path.
+        rows: rows of the path.
         seed: not negative, of any size; the same seed gives the same path.
 
     Returns:
@@ -91,7 +91,7 @@ def resample(bars: Floats, rows: int, seed: int) -> Floats:
     return np.concatenate([_prices(bars[-1, :, CLOSE], path), volumes[drawn][:, :, None]], axis=2)
 
 
-def fit(shocks: Floats) -> Garch:
+def fit(shocks: Floats) -> PanelGarch:
     """Gaussian quasi-maximum likelihood over a grid, all symbols together, with variance targeting (Francq, Horvath and Zakoian 2011).
 
     Args:
@@ -111,10 +111,10 @@ def fit(shocks: Floats) -> Garch:
         loss += (np.log(h) + squared / h).sum(axis=1)
         h = (1.0 - persistence)[:, None] + reaction[:, None] * squared + (persistence - reaction)[:, None] * h
     best = int(loss.argmin())
-    return Garch(float(reaction[best]), float(persistence[best]), variance)
+    return PanelGarch(float(reaction[best]), float(persistence[best]), variance)
 
 
-def _variances(garch: Garch, shocks: Floats) -> Floats:
+def _variances(garch: PanelGarch, shocks: Floats) -> Floats:
     """The variance of every known row, float64[T, S], from its mean on."""
     out = np.empty_like(shocks)
     h = garch.variance

@@ -1,6 +1,6 @@
 """Trajectories: one record a rollout, and the formats others read.
 
-- native: :class:`Rollout`, one JSON document, complete;
+- native: :class:`RolloutRecord`, one JSON document, complete;
 - ATIF 1.8 of Harbor, out and back without loss, and the trial that it is found in;
 - OpenAI's fine-tuning lines, which hold the conversation alone.
 """
@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from openfingym.trajectory.atif import from_atif, to_atif
 from openfingym.trajectory.files import NAME, find_rollouts, read_rollout, rollout_schema, write_rollout
-from openfingym.trajectory.finetuning import Conversation, from_openai, to_openai
+from openfingym.trajectory.finetuning import TrainingConversation, from_openai, to_openai
 from openfingym.trajectory.harbor import to_trial, trial_name
 from openfingym.trajectory.record import (
     FORMAT,
     Failure,
     Generation,
-    Provenance,
-    Rollout,
-    Score,
+    RecordedScore,
+    RolloutRecord,
+    RunProvenance,
+    RunTiming,
     StepReward,
-    Timing,
     TokenTrace,
     ToolUse,
     Turn,
@@ -28,16 +28,16 @@ from openfingym.trajectory.record import (
 __all__ = [
     "FORMAT",
     "NAME",
-    "Conversation",
     "Failure",
     "Generation",
-    "Provenance",
-    "Rollout",
-    "Score",
+    "RecordedScore",
+    "RolloutRecord",
+    "RunProvenance",
+    "RunTiming",
     "StepReward",
-    "Timing",
     "TokenTrace",
     "ToolUse",
+    "TrainingConversation",
     "Turn",
     "find_rollouts",
     "from_atif",

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from openfingym.errors import DataError
-from openfingym.trajectory.record import Generation, Rollout, ToolUse, Turn
+from openfingym.trajectory.record import Generation, RolloutRecord, ToolUse, Turn
 
 VERSION = "ATIF-v1.8"
 OURS = "openfingym"
@@ -24,7 +24,7 @@ _ROLES = {source: role for role, source in _SOURCES.items()}
 Json = dict[str, object]
 
 
-def to_atif(rollout: Rollout) -> Json:
+def to_atif(rollout: RolloutRecord) -> Json:
     """A rollout as an ATIF document.
 
     Raises:
@@ -59,7 +59,7 @@ def to_atif(rollout: Rollout) -> Json:
     }
 
 
-def from_atif(document: Mapping[str, object]) -> Rollout:
+def from_atif(document: Mapping[str, object]) -> RolloutRecord:
     """The rollout that an ATIF document was made from.
 
     Raises:
@@ -72,7 +72,7 @@ def from_atif(document: Mapping[str, object]) -> Rollout:
         if not isinstance(steps, list):
             raise TypeError("steps is no list")
         tools = agent.get("tool_definitions") or []
-        return Rollout.model_validate_json(
+        return RolloutRecord.model_validate_json(
             json.dumps(
                 {
                     **ours,

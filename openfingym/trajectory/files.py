@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_bytes, walk
-from openfingym.trajectory.record import FORMAT, Rollout
+from openfingym.trajectory.record import FORMAT, RolloutRecord
 
 NAME = "trajectory.json"
 """Of the record in a run's folder."""
@@ -21,11 +21,11 @@ LIMIT = 256 * MEGABYTE
 
 def rollout_schema() -> dict[str, object]:
     """The JSON schema of the record (draft 2020-12)."""
-    schema: dict[str, object] = Rollout.model_json_schema()
+    schema: dict[str, object] = RolloutRecord.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
-def write_rollout(path: Path, rollout: Rollout) -> None:
+def write_rollout(path: Path, rollout: RolloutRecord) -> None:
     """Write a record; it appears complete or not at all.
 
     Raises:
@@ -34,7 +34,7 @@ def write_rollout(path: Path, rollout: Rollout) -> None:
     write_text(path, rollout.model_dump_json() + "\n")
 
 
-def read_rollout(path: Path) -> Rollout:
+def read_rollout(path: Path) -> RolloutRecord:
     """Read a record.
 
     Raises:
@@ -42,7 +42,7 @@ def read_rollout(path: Path) -> Rollout:
     """
     try:
         raw = read_bytes(path.parent, path.name, LIMIT)
-        return Rollout.model_validate_json(raw)
+        return RolloutRecord.model_validate_json(raw)
     except OSError as error:
         raise StoreError(f"{path}: the trajectory cannot be read ({error.strerror})") from error
     except ValidationError as error:

@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from openfingym.errors import DataError
 from openfingym.models.messages import Message, Tool, ToolCall
 from openfingym.models.wire import request_message, request_tool
-from openfingym.trajectory.record import Rollout, Turn
+from openfingym.trajectory.record import RolloutRecord, Turn
 
 Json = dict[str, object]
 
 
 @dataclass(frozen=True)
-class Conversation:
+class TrainingConversation:
     """What can be learnt from a rollout."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
 
 
-def to_openai(rollout: Rollout) -> Json:
+def to_openai(rollout: RolloutRecord) -> Json:
     """A rollout as one line of a fine-tuning file, as an object.
 
     Raises:
@@ -48,7 +48,7 @@ def to_openai(rollout: Rollout) -> Json:
     return line | {"tools": [request_tool(tool) for tool in rollout.tools]} if rollout.tools else line
 
 
-def from_openai(line: Mapping[str, object]) -> Conversation:
+def from_openai(line: Mapping[str, object]) -> TrainingConversation:
     """Read one line of a fine-tuning file.
 
     Raises:
@@ -58,7 +58,7 @@ def from_openai(line: Mapping[str, object]) -> Conversation:
         messages, tools = line["messages"], line.get("tools", [])
         if not isinstance(messages, list) or not isinstance(tools, list):
             raise TypeError("messages and tools are lists")
-        return Conversation(tuple(_message(item) for item in messages), tuple(Tool(**item["function"]) for item in tools))
+        return TrainingConversation(tuple(_message(item) for item in messages), tuple(Tool(**item["function"]) for item in tools))
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"not a line of a fine-tuning file ({type(error).__name__}: {error})") from error
 

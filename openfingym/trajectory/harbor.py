@@ -16,18 +16,18 @@ import re
 from datetime import timedelta
 
 from openfingym.results import GRPO_FAILURE, GRPO_LOSS_CAP
-from openfingym.trajectory.record import Rollout
+from openfingym.trajectory.record import RolloutRecord
 
 Json = dict[str, object]
 
 
-def trial_name(rollout: Rollout) -> str:
+def trial_name(rollout: RolloutRecord) -> str:
     """Name of the trial's folder."""
     # A record of other origin may call its task anything, a path included.
     return f"{re.sub(r'[^A-Za-z0-9._-]', '_', rollout.task)}__{rollout.id}"
 
 
-def to_trial(rollout: Rollout) -> Json:
+def to_trial(rollout: RolloutRecord) -> Json:
     """What ``result.json`` of the trial holds.
 
     The reward is that of the task under Harbor: -min(loss, 5), and -6 where it was rejected. A failure of ours is an exception,

@@ -26,13 +26,13 @@ Seconds = Annotated[float, Field(ge=0.0)]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
 
 
-class Section(BaseModel):
+class RecordSection(BaseModel):
     """A part of the record: immutable, closed to keys it does not know, of finite numbers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class ToolUse(Section):
+class ToolUse(RecordSection):
     """A tool call and its result."""
 
     id: str
@@ -48,7 +48,7 @@ class ToolUse(Section):
     """Seconds from the call to its result."""
 
 
-class TokenTrace(Section):
+class TokenTrace(RecordSection):
     """The tokens of one message of the model, for training without tokenising again."""
 
     prompt_ids: tuple[int, ...] = ()
@@ -69,7 +69,7 @@ class TokenTrace(Section):
         return self
 
 
-class Generation(Section):
+class Generation(RecordSection):
     """How the model came to a message, and what that took."""
 
     model: str
@@ -88,7 +88,7 @@ class Generation(Section):
     content."""
 
 
-class Turn(Section):
+class Turn(RecordSection):
     """A message, with the calls it makes and their results."""
 
     role: Literal["system", "user", "assistant"]
@@ -140,7 +140,7 @@ class Turn(Section):
         return self.model_copy(update={"tool_calls": calls})
 
 
-class StepReward(Section):
+class StepReward(RecordSection):
     """The reward of one step of a sequential task that the agent took itself."""
 
     episode: Annotated[int, Field(ge=0)]
@@ -150,7 +150,7 @@ class StepReward(Section):
     """Index of the message that acted; None where none did, as of a command without a model."""
 
 
-class Score(Section):
+class RecordedScore(RecordSection):
     """What the rollout came to, by the verifier."""
 
     state: State
@@ -185,7 +185,7 @@ class Score(Section):
         )
 
 
-class Timing(Section):
+class RunTiming(RecordSection):
     """When it happened and where the time went."""
 
     started_at: AwareDatetime
@@ -196,7 +196,7 @@ class Timing(Section):
     """Running the agent's code."""
 
 
-class Provenance(Section):
+class RunProvenance(RecordSection):
     """What must be the same for the rollout to be the same."""
 
     prompt_sha256: str | None = None
@@ -208,7 +208,7 @@ class Provenance(Section):
     """Of openfingym, Python, and whatever else took part."""
 
 
-class Rollout(Section):
+class RolloutRecord(RecordSection):
     """One rollout, from the first message to the score."""
 
     format: Literal[1] = FORMAT
@@ -226,13 +226,13 @@ class Rollout(Section):
     messages: tuple[Turn, ...] = ()
     rewards: tuple[StepReward, ...] = ()
     """Of steps that the agent took itself; those of a program that it wrote are the program's."""
-    score: Score
+    score: RecordedScore
     failure: Failure = "none"
-    timing: Timing
+    timing: RunTiming
     usage: Usage = Field(default_factory=Usage)
     cost_usd: Annotated[float, Field(ge=0.0)] | None = None
     """None where a part of it is not known."""
-    provenance: Provenance = Field(default_factory=Provenance)
+    provenance: RunProvenance = Field(default_factory=RunProvenance)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

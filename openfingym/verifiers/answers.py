@@ -28,7 +28,7 @@ class RolloutTicket:
 
 
 @dataclass(frozen=True)
-class Feedback:
+class SubmissionFeedback:
     """The answer to an accepted submission: losses of the public fold, lower is better."""
 
     submission: int

@@ -22,7 +22,6 @@ from openfingym.errors import SubmissionError, UsageError, VerifierAbsentError, 
 from openfingym.results import INTERVALS
 from openfingym.task.episodes import EpisodeStep, RecordedAction
 from openfingym.verifiers.answers import (
-    Feedback,
     HeldTask,
     Load,
     LogRow,
@@ -31,6 +30,7 @@ from openfingym.verifiers.answers import (
     RolloutStatus,
     RolloutTicket,
     Season,
+    SubmissionFeedback,
     VerifiedResult,
 )
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EpisodeStep",
-    "Feedback",
     "HeldTask",
     "Load",
     "LogRow",
@@ -52,6 +51,7 @@ __all__ = [
     "RolloutStatus",
     "RolloutTicket",
     "Season",
+    "SubmissionFeedback",
     "VerifiedResult",
     "VerifierClient",
 ]
@@ -131,8 +131,8 @@ class VerifierClient:
 
         Args:
             task: name of a task that the verifier holds.
-            agent: recorded with the result.
-            seed: recorded with the result.
+            agent: name of the agent, which is recorded with the result.
+            seed: seed, which is recorded with the result.
             ttl_s: seconds until the token expires; None for the verifier's default.
             fresh: other hidden data than the package's own, where the task can have any; the ticket's ``tape`` says what it has.
 
@@ -143,7 +143,7 @@ class VerifierClient:
         body = {key: value for key, value in order.items() if value is not None} | ({"fresh": True} if fresh else {})
         return _build(RolloutTicket, self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError, httpx.ConnectTimeout)))
 
-    def submit(self, token: str, values: NDArray[np.float64], *, idempotency_key: str | None = None) -> Feedback:
+    def submit(self, token: str, values: NDArray[np.float64], *, idempotency_key: str | None = None) -> SubmissionFeedback:
         """Submit predictions for the rollout of ``token``.
 
         Args:
@@ -166,7 +166,7 @@ class VerifierClient:
             raise SubmissionError(f"{slug}: {detail}", problem=slug)
         document = self._checked(answer)
         feedback = document["feedback"]
-        return Feedback(document["submission"], feedback["total"], feedback["metrics"], document["remaining"])
+        return SubmissionFeedback(document["submission"], feedback["total"], feedback["metrics"], document["remaining"])
 
     def start_episode(self, token: str, fold: FoldName = "private", *, idempotency_key: str | None = None) -> EpisodeStep:
         """Begin the next episode of a sequential task; the one at hand ends.
@@ -188,7 +188,7 @@ class VerifierClient:
 
         Args:
             token: the rollout's token.
-            episode: as its start was answered.
+            episode: the episode's number, from the answer to its start.
             step: one more than the latest answered.
             action: a JSON value of the form the task states; None does nothing.
 

@@ -13,7 +13,7 @@ from openfingym.verifiers.address import QUICK_ANSWER_S, VERIFIER_VARIABLE, Veri
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
     from openfingym.task import Task
-    from openfingym.verifiers.registry import Entry, Registry
+    from openfingym.verifiers.registry import Registry, RegistryEntry
 
 
 def find_verifiers(location: str | VerifierAddress | None, tasks: Iterable[Task]) -> dict[str, VerifierAddress] | None:
@@ -22,7 +22,7 @@ def find_verifiers(location: str | VerifierAddress | None, tasks: Iterable[Task]
     Args:
         location: the URL or the unix socket of one verifier for all of them, a registry file, or an address; None for
             ``$OPENFINGYM_VERIFIER``.
-        tasks: which.
+        tasks: the tasks.
 
     Returns:
         None where neither says anything, so that one is to be started.
@@ -56,7 +56,7 @@ def find_registry(location: str) -> Registry | None:
     return Registry.read(path) if path.suffix == ".toml" or path.is_file() else None
 
 
-def address_of(registry: Registry, entry: Entry) -> VerifierAddress:
+def address_of(registry: Registry, entry: RegistryEntry) -> VerifierAddress:
     """Where the verifier of an entry is, with its token.
 
     Raises:
@@ -92,8 +92,8 @@ def require_same_build(package: BuiltPackage, digest: str, address: VerifierAddr
 
     Args:
         package: the build that agents see.
-        digest: of the build that is scored.
-        address: the verifier's.
+        digest: digest of the build that is scored.
+        address: where the verifier is.
 
     Raises:
         VerifierError: they differ.

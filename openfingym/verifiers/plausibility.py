@@ -41,7 +41,7 @@ def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | Non
     """1 %, 50 % and 99 % quantile of each label's absolute training targets, float64[3, labels]; None where an answer is no forecast.
 
     Args:
-        contract: the task's.
+        contract: the task's contract.
         read: gives the task's public arrays.
     """
     if contract.kind in {"nodes", "graphs", "trading"}:
@@ -58,7 +58,7 @@ def remarks(
     """As :func:`warnings_for`, from what is known of the task beforehand.
 
     Args:
-        contract: the task's.
+        contract: the task's contract.
         labels: names along the last axis of a submission.
         sizes: from :func:`typical_sizes`.
         submission: float64 of the task's submission shape.

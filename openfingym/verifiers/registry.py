@@ -40,7 +40,7 @@ SHORTEST_TOKEN = 16
 HEADER = "# Which verifier serves which tasks; kept by `openfingym verifier serve --register`, which drops comments.\n"
 
 
-class Entry(Section):
+class RegistryEntry(Section):
     """One of ``[[verifiers]]``."""
 
     url: str | None = None
@@ -85,7 +85,7 @@ class Entry(Section):
 
 
 class _File(Section):
-    verifiers: tuple[Entry, ...] = ()
+    verifiers: tuple[RegistryEntry, ...] = ()
 
     _lists = field_validator("verifiers", mode="before")(as_tuple)
 
@@ -95,7 +95,7 @@ class Registry:
     """What a registry file says."""
 
     path: Path
-    entries: tuple[Entry, ...]
+    entries: tuple[RegistryEntry, ...]
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -106,7 +106,7 @@ class Registry:
         """
         return cls(path, checked(_File, read_toml(path, "the registry of verifiers"), str(path)).verifiers)
 
-    def find(self, task: Task) -> Entry:
+    def find(self, task: Task) -> RegistryEntry:
         """The one verifier of a task.
 
         Raises:
@@ -121,11 +121,11 @@ class Registry:
         served = ", ".join(f"{entry.place} ({', '.join(entry.tasks)})" for entry in self.entries) or "nothing at all"
         raise UsageError(f"{self.path}: no verifier serves {task.name!r}; listed: {served}")
 
-    def location(self, entry: Entry) -> str:
+    def location(self, entry: RegistryEntry) -> str:
         """Its URL, or the whole path of its socket."""
         return entry.url or str(self.path.parent.absolute() / str(entry.socket))
 
-    def token_file(self, entry: Entry) -> Path | None:
+    def token_file(self, entry: RegistryEntry) -> Path | None:
         """The file with its admin token; None where the environment has it."""
         return None if entry.admin_token_file is None else self.path.parent / Path(entry.admin_token_file).expanduser()
 
@@ -162,13 +162,13 @@ def make_token(path: Path) -> None:
         raise UsageError(f"{path}: the admin token cannot be written ({error.strerror})") from error
 
 
-def register(path: Path, entry: Entry, tasks: Iterable[Task]) -> list[Entry]:
+def register(path: Path, entry: RegistryEntry, tasks: Iterable[Task]) -> list[RegistryEntry]:
     """Add a verifier that has started, in the place of what was there before at the same address.
 
     Args:
-        path: of the registry file; made if missing.
+        path: path of the registry file; made if missing.
         entry: what to add; its tasks are names.
-        tasks: those.
+        tasks: the tasks that it serves.
 
     Returns:
         Entries that were replaced because nobody answers there, and all they served is served by this one.
@@ -199,7 +199,7 @@ def register(path: Path, entry: Entry, tasks: Iterable[Task]) -> list[Entry]:
     return dead
 
 
-def unregister(path: Path, entry: Entry) -> None:
+def unregister(path: Path, entry: RegistryEntry) -> None:
     """Take out an entry of :func:`register`, unless somebody else did.
 
     Raises:
@@ -234,7 +234,7 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _write(path: Path, entries: Sequence[Entry]) -> None:
+def _write(path: Path, entries: Sequence[RegistryEntry]) -> None:
     blocks = [HEADER, *("[[verifiers]]\n" + "".join(_lines(entry)) for entry in entries)]
     try:
         with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", encoding="utf-8", delete=False) as stream:
@@ -245,7 +245,7 @@ def _write(path: Path, entries: Sequence[Entry]) -> None:
         raise UsageError(f"{path}: the registry of verifiers cannot be written ({error.strerror})") from error
 
 
-def _lines(entry: Entry) -> Iterator[str]:
+def _lines(entry: RegistryEntry) -> Iterator[str]:
     for key, value in entry.model_dump(exclude_none=True).items():
         # Strings and lists of strings are written the same in JSON and in TOML.
         yield f"{key} = {json.dumps(value, ensure_ascii=False)}\n"

@@ -8,9 +8,9 @@
 A :class:`WorkspacePool` keeps some of them started, for rollouts that are still to come.
 """
 
-from openfingym.workspace.answers import Entry, Execution, WorkspaceError
+from openfingym.workspace.answers import Execution, FolderEntry, WorkspaceError
 from openfingym.workspace.pool import WorkspacePool
 from openfingym.workspace.starting import open_workspace
 from openfingym.workspace.workspace import Workspace
 
-__all__ = ["Entry", "Execution", "Workspace", "WorkspaceError", "WorkspacePool", "open_workspace"]
+__all__ = ["Execution", "FolderEntry", "Workspace", "WorkspaceError", "WorkspacePool", "open_workspace"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from openfingym.errors import OpenFinGymError
-from openfingym.workspace.frames import Fields, FrameError
+from openfingym.workspace.frames import Fields, WorkspaceFrameError
 
 MAX_ENTRIES = 1000
 ENTRY_BYTES = 1600
@@ -54,7 +54,7 @@ class Execution:
 
 
 @dataclass(frozen=True)
-class Entry:
+class FolderEntry:
     """One entry of a folder."""
 
     name: str
@@ -67,7 +67,7 @@ def refusal(answer: Fields) -> WorkspaceError:
     """Why a request was not met."""
     problem = answer.text("refused", 20)
     if problem not in _REFUSALS:
-        raise FrameError(f"the unknown problem {problem!r}")
+        raise WorkspaceFrameError(f"the unknown problem {problem!r}")
     return WorkspaceError(answer.text("detail", MAX_DETAIL), problem=problem)
 
 
@@ -75,22 +75,22 @@ def execution(answer: Fields, most: int) -> Execution:
     """The result of running a program, of which the time is not known here."""
     named = answer.text("ended_by", 20)
     if named not in _ENDS:
-        raise FrameError(f"the unknown end {named!r}")
+        raise WorkspaceFrameError(f"the unknown end {named!r}")
     ended_by = _ENDS[named]
     exit_code = answer.integer("exit_code", -64, 255) if ended_by == "exit" else None
     output = answer.content("output", most).decode("utf-8", "replace")
     return Execution(output, ended_by, exit_code, 0.0, truncated=ended_by == "output")
 
 
-def entries(answer: Fields) -> list[Entry]:
+def entries(answer: Fields) -> list[FolderEntry]:
     """A listing."""
     found = []
     for item in answer.items("entries", MAX_ENTRIES):
         if not isinstance(item, list) or len(item) != 3:
-            raise FrameError("an entry that is no list of three")
+            raise WorkspaceFrameError("an entry that is no list of three")
         row = Fields({"name": item[0], "kind": item[1], "size": item[2]})
         kind = row.text("kind", 10)
         if kind not in _KINDS:
-            raise FrameError(f"the unknown kind {kind!r}")
-        found.append(Entry(row.text("name", 255), _KINDS[kind], row.integer("size", 0, 2**63)))
+            raise WorkspaceFrameError(f"the unknown kind {kind!r}")
+        found.append(FolderEntry(row.text("name", 255), _KINDS[kind], row.integer("size", 0, 2**63)))
     return sorted(found, key=lambda entry: entry.name)

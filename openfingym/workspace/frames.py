@@ -18,7 +18,7 @@ ENVELOPE_BYTES = 4096
 """Room for everything in an answer that is not its content."""
 
 
-class FrameError(Exception):
+class WorkspaceFrameError(Exception):
     """What arrived is no answer."""
 
 
@@ -43,19 +43,19 @@ async def receive(reader: asyncio.StreamReader, most_bytes: int) -> Fields:
     """
     (size,) = HEADER.unpack(await reader.readexactly(HEADER.size))
     if size > most_bytes:
-        raise FrameError(f"a message of {size} bytes, where at most {most_bytes} were expected")
+        raise WorkspaceFrameError(f"a message of {size} bytes, where at most {most_bytes} were expected")
     try:
         found = json.loads(await reader.readexactly(size))
     except (ValueError, RecursionError) as error:
-        raise FrameError(f"no JSON ({type(error).__name__})") from None
+        raise WorkspaceFrameError(f"no JSON ({type(error).__name__})") from None
     if not isinstance(found, dict):
-        raise FrameError("no JSON object")
+        raise WorkspaceFrameError("no JSON object")
     return Fields(found)
 
 
 @dataclass(frozen=True)
 class Fields:
-    """A message that arrived; every method raises :class:`FrameError` where the field is not what it must be."""
+    """A message that arrived; every method raises :class:`WorkspaceFrameError` where the field is not what it must be."""
 
     values: Mapping[str, object]
 
@@ -66,7 +66,7 @@ class Fields:
         """A whole number in [low, high]."""
         found = self.values.get(name)
         if type(found) is not int or not low <= found <= high:
-            raise FrameError(f"{name!r} is no whole number from {low} to {high}")
+            raise WorkspaceFrameError(f"{name!r} is no whole number from {low} to {high}")
         return found
 
     def text(self, name: str, most: int) -> str:
@@ -81,14 +81,14 @@ class Fields:
         except ValueError:
             content = None
         if content is None or len(content) > most:
-            raise FrameError(f"{name!r} is no base64 of at most {most} bytes")
+            raise WorkspaceFrameError(f"{name!r} is no base64 of at most {most} bytes")
         return content
 
     def items(self, name: str, most: int) -> list[object]:
         """A list of at most so many items."""
         found = self.values.get(name)
         if not isinstance(found, list) or len(found) > most:
-            raise FrameError(f"{name!r} is no list of at most {most} items")
+            raise WorkspaceFrameError(f"{name!r} is no list of at most {most} items")
         return found
 
 
@@ -99,5 +99,5 @@ def clean(found: object, name: str, most: int) -> str:
         FrameError: it is no such text.
     """
     if not isinstance(found, str) or len(found) > most:
-        raise FrameError(f"{name!r} is no text of at most {most} characters")
+        raise WorkspaceFrameError(f"{name!r} is no text of at most {most} characters")
     return found.encode("utf-8", "replace").decode()

@@ -58,7 +58,7 @@ class WorkspacePool:
         """Start nothing yet.
 
         Args:
-            backend: ``docker`` or ``sandbox``.
+            backend: the backend that isolates programs, ``docker`` or ``sandbox``.
             gates: opens the gates of the rollouts; must outlive the pool.
             size: most workspaces that wait or are being started for nobody in particular, all tasks together.
             starts: most of them being started at once; by default one a processor.
@@ -88,9 +88,9 @@ class WorkspacePool:
         """Announce rollouts of a task, in addition to those announced before; negative numbers take some back.
 
         Args:
-            package: the task's.
+            package: the task's built package.
             rollouts: how many more will be asked for.
-            limits: of each of their workspaces, as of :func:`open_workspace`; the first announcement's count.
+            limits: limits of each of their workspaces, as of :func:`open_workspace`; the first announcement's count.
         """
         shelf = self._shelves.setdefault(package.manifest.digest, _Shelf(package, limits))
         shelf.expected = max(0, shelf.expected + rollouts)
@@ -102,7 +102,7 @@ class WorkspacePool:
         Args:
             ticket: the rollout's, of a task that was announced.
             seed: programs find it in ``OPENFINGYM_SEED``.
-            max_body_bytes: as of :meth:`GateKeeper.open`.
+            max_body_bytes: longest body that programs may send; see :meth:`GateKeeper.open`.
             max_calls: likewise.
 
         Raises:

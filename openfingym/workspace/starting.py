@@ -44,11 +44,11 @@ async def open_workspace(
     """A workspace of one rollout for as long as the block runs.
 
     Args:
-        backend: ``docker`` or ``sandbox``.
-        package: the task's.
+        backend: the backend that isolates programs, ``docker`` or ``sandbox``.
+        package: the task's built package.
         gate: the rollout's, open; it stays open.
         seed: programs find it in ``OPENFINGYM_SEED``.
-        limits: of the workspace as a whole: its time, and the memory, processes and disk of everything in it;
+        limits: limits of the workspace as a whole: its time, and the memory, processes and disk of everything in it;
             output is of each program.
         rollout_id: whose it is.
 
@@ -127,7 +127,7 @@ async def _connection(listener: socket.socket, thread: JobThread) -> tuple[async
         (await frames.receive(reader, frames.ENVELOPE_BYTES)).integer("protocol", PROTOCOL, PROTOCOL)
     except BaseException as error:
         writer.transport.abort()
-        if isinstance(error, (EOFError, OSError, frames.FrameError)):
+        if isinstance(error, (EOFError, OSError, frames.WorkspaceFrameError)):
             raise RuntimeFailureError(f"the workspace's program did not greet with protocol {PROTOCOL}: {error}") from error
         raise
     return reader, writer

@@ -20,7 +20,17 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from openfingym.errors import RuntimeFailureError, UsageError
 from openfingym.workspace import frames
-from openfingym.workspace.answers import ENTRY_BYTES, MAX_ENTRIES, EndedBy, Entry, Execution, WorkspaceError, entries, execution, refusal
+from openfingym.workspace.answers import (
+    ENTRY_BYTES,
+    MAX_ENTRIES,
+    EndedBy,
+    Execution,
+    FolderEntry,
+    WorkspaceError,
+    entries,
+    execution,
+    refusal,
+)
 from openfingym.workspace.job_thread import JobThread
 
 if TYPE_CHECKING:
@@ -183,7 +193,7 @@ class Workspace:
         request = {"do": "write", "path": str(place.relative_to("/work")), "content": base64.b64encode(content).decode()}
         await self._do(request, frames.room_for(0), lambda answer: answer.values["done"])
 
-    async def list_files(self, path: str = ".") -> list[Entry]:
+    async def list_files(self, path: str = ".") -> list[FolderEntry]:
         """The entries of a folder, sorted by name; links are not followed.
 
         Args:
@@ -268,7 +278,7 @@ class Workspace:
                 return parse(answer)
             except TimeoutError:
                 self._spoil(f"it did not answer within {wait_s:.0f} s")
-            except (frames.FrameError, KeyError) as error:
+            except (frames.WorkspaceFrameError, KeyError) as error:
                 self._spoil(f"it sent {error}")
             except (EOFError, OSError):
                 pass  # it is gone, or about to be

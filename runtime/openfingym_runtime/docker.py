@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
 from openfingym_runtime import docker_container, docker_engine, images, owned_directory, views
-from openfingym_runtime.docker_ending import Ending
+from openfingym_runtime.docker_ending import ContainerEnding
 from openfingym_runtime.docker_output import CANCEL_CHECK_S, Output, follow
 from openfingym_runtime.job import EndedBy, Job, Outcome
 from openfingym_runtime.owner import is_alive
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Engine:
+class EngineFacts:
     """What was learned about the engine, once."""
 
     api_version: str
@@ -55,7 +55,7 @@ class DockerBackend:
         self._left: set[str] = set()
         """Containers that could not be removed, as the engine was away."""
         self._away = False
-        self._engine: Engine | None = None
+        self._engine: EngineFacts | None = None
         self._lock = threading.Lock()
 
     def environment(self) -> dict[str, object]:
@@ -157,13 +157,13 @@ class DockerBackend:
             except RuntimeFailureError:
                 self._left.add(name)
 
-    def _known_engine(self) -> Engine:
+    def _known_engine(self) -> EngineFacts:
         with self._lock:
             if self._engine is None:
                 self._engine = self._inspect()
             return self._engine
 
-    def _inspect(self) -> Engine:
+    def _inspect(self) -> EngineFacts:
         from docker.errors import DockerException, ImageNotFound
 
         try:
@@ -174,7 +174,7 @@ class DockerBackend:
                 _reap(api)
                 for parent in (None, views.parent()):
                     owned_directory.reap(parent)
-                return Engine(api.api_version, image["Id"], tuple(image["Config"].get("Env") or ()), docker_engine.has_all_users(info))
+                return EngineFacts(api.api_version, image["Id"], tuple(image["Config"].get("Env") or ()), docker_engine.has_all_users(info))
         except ImageNotFound:
             raise BackendUnavailableError(f"the engine has no image {self._image}; {REMEDY}") from None
         except (DockerException, OSError) as error:
@@ -209,7 +209,7 @@ def _remove(api: APIClient, name: str) -> bool:
 def _execute(api: APIClient, container: str, job: Job) -> Outcome:
     """Start a container and follow it to its end; it ends when the stream it is attached to does."""
     output = Output(job.limits.output_bytes)
-    with contextlib.closing(Ending(api, container)) as ending:
+    with contextlib.closing(ContainerEnding(api, container)) as ending:
         stream = api.attach_socket(container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
         try:
             api.start(container)

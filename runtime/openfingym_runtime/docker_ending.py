@@ -23,7 +23,7 @@ OOM_REPORT_S = 0.5
 """The engine may learn that memory ran out a moment after it learns of the exit."""
 
 
-class Ending:
+class ContainerEnding:
     """The end of one container, awaited."""
 
     def __init__(self, api: APIClient, container: str) -> None:
@@ -44,7 +44,7 @@ class Ending:
         """Wait for the end of ``job``, whose program has closed its output.
 
         Args:
-            job: whose ``cancel`` is obeyed.
+            job: the job whose ``cancel`` is obeyed.
             stop_at: ``time.monotonic()`` at which to give up.
 
         Returns:

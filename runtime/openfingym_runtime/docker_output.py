@@ -53,7 +53,7 @@ def follow(descriptor: int, job: Job, stop_at: float, output: Output) -> Literal
 
     Args:
         descriptor: the stream's file descriptor.
-        job: whose ``cancel`` is obeyed.
+        job: the job whose ``cancel`` is obeyed.
         stop_at: ``time.monotonic()`` at which to give up.
         output: where the bytes go.
     """

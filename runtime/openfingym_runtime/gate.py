@@ -22,9 +22,9 @@ from typing import Any, Self, TypeVar
 from openfingym.errors import RuntimeFailureError, UsageError, VerifierError
 from openfingym_runtime import owned_directory
 from openfingym_runtime.gate_protocol import GateConnection, Gatekeeping
-from openfingym_runtime.gate_request import LIVE, Refusal, Request
+from openfingym_runtime.gate_request import LIVE, GateRequest, Refusal
 from openfingym_runtime.relay import accept_of, new_key
-from openfingym_runtime.upstream import Address, Answer, LiveConnection, Upstream
+from openfingym_runtime.upstream import LiveConnection, Upstream, UpstreamAddress, UpstreamAnswer
 
 SOCKET_NAME = "gate.sock"
 SOCKET_PATH_BYTES = 107
@@ -100,7 +100,7 @@ class Gate:
         for connection in tuple(self._keeping.connections):
             connection.abort()
 
-    async def _forward(self, request: Request) -> Answer:
+    async def _forward(self, request: GateRequest) -> UpstreamAnswer:
         if not self._spend(1):
             return CALLS_SPENT.answer()
         headers = self._authorization + request.forwarded_headers()
@@ -114,7 +114,7 @@ class Gate:
         self.told |= request.method == b"POST" and answer.status < 300
         return answer
 
-    async def _open_live(self) -> LiveConnection | Answer:
+    async def _open_live(self) -> LiveConnection | UpstreamAnswer:
         if not self._spend(1):
             return CALLS_SPENT.answer()
         key = new_key()
@@ -123,7 +123,7 @@ class Gate:
         except VerifierError:
             self.verifier_failures += 1
             return UNAVAILABLE.answer()
-        if isinstance(found, Answer):
+        if isinstance(found, UpstreamAnswer):
             self.verifier_failures += found.status in OURS
         else:
             self.told = True  # what its frames say is not looked at
@@ -161,7 +161,7 @@ class GateKeeper:
             UsageError: ``verifier`` is no address.
             RuntimeFailureError: no folder for the sockets can be made.
         """
-        self.upstream = Upstream(Address.parse(verifier))
+        self.upstream = Upstream(UpstreamAddress.parse(verifier))
         owned_directory.reap(runtime_directory)
         self._directory = owned_directory.create(runtime_directory)
         self._numbers = itertools.count(1)
@@ -203,7 +203,7 @@ class GateKeeper:
         """Open the gate of a rollout.
 
         Args:
-            rollout_id: whose gate it is.
+            rollout_id: identifier of the rollout whose gate it is.
             token: the rollout's token; it stays on this side.
             max_body_bytes: longest request body, and longest message of a WebSocket.
             max_calls: requests and frames forwarded before the gate refuses.

@@ -15,9 +15,9 @@ from typing import cast
 
 import httptools
 
-from openfingym_runtime.gate_request import HEADER_BYTES, HEADERS_TOO_LARGE, MALFORMED, TOO_MANY, TOO_SLOW, Refusal, Request, too_large
+from openfingym_runtime.gate_request import HEADER_BYTES, HEADERS_TOO_LARGE, MALFORMED, TOO_MANY, TOO_SLOW, GateRequest, Refusal, too_large
 from openfingym_runtime.relay import Relay, Sides, switching
-from openfingym_runtime.upstream import Answer, LiveConnection
+from openfingym_runtime.upstream import LiveConnection, UpstreamAnswer
 
 IDLE_TIMEOUT_S = 120.0
 HEADER_TIMEOUT_S = 10.0
@@ -35,8 +35,8 @@ class Gatekeeping:
         *,
         max_body_bytes: int,
         max_connections: int,
-        forward: Callable[[Request], Awaitable[Answer]],
-        open_live: Callable[[], Awaitable[LiveConnection | Answer]],
+        forward: Callable[[GateRequest], Awaitable[UpstreamAnswer]],
+        open_live: Callable[[], Awaitable[LiveConnection | UpstreamAnswer]],
         spend: Callable[[int], bool],
         refused: Callable[[], None],
         verifier_failed: Callable[[], None],
@@ -62,8 +62,8 @@ class GateConnection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport
         self._timer: asyncio.TimerHandle | None = None
-        self._request: Request | None = None
-        self._ready: Request | None = None
+        self._request: GateRequest | None = None
+        self._ready: GateRequest | None = None
         self._task: asyncio.Task[None] | None = None
         self._refusal: Refusal | None = None
         self._relay: Relay | None = None
@@ -147,7 +147,7 @@ class GateConnection(asyncio.Protocol):
         if self._request is not None or self._ready is not None:
             self._refusal = MALFORMED  # pipelining: no client of ours does it, and smuggling needs it
             return
-        self._request = Request()
+        self._request = GateRequest()
         self._head_done = False
         self._arm(HEADER_TIMEOUT_S)
 
@@ -209,7 +209,7 @@ class GateConnection(asyncio.Protocol):
         self._request = self._ready = None
 
     # answers
-    async def _handle(self, request: Request) -> None:
+    async def _handle(self, request: GateRequest) -> None:
         try:
             answer = await self._gate.forward(request)
         except Exception:
@@ -227,7 +227,7 @@ class GateConnection(asyncio.Protocol):
         if self._writable:
             self._transport.resume_reading()
 
-    async def _serve_live(self, request: Request) -> None:
+    async def _serve_live(self, request: GateRequest) -> None:
         try:
             opened = await self._gate.open_live()
         except Exception:
@@ -235,7 +235,7 @@ class GateConnection(asyncio.Protocol):
             raise
         self._task = None
         self._forget()
-        if isinstance(opened, Answer):
+        if isinstance(opened, UpstreamAnswer):
             self._write(opened, keep=False)
             self._close_soon()
             return
@@ -251,7 +251,7 @@ class GateConnection(asyncio.Protocol):
         self._write(refusal.answer(), keep=False)
         self._close_soon()
 
-    def _write(self, answer: Answer, *, keep: bool) -> None:
+    def _write(self, answer: UpstreamAnswer, *, keep: bool) -> None:
         head = [
             f"HTTP/1.1 {answer.status} {_phrase(answer.status)}\r\n".encode(),
             b"Content-Type: %s\r\nContent-Length: %d\r\n" % (answer.content_type, len(answer.body)),

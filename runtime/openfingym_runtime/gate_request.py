@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from openfingym_runtime.relay import is_handshake
-from openfingym_runtime.upstream import Answer
+from openfingym_runtime.upstream import UpstreamAnswer
 
 SUBMISSIONS, LIVE = b"/v1/submissions", b"/v1/episodes/live"
 ROUTES = frozenset(
@@ -47,7 +47,7 @@ class Refusal:
     problem: str
     detail: str
 
-    def answer(self) -> Answer:
+    def answer(self) -> UpstreamAnswer:
         """The document as an answer."""
         document = {
             "type": f"urn:openfingym:problem:{self.problem}",
@@ -55,7 +55,7 @@ class Refusal:
             "status": self.status,
             "detail": self.detail,
         }
-        return Answer(self.status, b"application/problem+json", None, json.dumps(document).encode())
+        return UpstreamAnswer(self.status, b"application/problem+json", None, json.dumps(document).encode())
 
 
 NOT_FOUND = Refusal(
@@ -72,7 +72,7 @@ TOO_MANY = Refusal(503, "too-many-connections", "close a connection before openi
 
 
 @dataclass
-class Request:
+class GateRequest:
     """One request as far as it has been read."""
 
     method: bytes = b""

@@ -62,7 +62,7 @@ def switching(key: bytes) -> bytes:
     )
 
 
-class FrameError(Exception):
+class WebSocketFrameError(Exception):
     """A frame that is not passed on.
 
     Attributes:
@@ -122,9 +122,9 @@ class Frames:
         first, second = self._head
         opcode, final, size = first & 0x0F, bool(first & 0x80), second & 0x7F
         if first & 0x70 or opcode not in _OPCODES or bool(second & 0x80) != self._masked:
-            raise FrameError(PROTOCOL_ERROR)
+            raise WebSocketFrameError(PROTOCOL_ERROR)
         if opcode & _CONTROL and (size > MAX_CONTROL_BYTES or not final):
-            raise FrameError(PROTOCOL_ERROR)
+            raise WebSocketFrameError(PROTOCOL_ERROR)
 
     def _begin(self) -> None:
         opcode, final, size = self._head[0] & 0x0F, bool(self._head[0] & 0x80), self._head[1] & 0x7F
@@ -136,7 +136,7 @@ class Frames:
             self.closed |= opcode == _CLOSE
         else:
             if self._message + size > self._max_bytes:
-                raise FrameError(TOO_BIG)
+                raise WebSocketFrameError(TOO_BIG)
             self._message = 0 if final else self._message + size
         self._left = size
         self._head.clear()
@@ -182,7 +182,7 @@ class Relay:
             return
         try:
             begun = self._up.feed(data)
-        except FrameError as error:
+        except WebSocketFrameError as error:
             self._gate.refused()
             self.end(error.code)
             return

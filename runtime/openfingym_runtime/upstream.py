@@ -26,7 +26,7 @@ RESPONSE_TIMEOUT_S = 360.0
 
 
 @dataclass(frozen=True)
-class Answer:
+class UpstreamAnswer:
     """What the verifier answered."""
 
     status: int
@@ -36,7 +36,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Address:
+class UpstreamAddress:
     """Where the verifier listens."""
 
     host: bytes
@@ -49,7 +49,7 @@ class Address:
     tls: bool = False
 
     @classmethod
-    def parse(cls, verifier: Path | str) -> Address:
+    def parse(cls, verifier: Path | str) -> UpstreamAddress:
         """Read a unix socket's path or a base URL.
 
         Raises:
@@ -75,7 +75,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
         self.open = True
-        self._waiter: asyncio.Future[Answer] | None = None
+        self._waiter: asyncio.Future[UpstreamAnswer] | None = None
         self._began = False
         self._reset()
 
@@ -85,7 +85,7 @@ class _Connection(asyncio.Protocol):
         self._content_type = b"application/octet-stream"
         self._retry_after: bytes | None = None
 
-    def exchange(self, head: bytes, body: bytes) -> asyncio.Future[Answer]:
+    def exchange(self, head: bytes, body: bytes) -> asyncio.Future[UpstreamAnswer]:
         """Send one request; the future holds its answer."""
         assert self.transport is not None
         self._waiter = asyncio.get_running_loop().create_future()
@@ -136,7 +136,7 @@ class _Connection(asyncio.Protocol):
         if not self._parser.should_keep_alive():
             self.open = False
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(Answer(status, self._content_type, self._retry_after, b"".join(self._body)))
+            self._waiter.set_result(UpstreamAnswer(status, self._content_type, self._retry_after, b"".join(self._body)))
 
     def _switched(self, rest: bytes) -> None:  # noqa: ARG002 (of use to the other kind)
         self._fail(VerifierError("the verifier switched protocols without being asked to"))
@@ -227,23 +227,23 @@ class LiveConnection(_Connection):
             self.abort()
         elif self._waiter is not None and not self._waiter.done():
             self._live, self._early = True, rest
-            self._waiter.set_result(Answer(SWITCHING, b"", None, b""))
+            self._waiter.set_result(UpstreamAnswer(SWITCHING, b"", None, b""))
 
 
 class Upstream:
     """A pool of connections to one verifier; to be used on one event loop."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: UpstreamAddress) -> None:
         self._address = address
         self._idle: list[_Connection] = []
         self._busy: set[_Connection] = set()
         self._tls = ssl.create_default_context() if address.tls else None
 
-    async def request(self, method: str, path: str, headers: bytes, body: bytes) -> Answer:
+    async def request(self, method: str, path: str, headers: bytes, body: bytes) -> UpstreamAnswer:
         """Send a request and wait for its whole answer.
 
         Args:
-            method: the method.
+            method: HTTP method.
             path: an absolute path the caller vouches for.
             headers: complete header lines, each ended by CRLF; Host and Content-Length are added here.
             body: the body; it is sent with its length.
@@ -264,7 +264,7 @@ class Upstream:
                 if kept is None:
                     raise VerifierError("the verifier closed a fresh connection without an answer") from None
 
-    async def upgrade(self, path: str, headers: bytes, key: bytes, accept: bytes) -> LiveConnection | Answer:
+    async def upgrade(self, path: str, headers: bytes, key: bytes, accept: bytes) -> LiveConnection | UpstreamAnswer:
         """Open a WebSocket, or return the answer that was given instead.
 
         Args:
@@ -295,7 +295,7 @@ class Upstream:
         connection.abort()
         return answer
 
-    async def _exchange(self, connection: _Connection, head: bytes, body: bytes) -> Answer:
+    async def _exchange(self, connection: _Connection, head: bytes, body: bytes) -> UpstreamAnswer:
         self._busy.add(connection)
         try:
             async with asyncio.timeout(RESPONSE_TIMEOUT_S):

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from openfingym.catalog import load_task
-from openfingym.leaks import Search
+from openfingym.leaks import LeakSearch
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 
@@ -27,9 +27,11 @@ ROW = 24
 
 
 @pytest.fixture(scope="module")
-def search(treasury: BuiltPackage) -> Search:
+def search(treasury: BuiltPackage) -> LeakSearch:
     manifest = treasury.manifest
-    return Search.of(treasury.read_truth(), folds=(manifest.n_public, manifest.n_private), channels=manifest.labels, public_bytes=3 << 20)
+    return LeakSearch.of(
+        treasury.read_truth(), folds=(manifest.n_public, manifest.n_private), channels=manifest.labels, public_bytes=3 << 20
+    )
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +168,7 @@ def _planted(folder: Path, name: str, text: str, package: BuiltPackage) -> Path:
 @pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize(("part", "name"), [("row", "instruction.md"), ("fold", "interface.py")])
 def test_hidden_values_are_found_whatever_is_made_of_them(
-    reading: str, part: str, name: str, search: Search, targets: Floats, treasury: BuiltPackage, tmp_path: Path
+    reading: str, part: str, name: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
 ) -> None:
     values = targets[ROW] if part == "row" else targets[treasury.manifest.n_public :]
     folder = _planted(tmp_path, name, READINGS[reading](values), treasury)
@@ -179,7 +181,7 @@ def test_hidden_values_are_found_whatever_is_made_of_them(
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_a_hidden_row_is_found_whatever_it_is_encoded_in(
-    encoding: str, search: Search, targets: Floats, treasury: BuiltPackage, tmp_path: Path
+    encoding: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
 ) -> None:
     folder = _planted(tmp_path, "instruction.md", ENCODINGS[encoding](targets[ROW]), treasury)
     found = next(search.leaks(folder), None)
@@ -191,7 +193,7 @@ def test_a_hidden_row_is_found_whatever_it_is_encoded_in(
     "encoding", ["percent signs", "base64 of float16", "base64 of gzip", "base85", "zero-width characters", "text XORed with a byte"]
 )
 def test_a_hidden_fold_is_found_or_reported_as_text_that_may_hide_anything(
-    encoding: str, search: Search, targets: Floats, treasury: BuiltPackage, tmp_path: Path
+    encoding: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
 ) -> None:
     folder = _planted(tmp_path, "interface.py", ENCODINGS[encoding](targets[treasury.manifest.n_public :]), treasury)
     assert next(search.leaks(folder), None) is not None
@@ -199,7 +201,7 @@ def test_a_hidden_fold_is_found_or_reported_as_text_that_may_hide_anything(
 
 @pytest.mark.parametrize("reading", ONLY_FOLDS)
 def test_what_says_little_of_a_row_is_found_for_a_fold(
-    reading: str, search: Search, targets: Floats, treasury: BuiltPackage, tmp_path: Path
+    reading: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
 ) -> None:
     folder = _planted(tmp_path, "instruction.md", ONLY_FOLDS[reading](targets[treasury.manifest.n_public :]), treasury)
     found = next(search.leaks(folder), None)
@@ -209,7 +211,7 @@ def test_what_says_little_of_a_row_is_found_for_a_fold(
 
 @pytest.mark.parametrize("reading", ["reordered", "logarithms", "sums along the row"])
 def test_most_rows_are_found_and_not_the_one_alone(
-    reading: str, search: Search, targets: Floats, treasury: BuiltPackage, tmp_path: Path
+    reading: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
 ) -> None:
     """A row of a quiet week of yields in steps of a basis point tells hardly 30 bits in another order."""
     first, met = treasury.manifest.n_public, 0
@@ -258,14 +260,16 @@ VALUES: dict[str, Callable[[Floats], Floats]] = {
 @pytest.mark.parametrize(
     ("ending", "values"), [*zip(FILES, VALUES, strict=True), ("npz", "reordered"), ("csv", "sums"), ("parquet", "logarithms")]
 )
-def test_a_hidden_row_is_found_in_any_kind_of_data_file(ending: str, values: str, search: Search, targets: Floats, tmp_path: Path) -> None:
+def test_a_hidden_row_is_found_in_any_kind_of_data_file(
+    ending: str, values: str, search: LeakSearch, targets: Floats, tmp_path: Path
+) -> None:
     (tmp_path / f"extra.{ending}").write_bytes(FILES[ending](VALUES[values](targets[ROW])))
     found = next(search.leaks(tmp_path), None)
     assert found is not None
     assert "targets" in found.finding
 
 
-def test_a_message_names_file_row_and_channel(search: Search, targets: Floats, tmp_path: Path) -> None:
+def test_a_message_names_file_row_and_channel(search: LeakSearch, targets: Floats, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text(f"Note: {_text(np.log(targets[20:, :, 4]))}\n")
     messages = [str(leak) for leak in search.leaks(tmp_path)]
     assert messages
@@ -277,10 +281,10 @@ def test_a_message_names_file_row_and_channel(search: Search, targets: Floats, t
 
 
 @pytest.fixture(scope="module")
-def fraud() -> tuple[Search, NDArray[np.uint8]]:
+def fraud() -> tuple[LeakSearch, NDArray[np.uint8]]:
     package = build(load_task("amazon-fraud"))
     truth = package.read_truth()
-    return Search.of(truth, ids=package.array("test_nodes"), public_bytes=8 << 20), truth["labels"].astype(np.uint8)
+    return LeakSearch.of(truth, ids=package.array("test_nodes"), public_bytes=8 << 20), truth["labels"].astype(np.uint8)
 
 
 LABELS: dict[str, Callable[[NDArray[np.uint8]], str]] = {
@@ -300,7 +304,7 @@ LABELS: dict[str, Callable[[NDArray[np.uint8]], str]] = {
 
 
 @pytest.mark.parametrize("encoding", LABELS)
-def test_hidden_labels_are_found_in_text(encoding: str, fraud: tuple[Search, NDArray[np.uint8]], tmp_path: Path) -> None:
+def test_hidden_labels_are_found_in_text(encoding: str, fraud: tuple[LeakSearch, NDArray[np.uint8]], tmp_path: Path) -> None:
     search, labels = fraud
     (tmp_path / "instruction.md").write_text(f"# Task\n\nNote: {LABELS[encoding](labels[len(labels) // 2 :])}\n", encoding="utf-8")
     found = next(search.leaks(tmp_path), None)
@@ -308,7 +312,7 @@ def test_hidden_labels_are_found_in_text(encoding: str, fraud: tuple[Search, NDA
     assert "labels of hidden rows" in found.finding or "labels in order" in found.finding, found
 
 
-def test_from_how_many_labels_on_they_are_found(fraud: tuple[Search, NDArray[np.uint8]], tmp_path: Path) -> None:
+def test_from_how_many_labels_on_they_are_found(fraud: tuple[LeakSearch, NDArray[np.uint8]], tmp_path: Path) -> None:
     """An eighth of the labels in order holds one of the stretches that are looked for; eighty bits are the least that counts."""
     search, labels = fraud
     (tmp_path / "notes.md").write_text("Note: " + "".join(map(str, labels[: len(labels) // 7])))

@@ -30,7 +30,7 @@ from openfingym.reports.trading.replay import _read_actions, _read_record
 from openfingym.results import RolloutResult, RunFiles, read_run, rewrite_result, write_run
 from openfingym.rollouts import RunFolder
 from openfingym.trajectory.files import read_rollout, write_text
-from openfingym.trajectory.record import Generation, Rollout, Score, StepReward, Timing, ToolUse, Turn
+from openfingym.trajectory.record import Generation, RecordedScore, RolloutRecord, RunTiming, StepReward, ToolUse, Turn
 
 SECRET = "the-hash-of-a-password"
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -72,12 +72,12 @@ def a_run(root: Path, name: str = "r1") -> Path:
     )  # fmt: skip
     made = Generation(model="m", finish_reason="tool_calls", usage=Usage(10, 5), latency_s=1.25)
     call = ToolUse(id="1", name="run_python", arguments='{"code": "x = 1", "n": [1, {"a": 2}]}', result="97 rows", wall_s=2.5)
-    record = Rollout(
+    record = RolloutRecord(
         id=name, task=result.task, task_digest=result.task_digest, data_kind=result.data_kind, seed=result.seed, agent=result.agent,
         model=result.model,
         messages=(Turn(role="user", content="Trade."), Turn(role="assistant", content="I look.", generation=made, tool_calls=(call,))),
-        rewards=(StepReward(episode=0, step=4, reward=-0.5, message=1),), score=Score.from_result(result),
-        timing=Timing(started_at=datetime(2024, 1, 1, tzinfo=UTC), wall_s=9.0),
+        rewards=(StepReward(episode=0, step=4, reward=-0.5, message=1),), score=RecordedScore.from_result(result),
+        timing=RunTiming(started_at=datetime(2024, 1, 1, tzinfo=UTC), wall_s=9.0),
     )  # fmt: skip
     array = io.BytesIO()
     np.save(array, np.ones((3, 5, 7)))

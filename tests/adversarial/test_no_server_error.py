@@ -23,12 +23,12 @@ from openfingym.catalog import load_task
 from openfingym.packages.build import build
 from openfingym_verifier import app as http
 from openfingym_verifier.columnar import KINDS as TABLES
-from openfingym_verifier.columnar_child import Refused, decode
+from openfingym_verifier.columnar_child import TableRefused, decode
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.policy import POLICIES
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.service import Service
-from openfingym_verifier.tokens import Tokens
+from openfingym_verifier.tokens import TokenIssuer
 from openfingym_verifier.truth import HiddenTask
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial.grammar import Grammar
@@ -61,7 +61,7 @@ class Running:
         self.task = task
         self._ledger = Ledger(state)
         self.service = Service({task.name: task}, self._ledger, policy=POLICIES["local"])
-        self._tokens = Tokens(bytes(32), ADMIN)
+        self._tokens = TokenIssuer(bytes(32), ADMIN)
         self.app = http.build_app(self.service, self._tokens, body_timeout_s=30.0, version="0")
         self.statuses: Counter[int] = Counter()
         self.failed: list[object] = []
@@ -249,7 +249,7 @@ def test_tables(media: str) -> None:
         try:
             decode(kind, grammar.bent(tables(kind, generator)), ["a", "b"], 4)
             outcomes["read"] += 1
-        except Refused as refusal:
+        except TableRefused as refusal:
             outcomes[refusal.problem] += 1
     assert outcomes["read"] > 0
     assert outcomes["malformed-submission"] > 0

@@ -27,7 +27,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier import serving
 from openfingym_verifier.attempts import RATE
-from openfingym_verifier.serving import Address
+from openfingym_verifier.serving import ListenAddress
 
 ADMIN = "an-admin-token-for-tests"
 MIB = 1 << 20
@@ -225,10 +225,10 @@ def test_the_token_is_not_in_the_environment(verifier: Served) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_nothing_travels_in_the_clear(host: str) -> None:
     with pytest.raises(UsageError, match="--tls-cert"):
-        Address(host).require_safe()
-    Address(host, proxies="127.0.0.1").require_safe()
+        ListenAddress(host).require_safe()
+    ListenAddress(host, proxies="127.0.0.1").require_safe()
     for own in ("127.0.0.1", "::1", "localhost"):
-        Address(own).require_safe()
+        ListenAddress(own).require_safe()
 
 
 def test_the_command_line_says_so(package: BuiltPackage, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from openfingym.adversarial.marks import judged, skill_of
-from openfingym.adversarial.pooled import Outcome, pooled
+from openfingym.adversarial.pooled import SkilllessOutcome, pooled
 from openfingym.adversarial.promise import CRITICAL, Survey, Trial, survey
 from openfingym.adversarial.record import RECORD, Reached, is_current, reached_by, reached_in, reached_on, record, recorded
 from openfingym.catalog import load_task, task_folders
@@ -203,8 +203,8 @@ def test_small_advantages_add_up() -> None:
     """An advantage of a sixth that no single task can tell from luck, on seven datasets; and none that is luck alone."""
     generator = np.random.default_rng(1)
 
-    def outcomes(mean: float) -> list[Outcome]:
-        return [Outcome("mae", f"data {n % 7}", "any", math.exp(mean + 0.08 * generator.standard_normal())) for n in range(34)]
+    def outcomes(mean: float) -> list[SkilllessOutcome]:
+        return [SkilllessOutcome("mae", f"data {n % 7}", "any", math.exp(mean + 0.08 * generator.standard_normal())) for n in range(34)]
 
     (found,) = pooled(outcomes(math.log(0.86)))
     assert found.breaks

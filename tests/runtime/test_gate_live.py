@@ -28,7 +28,7 @@ from openfingym.task.episodes import MAX_ACTION_BYTES
 from openfingym.verifiers.client import VerifierClient
 from openfingym_runtime import relay
 from openfingym_runtime.gate import Gate, GateKeeper
-from openfingym_runtime.relay import FrameError, Frames
+from openfingym_runtime.relay import Frames, WebSocketFrameError
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 TASK = "equity-rolling-forecast"
@@ -385,5 +385,5 @@ def test_frames_are_followed_wherever_they_are_cut(messages: list[tuple[Opcode, 
     assert (found, frames.within, frames.closed) == (len(made), False, close)
     wrong = next((Frame(o, b"x" * 70_001) for o, s in messages if o not in control), None)
     if wrong is not None:
-        with pytest.raises(FrameError):
+        with pytest.raises(WebSocketFrameError):
             frames.feed(wrong.serialize(mask=masked))

@@ -29,7 +29,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.task.episodes import MAX_ACTION_BYTES, Step
 from openfingym.verifiers.client import EpisodeStep, VerifierClient
 from openfingym_verifier import ledger as ledgers
-from openfingym_verifier import log, stage
+from openfingym_verifier import episode_service, log
 from openfingym_verifier.episodes import answer
 from openfingym_verifier.ledger import EpisodeRow, Ledger
 from openfingym_verifier.log import verify_chain
@@ -625,7 +625,7 @@ def test_calls_are_counted(running: Any) -> None:
 def test_what_a_rollout_may_have_kept_is_bounded_and_survives_a_restart(
     package: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stage, "MAX_KEPT_BYTES", 100)
+    monkeypatch.setattr(episode_service, "MAX_KEPT_BYTES", 100)
     tasks = load_tasks([package])
     action = {"predictions": [0.25, 0.25, 0.25]}  # 32 bytes as JSON
 
@@ -633,7 +633,7 @@ def test_what_a_rollout_may_have_kept_is_bounded_and_survives_a_restart(
         """Step until refused; the step that was."""
         for k in itertools.count(first):
             try:
-                await service.stage.step(rollout, {"episode": 1, "step": k, "action": action})
+                await service.episodes.step(rollout, {"episode": 1, "step": k, "action": action})
             except Problem as problem:
                 if problem.slug != "payload-too-large":
                     raise
@@ -642,14 +642,14 @@ def test_what_a_rollout_may_have_kept_is_bounded_and_survives_a_restart(
 
     async def begin(service: Service) -> str:
         rollout = await service.create(TASK, agent=None, seed=None, ttl_s=60)
-        await service.stage.start(rollout, {}, None)
+        await service.episodes.start(rollout, {}, None)
         assert await fill(service, rollout, 1) == 4
         return rollout.id
 
     async def go_on(service: Service) -> None:
         rollout = await service.find(rollout_id)
         assert await fill(service, rollout, 4) == 4
-        await service.stage.step(rollout, {"episode": 1, "step": 4, "action": None})
+        await service.episodes.step(rollout, {"episode": 1, "step": 4, "action": None})
 
     with contextlib.closing(Ledger(tmp_path)) as ledger, contextlib.closing(Service(tasks, ledger)) as service:
         rollout_id = asyncio.run(begin(service))

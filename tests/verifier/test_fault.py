@@ -199,17 +199,17 @@ def test_an_action_at_which_an_episode_fails(always: bool, store_home: Path, run
 
     async def main() -> None:
         rollout = await service.create(task.name, agent=None, seed=None, ttl_s=60.0)
-        await service.stage.start(rollout, {}, None)
+        await service.episodes.start(rollout, {}, None)
         odd = {"episode": 1, "step": 1, "action": {"odd": 1}}
         if always:
             with pytest.raises(VerifierError, match="without acting"):
-                await service.stage.step(rollout, odd)
+                await service.episodes.step(rollout, odd)
             return
         with pytest.raises(Problem, match="OverflowError") as caught:
-            await service.stage.step(rollout, odd)
+            await service.episodes.step(rollout, odd)
         assert caught.value.slug == "malformed-action"
         # The episode stands where it stood.
-        assert b'"step":1' in await service.stage.step(rollout, {"episode": 1, "step": 1, "action": None})
+        assert b'"step":1' in await service.episodes.step(rollout, {"episode": 1, "step": 1, "action": None})
         assert (await service.finalize(rollout))["state"] == "scored"
 
     asyncio.run(main())

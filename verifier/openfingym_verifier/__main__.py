@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from openfingym.errors import OpenFinGymError, UsageError, VerifierError
-from openfingym_verifier.serving import BODY_TIMEOUT_S, DEFAULT_HOST, DEFAULT_PORT, THIS_MACHINE, Address, certificate, serve
+from openfingym_verifier.serving import BODY_TIMEOUT_S, DEFAULT_HOST, DEFAULT_PORT, THIS_MACHINE, ListenAddress, certificate, serve
 from openfingym_verifier.tokens import token_from_environment
 
 START_FAILED = 4
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             [BuiltPackage(public, truth) for public, truth in options.package],
             state=options.state,
             admin_token=admin_token,
-            address=Address(host, options.port, options.uds, certificate(options.tls_cert, options.tls_key), options.behind_proxy),
+            address=ListenAddress(host, options.port, options.uds, certificate(options.tls_cert, options.tls_key), options.behind_proxy),
             policy=options.policy,
             body_timeout_s=options.body_timeout,
             tapes=None if options.fresh is None else "fresh" if options.fresh else "given",

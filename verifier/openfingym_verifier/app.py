@@ -17,8 +17,8 @@ from starlette.routing import Route
 from openfingym.metrics import find_metric
 from openfingym_verifier import documents as doc
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.endpoint import Endpoint, read_within
-from openfingym_verifier.live import Calls, LiveEndpoint
+from openfingym_verifier.endpoint import PostRoute, read_within
+from openfingym_verifier.live import EpisodeEndpoints, LiveEndpoint
 from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem, of_failure
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     from openfingym_verifier.grading import Grading
     from openfingym_verifier.intake import Submission
-    from openfingym_verifier.ledger import Season
-    from openfingym_verifier.principals import Participant
+    from openfingym_verifier.ledger import SeasonRecord
+    from openfingym_verifier.principals import ParticipantRecord
     from openfingym_verifier.service import Service
-    from openfingym_verifier.tokens import Tokens
+    from openfingym_verifier.tokens import TokenIssuer
     from openfingym_verifier.truth import HiddenTask
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,13 @@ class FrontDoor:
     """
 
     def __init__(
-        self, control: FastAPI, posts: Mapping[str, Endpoint], live: LiveEndpoint, service: Service, tokens: Tokens, body_timeout_s: float
+        self,
+        control: FastAPI,
+        posts: Mapping[str, PostRoute],
+        live: LiveEndpoint,
+        service: Service,
+        tokens: TokenIssuer,
+        body_timeout_s: float,
     ) -> None:
         self.control = control
         self._posts = posts
@@ -107,12 +113,12 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def build_app(service: Service, tokens: Tokens, *, body_timeout_s: float, version: str) -> FrontDoor:
+def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, version: str) -> FrontDoor:
     """The ASGI application of one verifier.
 
     Args:
         service: tasks, rollouts and ledger.
-        tokens: recognises callers.
+        tokens: what recognises callers by their token.
         body_timeout_s: seconds the body of a submission or a step may take to arrive.
         version: shown in the OpenAPI description.
     """
@@ -121,11 +127,11 @@ def build_app(service: Service, tokens: Tokens, *, body_timeout_s: float, versio
     async def submit(rollout: Rollout, submission: Submission) -> bytes:
         return json.dumps(await service.submit(rollout, submission)).encode()
 
-    calls = Calls(service)
+    calls = EpisodeEndpoints(service)
     posts = {
-        SUBMISSIONS: Endpoint(service, tokens, body_timeout_s, submit, status=201),
-        EPISODES: Endpoint(service, tokens, body_timeout_s, calls.start, status=201),
-        STEPS: Endpoint(service, tokens, body_timeout_s, calls.step, status=200),
+        SUBMISSIONS: PostRoute(service, tokens, body_timeout_s, submit, status=201),
+        EPISODES: PostRoute(service, tokens, body_timeout_s, calls.start, status=201),
+        STEPS: PostRoute(service, tokens, body_timeout_s, calls.step, status=200),
     }
     # Known here too, so that another method than POST is told so.
     app.router.routes.extend(Route(path, endpoint, methods=["POST"]) for path, endpoint in posts.items())
@@ -170,7 +176,7 @@ def _add_open_routes(app: FastAPI, service: Service) -> None:
         return {"status": "ok", "tasks": len(service.tasks)}
 
 
-def _add_monitor_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
+def _add_monitor_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
     async def monitor(request: Request) -> None:
         tokens.require_monitor(_authorization(request))
 
@@ -189,7 +195,7 @@ def _add_monitor_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
         return Response(service.telemetry.text(), headers={"Content-Type": CONTENT_TYPE})
 
 
-def _add_owner_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
+def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
     """What the operator may do with every rollout, and a participant with those that it created."""
 
     async def calling(request: Request) -> Caller:
@@ -222,7 +228,7 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
         ticket = {"rollout_id": row.id, "task": row.task, "task_digest": row.task_digest, "budget": row.budget, "tape": row.tape}
         return {**ticket, "token": tokens.issue(row.id, row.expires_ns), "expires_at": utc(row.expires_ns)}
 
-    @app.get("/v1/rollouts/{rollout_id}", response_model=doc.RolloutStatus, **common)
+    @app.get("/v1/rollouts/{rollout_id}", response_model=doc.RolloutStatusDocument, **common)
     async def status(rollout: Rollout = the_rollout) -> dict[str, object]:
         """How a rollout is doing."""
         return rollout.owner_status(now_ns())
@@ -241,7 +247,7 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
         """Public arrays of the rollout's tape that take the place of the package's; none where the tape changes none."""
         return Response(await service.data(rollout), media_type=TAPE_DATA)
 
-    @app.get("/v1/rollouts/{rollout_id}/log", response_model=list[doc.LogRow], **common)
+    @app.get("/v1/rollouts/{rollout_id}/log", response_model=list[doc.LogRowDocument], **common)
     async def log(rollout: Rollout = the_rollout) -> list[dict[str, object]]:
         """This rollout's rows of the hash-chained log."""
         return await service.in_pool(service.ledger.log_entries, rollout.id)
@@ -266,7 +272,7 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
         return Response(await service.in_pool(service.ledger.all_actions, rollout.id), media_type=NDJSON)
 
 
-def _add_operator_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
+def _add_operator_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
     async def admin(request: Request) -> None:
         tokens.require_admin(_authorization(request))
 
@@ -306,7 +312,7 @@ def _add_operator_routes(app: FastAPI, service: Service, tokens: Tokens) -> None
         return _season(await members.open_season(body.name))
 
 
-def _add_rollout_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
+def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
     async def own(request: Request) -> Rollout:
         return await service.find(tokens.require_rollout(_authorization(request), now_ns()))
 
@@ -336,12 +342,12 @@ def _authorization(request: Request) -> bytes | None:
     return None if value is None else value.encode("latin-1")
 
 
-def _participant(one: Participant) -> dict[str, object]:
+def _participant(one: ParticipantRecord) -> dict[str, object]:
     revoked = None if one.revoked_ns is None else utc(one.revoked_ns)
     return {"name": one.name, "created_at": utc(one.created_ns), "revoked_at": revoked}
 
 
-def _season(season: Season) -> dict[str, object]:
+def _season(season: SeasonRecord) -> dict[str, object]:
     closed = None if season.closed_ns is None else utc(season.closed_ns)
     return {"name": season.name, "opened_at": utc(season.opened_ns), "closed_at": closed}
 

@@ -23,8 +23,8 @@ class Attempts:
         """Pay for an attempt; :meth:`succeeded` gives it back.
 
         Args:
-            address: of the peer; None where it came through a unix socket, which only this user can reach.
-            now_ns: Unix time.
+            address: address of the peer; None where it came through a unix socket, which only this user can reach.
+            now_ns: Unix time in nanoseconds.
 
         Raises:
             Problem: ``rate-limited``.

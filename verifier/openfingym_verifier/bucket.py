@@ -26,7 +26,7 @@ def take(bucket: Bucket, rate: Rate, now_ns: int) -> tuple[Bucket, float]:
     """Take one token if there is one.
 
     Args:
-        bucket: the last known state.
+        bucket: its last known state.
         rate: refill rate and capacity.
         now_ns: Unix time in nanoseconds; a clock that went back counts as not having moved.
 

@@ -41,7 +41,7 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
     Args:
         media_type: a key of :data:`KINDS`.
         body: the file or stream.
-        shape: of the submission expected.
+        shape: shape of the submission expected.
         labels: column names expected, in any order.
 
     Raises:

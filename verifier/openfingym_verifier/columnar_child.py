@@ -42,7 +42,7 @@ def restrict() -> None:
             resource.setrlimit(kind, (value, value))
 
 
-class Refused(Exception):  # noqa: N818 - a verdict on what was sent, not a failure of the program
+class TableRefused(Exception):  # noqa: N818 - a verdict on what was sent, not a failure of the program
     """The table is not what was expected.
 
     Attributes:
@@ -81,7 +81,7 @@ def read_table(kind: str, body: bytes, rows: int) -> pa.Table:
 def check_rows(found: int, rows: int) -> None:
     """Refuse a table of another length."""
     if found != rows:
-        raise Refused(
+        raise TableRefused(
             "wrong-shape",
             f"The table has {found} rows or more; expected {rows}: one for each position on every axis but the last, in C order.",
         )
@@ -96,12 +96,12 @@ def decode(kind: str, body: bytes, channels: list[str], rows: int) -> NDArray[np
     try:
         table = read_table(kind, body, rows)
         if sorted(table.column_names) != sorted(channels):
-            raise Refused("wrong-shape", f"The columns are {table.column_names}; expected {channels}.")
+            raise TableRefused("wrong-shape", f"The columns are {table.column_names}; expected {channels}.")
         return values_of(table, channels)
-    except Refused:
+    except TableRefused:
         raise
     except Exception:
-        raise Refused(
+        raise TableRefused(
             "malformed-submission", "The body is not a readable table of the stated media type, or unpacks to too much."
         ) from None
 
@@ -119,7 +119,7 @@ def values_of(table: pa.Table, channels: list[str]) -> NDArray[np.float64]:
     for index, name in enumerate(channels):
         column = table.column(name)
         if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-            raise Refused("wrong-dtype", f"Column {name!r} is {column.type}; expected float64.")
+            raise TableRefused("wrong-dtype", f"Column {name!r} is {column.type}; expected float64.")
         out[:, index] = column.to_numpy(zero_copy_only=False)
     return out
 
@@ -133,7 +133,7 @@ def main() -> None:
     pa.set_cpu_count(1)
     try:
         values = decode(kind, sys.stdin.buffer.read(), channels, rows)
-    except Refused as refusal:
+    except TableRefused as refusal:
         sys.stdout.write(json.dumps({"problem": refusal.problem, "detail": refusal.detail[:500]}))
         sys.stdout.flush()
         os._exit(REFUSED)

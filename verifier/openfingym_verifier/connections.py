@@ -20,7 +20,7 @@ SPARE_FILES = 128
 MOST = 8192
 
 
-class Room:
+class ConnectionLimit:
     """How many connections there may be, and which of them wait for a request. Belongs to the event loop."""
 
     def __init__(self, most: int) -> None:
@@ -55,7 +55,7 @@ class Room:
 class BoundedProtocol(HttpToolsProtocol):
     """Uvicorn's HTTP/1.1 with a bound on the time and the length of a request's head, and on the number of connections."""
 
-    room: Room
+    limit: ConnectionLimit
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -67,12 +67,12 @@ class BoundedProtocol(HttpToolsProtocol):
         """Wait for the first request."""
         super().connection_made(transport)
         self._expect_head()
-        self.room.enter(self)
+        self.limit.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Make room."""
         self._in_time()
-        self.room.leave(self)
+        self.limit.leave(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -94,7 +94,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """A whole head is there."""
         self._in_head = False
         self._in_time()
-        self.room.asks(self)
+        self.limit.asks(self)
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
@@ -102,18 +102,18 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if not self.transport.is_closing() and not self.pipeline:
             self._expect_head()
-            self.room.waits(self)
+            self.limit.waits(self)
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection over, which from then on is bounded by its endpoint."""
         self._in_time()
-        self.room.leave(self)
+        self.limit.leave(self)
         super().handle_websocket_upgrade()
 
     def drop(self) -> None:
         """End the connection without a word: nothing was asked."""
         self._in_time()
-        self.room.leave(self)
+        self.limit.leave(self)
         self.transport.abort()
 
     def _is_still_in_head(self, data: bytes) -> bool:
@@ -138,4 +138,4 @@ def bounded_protocol() -> type[BoundedProtocol]:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     most = MOST if soft == resource.RLIM_INFINITY else max(min(MOST, soft - SPARE_FILES), 16)
-    return type("BoundedProtocol", (BoundedProtocol,), {"room": Room(most)})
+    return type("BoundedProtocol", (BoundedProtocol,), {"limit": ConnectionLimit(most)})

@@ -34,7 +34,7 @@ def disclosed(result: Document, disclosure: Disclosure) -> Document:
     """A result as its participant may see it.
 
     Args:
-        result: as it was computed, with ``salt``.
+        result: the result as it was computed, with ``salt``.
         disclosure: how much of it.
     """
     if disclosure == "full":

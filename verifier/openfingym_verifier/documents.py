@@ -85,7 +85,7 @@ class FeedbackDocument(_Document):
     metrics: dict[str, float]
 
 
-class PastSubmission(_Document):
+class PastSubmissionDocument(_Document):
     """An accepted submission."""
 
     submission: int
@@ -148,11 +148,11 @@ class RolloutView(_Document):
     budget: int
     """Submissions that may be accepted, or private episodes that may be played."""
     remaining: int
-    submissions: list[PastSubmission]
+    submissions: list[PastSubmissionDocument]
     expires_at: str
 
 
-class RolloutStatus(_Document):
+class RolloutStatusDocument(_Document):
     """A rollout as the operator sees it."""
 
     rollout_id: str
@@ -166,7 +166,7 @@ class RolloutStatus(_Document):
     state: Literal["open", "expired", "scored", "rejected"]
     budget: int
     remaining: int
-    submissions: list[PastSubmission]
+    submissions: list[PastSubmissionDocument]
     submissions_accepted: int
     submissions_rejected: int
     last_refusal: str | None
@@ -225,7 +225,7 @@ class Result(_Document):
     finalized_at: str
 
 
-class LogRow(_Document):
+class LogRowDocument(_Document):
     """A row of the hash-chained log."""
 
     seq: int
@@ -248,7 +248,7 @@ class TaskSummary(_Document):
     """None while nobody has needed it: where scoring is heavy, it takes seconds."""
 
 
-class Metric(_Document):
+class MetricDocument(_Document):
     """A metric, its weight in the total, and which way is better."""
 
     name: str
@@ -285,7 +285,7 @@ class TaskContract(_Document):
     unit: str
     low: float
     high: float
-    metrics: list[Metric]
+    metrics: list[MetricDocument]
     budget: int
     limits: TaskLimits
     media_types: tuple[str, ...]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from openfingym.errors import DigestMismatchError, OpenFinGymError
-from openfingym_verifier.serving import SHUTDOWN_S, Address, serve
+from openfingym_verifier.serving import SHUTDOWN_S, ListenAddress, serve
 
 
 def _reply(document: dict[str, object]) -> None:
@@ -48,7 +48,7 @@ def main() -> int:
             packages,
             state=Path(order["state"]),
             admin_token=order["admin_token"],
-            address=Address(uds=Path(order["uds"])),
+            address=ListenAddress(uds=Path(order["uds"])),
             policy=order["policy"],
             on_ready=ready,
         )

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.service import Service
-    from openfingym_verifier.tokens import Tokens
+    from openfingym_verifier.tokens import TokenIssuer
 
 MAX_KEY_LENGTH = 200
 DISCARDED_BYTES = 1 << 20
 
 
-class Endpoint:
+class PostRoute:
     """One POST route: authenticates, lets the body be read within its limits, and answers."""
 
     def __init__(
         self,
         service: Service,
-        tokens: Tokens,
+        tokens: TokenIssuer,
         body_timeout_s: float,
         act: Callable[[Rollout, Submission], Awaitable[bytes]],
         *,

@@ -1,6 +1,6 @@
 """An episode as the verifier plays it: what an agent may send, what is expected next, and what is answered.
 
-Nothing here waits or writes; :mod:`openfingym_verifier.stage` does.
+Nothing here waits or writes; :mod:`openfingym_verifier.episode_service` does.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openfingym.task.episodes import FoldName
     from openfingym_verifier.bucket import Bucket
     from openfingym_verifier.ledger import EpisodeRow, RolloutRow
-    from openfingym_verifier.principals import Participant
+    from openfingym_verifier.principals import ParticipantRecord
     from openfingym_verifier.writer import Transaction
 
 
@@ -213,7 +213,7 @@ class Finalized:
 class ParticipantAdded:
     """Somebody was given a key."""
 
-    participant: Participant
+    participant: ParticipantRecord
 
     def apply(self, transaction: Transaction) -> bool:
         """Write it; False where the name is taken."""

@@ -33,7 +33,7 @@ ATTAINABLE = 0.1
 
 
 @dataclass
-class Timing:
+class BarGains:
     """What a principal's accounts gained on the baseline's at each bar: in one rollout, and averaged over those that saw the same bars.
 
     Averaged, since the same luck on the same bars is no more evidence the second time, while knowledge that is used at a few bars
@@ -76,7 +76,7 @@ def beyond_belief(contract: Contract, relative: float, best: float | None) -> bo
     """Whether a private relative total is one that knowing the labels gives, and no skill seen so far comes near.
 
     Args:
-        contract: the task's.
+        contract: the task's contract.
         relative: the relative total, in [0.01, 100].
         best: that of the best recorded baseline; None where none is recorded, and nothing can be said.
     """

@@ -21,7 +21,7 @@ from openfingym.errors import StoreError, VerifierError
 from openfingym_verifier import log
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.policy import LOCAL_USER
-from openfingym_verifier.principals import Participant
+from openfingym_verifier.principals import ParticipantRecord
 from openfingym_verifier.writer import Writer
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class RolloutRow:
 
 
 @dataclass(frozen=True)
-class Season:
+class SeasonRecord:
     """A time over which what participants are told is added up."""
 
     name: str
@@ -177,7 +177,7 @@ class Season:
 
 
 @dataclass(frozen=True)
-class Told:
+class Disclosures:
     """How often a principal was told something about the hidden data of a task."""
 
     principal: str
@@ -335,25 +335,25 @@ class Ledger:
         with self.read() as connection:
             return int(connection.execute(query, (rollout_id,)).fetchone()[0])
 
-    def participants(self) -> list[Participant]:
+    def participants(self) -> list[ParticipantRecord]:
         """Everybody who was ever given a key, by name."""
         query = "SELECT name, key_digest, created_ns, revoked_ns FROM participants ORDER BY name"
         with self.read() as connection:
-            return [Participant(**dict(row)) for row in connection.execute(query)]
+            return [ParticipantRecord(**dict(row)) for row in connection.execute(query)]
 
-    def seasons(self) -> list[Season]:
+    def seasons(self) -> list[SeasonRecord]:
         """All seasons, in the order they were opened."""
         with self.read() as connection:
-            return [Season(**dict(row)) for row in connection.execute("SELECT name, opened_ns, closed_ns FROM seasons ORDER BY id")]
+            return [SeasonRecord(**dict(row)) for row in connection.execute("SELECT name, opened_ns, closed_ns FROM seasons ORDER BY id")]
 
-    def told(self) -> list[Told]:
+    def told(self) -> list[Disclosures]:
         """What has been disclosed of given tapes, added up over rollouts; whatever the season, since labels stay the same."""
         query = (
             "SELECT principal, task, fold, count(*) AS count FROM disclosures JOIN rollouts ON rollout_id = id"
             " WHERE tape = 'given' GROUP BY principal, task, fold"
         )
         with self.read() as connection:
-            return [Told(**dict(row)) for row in connection.execute(query)]
+            return [Disclosures(**dict(row)) for row in connection.execute(query)]
 
     def finished_of(self, principal: str, task_digest: str, newest: int) -> list[str]:
         """Ids of a principal's latest finished rollouts on a task's given tape, oldest first."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.intake import Submission
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.service import Service
-    from openfingym_verifier.tokens import Tokens
+    from openfingym_verifier.tokens import TokenIssuer
 
 IDLE_S = 600.0
 """How long a WebSocket may be silent."""
@@ -29,7 +29,7 @@ POLICY_VIOLATION, UNSUPPORTED_DATA = 1008, 1003
 logger = logging.getLogger(__name__)
 
 
-class Calls:
+class EpisodeEndpoints:
     """``POST /v1/episodes`` and ``POST /v1/steps``."""
 
     def __init__(self, service: Service) -> None:
@@ -37,17 +37,17 @@ class Calls:
 
     async def start(self, rollout: Rollout, request: Submission) -> bytes:
         """Begin the next episode."""
-        return await self._service.stage.start(rollout, await _document(request), request.idempotency_key)
+        return await self._service.episodes.start(rollout, await _document(request), request.idempotency_key)
 
     async def step(self, rollout: Rollout, request: Submission) -> bytes:
         """Take an action."""
-        return await self._service.stage.step(rollout, await _document(request))
+        return await self._service.episodes.step(rollout, await _document(request))
 
 
 class LiveEndpoint:
     """``/v1/episodes/live``."""
 
-    def __init__(self, service: Service, tokens: Tokens) -> None:
+    def __init__(self, service: Service, tokens: TokenIssuer) -> None:
         self._service = service
         self._tokens = tokens
 
@@ -103,9 +103,9 @@ class LiveEndpoint:
         document = read_json(text)
         match document.pop("type", None):
             case "step":
-                return await self._service.stage.step(rollout, document)
+                return await self._service.episodes.step(rollout, document)
             case "start":
-                return await self._service.stage.start(rollout, document, _key(document.pop("key", None)))
+                return await self._service.episodes.start(rollout, document, _key(document.pop("key", None)))
         raise Problem("malformed-request", 'A message has the type "start" or "step".')
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.events import ParticipantAdded, ParticipantRevoked, SeasonClosed, SeasonOpened
-from openfingym_verifier.ledger import FIRST_SEASON, Season
+from openfingym_verifier.ledger import FIRST_SEASON, SeasonRecord
 from openfingym_verifier.policy import LOCAL_USER, OPERATOR, RELEASED
-from openfingym_verifier.principals import Caller, Participant, key_digest, make_key, require_name
+from openfingym_verifier.principals import Caller, ParticipantRecord, key_digest, make_key, require_name
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Membership:
         self._names = {one.key_digest: one.name for one in self._participants.values() if one.revoked_ns is None}
         if not ledger.seasons():
             ledger.writer.run(SeasonOpened(FIRST_SEASON, now_ns()).apply)
-        self.season: Season = ledger.seasons()[-1]
+        self.season: SeasonRecord = ledger.seasons()[-1]
         """The latest."""
 
     @property
@@ -53,7 +53,7 @@ class Membership:
         """Whether a participant has this key."""
         return key_digest(key) in self._names
 
-    def require_open_season(self) -> Season:
+    def require_open_season(self) -> SeasonRecord:
         """The season in which rollouts are created.
 
         Raises:
@@ -63,7 +63,7 @@ class Membership:
             raise Problem("season-closed", f"Season {self.season.name!r} is closed, and no other was opened yet.")
         return self.season
 
-    def participants(self) -> list[Participant]:
+    def participants(self) -> list[ParticipantRecord]:
         """Everybody who was ever given a key, by name."""
         return sorted(self._participants.values(), key=lambda one: one.name)
 
@@ -75,7 +75,7 @@ class Membership:
         """
         require_name(name)
         key = make_key()
-        one = Participant(name, key_digest(key.encode()), now_ns(), None)
+        one = ParticipantRecord(name, key_digest(key.encode()), now_ns(), None)
         if not await self._ledger.writer.submit(ParticipantAdded(one).apply):
             # A second key for a revoked name would begin a count anew that must go on.
             raise Problem("name-taken", f"There is, or was, a participant named {name!r}; choose another name.")
@@ -108,7 +108,7 @@ class Membership:
         self.season = replace(season, closed_ns=at_ns)
         return cast("list[Released]", released)
 
-    async def open_season(self, name: str) -> Season:
+    async def open_season(self, name: str) -> SeasonRecord:
         """Begin another season.
 
         Raises:
@@ -120,5 +120,5 @@ class Membership:
         at_ns = now_ns()
         if not await self._ledger.writer.submit(SeasonOpened(name, at_ns).apply):
             raise Problem("name-taken", f"There was a season named {name!r}; choose another name.")
-        self.season = Season(name, at_ns, None)
+        self.season = SeasonRecord(name, at_ns, None)
         return self.season

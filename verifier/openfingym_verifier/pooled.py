@@ -19,7 +19,7 @@ import numpy as np
 
 from openfingym.kinds import is_sequential
 from openfingym_verifier.designs import FoldHistory
-from openfingym_verifier.foresight import Timing, beyond_belief
+from openfingym_verifier.foresight import BarGains, beyond_belief
 from openfingym_verifier.probing import compared_values
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Pool:
 
     public: FoldHistory | None = None
     private: FoldHistory | None = None
-    timing: Timing = field(default_factory=Timing)
+    timing: BarGains = field(default_factory=BarGains)
     _tape: bytes = b""
     _flags: set[str] = field(default_factory=set)
 
@@ -52,7 +52,7 @@ class Pool:
         """Add a finished rollout.
 
         Args:
-            grader: of the task, with the hidden data that this rollout was scored on.
+            grader: grader of the task, with the hidden data that this rollout was scored on.
             submissions: the accepted ones in order, float64 of the task's submission shape; of a sequential task, its outcomes.
             relative: the private relative total of the last of them; None where it has none.
             best: the best recorded one; see :func:`~openfingym_verifier.foresight.best_recorded`.

@@ -30,7 +30,7 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class Participant:
+class ParticipantRecord:
     """A participant as the ledger knows it."""
 
     name: str

@@ -23,46 +23,46 @@ MEDIA_TYPE = "application/problem+json"
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProblemKind:
     """What all problems of one slug have in common."""
 
     status: int
     title: str
 
 
-KINDS: Mapping[str, Kind] = {
-    "bad-request": Kind(400, "The request cannot be understood"),
-    "unauthorized": Kind(401, "A valid bearer token is needed"),
-    "forbidden": Kind(403, "This token does not open this door"),
-    "not-found": Kind(404, "There is nothing here"),
-    "method-not-allowed": Kind(405, "This address does not take that method"),
-    "request-timeout": Kind(408, "The body took too long to arrive"),
-    "budget-exhausted": Kind(409, "Every submission or practice episode of this rollout has been used"),
-    "episodes-exhausted": Kind(409, "Every private episode of this rollout has been begun"),
-    "episode-over": Kind(409, "This episode has ended"),
-    "out-of-step": Kind(409, "Another step is expected"),
-    "wrong-interface": Kind(409, "This task is answered another way"),
-    "rollout-finished": Kind(409, "This rollout is finished"),
-    "idempotency-conflict": Kind(409, "This was asked before with another content"),
-    "name-taken": Kind(409, "This name is taken"),
-    "season-closed": Kind(409, "The season is closed"),
-    "season-open": Kind(409, "The season is still open"),
-    "payload-too-large": Kind(413, "The body is too large"),
-    "unsupported-media-type": Kind(415, "This media type is not accepted"),
-    "malformed-request": Kind(422, "A field of the request is wrong"),
-    "malformed-submission": Kind(422, "The body is not what its media type says"),
-    "wrong-shape": Kind(422, "The predictions have a wrong shape"),
-    "wrong-dtype": Kind(422, "The predictions have a wrong type"),
-    "not-finite": Kind(422, "A prediction is not a finite number"),
-    "out-of-range": Kind(422, "A prediction is outside the admissible range"),
-    "malformed-action": Kind(422, "The action is not of the form the task states"),
-    "unscorable": Kind(422, "No score can be computed from the predictions"),
-    "memorised": Kind(422, "Too many generated windows are training windows"),
-    "too-many-rollouts": Kind(429, "Too many rollouts are open"),
-    "rate-limited": Kind(429, "Too many requests"),
-    "internal": Kind(500, "The verifier failed, and does not know why"),
-    "unavailable": Kind(503, "The verifier cannot do this now; this says nothing about the request"),
-    "task-unavailable": Kind(503, "This verifier no longer holds the rollout's task"),
+KINDS: Mapping[str, ProblemKind] = {
+    "bad-request": ProblemKind(400, "The request cannot be understood"),
+    "unauthorized": ProblemKind(401, "A valid bearer token is needed"),
+    "forbidden": ProblemKind(403, "This token does not open this door"),
+    "not-found": ProblemKind(404, "There is nothing here"),
+    "method-not-allowed": ProblemKind(405, "This address does not take that method"),
+    "request-timeout": ProblemKind(408, "The body took too long to arrive"),
+    "budget-exhausted": ProblemKind(409, "Every submission or practice episode of this rollout has been used"),
+    "episodes-exhausted": ProblemKind(409, "Every private episode of this rollout has been begun"),
+    "episode-over": ProblemKind(409, "This episode has ended"),
+    "out-of-step": ProblemKind(409, "Another step is expected"),
+    "wrong-interface": ProblemKind(409, "This task is answered another way"),
+    "rollout-finished": ProblemKind(409, "This rollout is finished"),
+    "idempotency-conflict": ProblemKind(409, "This was asked before with another content"),
+    "name-taken": ProblemKind(409, "This name is taken"),
+    "season-closed": ProblemKind(409, "The season is closed"),
+    "season-open": ProblemKind(409, "The season is still open"),
+    "payload-too-large": ProblemKind(413, "The body is too large"),
+    "unsupported-media-type": ProblemKind(415, "This media type is not accepted"),
+    "malformed-request": ProblemKind(422, "A field of the request is wrong"),
+    "malformed-submission": ProblemKind(422, "The body is not what its media type says"),
+    "wrong-shape": ProblemKind(422, "The predictions have a wrong shape"),
+    "wrong-dtype": ProblemKind(422, "The predictions have a wrong type"),
+    "not-finite": ProblemKind(422, "A prediction is not a finite number"),
+    "out-of-range": ProblemKind(422, "A prediction is outside the admissible range"),
+    "malformed-action": ProblemKind(422, "The action is not of the form the task states"),
+    "unscorable": ProblemKind(422, "No score can be computed from the predictions"),
+    "memorised": ProblemKind(422, "Too many generated windows are training windows"),
+    "too-many-rollouts": ProblemKind(429, "Too many rollouts are open"),
+    "rate-limited": ProblemKind(429, "Too many requests"),
+    "internal": ProblemKind(500, "The verifier failed, and does not know why"),
+    "unavailable": ProblemKind(503, "The verifier cannot do this now; this says nothing about the request"),
+    "task-unavailable": ProblemKind(503, "This verifier no longer holds the rollout's task"),
 }
 
 REFUSALS = frozenset(slug for slug, kind in KINDS.items() if kind.status in {413, 415, 422} and slug != "malformed-request")
@@ -87,7 +87,7 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
         self.close = close
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ProblemKind:
         """Status and title."""
         return KINDS[self.slug]
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from openfingym.results import Disclosure
     from openfingym.task.episodes import FoldName
     from openfingym_verifier.events import Released
-    from openfingym_verifier.ledger import RolloutRow, Told
+    from openfingym_verifier.ledger import Disclosures, RolloutRow
 
 
 class Rations:
     """Counts what principals are told, and says when it is enough."""
 
-    def __init__(self, told: Iterable[Told] = ()) -> None:
+    def __init__(self, told: Iterable[Disclosures] = ()) -> None:
         self._told: Counter[tuple[str, str, FoldName]] = Counter({(t.principal, t.task, t.fold): t.count for t in told})
 
     def take_public(self, row: RolloutRow) -> bool:

@@ -13,8 +13,8 @@ from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
     from openfingym.results import Disclosure
+    from openfingym_verifier.episode_service import EpisodeProgress
     from openfingym_verifier.ledger import RolloutRow, SubmissionRow
-    from openfingym_verifier.stage import Progress
     from openfingym_verifier.truth import HiddenTask
 
 
@@ -44,7 +44,7 @@ class Rollout:
     """As it was computed."""
     disclosure: Disclosure
     """How much of the result its principal is told."""
-    progress: Progress | None = None
+    progress: EpisodeProgress | None = None
     """In a sequential task, what has been played; None where it has to be read from the ledger."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Submissions and steps of one rollout, and its end, happen one after the other."""

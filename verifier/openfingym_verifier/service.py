@@ -29,6 +29,7 @@ from openfingym.packages.tapes import choose
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.disclosure import disclosed
+from openfingym_verifier.episode_service import EpisodeService
 from openfingym_verifier.events import Accepted, Created, Finalized, Played, Scored
 from openfingym_verifier.fault import find_fault
 from openfingym_verifier.feedback import WITHHELD, feedback
@@ -41,12 +42,11 @@ from openfingym_verifier.policy import LOCAL, LOCAL_USER, OPERATOR
 from openfingym_verifier.problems import REFUSALS, Problem
 from openfingym_verifier.ration import Rations
 from openfingym_verifier.rollout import Rollout
-from openfingym_verifier.stage import Stage
 from openfingym_verifier.submission import NPY
 from openfingym_verifier.tapes import Tapes
 from openfingym_verifier.telemetry import Telemetry
 from openfingym_verifier.tokens import load_key
-from openfingym_verifier.watch import Watch
+from openfingym_verifier.watch import ParticipantWatch
 from openfingym_verifier.workers import Workers
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from openfingym.metrics import Score
     from openfingym.results import Disclosure, TapePolicy
-    from openfingym_verifier.ledger import Season
+    from openfingym_verifier.ledger import SeasonRecord
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.principals import Caller
     from openfingym_verifier.truth import HiddenTask
@@ -96,7 +96,7 @@ class Service:
 
         Args:
             tasks: by name, on their given tapes.
-            ledger: of the state directory, which holds the key of tapes as well.
+            ledger: ledger of the state directory, which holds the key of tapes as well.
             workers: that score heavy submissions; None starts them.
             policy: what is told to whom.
             tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None for what the policy has.
@@ -113,11 +113,11 @@ class Service:
         self._tape_policy = tapes or policy.tapes
         key = load_key(ledger.path.parent / "tape.key", "end all open rollouts whose hidden data were drawn for them")
         self.tapes = Tapes(key, self._pool)
-        self._watch = Watch(ledger, self._pool)
+        self._watch = ParticipantWatch(ledger, self._pool)
         self._choosing = asyncio.Lock()
         self._looked: asyncio.Future[str | None] | None = None
         self._look_again = 0.0
-        self.stage = Stage(ledger, self.tapes, self.telemetry, self._pool)
+        self.episodes = EpisodeService(ledger, self.tapes, self.telemetry, self._pool)
         self._rollouts: dict[str, Rollout] = {}
         self._beginning: Counter[str] = Counter()
         for rollout_id in ledger.open_rollouts(now_ns()):
@@ -162,12 +162,12 @@ class Service:
         """Begin a rollout.
 
         Args:
-            task_name: of the task.
-            agent: recorded with the result.
-            seed: recorded with the result.
+            task_name: name of the task.
+            agent: name of the agent, which is recorded with the result.
+            seed: seed, which is recorded with the result.
             ttl_s: seconds until its token expires.
             fresh: other hidden data than the package's own, where the task can have any; a policy of ``fresh`` asks for it always.
-            caller: whose it is; None for the operator.
+            caller: the participant whose rollout it is; None for the operator.
 
         Raises:
             Problem: ``not-found`` for a task this verifier does not hold; ``season-closed``.
@@ -434,7 +434,7 @@ class Service:
         assert rollout.result is not None, "only a finished rollout has a result"
         return disclosed(rollout.result, rollout.disclosure)
 
-    async def close_season(self) -> Season:
+    async def close_season(self) -> SeasonRecord:
         """End the season and release the latest of what is held.
 
         Raises:
@@ -459,7 +459,7 @@ class Service:
         if rollout.accepted == 0:
             return None
         if task.sequential:
-            return await self.stage.outcomes(rollout, task)
+            return await self.episodes.outcomes(rollout, task)
         return stored_values(await self.in_pool(self._payload, rollout, rollout.accepted), task)
 
     async def _private_score(self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None) -> Score | str:
@@ -483,7 +483,7 @@ class Service:
         """Score what was accepted but not scored, because we failed or the process ended in between.
 
         Args:
-            rollout: whose it is.
+            rollout: the rollout that it belongs to.
             n: number of the submission.
             told: whether its principal is told the feedback; None where this was not decided yet.
         """

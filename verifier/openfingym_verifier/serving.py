@@ -40,7 +40,7 @@ SWITCH_INTERVAL_S = 0.00005
 
 
 @dataclass(frozen=True)
-class Address:
+class ListenAddress:
     """Where to listen; at least one of the two."""
 
     host: str | None = None
@@ -113,7 +113,7 @@ def serve(
     state: Path,
     admin_token: str,
     monitor_token: str | None = None,
-    address: Address,
+    address: ListenAddress,
     policy: PolicyName,
     body_timeout_s: float = BODY_TIMEOUT_S,
     tapes: TapePolicy | None = None,
@@ -126,7 +126,7 @@ def serve(
         packages: the tasks to hold.
         state: directory of the ledger and the signing key; made if missing, used by one verifier at a time.
         admin_token: bearer token of the operator, at least 16 characters.
-        monitor_token: of who may read the metrics and nothing else.
+        monitor_token: token of those who may read the metrics and nothing else.
         address: where to listen.
         policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
         body_timeout_s: seconds a submission's body may take to arrive.
@@ -151,7 +151,7 @@ def serve(
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.policy import POLICIES
     from openfingym_verifier.service import Service
-    from openfingym_verifier.tokens import Tokens, load_key
+    from openfingym_verifier.tokens import TokenIssuer, load_key
     from openfingym_verifier.truth import load_tasks
 
     tasks = load_tasks(packages)
@@ -160,7 +160,7 @@ def serve(
     with contextlib.ExitStack() as stack:
         ledger = Ledger(state)
         stack.callback(ledger.close)
-        tokens = Tokens(load_key(state / "token.key"), admin_token, monitor_token)
+        tokens = TokenIssuer(load_key(state / "token.key"), admin_token, monitor_token)
         protocol = bounded_protocol()
         sockets = stack.enter_context(_listen(address))
         service = Service(tasks, ledger, policy=POLICIES[policy], tapes=tapes)
@@ -231,7 +231,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 @contextlib.contextmanager
-def _listen(address: Address) -> Iterator[list[socket.socket]]:
+def _listen(address: ListenAddress) -> Iterator[list[socket.socket]]:
     if address.host is None and address.uds is None:
         raise UsageError("nowhere to listen: give a host, a unix socket, or both")
     with contextlib.ExitStack() as stack:

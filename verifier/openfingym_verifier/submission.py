@@ -30,7 +30,7 @@ def read_submission(media_type: str, body: bytes, task: HiddenTask) -> NDArray[n
     Args:
         media_type: without parameters, in lower case.
         body: at most ``task.max_body_bytes``.
-        task: what is expected.
+        task: the task, by which the submission is read.
 
     Returns:
         Little-endian float64 of the task's shape, C-contiguous, every value finite and

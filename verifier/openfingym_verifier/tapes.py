@@ -56,7 +56,7 @@ class Tapes:
         """The same, of a rollout that may not have begun.
 
         Args:
-            row: the rollout's.
+            row: the rollout's row in the ledger.
             task: its task, on the given tape.
         """
         if row.tape == "given":

@@ -33,7 +33,7 @@ def load_key(path: Path, removal: str = "void all open rollouts' tokens") -> byt
     """A secret key of a state directory, made on first use and readable by its owner only.
 
     Args:
-        path: of the file.
+        path: path of the file.
         removal: what removing it would do.
 
     Raises:
@@ -70,7 +70,7 @@ def token_from_environment(name: str) -> str:
     return value.strip()
 
 
-class Tokens:
+class TokenIssuer:
     """Issues rollout tokens and recognises whoever sends one, the admin token or a participant's key."""
 
     def __init__(self, key: bytes, admin_token: str, monitor_token: str | None = None) -> None:
@@ -96,9 +96,9 @@ class Tokens:
 
         Args:
             authorization: the header, if there is one.
-            members: who has a key.
-            address: of the peer; None of a unix socket's.
-            now_ns: Unix time.
+            members: the participants who have a key.
+            address: address of the peer; None of a unix socket's.
+            now_ns: Unix time in nanoseconds.
 
         Raises:
             Problem: ``unauthorized`` for a token that nobody has; ``rate-limited`` where too many such came from there.

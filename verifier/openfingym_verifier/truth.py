@@ -154,8 +154,8 @@ class HiddenTask:
         """This task on another tape.
 
         Args:
-            tape: which.
-            identity: of the result.
+            tape: the tape that is wanted.
+            identity: identity of the result, from which the tape is drawn.
 
         Raises:
             VerifierError: it cannot be drawn, or cannot be scored.

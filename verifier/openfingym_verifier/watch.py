@@ -48,7 +48,7 @@ class _Watched:
     """None until the ledger was read."""
 
 
-class Watch:
+class ParticipantWatch:
     """The pools of one verifier's participants."""
 
     def __init__(self, ledger: Ledger, threads: Executor) -> None:
@@ -60,7 +60,7 @@ class Watch:
         """What a rollout that is being finalized looks like, beside the earlier ones of its participant.
 
         Args:
-            row: the rollout's.
+            row: the rollout's row in the ledger.
             task: its task, on its tape.
             values: what is scored; None where nothing is.
             relative: its private relative total; None where it has none.

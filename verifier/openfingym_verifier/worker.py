@@ -1,6 +1,6 @@
 """The program of a worker: checks and scores heavy submissions in a process of its own.
 
-stdin holds the pickled :class:`Job` objects of the verifier that started it, one after the other;
+stdin holds the pickled :class:`ScoringJob` objects of the verifier that started it, one after the other;
 stdout gets one line of JSON for each. The labels come through stdin, once a task and tape; those of the last
 few tapes stay in memory. The process ends when stdin does and, on Linux, the moment its verifier is gone.
 
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class ScoringJob:
     """One thing to score."""
 
     task: str
@@ -63,7 +63,7 @@ def main() -> None:
     with contextlib.suppress(EOFError):
         while True:
             # Pickles come from the verifier, whose child this is.
-            job: Job = pickle.load(sys.stdin.buffer)  # noqa: S301
+            job: ScoringJob = pickle.load(sys.stdin.buffer)  # noqa: S301
             for identity in job.forget:
                 graders.pop(identity, None)
             if job.grader is not None:
@@ -89,7 +89,7 @@ def withdraw() -> None:
                 raise OSError(ctypes.get_errno(), f"prctl {option} failed")
 
 
-def _answer(grader: Grader, job: Job) -> dict[str, object]:
+def _answer(grader: Grader, job: ScoringJob) -> dict[str, object]:
     from openfingym.errors import SubmissionError
 
     try:

@@ -23,7 +23,7 @@ from openfingym.errors import SubmissionError, VerifierError
 from openfingym.metrics import Score
 from openfingym.metrics.sampling_error import Replicates
 from openfingym_verifier.child import ONE_THREAD, command, environment
-from openfingym_verifier.worker import Action, Job
+from openfingym_verifier.worker import Action, ScoringJob
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ class Workers:
 
         Args:
             task: the task.
-            action: what to do; see :class:`~openfingym_verifier.worker.Job`.
+            action: what to do; see :class:`~openfingym_verifier.worker.ScoringJob`.
             values: float64 of the task's shape; None for the baseline.
 
         Raises:
@@ -163,7 +163,7 @@ class _Worker:
             raise VerifierError(f"{task.name}: the process computing its {action} score {why}")
         return answer
 
-    def _job(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> Job:
+    def _job(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> ScoringJob:
         """A job, with the grader where the worker does not have it, and without those of tapes it has not used for longest."""
         grader = None if task.identity in self._knows else task.grader
         self._knows[task.identity] = None
@@ -173,7 +173,7 @@ class _Worker:
         forget = tuple(tapes[:-MAX_TAPES])
         for identity in forget:
             del self._knows[identity]
-        return Job(task.identity, action, values, grader, forget)
+        return ScoringJob(task.identity, action, values, grader, forget)
 
     def end(self) -> None:
         """Kill it and wait."""

@@ -29,12 +29,24 @@ from types import MappingProxyType
 
 from openfingym.agents.llm.codeblock import CodeBlock
 from openfingym.agents.llm.command import Command
-from openfingym.agents.llm.ending import Ended, Ending
+from openfingym.agents.llm.ending import ConversationEnding, Ended
 from openfingym.agents.llm.oneshot import OneShot
 from openfingym.agents.llm.react import React
-from openfingym.agents.llm.session import Brief, ModelAgent, Sampling, Session
+from openfingym.agents.llm.session import Assignment, Conversation, ModelAgent, Sampling
 
-__all__ = ["MODEL_AGENTS", "Brief", "CodeBlock", "Command", "Ended", "Ending", "ModelAgent", "OneShot", "React", "Sampling", "Session"]
+__all__ = [
+    "MODEL_AGENTS",
+    "Assignment",
+    "CodeBlock",
+    "Command",
+    "Conversation",
+    "ConversationEnding",
+    "Ended",
+    "ModelAgent",
+    "OneShot",
+    "React",
+    "Sampling",
+]
 
 _AGENTS: dict[str, Callable[[], ModelAgent]] = {"oneshot": OneShot, "react": React, "codeblock": CodeBlock}
 MODEL_AGENTS: Mapping[str, Callable[[], ModelAgent]] = MappingProxyType(_AGENTS)

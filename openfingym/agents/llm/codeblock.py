@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from openfingym.agents.llm.blocks import first_block
 from openfingym.agents.llm.prompts import METHODS, ROLE
-from openfingym.agents.llm.session import Sampling, Session
+from openfingym.agents.llm.session import Conversation, Sampling
 
 SYSTEM = f"""{ROLE}
 You work in a folder, /work, by programs: write one code block a turn, fenced and marked `python`. It is run as a
@@ -25,7 +25,7 @@ class CodeBlock:
     sampling: Sampling = field(default_factory=Sampling)
     takes_steps = False
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         """See :class:`openfingym.agents.llm.ModelAgent`."""
         session.instruct(self.system)
         session.present()

@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from openfingym.agents.llm.ending import Ended
-from openfingym.agents.llm.session import Session
+from openfingym.agents.llm.session import Conversation
 from openfingym.errors import UsageError
 from openfingym.models.messages import Completion, Message, ToolCall, Usage, well_formed
 from openfingym.trajectory.record import ToolUse
@@ -57,7 +57,7 @@ class Command:
         """Programs inside take the steps themselves."""
         return not self.inside
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         """See :class:`openfingym.agents.llm.ModelAgent`."""
         if self.inside:
             await self._act_inside(session)
@@ -80,22 +80,22 @@ class Command:
                 await _converse(process, session)
         finally:
             await _end(process)
-            session.tools.room.write(_without_secrets((await errors).decode("utf-8", "replace")))
+            session.tools.programs.write(_without_secrets((await errors).decode("utf-8", "replace")))
 
-    async def _act_inside(self, session: Session) -> None:
-        room = session.tools.room
+    async def _act_inside(self, session: Conversation) -> None:
+        programs = session.tools.programs
         try:
-            workspace = await room.workspace()
+            workspace = await programs.workspace()
             for path, text in self.files:
                 await workspace.write_file(path, text.encode())
-            execution = await room.run(f"import subprocess, sys\n\nsys.exit(subprocess.run({list(self.argv)!r}).returncode)\n")
+            execution = await programs.run(f"import subprocess, sys\n\nsys.exit(subprocess.run({list(self.argv)!r}).returncode)\n")
         except WorkspaceError as error:
             raise Ended("failed", f"the command could not be run: {error}") from None
         if execution.exit_code != 0:
             raise Ended("failed", f"the command ended with {execution.ended_by} {execution.exit_code}: {_last_line(execution.output)}")
 
 
-async def _converse(process: asyncio.subprocess.Process, session: Session) -> None:
+async def _converse(process: asyncio.subprocess.Process, session: Conversation) -> None:
     """Answer the command's lines until it ends."""
     brief = session.brief
     await _send(

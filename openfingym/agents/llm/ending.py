@@ -33,7 +33,7 @@ OF_THE_PROTOCOL = frozenset({"silent", "no-program", "bad-calls", "endless"})
 
 
 @dataclass(frozen=True)
-class Ending:
+class ConversationEnding:
     """How a conversation ended."""
 
     how: EndName
@@ -53,4 +53,4 @@ class Ended(Exception):  # noqa: N818  # no failure: it is how a session tells t
 
     def __init__(self, how: EndName, detail: str) -> None:
         super().__init__(detail)
-        self.ending = Ending(how, detail)
+        self.ending = ConversationEnding(how, detail)

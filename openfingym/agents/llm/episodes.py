@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from openfingym.agents.llm.observations import Events, first_text, next_text
+from openfingym.agents.llm.observations import StepEvents, first_text, next_text
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.trajectory.record import StepReward
 
@@ -74,8 +74,8 @@ class Player:
         """Take an action, then do nothing for ``wait`` more steps, and tell what is seen then.
 
         Args:
-            action: a JSON value.
-            wait: steps.
+            action: the action, a JSON value.
+            wait: number of steps without an action that follow.
             message: position in the record of the message that acted.
 
         Returns:
@@ -88,7 +88,7 @@ class Player:
             return "All episodes are over.", True
         if self._at is None or self._at.done:
             return "No episode is under way; begin one with start_episode.", True
-        passed, earned = Events(), 0.0
+        passed, earned = StepEvents(), 0.0
         for number in range(1 + max(0, min(wait, MAX_WAIT))):
             try:
                 self._at = await asyncio.to_thread(

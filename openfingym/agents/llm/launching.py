@@ -7,17 +7,17 @@ import threading
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from openfingym.agents.llm.playing import Played, Setting, play
-from openfingym.agents.llm.room import Room
-from openfingym.agents.llm.session import Brief, Listener, ModelAgent, Sampling
+from openfingym.agents.llm.playing import PlayedConversation, PreparedRollout, play
+from openfingym.agents.llm.program_runner import ProgramRunner
+from openfingym.agents.llm.session import Assignment, Listener, ModelAgent, Sampling
 from openfingym.models.meter import Allowance
-from openfingym.models.model import Model
+from openfingym.models.model import LanguageModel
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
 from openfingym.task.contracts import RollingContract, TradingContract
 
 if TYPE_CHECKING:
-    from openfingym.agents.llm.hosting import Host
+    from openfingym.agents.llm.conversation_runner import ConversationRunner
     from openfingym.packages.package import BuiltPackage
     from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym.workspace import WorkspacePool
@@ -32,10 +32,10 @@ WALL_A_STEP_S = 30.0
 
 
 @dataclass(frozen=True)
-class Stage:
+class RolloutResources:
     """What a launcher lends to its rollouts."""
 
-    host: Host
+    conversations: ConversationRunner
     client: VerifierClient
     gates: GateKeeper
     backend: Backend
@@ -47,12 +47,12 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Voice:
+class ModelSetup:
     """An agent that talks, and what it talks with."""
 
     agent: ModelAgent
     spec: ModelSpec | None
-    model: Model | None
+    model: LanguageModel | None
     allowance: Allowance
     """In which turns and time have an end."""
     prices: PriceTable
@@ -77,9 +77,14 @@ class Voice:
         }
 
 
-def find_voice(
-    host: Host, package: BuiltPackage, agent: ModelAgent, spec: ModelSpec | None, allowance: Allowance | None, prices: PriceTable | None
-) -> Voice:
+def find_model_setup(
+    conversations: ConversationRunner,
+    package: BuiltPackage,
+    agent: ModelAgent,
+    spec: ModelSpec | None,
+    allowance: Allowance | None,
+    prices: PriceTable | None,
+) -> ModelSetup:
     """Open an agent's model.
 
     Raises:
@@ -87,15 +92,15 @@ def find_voice(
     """
     allowed = with_defaults(allowance, package)
     prices = prices or PriceTable.load()
-    model = None if spec is None else host.model(spec, prices, priced=allowed.cost_usd is not None)
-    return Voice(agent, spec, model, allowed, prices)
+    model = None if spec is None else conversations.model(spec, prices, priced=allowed.cost_usd is not None)
+    return ModelSetup(agent, spec, model, allowed, prices)
 
 
-def open_pool(host: Host, backend: Backend, gates: GateKeeper, size: int) -> WorkspacePool:
-    """A pool of started workspaces, which is closed with ``host``."""
+def open_pool(conversations: ConversationRunner, backend: Backend, gates: GateKeeper, size: int) -> WorkspacePool:
+    """A pool of started workspaces, which is closed with ``conversations``."""
     from openfingym.workspace import WorkspacePool
 
-    return host.enter(lambda: WorkspacePool(backend, gates, size=size))
+    return conversations.enter(lambda: WorkspacePool(backend, gates, size=size))
 
 
 def with_defaults(given: Allowance | None, package: BuiltPackage) -> Allowance:
@@ -110,14 +115,14 @@ def with_defaults(given: Allowance | None, package: BuiltPackage) -> Allowance:
 
 
 def play_rollout(
-    stage: Stage,
+    resources: RolloutResources,
     package: BuiltPackage,
-    voice: Voice,
+    setup: ModelSetup,
     ticket: RolloutTicket,
     *,
     seed: int,
     cancel: threading.Event,
-) -> Played:
+) -> PlayedConversation:
     """Let an agent play one rollout; blocks until it is over.
 
     Raises:
@@ -125,20 +130,22 @@ def play_rollout(
     """
     contract = package.task.spec.contract
     sequential = isinstance(contract, TradingContract | RollingContract)
-    symbols = contract.symbols if isinstance(contract, TradingContract | RollingContract) and voice.agent.takes_steps else None
-    room = Room(
-        stage.backend,
+    symbols = contract.symbols if isinstance(contract, TradingContract | RollingContract) and setup.agent.takes_steps else None
+    programs = ProgramRunner(
+        resources.backend,
         package,
-        stage.gates,
+        resources.gates,
         ticket,
         seed=seed,
-        limits=stage.limits,
-        wall_s=voice.wall_s,
-        max_body_bytes=stage.max_body_bytes,
+        limits=resources.limits,
+        wall_s=setup.wall_s,
+        max_body_bytes=resources.max_body_bytes,
         # Steps are taken by the tool or by programs: by both at once, they would get into each other's way.
-        max_calls=stage.max_calls if symbols is None else 0,
-        pool=stage.pool,
+        max_calls=resources.max_calls if symbols is None else 0,
+        pool=resources.pool,
     )
-    brief = Brief(package.manifest.name, package.read_instruction(), sequential, seed)
-    setting = Setting(voice.agent, brief, room, stage.client, ticket, voice.model, voice.allowance, symbols, voice.listener)
-    return stage.host.run(play(setting), cancel)
+    brief = Assignment(package.manifest.name, package.read_instruction(), sequential, seed)
+    prepared = PreparedRollout(
+        setup.agent, brief, programs, resources.client, ticket, setup.model, setup.allowance, symbols, setup.listener
+    )
+    return resources.conversations.run(play(prepared), cancel)

@@ -20,7 +20,7 @@ EVENTS = 12
 """Fills, refusals and orders told at most, of each."""
 
 
-class Events:
+class StepEvents:
     """What happened in the steps since the last observation that was told."""
 
     NAMES = ("fills", "rejections", "changes")
@@ -45,14 +45,14 @@ def first_text(at: EpisodeStep, symbols: Sequence[str]) -> str:
     return f"Closes of the last {len(closes)} bars:\n{_table(rows)}\n\n{next_text(at, symbols)}"
 
 
-def next_text(at: EpisodeStep, symbols: Sequence[str], *, reward: float = 0.0, passed: Events | None = None) -> str:
+def next_text(at: EpisodeStep, symbols: Sequence[str], *, reward: float = 0.0, passed: StepEvents | None = None) -> str:
     """What is seen at a step, in one screen.
 
     Args:
-        at: the step.
-        symbols: names of the columns.
-        reward: of all steps since the last one that was told.
-        passed: what happened in them.
+        at: the step that was reached.
+        symbols: names of the columns, in order.
+        reward: sum of the rewards of all steps since the last one that was told.
+        passed: the events of those steps.
     """
     seen = {**at.observation, **(passed.lists if passed else {})}
     left = seen.pop("steps_left", at.info.get("steps_left"))
@@ -62,7 +62,7 @@ def next_text(at: EpisodeStep, symbols: Sequence[str], *, reward: float = 0.0, p
     bars = _bars(at)
     if bars:
         lines.append(_market(bars, symbols, seen))
-    for name in (*Events.NAMES, "open_orders"):
+    for name in (*StepEvents.NAMES, "open_orders"):
         found = seen.get(name)
         if isinstance(found, list) and found:
             lines.append(f"{name.replace('_', ' ')}:")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from openfingym.agents.llm.blocks import longest_block
 from openfingym.agents.llm.ending import Ended
 from openfingym.agents.llm.prompts import METHODS, ROLE
-from openfingym.agents.llm.session import Sampling, Session
+from openfingym.agents.llm.session import Conversation, Sampling
 
 SYSTEM = f"""{ROLE}
 Answer with one complete Python program in a single fenced block marked `python`. It is run once, as it stands; you do
@@ -25,7 +25,7 @@ class OneShot:
     sampling: Sampling = field(default_factory=Sampling)
     takes_steps = False
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         """See :class:`openfingym.agents.llm.ModelAgent`."""
         session.instruct(self.system)
         session.present()

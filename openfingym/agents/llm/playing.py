@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from openfingym.agents.llm.ending import Ended, Ending, EndName
+from openfingym.agents.llm.ending import ConversationEnding, Ended, EndName
 from openfingym.agents.llm.episodes import Player
-from openfingym.agents.llm.room import Room
-from openfingym.agents.llm.session import OUTAGE_S, Brief, Listener, ModelAgent, Session, over
+from openfingym.agents.llm.program_runner import ProgramRunner
+from openfingym.agents.llm.session import OUTAGE_S, Assignment, Conversation, Listener, ModelAgent, over
 from openfingym.agents.llm.tools import Toolbox
 from openfingym.errors import ModelUnavailableError, RuntimeFailureError, VerifierError
 from openfingym.models.messages import Tool
@@ -21,7 +21,7 @@ from openfingym.models.meter import Allowance, Meter, Spent
 from openfingym.trajectory.record import StepReward, Turn
 
 if TYPE_CHECKING:
-    from openfingym.models.model import Model
+    from openfingym.models.model import LanguageModel
     from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym_runtime.job import Outcome
 
@@ -30,15 +30,15 @@ Failure = RuntimeFailureError | VerifierError | ModelUnavailableError
 
 
 @dataclass(frozen=True)
-class Setting:
+class PreparedRollout:
     """One rollout, ready to be played."""
 
     agent: ModelAgent
-    brief: Brief
-    room: Room
+    brief: Assignment
+    programs: ProgramRunner
     client: VerifierClient
     ticket: RolloutTicket
-    model: Model | None
+    model: LanguageModel | None
     allowance: Allowance
     symbols: tuple[str, ...] | None = None
     """Of a task that is stepped by the agent itself; None where programs do, or there are no steps."""
@@ -47,10 +47,10 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedConversation:
     """What a rollout came to, before its score is known."""
 
-    ending: Ending
+    ending: ConversationEnding
     failure: Failure | None
     """Ours; there is no score then."""
     turns: tuple[Turn, ...]
@@ -69,47 +69,47 @@ class Played:
     prompt_sha256: str | None = None
 
 
-async def play(setting: Setting) -> Played:
+async def play(prepared: PreparedRollout) -> PlayedConversation:
     """Let an agent act until it is done, or a limit is reached, or the task is cancelled.
 
     Returns:
         What it came to; a failure of ours is in it, so that what was said until then is kept.
     """
-    room = setting.room
-    player = None if setting.symbols is None else Player(setting.client, setting.ticket, setting.symbols)
-    tools = Toolbox(room, setting.client, setting.ticket, player)
-    session = Session(setting.brief, tools, Meter(setting.allowance), setting.model, listener=setting.listener)
-    ending, failure = Ending("finished", "it answered the task"), None
+    programs = prepared.programs
+    player = None if prepared.symbols is None else Player(prepared.client, prepared.ticket, prepared.symbols)
+    tools = Toolbox(programs, prepared.client, prepared.ticket, player)
+    session = Conversation(prepared.brief, tools, Meter(prepared.allowance), prepared.model, listener=prepared.listener)
+    ending, failure = ConversationEnding("finished", "it answered the task"), None
     try:
-        async with room:
-            ending = await _act(setting, session)
+        async with programs:
+            ending = await _act(prepared, session)
     except (RuntimeFailureError, VerifierError, ModelUnavailableError) as error:
         failure = error
     except asyncio.CancelledError:
-        ending = Ending("cancelled", "it was cancelled")
-    return Played(
+        ending = ConversationEnding("cancelled", "it was cancelled")
+    return PlayedConversation(
         ending=ending,
         failure=failure,
         turns=tuple(session.turns),
         tools=tools.offered if _offered(session) else (),
         rewards=tuple(player.rewards) if player else (),
         spent=session.meter.spent,
-        program=room.program,
-        output=bytes(room.log),
-        execution_s=room.execution_s,
-        verifier_failures=room.verifier_failures,
-        told=room.told or (player is not None and player.told),
-        outcome=room.outcome,
+        program=programs.program,
+        output=bytes(programs.log),
+        execution_s=programs.execution_s,
+        verifier_failures=programs.verifier_failures,
+        told=programs.told or (player is not None and player.told),
+        outcome=programs.outcome,
         prompt_sha256=session.prompt_sha256,
     )
 
 
-async def _act(setting: Setting, session: Session) -> Ending:
-    wall_s = setting.allowance.wall_s
+async def _act(prepared: PreparedRollout, session: Conversation) -> ConversationEnding:
+    wall_s = prepared.allowance.wall_s
     try:
         async with asyncio.timeout(wall_s) as limit:
-            setting.room.our_time = partial(_excused, limit, session.meter)
-            await setting.agent.act(session)
+            prepared.programs.our_time = partial(_excused, limit, session.meter)
+            await prepared.agent.act(session)
     except Ended as ended:
         return ended.ending
     except TimeoutError:
@@ -120,8 +120,8 @@ async def _act(setting: Setting, session: Session) -> Ending:
         if since is not None and (session.meter.spent.turns == 0 or waited > OUTAGE_S):
             raise ModelUnavailableError(f"the endpoint gave no answer in the last {waited:.0f} s of the rollout's time") from None
         how: EndName = "wall"
-        return Ending(how, over(how, setting.allowance))
-    return Ending("finished", "it answered the task")
+        return ConversationEnding(how, over(how, prepared.allowance))
+    return ConversationEnding("finished", "it answered the task")
 
 
 @contextlib.contextmanager
@@ -141,6 +141,6 @@ def _excused(limit: asyncio.Timeout, meter: Meter) -> Iterator[None]:
         limit.reschedule(end + took)
 
 
-def _offered(session: Session) -> bool:
+def _offered(session: Conversation) -> bool:
     """Whether tools were part of the conversation."""
     return session.tools.player is not None or any(turn.tool_calls for turn in session.turns)

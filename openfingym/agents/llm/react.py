@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from openfingym.agents.llm.prompts import METHODS, ROLE
-from openfingym.agents.llm.session import Sampling, Session
+from openfingym.agents.llm.session import Conversation, Sampling
 
 SYSTEM = f"""{ROLE}
 Work in small steps: think in a sentence or two, call a tool, and read what it answers. Look at the data before you fit. Where the task
@@ -37,7 +37,7 @@ class React:
     sampling: Sampling = field(default_factory=Sampling)
     takes_steps = True
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         """See :class:`openfingym.agents.llm.ModelAgent`."""
         player = session.tools.player
         session.instruct(self.system if player is None else self.system_steps.format(shown=self.shown))

@@ -8,14 +8,14 @@ from datetime import datetime
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from openfingym.agents.llm.playing import Played
-from openfingym.trajectory.record import Provenance, Rollout, Score, Timing
+from openfingym.agents.llm.playing import PlayedConversation
+from openfingym.trajectory.record import RecordedScore, RolloutRecord, RunProvenance, RunTiming
 
 if TYPE_CHECKING:
     from openfingym.results import RolloutResult
 
 
-def rollout_record(played: Played, result: RolloutResult) -> Rollout:
+def rollout_record(played: PlayedConversation, result: RolloutResult) -> RolloutRecord:
     """The record that goes into ``trajectory.json``.
 
     Args:
@@ -23,7 +23,7 @@ def rollout_record(played: Played, result: RolloutResult) -> Rollout:
         result: how it ended, complete but for its folder.
     """
     scored = result.state in {"scored", "rejected"}
-    return Rollout(
+    return RolloutRecord(
         id=result.rollout_id,
         task=result.task,
         task_digest=result.task_digest,
@@ -34,7 +34,7 @@ def rollout_record(played: Played, result: RolloutResult) -> Rollout:
         tools=played.tools,
         messages=played.turns,
         rewards=played.rewards,
-        score=Score(
+        score=RecordedScore(
             state=result.state,
             total=result.total,
             relative_total=result.relative_total,
@@ -43,7 +43,7 @@ def rollout_record(played: Played, result: RolloutResult) -> Rollout:
             metrics=result.metrics,
         ),
         failure="none" if result.boundary is None else result.boundary,
-        timing=Timing(
+        timing=RunTiming(
             started_at=datetime.fromisoformat(result.started_at),
             wall_s=result.wall_s,
             model_s=played.spent.model_s,
@@ -51,7 +51,7 @@ def rollout_record(played: Played, result: RolloutResult) -> Rollout:
         ),
         usage=played.spent.usage,
         cost_usd=result.cost_usd,
-        provenance=Provenance(
+        provenance=RunProvenance(
             prompt_sha256=played.prompt_sha256,
             code_sha256=hashlib.sha256(played.program.encode()).hexdigest() if played.program else None,
             backend=result.backend,

@@ -1,6 +1,6 @@
 """One rollout as its agent sees it: the task's brief, a model to ask, tools to call, and limits that hold.
 
-An agent talks and acts through a :class:`Session` alone. The session keeps the conversation, charges what is
+An agent talks and acts through a :class:`Conversation` alone. The session keeps the conversation, charges what is
 spent, says when little is left, and ends the agent by raising :class:`Ended`, which the agent lets pass.
 """
 
@@ -18,7 +18,7 @@ from openfingym.agents.llm.tools import Toolbox
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
 from openfingym.models.messages import Completion, Message, Tool, ToolCall
 from openfingym.models.meter import Allowance, Meter
-from openfingym.models.model import Model
+from openfingym.models.model import LanguageModel
 from openfingym.models.text_tools import HOW_TO_CALL, ToolModel
 from openfingym.trajectory.record import ToolUse, Turn
 
@@ -52,7 +52,7 @@ class ModelAgent(Protocol):
     def takes_steps(self) -> bool:
         """Whether it takes the steps of a sequential task by the tool ``step``; else its programs do."""
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         """Act until there is nothing more to do.
 
         Raises:
@@ -61,7 +61,7 @@ class ModelAgent(Protocol):
 
 
 @dataclass(frozen=True)
-class Brief:
+class Assignment:
     """What is asked."""
 
     task: str
@@ -72,7 +72,7 @@ class Brief:
     seed: int = 0
 
 
-class Session:
+class Conversation:
     """The conversation of one rollout.
 
     Attributes:
@@ -83,7 +83,9 @@ class Session:
         waiting_since: since when the model is being waited for, by the monotonic clock; None where it is not.
     """
 
-    def __init__(self, brief: Brief, tools: Toolbox, meter: Meter, model: Model | None, *, listener: Listener | None = None) -> None:
+    def __init__(
+        self, brief: Assignment, tools: Toolbox, meter: Meter, model: LanguageModel | None, *, listener: Listener | None = None
+    ) -> None:
         self.brief = brief
         self.tools = tools
         self.meter = meter
@@ -125,10 +127,10 @@ class Session:
         """Have the model continue the conversation.
 
         Args:
-            tools: offer the tools.
+            tools: whether the tools are offered.
             last: show the model its latest so many answers and what followed them alone, beside what came before the first.
             once: end the rollout at the first useless answer.
-            sampling: how it is asked.
+            sampling: the sampling parameters.
 
         Raises:
             Ended: a limit is reached, or the model refuses or is useless once too often.
@@ -227,7 +229,7 @@ class Session:
         Raises:
             RuntimeFailureError: the machinery failed.
         """
-        await self.tools.room.run_once(program)
+        await self.tools.programs.run_once(program)
 
     async def conclude(self) -> bool:
         """The model says that it is done: so it is if it has answered the task; else it is told so.
@@ -243,7 +245,9 @@ class Session:
         self.useless(how, f"{told} {HOW_TO_CALL}" if self._offering else told)
         return False
 
-    async def _complete(self, model: Model, messages: Sequence[Message], offered: Sequence[Tool], sampling: Sampling) -> Completion | None:
+    async def _complete(
+        self, model: LanguageModel, messages: Sequence[Message], offered: Sequence[Tool], sampling: Sampling
+    ) -> Completion | None:
         """The model's answer; None where its endpoint cannot read the call that the model wrote."""
         left = self.meter.left
         most = sampling.reply_tokens if left.tokens is None else max(1, min(sampling.reply_tokens, left.tokens))

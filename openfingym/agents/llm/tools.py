@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.episodes import Player
-from openfingym.agents.llm.room import Room
+from openfingym.agents.llm.program_runner import ProgramRunner
 from openfingym.models.messages import Tool, ToolCall
 from openfingym.workspace import Execution, WorkspaceError
 
@@ -98,7 +98,7 @@ except SubmissionRefused as refused:
 
 
 @dataclass(frozen=True)
-class Found:
+class ToolOutcome:
     """What a call came to."""
 
     text: str
@@ -116,19 +116,19 @@ class Toolbox:
     """The tools of one rollout.
 
     Attributes:
-        room: where programs run.
+        programs: where programs run.
         player: takes the steps of a sequential task; None where programs do, or where there are none.
         complete: whether nothing more can be submitted or played.
     """
 
-    def __init__(self, room: Room, client: VerifierClient, ticket: RolloutTicket, player: Player | None) -> None:
-        self.room = room
+    def __init__(self, programs: ProgramRunner, client: VerifierClient, ticket: RolloutTicket, player: Player | None) -> None:
+        self.programs = programs
         self.player = player
         self.complete = False
         self._client = client
         self._ticket = ticket
         self._calls = 0
-        self._tools: dict[str, tuple[Tool, Callable[[Mapping[str, object]], Awaitable[Found]]]] = {}
+        self._tools: dict[str, tuple[Tool, Callable[[Mapping[str, object]], Awaitable[ToolOutcome]]]] = {}
         for tool, run in (
             (RUN_PYTHON, self._run_python),
             (READ_FILE, self._read_file),
@@ -145,11 +145,11 @@ class Toolbox:
         """The tools, as a model is told of them."""
         return tuple(tool for tool, _ in self._tools.values())
 
-    async def use(self, call: ToolCall, *, message: int) -> Found:
+    async def use(self, call: ToolCall, *, message: int) -> ToolOutcome:
         """Make a call; a mistake of the agent's is an answer, not an error.
 
         Args:
-            call: what the model wants.
+            call: the call that the model asks for.
             message: position of its message in the record.
 
         Raises:
@@ -164,13 +164,13 @@ class Toolbox:
             tool, run = self._tools[call.name]
             arguments = _checked(call, tool)
         except Malformed as error:
-            return Found(str(error), failed=True, malformed=True)
+            return ToolOutcome(str(error), failed=True, malformed=True)
         try:
             return await run(arguments)
         except WorkspaceError as error:
             return self._refused(error)
 
-    async def run(self, program: str) -> Found:
+    async def run(self, program: str) -> ToolOutcome:
         """Run a program in the workspace and tell what came of it.
 
         Raises:
@@ -178,15 +178,15 @@ class Toolbox:
             RuntimeFailureError: the machinery failed.
         """
         try:
-            execution = await self.room.run(program)
+            execution = await self.programs.run(program)
         except WorkspaceError as error:
             return self._refused(error)
         await self._look()
-        return Found(told(execution), failed=execution.exit_code != 0)
+        return ToolOutcome(told(execution), failed=execution.exit_code != 0)
 
-    def _refused(self, error: WorkspaceError) -> Found:
-        self.room.require_alive("killed")
-        return Found(str(error), failed=True)
+    def _refused(self, error: WorkspaceError) -> ToolOutcome:
+        self.programs.require_alive("killed")
+        return ToolOutcome(str(error), failed=True)
 
     async def answered(self) -> bool:
         """Whether there is something to score."""
@@ -197,40 +197,40 @@ class Toolbox:
 
     async def _look(self) -> None:
         """Find out whether the budget is spent, where something was said to the verifier since the last look."""
-        if self.player is None and self.room.calls > self._calls:
-            self._calls = self.room.calls
+        if self.player is None and self.programs.calls > self._calls:
+            self._calls = self.programs.calls
             status = await asyncio.to_thread(self._client.rollout_status, self._ticket.rollout_id)
             # Of a sequential task, an episode that was begun is not played yet.
             self.complete = status.remaining == 0 and bool(status.submissions)
 
-    async def _run_python(self, arguments: Mapping[str, object]) -> Found:
+    async def _run_python(self, arguments: Mapping[str, object]) -> ToolOutcome:
         seen = None if self.player is None else self.player.observation
         if seen is not None and seen is not self._written:
-            await (await self.room.workspace()).write_file(OBSERVATION, json.dumps(seen).encode())
+            await (await self.programs.workspace()).write_file(OBSERVATION, json.dumps(seen).encode())
             self._written = seen
         return await self.run(str(arguments["code"]))
 
-    async def _submit(self, arguments: Mapping[str, object]) -> Found:
-        last = self.room.program
+    async def _submit(self, arguments: Mapping[str, object]) -> ToolOutcome:
+        last = self.programs.program
         found = await self.run(SUBMISSION.format(path=str(arguments["path"])))
-        self.room.program = last
+        self.programs.program = last
         return found
 
-    async def _read_file(self, arguments: Mapping[str, object]) -> Found:
-        content = await (await self.room.workspace()).read_file(str(arguments["path"]), max_bytes=8 * MAX_TOLD)
-        return Found(shorten(content.decode("utf-8", "replace")) or "(the file is empty)")
+    async def _read_file(self, arguments: Mapping[str, object]) -> ToolOutcome:
+        content = await (await self.programs.workspace()).read_file(str(arguments["path"]), max_bytes=8 * MAX_TOLD)
+        return ToolOutcome(shorten(content.decode("utf-8", "replace")) or "(the file is empty)")
 
-    async def _write_file(self, arguments: Mapping[str, object]) -> Found:
+    async def _write_file(self, arguments: Mapping[str, object]) -> ToolOutcome:
         content = str(arguments["content"]).encode("utf-8", "replace")
-        await (await self.room.workspace()).write_file(str(arguments["path"]), content)
-        return Found(f"{len(content)} bytes written to {arguments['path']}.")
+        await (await self.programs.workspace()).write_file(str(arguments["path"]), content)
+        return ToolOutcome(f"{len(content)} bytes written to {arguments['path']}.")
 
-    async def _start_episode(self, arguments: Mapping[str, object]) -> Found:
+    async def _start_episode(self, arguments: Mapping[str, object]) -> ToolOutcome:
         assert self.player is not None
         told, failed = await self.player.start(practice=arguments.get("practice") is True)
-        return Found(told, failed=failed)
+        return ToolOutcome(told, failed=failed)
 
-    async def _step(self, arguments: Mapping[str, object]) -> Found:
+    async def _step(self, arguments: Mapping[str, object]) -> ToolOutcome:
         assert self.player is not None
         action, wait = arguments["action"], arguments.get("wait", 0)
         assert isinstance(wait, int)
@@ -238,10 +238,10 @@ class Toolbox:
             try:
                 action = json.loads(action)
             except ValueError:
-                return Found(f"An action is a JSON object or null, found the text {action[:100]!r}.", failed=True)
+                return ToolOutcome(f"An action is a JSON object or null, found the text {action[:100]!r}.", failed=True)
         told, failed = await self.player.step(action, wait, message=self._message)
         self.complete = self.player.over
-        return Found(told, failed=failed)
+        return ToolOutcome(told, failed=failed)
 
 
 def told(execution: Execution) -> str:

@@ -25,7 +25,7 @@ import numpy as np
 from openfingym.data.graphs.features import SparseRows
 from openfingym.data.graphs.graph import Graph
 from openfingym.data.graphs.wiring import Communities, draw_communities, sample_edges, without_excess
-from openfingym.data.graphs.words import Words, noisy_words, topic_words
+from openfingym.data.graphs.words import WordCounts, noisy_words, topic_words
 from openfingym.data.processes.draws import normals, permutation, stream, uniforms
 from openfingym.errors import DataError
 
@@ -48,7 +48,7 @@ class AttributedGraph:
     """Where the number of edges comes from."""
     clique: int
     """Nodes of a structural anomaly's clique; near the mean degree where that is small."""
-    words: Words | None = None
+    words: WordCounts | None = None
     """Sparse 0/1 features like words of a text; dense Gaussian ones if None."""
     communities: int = 12
     mixing: float = 0.15

@@ -100,7 +100,7 @@ def ba_2motifs(seed: int, count: int = 1000, *, balance_edges: bool = True, shuf
     """Generate BA-2motifs; half of the graphs are houses, in random order.
 
     Args:
-        seed: not negative.
+        seed: seed of the draws, not negative.
         count: graphs, an even number of two at least.
         balance_edges: give every graph 26 edges.
         shuffle_nodes: number the nodes of each graph at random; if not, the motif is nodes 20 to 24.
@@ -124,10 +124,10 @@ def redraw(graphs: GraphSet, places: NDArray[np.int64], labels: NDArray[np.int8]
     """BA-2motifs with some of its graphs drawn anew, balanced and shuffled as by default; all others stay as they are.
 
     Args:
-        graphs: as :func:`ba_2motifs` makes them.
-        places: int64[k], which are new.
+        graphs: the graphs that :func:`ba_2motifs` made.
+        places: int64[k], the places of those that are new.
         labels: int8[k], what they are to be: 1 a house, 0 a five-cycle.
-        seed: of the new ones; not negative, of any size.
+        seed: seed of the new ones; not negative, of any size.
     """
     size, count = TREE + MOTIF, len(graphs.labels)
     changed = graphs.labels.copy()

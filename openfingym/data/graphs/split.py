@@ -30,7 +30,7 @@ def stratified_split(labels: NDArray[np.int8], seed: int, train: float = 0.4, pu
 
     Args:
         labels: int8[n] of 0 and 1.
-        seed: not negative.
+        seed: seed of the draws, not negative.
         train: fraction whose labels are visible.
         public: fraction of the public fold; the private one is the rest.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Words:
+class WordCounts:
     """How many words, and which."""
 
     mean: float
@@ -24,7 +24,9 @@ class Words:
     """Probability that a draw comes from the community's topic."""
 
 
-def topic_words(bits: np.random.PCG64, words: Words, community: NDArray[np.int64], communities: int, columns: int) -> NDArray[np.int64]:
+def topic_words(
+    bits: np.random.PCG64, words: WordCounts, community: NDArray[np.int64], communities: int, columns: int
+) -> NDArray[np.int64]:
     """Draw every node's words; the sorted, distinct keys node x columns + word, int64[stored].
 
     Words follow Zipf's law, 1 / (rank + 10), in an order of their own in every topic.

@@ -37,7 +37,7 @@ def correlate(white: NDArray[np.float64], lower: NDArray[np.float64]) -> NDArray
 
     Args:
         white: float64[..., k], independent and of unit variance.
-        lower: float64[k, k], lower triangular.
+        lower: Cholesky factor of the correlations, float64[k, k], lower triangular.
 
     Returns:
         float64[..., k].

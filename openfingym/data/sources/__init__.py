@@ -1,6 +1,6 @@
 """Downloading real data from the services that publish it.
 
-A :class:`Source` reads one service's own format into a :class:`Table` or a :class:`PublishedGraph`. All
+A :class:`DataSource` reads one service's own format into a :class:`Table` or a :class:`PublishedGraph`. All
 share a :class:`Client`, which is patient and polite, and a :class:`Cache`, which keeps the bytes
 as received. Nothing here runs on import, and no task needs the network: its default data is bundled.
 """
@@ -8,7 +8,7 @@ as received. Nothing here runs on import, and no task needs the network: its def
 from openfingym.data.sources.adjust import adjusted_prices, raw_prices, split_adjusted, split_factors
 from openfingym.data.sources.binance_archive import BinanceArchive
 from openfingym.data.sources.binance_rest import BinanceRest
-from openfingym.data.sources.cache import Cache, Entry
+from openfingym.data.sources.cache import Cache, CacheEntry
 from openfingym.data.sources.catalog import PULLABLE, SOURCES, Pull, Pullable, find_pull, last_pull, pull
 from openfingym.data.sources.cert import Cert
 from openfingym.data.sources.ecb import Ecb
@@ -17,9 +17,9 @@ from openfingym.data.sources.fred import Fred
 from openfingym.data.sources.graph_sources import Dblp, MatGraph
 from openfingym.data.sources.progress import Progress, silent, terminal_progress
 from openfingym.data.sources.record import PullRecord, read_published, read_table, records
-from openfingym.data.sources.source import PublishedGraph, Request, Source
-from openfingym.data.sources.table import Action, Origin, Provenance, Table
-from openfingym.data.sources.transport import Client, Policy
+from openfingym.data.sources.source import DataSource, PublishedGraph, SourceRequest
+from openfingym.data.sources.table import Action, DataProvenance, Origin, Table
+from openfingym.data.sources.transport import Client, ClientPolicy
 from openfingym.data.sources.treasury import Treasury
 from openfingym.data.sources.wire import NotPublishedError, OfflineError
 from openfingym.data.sources.yahoo import Yahoo
@@ -31,26 +31,26 @@ __all__ = [
     "BinanceArchive",
     "BinanceRest",
     "Cache",
+    "CacheEntry",
     "Cert",
     "Client",
+    "ClientPolicy",
+    "DataProvenance",
+    "DataSource",
     "Dblp",
     "Ecb",
     "Eiopa",
-    "Entry",
     "Fred",
     "MatGraph",
     "NotPublishedError",
     "OfflineError",
     "Origin",
-    "Policy",
     "Progress",
-    "Provenance",
     "PublishedGraph",
     "Pull",
     "PullRecord",
     "Pullable",
-    "Request",
-    "Source",
+    "SourceRequest",
     "Table",
     "Treasury",
     "Yahoo",

@@ -29,7 +29,7 @@ def split_factors(times: NDArray[np.datetime64], actions: Sequence[Action]) -> N
 
     Args:
         times: datetime64[n], increasing, at midnight.
-        actions: of one symbol; only splits count.
+        actions: actions of one symbol; only splits count.
 
     Returns:
         float64[n], 1 after the last split.
@@ -72,9 +72,9 @@ def adjusted_prices(
     Args:
         close: float64[n], split-adjusted, NaN where missing.
         times: datetime64[n], increasing.
-        actions: of one symbol, dividends in split-adjusted money as Yahoo gives them. An ex-date
+        actions: actions of one symbol, dividends in split-adjusted money as Yahoo gives them. An ex-date
             without a row counts from the next row that has a price.
-        reinvested_at: which of the two conventions.
+        reinvested_at: the convention by which dividends are reinvested.
 
     Returns:
         float64[n]; equal to ``close`` from the last ex-date on.

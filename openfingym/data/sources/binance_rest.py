@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.sources import klines
-from openfingym.data.sources.table import Block, Origin, Provenance, Table, day_mask, join, stack
+from openfingym.data.sources.table import Block, DataProvenance, Origin, Table, day_mask, join, stack
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from openfingym.data.sources.cache import Cache
     from openfingym.data.sources.progress import Progress
-    from openfingym.data.sources.source import Request
+    from openfingym.data.sources.source import SourceRequest
     from openfingym.data.sources.transport import Client
 
 PARSER = "binance-klines/1"
@@ -39,7 +39,7 @@ class BinanceRest:
     gives: str = "open, high, low, close, volume, quote_volume, count, taker_buy_base, taker_buy_quote by opening time in UTC"
     lag_days: int | None = 1
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
+    def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """One table with the columns of every pair in ``request.symbols``; see :class:`Source`."""
         interval, frequency, start, end = klines.checked(self.name, request)
         origins: list[Origin] = []
@@ -60,7 +60,7 @@ class BinanceRest:
             if gaps:
                 notes.append(f"{symbol}: {gaps} bars of {interval} are missing within the period")
         times, columns, values = join(blocks)
-        provenance = Provenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), tuple(notes))
+        provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), tuple(notes))
         return Table(times, values, tuple(columns), frequency, klines.UNIT, provenance)
 
     def _pages(self, symbol: str, interval: str, start: date, end: date) -> Iterator[str]:

@@ -42,7 +42,7 @@ MAX_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """What the cache holds for one URL."""
 
     url: str
@@ -72,11 +72,11 @@ class Cache:
             root = home() / "downloads"
         self.root = root
 
-    def entry(self, url: str) -> Entry | None:
+    def entry(self, url: str) -> CacheEntry | None:
         """What is held for ``url``, if its content is still there in its full length."""
         try:
             stated = json.loads(self._file("entries", f"{_key(url)}.json").read_text(encoding="utf-8"))
-            entry = Entry(**{**stated, "earlier": tuple(stated["earlier"])})
+            entry = CacheEntry(**{**stated, "earlier": tuple(stated["earlier"])})
         except (OSError, ValueError, TypeError, KeyError):
             return None
         with contextlib.suppress(OSError):
@@ -84,7 +84,7 @@ class Cache:
                 return entry
         return None
 
-    def read(self, entry: Entry) -> bytes:
+    def read(self, entry: CacheEntry) -> bytes:
         """The content of an entry, after checking its digest.
 
         Raises:
@@ -92,7 +92,7 @@ class Cache:
         """
         return self.path(entry).read_bytes()
 
-    def path(self, entry: Entry) -> Path:
+    def path(self, entry: CacheEntry) -> Path:
         """The file that holds an entry's content, after checking its digest. Do not write to it.
 
         Raises:
@@ -119,12 +119,12 @@ class Cache:
         refresh: bool = False,
         max_bytes: int = MAX_BYTES,
         progress: Progress = silent,
-    ) -> Entry:
+    ) -> CacheEntry:
         """The entry of ``url``, downloaded unless the cache holds a good one.
 
         Args:
-            client: what to download with.
-            url: absolute.
+            client: the client to download with.
+            url: absolute URL of the file.
             kind: what the body must be.
             sha256: digest that the publisher states; content with another is never kept.
             max_age_s: how old a copy may be; None is any age.
@@ -154,20 +154,20 @@ class Cache:
                 kept = f"{error}. The copy of {old.origin.fetched_at} is kept and untouched; leave out refresh to use it"
                 raise type(error)(kept) from error
 
-    def put(self, url: str, content: bytes) -> Entry:
+    def put(self, url: str, content: bytes) -> CacheEntry:
         """Hold ``content`` as what ``url`` gives, for a file that was downloaded by other means."""
         with _as_store_error(self.root), self._locked(url):
             part = self._file("partial", _key(url))
             part.write_bytes(content)
             return self._keep(url, part, None, None)
 
-    def _usable(self, url: str, sha256: str | None, not_before: float) -> Entry | None:
+    def _usable(self, url: str, sha256: str | None, not_before: float) -> CacheEntry | None:
         entry = self.entry(url)
         if entry is None or entry.fetched_at < not_before or (sha256 is not None and entry.sha256 != sha256):
             return None
         return entry
 
-    def _download(self, client: Client, url: str, *, kind: Kind, sha256: str | None, max_bytes: int, progress: Progress) -> Entry:
+    def _download(self, client: Client, url: str, *, kind: Kind, sha256: str | None, max_bytes: int, progress: Progress) -> CacheEntry:
         old = self.entry(url)
         part = self._file("partial", _key(url))
         etag = old.etag if old and sha256 in {None, old.sha256} else None
@@ -182,7 +182,7 @@ class Cache:
             raise DataError(f"{url}: the file has SHA-256 {found}, but its publisher states {sha256}; it was thrown away, pull again")
         return self._keep(url, part, done.etag, done.last_modified)
 
-    def _keep(self, url: str, part: Path, etag: str | None, last_modified: str | None) -> Entry:
+    def _keep(self, url: str, part: Path, etag: str | None, last_modified: str | None) -> CacheEntry:
         """Move a finished download into place."""
         old = self.entry(url)
         sha256, size = _digest(part), part.stat().st_size
@@ -190,9 +190,9 @@ class Cache:
         blob.parent.mkdir(parents=True, exist_ok=True)
         part.replace(blob)
         earlier = () if old is None else (*old.earlier, old.sha256) if old.sha256 != sha256 else old.earlier
-        return self._record(Entry(url, sha256, size, time.time(), etag, last_modified, earlier))
+        return self._record(CacheEntry(url, sha256, size, time.time(), etag, last_modified, earlier))
 
-    def _record(self, entry: Entry) -> Entry:
+    def _record(self, entry: CacheEntry) -> CacheEntry:
         write_json(self._file("entries", f"{_key(entry.url)}.json"), asdict(entry))
         return entry
 

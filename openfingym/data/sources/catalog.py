@@ -17,15 +17,15 @@ from openfingym.data.sources.fred import Fred
 from openfingym.data.sources.graph_sources import MAT_GRAPHS, Dblp
 from openfingym.data.sources.progress import Progress, silent
 from openfingym.data.sources.record import PullRecord, RecordingCache, keep_record, mirror_of, read_record, record_key, records
-from openfingym.data.sources.source import PublishedGraph, Request, Source
+from openfingym.data.sources.source import DataSource, PublishedGraph, SourceRequest
 from openfingym.data.sources.table import Table
 from openfingym.data.sources.transport import Client, borrowed
 from openfingym.data.sources.treasury import Treasury
 from openfingym.data.sources.yahoo import Yahoo
 from openfingym.errors import DataError, UsageError
 
-_SERIES: tuple[Source, ...] = (Yahoo(), BinanceArchive(), BinanceRest(), Treasury(), Ecb(), Fred(), Eiopa(), Dblp(), Cert())
-SOURCES: Mapping[str, Source] = {source.name: source for source in (*_SERIES, *MAT_GRAPHS.values())}
+_SERIES: tuple[DataSource, ...] = (Yahoo(), BinanceArchive(), BinanceRest(), Treasury(), Ecb(), Fred(), Eiopa(), Dblp(), Cert())
+SOURCES: Mapping[str, DataSource] = {source.name: source for source in (*_SERIES, *MAT_GRAPHS.values())}
 """Every source by name, speaking to the public service."""
 WITH_INTERVALS = frozenset({"yahoo", "binance-archive", "binance-rest"})
 DEFAULT_INTERVAL = "1d"
@@ -41,7 +41,7 @@ class Pullable:
     name: str
     title: str
     source: str
-    request: Request
+    request: SourceRequest
 
 
 _LARGE_CAPS = (
@@ -55,26 +55,26 @@ _COINS = ("BTC", "ETH", "BNB", "XRP", "SOL", "ADA", "DOGE", "LTC", "LINK", "DOT"
 _MORE_COINS = ("XLM", "SHIB", "ETC", "BCH", "XMR", "ZEC", "ATOM", "ALGO", "NEAR", "HBAR", "ICP", "FIL", "AAVE", "UNI")
 _RATES = tuple(f"DGS{tenor}" for tenor in ("1MO", "3MO", "6MO", "1", "2", "3", "5", "7", "10", "20", "30"))
 _ALL = (
-    Pullable("treasury-par-yields", "US Treasury par yields", "treasury", Request(start=date(1990, 1, 2))),
-    Pullable("ecb-reference-rates", "Euro reference rates of the ECB", "ecb", Request()),
-    Pullable("fred-treasury-rates", "Constant-maturity Treasury rates", "fred", Request(_RATES)),
-    Pullable("eiopa-euro-curves", "EIOPA risk-free curves of the euro", "eiopa", Request(("Euro",))),
-    Pullable("yahoo-large-caps", "20 US large caps, daily", "yahoo", Request(_LARGE_CAPS, start=date(1990, 1, 2))),
-    Pullable("yahoo-futures", "17 front-month commodity futures, daily", "yahoo", Request(_FUTURES, start=date(2000, 9, 1))),
+    Pullable("treasury-par-yields", "US Treasury par yields", "treasury", SourceRequest(start=date(1990, 1, 2))),
+    Pullable("ecb-reference-rates", "Euro reference rates of the ECB", "ecb", SourceRequest()),
+    Pullable("fred-treasury-rates", "Constant-maturity Treasury rates", "fred", SourceRequest(_RATES)),
+    Pullable("eiopa-euro-curves", "EIOPA risk-free curves of the euro", "eiopa", SourceRequest(("Euro",))),
+    Pullable("yahoo-large-caps", "20 US large caps, daily", "yahoo", SourceRequest(_LARGE_CAPS, start=date(1990, 1, 2))),
+    Pullable("yahoo-futures", "17 front-month commodity futures, daily", "yahoo", SourceRequest(_FUTURES, start=date(2000, 9, 1))),
     Pullable(
         "binance-hourly",
         "12 coins against USDT, hourly",
         "binance-archive",
-        Request(tuple(f"{coin}USDT" for coin in _COINS), date(2023, 1, 1), date(2024, 12, 31), "1h"),
+        SourceRequest(tuple(f"{coin}USDT" for coin in _COINS), date(2023, 1, 1), date(2024, 12, 31), "1h"),
     ),
     # To the last whole month in which all were listed: XMR left in February 2024.
     Pullable(
         "binance-hourly-wide",
         "26 coins against USDT, hourly",
         "binance-archive",
-        Request(tuple(f"{coin}USDT" for coin in (*_COINS, *_MORE_COINS)), date(2023, 1, 1), date(2024, 1, 31), "1h"),
+        SourceRequest(tuple(f"{coin}USDT" for coin in (*_COINS, *_MORE_COINS)), date(2023, 1, 1), date(2024, 1, 31), "1h"),
     ),
-    *(Pullable(f"{name}-graph", SOURCES[name].publisher, name, Request()) for name in (*MAT_GRAPHS, "dblp", "cert")),
+    *(Pullable(f"{name}-graph", SOURCES[name].publisher, name, SourceRequest()) for name in (*MAT_GRAPHS, "dblp", "cert")),
 )
 PULLABLE: Mapping[str, Pullable] = {dataset.name: dataset for dataset in _ALL}
 """Every dataset that :func:`pull` knows, by name."""
@@ -141,7 +141,7 @@ def pull(
         asked = replace(dataset.request, start=start or dataset.request.start, end=end or dataset.request.end, refresh=refresh)
         key = name
     else:
-        asked = Request(tuple(symbols), start, end, interval, refresh)
+        asked = SourceRequest(tuple(symbols), start, end, interval, refresh)
         key = record_key(name, asked)
     source = mirror_of(source, base_url)
     request = _with_end(source, asked)
@@ -179,7 +179,7 @@ def _covers(record: PullRecord, symbols: Sequence[str]) -> bool:
     return held is None or set(symbols) <= set(held)
 
 
-def _known(name: str) -> tuple[Pullable | None, Source]:
+def _known(name: str) -> tuple[Pullable | None, DataSource]:
     """The dataset of that name and its source, or None and the source of that name."""
     if name in PULLABLE:
         return PULLABLE[name], SOURCES[PULLABLE[name].source]
@@ -188,7 +188,7 @@ def _known(name: str) -> tuple[Pullable | None, Source]:
     raise DataError(f"no dataset or source {name!r} to pull{suggestion(name, [*PULLABLE, *SOURCES])}; see `openfingym data pull --list`")
 
 
-def _with_end(source: Source, request: Request) -> Request:
+def _with_end(source: DataSource, request: SourceRequest) -> SourceRequest:
     """The request with its end stated where it would otherwise depend on the day of asking, so that it can be read again."""
     if request.end is not None or source.lag_days is None:
         return request

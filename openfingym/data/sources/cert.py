@@ -22,8 +22,8 @@ import numpy as np
 
 from openfingym.data.graphs import Graph
 from openfingym.data.sources.graph_files import simple_edges
-from openfingym.data.sources.source import PublishedGraph, Request, refuse
-from openfingym.data.sources.table import Provenance
+from openfingym.data.sources.source import PublishedGraph, SourceRequest, refuse
+from openfingym.data.sources.table import DataProvenance
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ class Cert:
     gives: str = "edges by email, 6 features (events and off-hours share of email, logon, file), label: malicious user"
     lag_days: int | None = None
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
+    def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
         """The graph; the request names nothing. The events are about 5 GB. See :class:`Source`."""
         refuse(self.name, request, "symbols", "start", "end", "interval")
         answers, events = (
             cache.fetch(client, f"{self.base_url}/{path}", kind="bz2", max_bytes=MAX_BYTES, refresh=request.refresh, progress=progress)
             for path in (self.answers_path, self.events_path)
         )
-        provenance = Provenance(self.name, self.publisher, self.licence, PARSER, (answers.origin, events.origin))
+        provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, (answers.origin, events.origin))
         return read_release(cache.path(events), cache.path(answers), provenance)
 
 
@@ -76,7 +76,7 @@ class _Activity:
     """(user, company address written to)."""
 
 
-def read_release(events: Path, answers: Path, provenance: Provenance) -> PublishedGraph:
+def read_release(events: Path, answers: Path, provenance: DataProvenance) -> PublishedGraph:
     """Make the graph from the two archives, reading each once from front to back.
 
     Raises:

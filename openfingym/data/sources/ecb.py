@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openfingym.data.sources.cells import iso_day, read_dated, unzip
-from openfingym.data.sources.source import Request, refuse
-from openfingym.data.sources.table import Block, Provenance, Table
+from openfingym.data.sources.source import SourceRequest, refuse
+from openfingym.data.sources.table import Block, DataProvenance, Table
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ class Ecb:
     gives: str = "one column a currency code: units of the currency per euro, about 14:15 Central European Time"
     lag_days: int | None = None
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
+    def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """A column for each currency in ``request.symbols``, or all; see :class:`Source`."""
         refuse(self.name, request, "interval")
         url = f"{self.base_url}/stats/eurofxref/eurofxref-hist.zip"
         entry = cache.fetch(client, url, kind="zip", max_age_s=MAX_AGE_S, refresh=request.refresh, progress=progress)
         times, columns, values = read_history(cache.read(entry))
-        provenance = Provenance(self.name, self.publisher, self.licence, PARSER, (entry.origin,))
+        provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, (entry.origin,))
         table = Table(times, values, tuple(columns), "daily", "units of the currency per euro", provenance)
         return (table.select(request.symbols) if request.symbols else table).between(request.start, request.end)
 

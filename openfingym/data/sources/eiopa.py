@@ -21,8 +21,8 @@ import numpy as np
 
 from openfingym.data.dataset import suggestion
 from openfingym.data.sources.cells import unzip
-from openfingym.data.sources.source import Request
-from openfingym.data.sources.table import Origin, Provenance, Table
+from openfingym.data.sources.source import SourceRequest
+from openfingym.data.sources.table import DataProvenance, Origin, Table
 from openfingym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Eiopa:
     gives: str = "columns 1y to 150y: annually compounded spot rate as a decimal, by country (Euro if none is asked for)"
     lag_days: int | None = None
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
+    def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """Curves of the countries in ``request.symbols``, a row a month; see :class:`Source`."""
         if self.sheet not in SHEETS or request.interval is not None:
             raise UsageError(
@@ -89,7 +89,7 @@ class Eiopa:
         prefixes = [f"{country}." for country in countries] if len(countries) > 1 else [""]
         columns = tuple(f"{prefix}{year}y" for prefix in prefixes for year in range(1, MATURITIES + 1))
         times = np.array(sorted(links), dtype="datetime64[D]").astype("datetime64[ns]")
-        provenance = Provenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), _absent(sorted(links)))
+        provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), _absent(sorted(links)))
         return Table(times, np.array(rows), columns, "monthly", "decimal per annum, annually compounded spot rate", provenance)
 
     def _links(self, client: Client, cache: Cache, progress: Progress, *, refresh: bool) -> dict[date, str]:

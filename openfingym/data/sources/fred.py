@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 import numpy as np
 
 from openfingym.data.sources.cells import iso_day, read_dated
-from openfingym.data.sources.source import Request, refuse
-from openfingym.data.sources.table import Block, Provenance, Table, join
+from openfingym.data.sources.source import SourceRequest, refuse
+from openfingym.data.sources.table import Block, DataProvenance, Table, join
 from openfingym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Fred:
     gives: str = "one column a series id, in the series' own unit; latest vintage, so revised figures are not point-in-time"
     lag_days: int | None = None
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
+    def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """One column for each id in ``request.symbols``; see :class:`Source`."""
         refuse(self.name, request, "interval")
         if not request.symbols:
@@ -51,7 +51,7 @@ class Fred:
             origins.append(entry.origin)
             blocks[series] = read_series(cache.read(entry), series)
         times, _, values = join(blocks)
-        provenance = Provenance(self.name, self.publisher, self.licence, PARSER, tuple(origins))
+        provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, tuple(origins))
         table = Table(times, values, tuple(blocks), _frequency(times), "as the series states", provenance)
         return table.between(request.start, request.end)
 

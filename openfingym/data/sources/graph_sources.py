@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from openfingym.data.graphs.injection import inject_contextual
 from openfingym.data.sources import graph_layouts as layouts
 from openfingym.data.sources.cells import unzip, zip_names
-from openfingym.data.sources.source import PublishedGraph, Request, refuse
-from openfingym.data.sources.table import Provenance
+from openfingym.data.sources.source import PublishedGraph, SourceRequest, refuse
+from openfingym.data.sources.table import DataProvenance
 
 if TYPE_CHECKING:
     from openfingym.data.sources.cache import Cache
@@ -51,7 +51,7 @@ class MatGraph:
     gives: str = GIVES
     lag_days: int | None = None
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
+    def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
         """The graph; the request names nothing. See :class:`Source`."""
         refuse(self.name, request, "symbols", "start", "end", "interval")
         zipped = self.path.endswith(".zip")
@@ -60,7 +60,7 @@ class MatGraph:
         content = cache.read(entry)
         if zipped:
             _, content = unzip(content, self.name, lambda name: name.lower().endswith(".mat"))
-        provenance = Provenance(self.name, self.publisher, self.licence, PARSER, (entry.origin,), self.notes)
+        provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, (entry.origin,), self.notes)
         file = layouts.graph_from_mat(content, self.layouts, self.name)
         # A file that has one network only was cut by whoever published it.
         if self.only is not None and self.only in file.relations:
@@ -85,14 +85,14 @@ class Dblp:
     anomalies: int = 284
     lag_days: int | None = None
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
+    def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
         """The graph; the request names nothing. See :class:`Source`."""
         refuse(self.name, request, "symbols", "start", "end", "interval")
         mat = self.path.partition("?")[0].endswith(".mat")
         url = f"{self.base_url}/{self.path}"
         entry = cache.fetch(client, url, kind="mat" if mat else "zip", refresh=request.refresh, progress=progress)
         content = cache.read(entry)
-        provenance = Provenance(self.name, self.publisher, self.licence, PARSER, (entry.origin,))
+        provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, (entry.origin,))
         if mat:
             file = layouts.graph_from_mat(content, (layouts.HAN_DBLP, layouts.INJECTED), self.name)
         else:
@@ -101,7 +101,7 @@ class Dblp:
         return _published(file, provenance, self.stated_nodes, self.anomalies)
 
 
-def _published(file: layouts.GraphFile, provenance: Provenance, stated_nodes: int | None, anomalies: int | None) -> PublishedGraph:
+def _published(file: layouts.GraphFile, provenance: DataProvenance, stated_nodes: int | None, anomalies: int | None) -> PublishedGraph:
     """The graph of a file, with anomalies injected where it has only classes."""
     if len(file.relations) > 1:
         provenance = provenance.noting(f"relations {', '.join(file.relations)} merged")

@@ -15,7 +15,7 @@ from openfingym.errors import DataError, UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.data.sources.source import Request
+    from openfingym.data.sources.source import SourceRequest
     from openfingym.task import Frequency
 
 COLUMNS = ("open", "high", "low", "close", "volume", "quote_volume", "count", "taker_buy_base", "taker_buy_quote")
@@ -43,7 +43,7 @@ MICROSECONDS_FROM = 10**14
 _SYMBOL = re.compile(r"[A-Z0-9]{2,30}")
 
 
-def checked(source: str, request: Request) -> tuple[str, Frequency, date, date]:
+def checked(source: str, request: SourceRequest) -> tuple[str, Frequency, date, date]:
     """Interval, frequency, first and last day of a request, the last at most yesterday in UTC.
 
     Raises:

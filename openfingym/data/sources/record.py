@@ -22,9 +22,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from openfingym.data.sources.cache import Cache, Entry, write_json
-from openfingym.data.sources.source import PublishedGraph, Request, Source
-from openfingym.data.sources.table import Origin, Provenance, Table
+from openfingym.data.sources.cache import Cache, CacheEntry, write_json
+from openfingym.data.sources.source import DataSource, PublishedGraph, SourceRequest
+from openfingym.data.sources.table import DataProvenance, Origin, Table
 from openfingym.data.sources.wire import NotPublishedError
 from openfingym.errors import DataError
 
@@ -76,10 +76,10 @@ class PullRecord:
     """Addresses at which the service had nothing."""
 
     @property
-    def request(self) -> Request:
+    def request(self) -> SourceRequest:
         """The request, to be read again from the same files."""
         start, end = (None if day is None else date.fromisoformat(day) for day in (self.start, self.end))
-        return Request(self.symbols, start, end, self.interval)
+        return SourceRequest(self.symbols, start, end, self.interval)
 
 
 class RecordingCache(Cache):
@@ -87,10 +87,10 @@ class RecordingCache(Cache):
 
     def __init__(self, cache: Cache) -> None:
         super().__init__(cache.root)
-        self.files: dict[str, Entry] = {}
+        self.files: dict[str, CacheEntry] = {}
         self.absent: dict[str, None] = {}
 
-    def fetch(self, client: Any, url: str, **options: Any) -> Entry:
+    def fetch(self, client: Any, url: str, **options: Any) -> CacheEntry:
         """As :meth:`Cache.fetch`."""
         try:
             entry = super().fetch(client, url, **options)
@@ -109,18 +109,18 @@ class _HeldFiles(Cache):
         self._pull = record
         self._files = {origin.url: origin for origin in record.files}
 
-    def fetch(self, client: Any, url: str, **options: Any) -> Entry:
+    def fetch(self, client: Any, url: str, **options: Any) -> CacheEntry:
         del client, options
         if url in self._pull.absent:
             raise NotPublishedError(f"{url}: was not published when the data was pulled")
         origin = self._files.get(url)
         if origin is None:
             raise DataError(f"{url} is not among the files of the pull of {self._pull.pulled_at}")
-        return Entry(url, origin.sha256, origin.size, datetime.fromisoformat(origin.fetched_at).timestamp())
+        return CacheEntry(url, origin.sha256, origin.size, datetime.fromisoformat(origin.fetched_at).timestamp())
 
 
 def keep_record(
-    cache: RecordingCache, key: str, dataset: str, source: Source, request: Request, data: Table | PublishedGraph
+    cache: RecordingCache, key: str, dataset: str, source: DataSource, request: SourceRequest, data: Table | PublishedGraph
 ) -> PullRecord:
     """Record a pull that has succeeded; a graph is kept in the form in which it is loaded."""
     provenance = data.provenance
@@ -175,13 +175,13 @@ def records(cache: Cache) -> list[PullRecord]:
     return sorted((record for record in found if record is not None), key=lambda record: record.pulled_at, reverse=True)
 
 
-def record_key(source: str, request: Request) -> str:
+def record_key(source: str, request: SourceRequest) -> str:
     """Key of a pull that asks a source directly; the same request again replaces its record."""
     asked = json.dumps([sorted(request.symbols), str(request.start), str(request.end), request.interval])
     return f"{source}.{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
 
 
-def read_table(record: PullRecord, cache: Cache, sources: Mapping[str, Source]) -> Table:
+def read_table(record: PullRecord, cache: Cache, sources: Mapping[str, DataSource]) -> Table:
     """Read the table of a record again, from its files alone.
 
     Raises:
@@ -215,16 +215,16 @@ def read_published(record: PullRecord, cache: Cache) -> PublishedGraph:
             f"{_graph_folder(cache, record.digest)}: not the graph that was pulled at {record.pulled_at}, or damaged; "
             f"pull it again: openfingym data pull {record.dataset}"
         )
-    provenance = Provenance(record.source, record.publisher, record.licence, record.parser, record.files, record.notes)
+    provenance = DataProvenance(record.source, record.publisher, record.licence, record.parser, record.files, record.notes)
     return PublishedGraph(graph, provenance)
 
 
-def mirror_of(source: Source, base_url: str | None) -> Source:
+def mirror_of(source: DataSource, base_url: str | None) -> DataSource:
     """The same source at another address; None leaves it as it is."""
     if base_url is None:
         return source
     # A protocol cannot say that it is a dataclass, which every source is.
-    return cast("Source", replace(cast("Any", source), base_url=base_url))
+    return cast("DataSource", replace(cast("Any", source), base_url=base_url))
 
 
 def _keep_graph(cache: Cache, graph: Graph) -> None:

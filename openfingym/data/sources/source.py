@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from openfingym.data.graphs import Graph
     from openfingym.data.sources.cache import Cache
     from openfingym.data.sources.progress import Progress
-    from openfingym.data.sources.table import Provenance, Table
+    from openfingym.data.sources.table import DataProvenance, Table
     from openfingym.data.sources.transport import Client
 
 
 @dataclass(frozen=True)
-class Request:
+class SourceRequest:
     """What is wanted of a source. A field that a source has no use for must be left as it is."""
 
     symbols: tuple[str, ...] = ()
@@ -45,10 +45,10 @@ class PublishedGraph:
     """A graph read from published files, and where they came from."""
 
     graph: Graph
-    provenance: Provenance
+    provenance: DataProvenance
 
 
-class Source(Protocol):
+class DataSource(Protocol):
     """A published source of data; a frozen dataclass, so that ``replace(source, base_url=...)`` is a mirror of it."""
 
     @property
@@ -79,7 +79,7 @@ class Source(Protocol):
     def lag_days(self) -> int | None:
         """Days before today at which a request without an end stops; None where it does not depend on the day of asking."""
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table | PublishedGraph:
+    def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table | PublishedGraph:
         """Download what the cache lacks, and read it.
 
         Raises:
@@ -89,7 +89,7 @@ class Source(Protocol):
         """
 
 
-def refuse(source: str, request: Request, *fields: str) -> None:
+def refuse(source: str, request: SourceRequest, *fields: str) -> None:
     """Refuse request fields that ``source`` does not know, rather than ignore them.
 
     Raises:

@@ -41,7 +41,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Provenance:
+class DataProvenance:
     """Where data came from, in enough detail to fetch it again and compare."""
 
     source: str
@@ -53,7 +53,7 @@ class Provenance:
     notes: tuple[str, ...] = ()
     """Everything that was left out, repaired or noticed."""
 
-    def noting(self, *notes: str) -> Provenance:
+    def noting(self, *notes: str) -> DataProvenance:
         """The same with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
@@ -80,7 +80,7 @@ class Table:
     columns: tuple[str, ...]
     frequency: Frequency
     unit: str
-    provenance: Provenance
+    provenance: DataProvenance
     actions: tuple[Action, ...] = ()
     """Splits and dividends, never applied to ``values`` by us; see :mod:`openfingym.data.sources.adjust`."""
 

@@ -47,7 +47,7 @@ HTTPS_ONLY = "openfingym_https_only"
 
 
 @dataclass(frozen=True)
-class Policy:
+class ClientPolicy:
     """How patient and how polite a client is."""
 
     attempts: int = 5
@@ -78,7 +78,7 @@ class Downloaded:
 class Client:
     """Downloads files. Safe to share between threads; close it, or use it as a context manager."""
 
-    policy: Policy = field(default_factory=Policy)
+    policy: ClientPolicy = field(default_factory=ClientPolicy)
     sleep: Callable[[float], None] = time.sleep
     _http: httpx.Client | None = field(default=None, init=False)
     _next: dict[str, float] = field(default_factory=dict, init=False)
@@ -110,12 +110,12 @@ class Client:
         """Download ``url`` into the file ``part``, continuing what is there already.
 
         Args:
-            url: absolute, http or https.
+            url: absolute URL, http or https.
             part: file to write; ``<part>.json`` beside it remembers what it is part of.
             kind: what the body must turn out to be.
             max_bytes: a longer body is refused.
             progress: told the bytes so far.
-            etag: of a copy that the caller holds; None is returned if the service says that it is still current.
+            etag: entity tag of a copy that the caller holds; None is returned if the service says that it is still current.
 
         Raises:
             OfflineError: no attempt reached the service.

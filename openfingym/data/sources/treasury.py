@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.sources.cells import american_day, read_dated
-from openfingym.data.sources.source import Request, refuse
-from openfingym.data.sources.table import Block, Origin, Provenance, Table, stack
+from openfingym.data.sources.source import SourceRequest, refuse
+from openfingym.data.sources.table import Block, DataProvenance, Origin, Table, stack
 from openfingym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Treasury:
     gives: str = "one column a tenor from 1m to 30y: par yield in percent per annum, bond-equivalent; published after the close"
     lag_days: int | None = 0
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
+    def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """A column for each tenor in ``request.symbols``, or for all; see :class:`Source`."""
         refuse(self.name, request, "interval")
         this_year = datetime.now(UTC).year
@@ -69,7 +69,7 @@ class Treasury:
         times, columns, values = stack(blocks, "treasury")
         # Of all tenors only those that exist in the period; the others would be columns of nothing.
         present = [i for i in range(len(columns)) if not np.isnan(values[:, i]).all()]
-        provenance = Provenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), tuple(notes))
+        provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), tuple(notes))
         chosen = np.ascontiguousarray(values[:, present])
         unit = "percent per annum, bond-equivalent"
         table = Table(times, chosen, tuple(columns[i] for i in present), "daily", unit, provenance)

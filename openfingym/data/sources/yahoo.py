@@ -19,8 +19,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from openfingym.data.sources.source import Request
-from openfingym.data.sources.table import Action, Block, Provenance, Table, day_mask, join
+from openfingym.data.sources.source import SourceRequest
+from openfingym.data.sources.table import Action, Block, DataProvenance, Table, day_mask, join
 from openfingym.data.sources.wire import NotPublishedError
 from openfingym.errors import DataError, UsageError
 
@@ -64,7 +64,7 @@ class Yahoo:
     gives: str = "open, high, low, close (adjusted for splits), volume, adj_close (for dividends too) in the quote's currency; events"
     lag_days: int | None = 1
 
-    def fetch(self, request: Request, client: Client, cache: Cache, progress: Progress) -> Table:
+    def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """One table with the columns of every ticker in ``request.symbols``; see :class:`Source`."""
         interval = request.interval or "1d"
         if not request.symbols:
@@ -94,7 +94,7 @@ class Yahoo:
             tuple(columns),
             frequency,
             f"{' or '.join(currencies)} per share; volume in shares",
-            Provenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), notes),
+            DataProvenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), notes),
             tuple(action for chart in charts.values() for action in chart.actions),
         )
 

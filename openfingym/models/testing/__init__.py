@@ -41,9 +41,9 @@ finds none reads ``/task/instruction.md``.
 
 from __future__ import annotations
 
-from openfingym.models.testing.conversation import BLOCKS_MARKER, Call, Reply, Request
+from openfingym.models.testing.conversation import BLOCKS_MARKER, Call, CompletionRequest, Reply
 from openfingym.models.testing.faults import Fault
-from openfingym.models.testing.policies import POLICIES, Policy, find_policy, known_models
+from openfingym.models.testing.policies import POLICIES, StandInPolicy, find_policy, known_models
 from openfingym.models.testing.server import FAULT_HEADER, StandIn
 
 __all__ = [
@@ -51,11 +51,11 @@ __all__ = [
     "FAULT_HEADER",
     "POLICIES",
     "Call",
+    "CompletionRequest",
     "Fault",
-    "Policy",
     "Reply",
-    "Request",
     "StandIn",
+    "StandInPolicy",
     "find_policy",
     "known_models",
 ]

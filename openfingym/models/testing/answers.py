@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count, islice
 
 from openfingym.models.messages import ToolCall
-from openfingym.models.testing.conversation import Reply, Request
+from openfingym.models.testing.conversation import CompletionRequest, Reply
 from openfingym.models.text_tools import write_call
 
 Json = dict[str, object]
@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"\s*(?:\w+|[^\w\s])|\s+")
 
 
 @dataclass(frozen=True)
-class Answer:
+class SentReply:
     """A reply as it is sent."""
 
     id: str
@@ -74,7 +74,7 @@ class Answer:
         return {"id": self.id, "object": kind, "created": CREATED, "model": self.model}
 
 
-def answer(body: Mapping[str, object], request: Request, reply: Reply) -> Answer:
+def answer(body: Mapping[str, object], request: CompletionRequest, reply: Reply) -> SentReply:
     """What is sent for a reply: counted, cut at ``max_tokens``, with calls in the form of the conversation."""
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     made = len(request.calls)
@@ -87,7 +87,7 @@ def answer(body: Mapping[str, object], request: Request, reply: Reply) -> Answer
     pieces = _endless(content, most) if reply.endless else _TOKEN.findall(content)
     said, cut = pieces[:most], len(pieces) > most or reply.endless
     completion = len(said) + sum(count_tokens(call.arguments) + 4 for call in calls) + count_tokens(reply.refusal or "")
-    return Answer(
+    return SentReply(
         id=f"chatcmpl-{digest[:24]}",
         model=str(body.get("model")),
         content="".join(said),
@@ -109,7 +109,7 @@ def _endless(text: str, most: int) -> list[str]:
     return [pieces[index % len(pieces)] for index in islice(count(), most)]
 
 
-def _usage(request: Request, completion: int) -> Json:
+def _usage(request: CompletionRequest, completion: int) -> Json:
     counts = [
         count_tokens(message.content) + sum(count_tokens(call.arguments) for call in message.tool_calls) for message in request.messages
     ]
@@ -124,7 +124,7 @@ def _usage(request: Request, completion: int) -> Json:
     }
 
 
-def _tokens(body: Mapping[str, object], request: Request, said: list[str]) -> Json:
+def _tokens(body: Mapping[str, object], request: CompletionRequest, said: list[str]) -> Json:
     found: Json = {}
     if body.get("logprobs"):
         found["logprobs"] = {

@@ -32,7 +32,7 @@ print(interface.budget())
 
 
 @dataclass(frozen=True)
-class Brief:
+class InstructionFacts:
     """What a model must know of a task to answer it."""
 
     kind: str
@@ -40,7 +40,7 @@ class Brief:
     """Of a sequential task."""
 
     @classmethod
-    def read(cls, text: str) -> Brief | None:
+    def read(cls, text: str) -> InstructionFacts | None:
         """Find the brief in what was told; None where there is none."""
         kind = next((kind for kind, sign in SIGNS.items() if sign in text), None)
         if kind is None:

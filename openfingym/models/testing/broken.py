@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from openfingym.models.testing.competent import block
-from openfingym.models.testing.conversation import Call, Reply, Request
+from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
 
 
-def _garbage(request: Request) -> Reply:
+def _garbage(request: CompletionRequest) -> Reply:
     return Reply("".join(chr(0x2500 + (request.seed * 31 + i * 7919) % 128) for i in range(200)) + "\u0000\ud7ff </call> ``` {")
 
 
-def _call(request: Request, name: str, arguments: Mapping[str, object] | str) -> Reply:
+def _call(request: CompletionRequest, name: str, arguments: Mapping[str, object] | str) -> Reply:
     """A call where tools are called; elsewhere what it would be as text."""
     if request.form in {"tools", "text"}:
         return Reply("", (Call(name, arguments),))
     return Reply(f"{name}({arguments})")
 
 
-SORTS: Mapping[str, Callable[[Request], Reply]] = MappingProxyType(
+SORTS: Mapping[str, Callable[[CompletionRequest], Reply]] = MappingProxyType(
     {
         "empty": lambda _: Reply(""),
         "garbage-text": _garbage,
@@ -44,7 +44,7 @@ class Broken:
     def __init__(self, sort: str | None = None) -> None:
         self._sort = sort
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: CompletionRequest) -> Reply:
         """Continue the conversation."""
         names = list(SORTS)
         return SORTS[self._sort or names[(request.seed + request.turn) % len(names)]](request)

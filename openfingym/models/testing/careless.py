@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from openfingym.models.testing.brief import Brief
+from openfingym.models.testing.brief import InstructionFacts
 from openfingym.models.testing.competent import Competent, block, step
-from openfingym.models.testing.conversation import Call, Reply, Request
+from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
 
 HASTY = "import interface\nimport numpy as np\n\nanswer = np.zeros(interface.SUBMISSION_SHAPE)[1:]\n"
 HASTY_SUBMIT = f"{HASTY}print(interface.submit(answer))\n"
@@ -20,9 +20,9 @@ class Careless:
     def __init__(self) -> None:
         self._careful = Competent()
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: CompletionRequest) -> Reply:
         """Continue the conversation."""
-        brief = Brief.read(request.text)
+        brief = InstructionFacts.read(request.text)
         if request.form in {"tools", "text"}:
             return self._with_tools(request, brief)
         if request.turn == 0:
@@ -31,7 +31,7 @@ class Careless:
             return Reply(f"The shape was wrong; now it is right.\n\n{block(brief.program())}")
         return self._careful.respond(request)
 
-    def _with_tools(self, request: Request, brief: Brief | None) -> Reply:
+    def _with_tools(self, request: CompletionRequest, brief: InstructionFacts | None) -> Reply:
         if brief is None:
             return self._careful.respond(request)
         if brief.sequential and "step" in request.tools:
@@ -52,7 +52,7 @@ class Careless:
         return self._careful.respond(seen)
 
 
-def _without_first(request: Request, tool: str) -> Request:
+def _without_first(request: CompletionRequest, tool: str) -> CompletionRequest:
     """The conversation as if a tool had not yet been called for the first time."""
     for index, message in enumerate(request.messages):
         if any(call.name == tool for call in message.tool_calls):

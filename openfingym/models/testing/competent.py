@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from openfingym.models.testing.brief import LOOK, SAVE, SUBMIT, Brief
-from openfingym.models.testing.conversation import Call, Reply, Request
+from openfingym.models.testing.brief import LOOK, SAVE, SUBMIT, InstructionFacts
+from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
 
 INSTRUCTION = "/task/instruction.md"
 ANSWER = "predictions.npy"
@@ -13,9 +13,9 @@ WAIT = 20
 class Competent:
     """Answers a task's brief with a program that is fit for its kind, or with steps where it may step."""
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: CompletionRequest) -> Reply:
         """Continue the conversation."""
-        brief = Brief.read(request.text)
+        brief = InstructionFacts.read(request.text)
         if request.form in {"tools", "text"}:
             return self._with_tools(request, brief)
         if brief is None:
@@ -26,7 +26,7 @@ class Competent:
             return Reply(f"First a look at what there is.\n\n{block(LOOK)}")
         return Reply("The answer is submitted, and I leave it at that.")
 
-    def _with_tools(self, request: Request, brief: Brief | None) -> Reply:
+    def _with_tools(self, request: CompletionRequest, brief: InstructionFacts | None) -> Reply:
         """Look, run, submit, and say so; or step until nobody asks any more."""
         if brief is None:
             if "read_file" in request.tools and not request.called("read_file"):
@@ -47,7 +47,7 @@ class Competent:
         return Reply("The answer is submitted, and I leave it at that.")
 
 
-def step(request: Request, brief: Brief) -> Reply:
+def step(request: CompletionRequest, brief: InstructionFacts) -> Reply:
     """A step that is right at any time: equal parts, restored every month where steps may pass without one, or a small drift."""
     if "start_episode" in request.tools and not (request.called("start_episode") or request.called("step")):
         return Reply("I begin.", (Call("start_episode", {}),))

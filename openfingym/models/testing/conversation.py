@@ -52,7 +52,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Request:
+class CompletionRequest:
     """One chat completion that is asked for, with calls as text already read."""
 
     form: Form
@@ -62,7 +62,7 @@ class Request:
     seed: int = 0
 
     @classmethod
-    def read(cls, body: Mapping[str, object]) -> Request:
+    def read(cls, body: Mapping[str, object]) -> CompletionRequest:
         """Read the body of a chat completion.
 
         Raises:

@@ -8,7 +8,7 @@ by the feedback, and replays a submission under the same key.
 from __future__ import annotations
 
 from openfingym.models.testing.competent import block
-from openfingym.models.testing.conversation import Call, Reply, Request
+from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
 
 ATTACK = r"""
 import os, pathlib, socket, sys
@@ -71,7 +71,7 @@ READS = ("/truth", "../../../etc/passwd", "/proc/self/environ", "/run/openfingym
 class Hostile:
     """Attacks by whatever it is given."""
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: CompletionRequest) -> Reply:
         """Continue the conversation."""
         if request.form not in {"tools", "text"}:
             if request.turn < 2:

@@ -12,22 +12,24 @@ from openfingym.errors import UsageError
 from openfingym.models.testing.broken import SORTS, Broken
 from openfingym.models.testing.careless import Careless
 from openfingym.models.testing.competent import Competent
-from openfingym.models.testing.conversation import Reply, Request
+from openfingym.models.testing.conversation import CompletionRequest, Reply
 from openfingym.models.testing.faults import Fault
 from openfingym.models.testing.hostile import Hostile
 
 PREFIX = "stand-in/"
 
 
-class Policy(Protocol):
+class StandInPolicy(Protocol):
     """Rules that answer in place of a model. A policy remembers nothing: all it knows is in the request."""
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: CompletionRequest) -> Reply:
         """Continue a conversation."""
 
 
-_POLICIES: dict[str, Callable[[], Policy]] = {"competent": Competent, "careless": Careless, "broken": Broken, "hostile": Hostile}
-POLICIES: Mapping[str, Callable[[], Policy]] = MappingProxyType(_POLICIES | {f"broken-{sort}": partial(Broken, sort) for sort in SORTS})
+_POLICIES: dict[str, Callable[[], StandInPolicy]] = {"competent": Competent, "careless": Careless, "broken": Broken, "hostile": Hostile}
+POLICIES: Mapping[str, Callable[[], StandInPolicy]] = MappingProxyType(
+    _POLICIES | {f"broken-{sort}": partial(Broken, sort) for sort in SORTS}
+)
 
 
 def known_models() -> tuple[str, ...]:
@@ -35,7 +37,7 @@ def known_models() -> tuple[str, ...]:
     return tuple(f"{PREFIX}{name}" for name in POLICIES)
 
 
-def find_policy(model: str) -> tuple[Policy, Fault | None]:
+def find_policy(model: str) -> tuple[StandInPolicy, Fault | None]:
     """The policy and the fault of a model's name, ``stand-in/POLICY`` or ``stand-in/POLICY+FAULT``.
 
     Raises:

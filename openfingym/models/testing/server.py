@@ -14,11 +14,11 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Self
 
 from openfingym.errors import RuntimeFailureError, UsageError
-from openfingym.models.testing.answers import CREATED, Answer, answer
+from openfingym.models.testing.answers import CREATED, SentReply, answer
 from openfingym.models.testing.broken import SORTS, Broken
-from openfingym.models.testing.conversation import Request
+from openfingym.models.testing.conversation import CompletionRequest
 from openfingym.models.testing.faults import OF_A_FIELD, REFUSALS, RETRY_AFTER_S, WRITTEN, Fault
-from openfingym.models.testing.policies import Policy, find_policy, known_models
+from openfingym.models.testing.policies import StandInPolicy, find_policy, known_models
 
 if TYPE_CHECKING:
     import fastapi
@@ -41,7 +41,7 @@ class StandIn:
         most_at_once: most requests that were under way at the same time.
     """
 
-    def __init__(self, *, latency_s: float = 0.0, port: int = 0, policies: Mapping[str, Policy] | None = None) -> None:
+    def __init__(self, *, latency_s: float = 0.0, port: int = 0, policies: Mapping[str, StandInPolicy] | None = None) -> None:
         self.served: Counter[str] = Counter()
         self.most_at_once = 0
         self._latency_s = latency_s
@@ -111,7 +111,7 @@ class StandIn:
         model = str(body.get("model"))
         own = self._policies.get(model)
         policy, fault = find_policy(model) if own is None else (own, None)
-        request = Request.read(body)
+        request = CompletionRequest.read(body)
         self.served[model] += 1
         if self._latency_s:
             await asyncio.sleep(self._latency_s)
@@ -188,7 +188,7 @@ def _refusal(name: str, key: str) -> fastapi.Response:
     return _json({"error": error}, status, headers)
 
 
-def _events(sent: Answer, body: Mapping[str, object]) -> list[str]:
+def _events(sent: SentReply, body: Mapping[str, object]) -> list[str]:
     options = body.get("stream_options")
     wanted = isinstance(options, Mapping) and bool(options.get("include_usage"))
     return [*(f"data: {json.dumps(chunk)}\n\n" for chunk in sent.chunks(usage=wanted)), "data: [DONE]\n\n"]
@@ -201,7 +201,7 @@ async def _cut(text: str) -> AsyncIterator[str]:
     raise ConnectionAbortedError
 
 
-async def _forever(sent: Answer, http: fastapi.Request) -> AsyncIterator[str]:
+async def _forever(sent: SentReply, http: fastapi.Request) -> AsyncIterator[str]:
     """The same text again and again, until the client has enough."""
     piece = f"data: {json.dumps(sent.chunk({'content': sent.content}))}\n\n"
     while not await http.is_disconnected():

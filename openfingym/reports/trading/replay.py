@@ -18,7 +18,7 @@ from openfingym.errors import OpenFinGymError, StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
 from openfingym.kinds import trading
 from openfingym.packages.build import build
-from openfingym.reports.trading.surface import Decided, Tape
+from openfingym.reports.trading.surface import Decided, PlayedEpisode
 from openfingym.reports.trading.trace import EpisodeTrace
 from openfingym.results import read_run
 from openfingym.trading.actions import HOLD, Decision, parse_decision
@@ -39,14 +39,14 @@ class Replay:
     """One episode played again."""
 
     trace: EpisodeTrace
-    tape: Tape
+    tape: PlayedEpisode
 
 
 def replay(folder: Path) -> list[Replay]:
     """The private episodes of a run, in order of time; one that was never begun is an account that does nothing.
 
     Args:
-        folder: of the run.
+        folder: folder of the run.
 
     Raises:
         StoreError: the folder is no run, or its record is not what its actions lead to.
@@ -124,7 +124,7 @@ def play(session: Session, actions: Iterator[object] | list[object] | tuple[obje
         events=tuple(event._replace(bar=event.bar - first) for event in events),
         record=session.record,
     )
-    tape = Tape(session.bars, session.simulator.market, float(session.record[0, 0]), first, session.steps, tuple(decided))
+    tape = PlayedEpisode(session.bars, session.simulator.market, float(session.record[0, 0]), first, session.steps, tuple(decided))
     return Replay(trace, tape)
 
 

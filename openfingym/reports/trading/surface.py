@@ -43,7 +43,7 @@ class Decided:
 
 
 @dataclass(frozen=True, eq=False)
-class Tape:
+class PlayedEpisode:
     """One played episode: where it was, and what was decided at each of its rows."""
 
     bars: Bars
@@ -86,13 +86,15 @@ class Surface:
         }
 
 
-def cost_delay_surface(tapes: Sequence[Tape], *, costs_bps: Sequence[float] = COSTS_BPS, delays: Sequence[int] = DELAYS) -> Surface:
+def cost_delay_surface(
+    tapes: Sequence[PlayedEpisode], *, costs_bps: Sequence[float] = COSTS_BPS, delays: Sequence[int] = DELAYS
+) -> Surface:
     """Score the same tapes over a grid.
 
     Args:
-        tapes: played episodes.
+        tapes: the episodes that were played.
         costs_bps: proportional costs, one way; they replace fees, spread, slippage and impact of the market.
-        delays: in bars.
+        delays: delays of execution to compare, in bars.
 
     Raises:
         UsageError: there is no tape, or a cost or delay is negative.
@@ -117,11 +119,11 @@ def cost_delay_surface(tapes: Sequence[Tape], *, costs_bps: Sequence[float] = CO
     )
 
 
-def rescore(tape: Tape, *, cost_bps: float | None = None, delay: int = 0) -> NDArray[np.float64]:
+def rescore(tape: PlayedEpisode, *, cost_bps: float | None = None, delay: int = 0) -> NDArray[np.float64]:
     """The record of a tape at another cost or speed, float64[steps + 1, 7].
 
     Args:
-        tape: what was decided.
+        tape: the episode, with what was decided in it.
         cost_bps: proportional cost of every fill in place of the market's own costs; None keeps those.
         delay: bars by which each decision is carried out later. Decisions that fall beyond the end are lost.
     """

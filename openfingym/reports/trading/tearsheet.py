@@ -106,7 +106,7 @@ def render(heading: Heading, traces: Sequence[EpisodeTrace], baseline: Sequence[
     """The page.
 
     Args:
-        heading: what the run was.
+        heading: what the run was, as the heading of the page.
         traces: its episodes; the private ones are the page, public ones a section at its end.
         baseline: the same episodes as the baseline traded them, to draw beside; empty for none.
         surface: the decisions of the private episodes, scored again over costs and delays; None leaves it out.

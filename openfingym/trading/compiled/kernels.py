@@ -28,7 +28,7 @@ from openfingym.trading.compiled.layout import (
     State,
     events_of_a_step,
 )
-from openfingym.trading.compiled.observing import Episode, earn, observe
+from openfingym.trading.compiled.observing import EpisodeSettings, earn, observe
 from openfingym.trading.compiled.simulator import ask, on_bar, open_account, target
 
 Flags = NDArray[np.bool_]
@@ -66,8 +66,8 @@ def _market(numbers: Floats) -> Market:
 
 
 @part
-def _episode(numbers: Floats) -> Episode:
-    return Episode(numbers[15], int(numbers[16]), int(numbers[17]), numbers[18])
+def _episode(numbers: Floats) -> EpisodeSettings:
+    return EpisodeSettings(numbers[15], int(numbers[16]), int(numbers[17]), numbers[18])
 
 
 @part
@@ -91,7 +91,7 @@ def _finish(a: State, features: Observations, numbers: Floats, out: Observations
 def _step_one(
     a: State,
     m: Market,
-    e: Episode,
+    e: EpisodeSettings,
     bars: Floats,
     features: Observations,
     action: Floats,

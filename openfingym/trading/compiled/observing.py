@@ -45,7 +45,7 @@ FEATURE_BOUND = 1500.0
 _REJECTED = int(EventKind.REJECTED)
 
 
-class Episode(NamedTuple):
+class EpisodeSettings(NamedTuple):
     """How episodes go: the numbers after those of the market."""
 
     cash: float
@@ -84,7 +84,7 @@ def bounds(parts: dict[str, Layout], requests: int) -> tuple[NDArray[np.float32]
     """The lowest and highest value of each entry of a flat observation.
 
     Args:
-        parts: of :func:`layout`.
+        parts: parts of :func:`layout`.
         requests: the most rejections that a step can have.
     """
     size = parts["steps_left"].place.stop

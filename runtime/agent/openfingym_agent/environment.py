@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from openfingym_agent.transport import Gate, LiveGate, SubmissionRefused
+from openfingym_agent.transport import GateClient, LiveGate, SubmissionRefused
 
 if TYPE_CHECKING:
     from openfingym_agent.interface import Interface
@@ -28,7 +28,7 @@ class EpisodesExhausted(SubmissionRefused):
     """Every private episode has been begun; there is nothing left to play for."""
 
 
-class Calls(Protocol):
+class EpisodeTransport(Protocol):
     """A way to start and to step episodes; answers are the verifier's documents."""
 
     def start(self, fold: str, key: str) -> Any:
@@ -44,7 +44,7 @@ class Calls(Protocol):
 class Environment:
     """Episodes of one task, one at a time."""
 
-    def __init__(self, interface: Interface, calls: Calls, fold: Fold) -> None:
+    def __init__(self, interface: Interface, calls: EpisodeTransport, fold: Fold) -> None:
         """Use :meth:`openfingym_agent.Interface.make`."""
         self.contract: dict[str, Any] = interface.contract
         """As ``interface.contract``."""
@@ -66,7 +66,7 @@ class Environment:
         """Begin the next episode; one that is not over ends as if nothing more were done in it.
 
         Args:
-            seed: of no effect, since every episode is what happened.
+            seed: seed of no effect, since every episode is what happened.
             options: ``{"fold": "public"}`` for practice, within the budget; private episodes are played once, in order of time.
 
         Returns:
@@ -128,7 +128,7 @@ class Environment:
 class HttpCalls:
     """One request a call."""
 
-    def __init__(self, gate: Gate, deadline: Callable[[], float | None]) -> None:
+    def __init__(self, gate: GateClient, deadline: Callable[[], float | None]) -> None:
         """Use ``gate``, and retry until ``deadline`` (Unix time) at most."""
         self._gate = gate
         self._deadline = deadline

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym_agent.environment import Environment, Fold, HttpCalls, LiveCalls, Transport
 from openfingym_agent.graph import Graph, read_graph, split_graphs
-from openfingym_agent.transport import Gate, LiveGate, SubmissionRefused
+from openfingym_agent.transport import GateClient, LiveGate, SubmissionRefused
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +62,7 @@ class Interface:
         self.contract: dict[str, Any] = json.loads((self._data / "contract.json").read_text(encoding="utf-8"))
         """Shapes, units, channel names, limits and scoring of the task."""
         self._gate_path = gate
-        self._gate = Gate(gate)
+        self._gate = GateClient(gate)
 
     @property
     def sequential(self) -> bool:
@@ -162,7 +162,7 @@ class Interface:
         if not self.sequential:
             raise ValueError("this task is answered in one array: use interface.submit(predictions)")
         if transport == "http":
-            return Environment(self, HttpCalls(Gate(self._gate_path), lambda: self.deadline), fold)
+            return Environment(self, HttpCalls(GateClient(self._gate_path), lambda: self.deadline), fold)
         if transport == "websocket":
             return Environment(self, LiveCalls(LiveGate(self._gate_path), lambda: self.deadline), fold)
         raise ValueError(f"transport must be 'http' or 'websocket', not {transport!r}")

@@ -57,7 +57,7 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-class Gate:
+class GateClient:
     """Calls through the gate; keeps one connection open."""
 
     def __init__(self, path: str | None = None) -> None:
@@ -72,10 +72,10 @@ class Gate:
         carry an ``Idempotency-Key``, so that sending it again costs nothing.
 
         Args:
-            method: the method.
-            path: the path.
-            headers: the headers.
-            body: the body, or None.
+            method: HTTP method.
+            path: path of the request.
+            headers: header fields by name.
+            body: bytes of the body, or None.
             deadline: Unix time after which nothing is retried, or None.
 
         Raises:
@@ -114,14 +114,14 @@ class LiveGate:
     """Calls through the gate over one WebSocket."""
 
     def __init__(self, path: str | None = None) -> None:
-        """Use the socket at ``path``, as :class:`Gate` does."""
+        """Use the socket at ``path``, as :class:`GateClient` does."""
         self._path = path or os.environ.get("OPENFINGYM_GATE") or GATE
         self._socket: WebSocket | None = None
 
     def call(self, message: str, deadline: float | None) -> Any:
         """Send a message and return the document it is answered with.
 
-        Waits, and sends again on another connection, as :meth:`Gate.call` does.
+        Waits, and sends again on another connection, as :meth:`GateClient.call` does.
 
         Raises:
             SubmissionRefused: the verifier or the gate refused, by a fault of the program's.

@@ -63,7 +63,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 Answer = dict[str, Any]
 
 
-class Refused(Exception):  # noqa: N818 (an answer, not a failure)
+class RequestRefused(Exception):  # noqa: N818 (an answer, not a failure)
     """A request that cannot be met, by the agent's doing."""
 
     def __init__(self, problem: str, detail: str) -> None:
@@ -150,7 +150,7 @@ def _prctl(option: int, value: int) -> None:
 def _answer(link: socket.socket, request: dict[str, Any]) -> Answer:
     try:
         return REQUESTS[request["do"]](link, request)
-    except Refused as refused:
+    except RequestRefused as refused:
         return {"refused": refused.problem, "detail": str(refused)}
     except OSError as error:
         return {"refused": "failed", "detail": error.strerror or str(error)}
@@ -234,7 +234,7 @@ def _store(code: bytes) -> Path:
     for folder in PROGRAM_FOLDERS:
         with contextlib.suppress(OSError):
             return _replace(folder / "program.py", code)
-    raise Refused("no-space", f"there is no room for the program in {', '.join(map(str, PROGRAM_FOLDERS))}")
+    raise RequestRefused("no-space", f"there is no room for the program in {', '.join(map(str, PROGRAM_FOLDERS))}")
 
 
 def _die_first() -> None:
@@ -300,20 +300,20 @@ def _read_file(_link: socket.socket, request: dict[str, Any]) -> Answer:
         # Not blocking: opening a fifo would wait for a writer that never comes.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise Refused("missing", f"there is no file {path}") from None
+        raise RequestRefused("missing", f"there is no file {path}") from None
     try:
         kind = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(kind):
-            raise Refused("folder", f"{path} is a folder")
+            raise RequestRefused("folder", f"{path} is a folder")
         if not stat.S_ISREG(kind):
-            raise Refused("no-file", f"{path} is no regular file")
+            raise RequestRefused("no-file", f"{path} is no regular file")
         content = bytearray()
         while len(content) <= most and (part := os.read(descriptor, most + 1 - len(content))):
             content += part
     finally:
         os.close(descriptor)
     if len(content) > most:
-        raise Refused("too-large", f"{path} is larger than {most} bytes")
+        raise RequestRefused("too-large", f"{path} is larger than {most} bytes")
     return {"content": base64.b64encode(content).decode()}
 
 
@@ -321,10 +321,10 @@ def _write_file(_link: socket.socket, request: dict[str, Any]) -> Answer:
     path = WORK / request["path"]
     existing = next(folder for folder in path.parents if os.path.lexists(folder))
     if not Path(os.path.realpath(existing)).is_relative_to(WORK):
-        raise Refused("outside", f"{request['path']} leads out of {WORK} by a link")
+        raise RequestRefused("outside", f"{request['path']} leads out of {WORK} by a link")
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir() and not path.is_symlink():
-        raise Refused("folder", f"{request['path']} is a folder")
+        raise RequestRefused("folder", f"{request['path']} is a folder")
     _replace(path, base64.b64decode(request["content"]))
     return {"done": True}
 
@@ -349,10 +349,10 @@ def _list_files(_link: socket.socket, request: dict[str, Any]) -> Answer:
         with os.scandir(request["path"]) as found:
             for entry in found:
                 if len(entries) == MAX_ENTRIES:
-                    raise Refused("too-many", f"{request['path']} holds more than {MAX_ENTRIES} entries")
+                    raise RequestRefused("too-many", f"{request['path']} holds more than {MAX_ENTRIES} entries")
                 entries.append(_entry(entry))
     except FileNotFoundError:
-        raise Refused("missing", f"there is no folder {request['path']}") from None
+        raise RequestRefused("missing", f"there is no folder {request['path']}") from None
     return {"entries": sorted(entries)}
 
 

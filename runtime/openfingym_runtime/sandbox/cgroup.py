@@ -28,7 +28,7 @@ _number = itertools.count()
 
 
 @dataclass(frozen=True)
-class Group:
+class ControlGroup:
     """One control group, of either version."""
 
     folder: Path
@@ -64,7 +64,7 @@ class Group:
 
 
 @contextlib.contextmanager
-def memory_group(memory_bytes: int) -> Iterator[Group | None]:
+def memory_group(memory_bytes: int) -> Iterator[ControlGroup | None]:
     """A new group with a limit, removed at the end, when its processes must be gone; None where none can be had."""
     group = _make(memory_bytes)
     try:
@@ -93,11 +93,11 @@ def available() -> bool:
         return group is not None
 
 
-def _make(memory_bytes: int) -> Group | None:
+def _make(memory_bytes: int) -> ControlGroup | None:
     found = _parent()
     if found is None:
         return None
-    group = Group(found[0] / f"{PREFIX}{owner_id()},{next(_number)}", found[1])
+    group = ControlGroup(found[0] / f"{PREFIX}{owner_id()},{next(_number)}", found[1])
     try:
         group.folder.mkdir()
     except OSError:

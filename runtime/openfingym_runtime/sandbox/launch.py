@@ -16,7 +16,7 @@ from typing import Final
 
 from openfingym.errors import RuntimeFailureError
 from openfingym_runtime.job import Job
-from openfingym_runtime.sandbox.cgroup import MARGIN_BYTES, Group, memory_group
+from openfingym_runtime.sandbox.cgroup import MARGIN_BYTES, ControlGroup, memory_group
 from openfingym_runtime.sandbox.inside import channel
 from openfingym_runtime.sandbox.inside.confine import PROGRAM_ID
 from openfingym_runtime.sandbox.memory import Memory, MemoryMeter
@@ -66,7 +66,7 @@ class Sandbox:
     process: subprocess.Popen[bytes] | None = None
     first: int = -1
     """Handle (pidfd) of the namespace's first process; -1 before it exists."""
-    group: Group | None = None
+    group: ControlGroup | None = None
     """The control group of all its processes, where one can be had."""
     memory: Memory | None = None
     """None before it exists."""

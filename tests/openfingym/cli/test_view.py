@@ -22,8 +22,8 @@ from openfingym.cli.printable import one_line, printable
 from openfingym.models.messages import Usage
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult, RunFiles, write_run
-from openfingym.trajectory import Rollout
-from openfingym.trajectory.record import Generation, Score, StepReward, Timing, ToolUse, Turn
+from openfingym.trajectory import RolloutRecord
+from openfingym.trajectory.record import Generation, RecordedScore, RunTiming, StepReward, ToolUse, Turn
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07"
 CODE = "\n".join(f"line_{number} = {number}" for number in range(100))
@@ -54,11 +54,12 @@ def rollout(root: Path, *, messages: tuple[Turn, ...] = MESSAGES, **changes: obj
         ),
         **changes,  # type: ignore[arg-type]  # as the caller says
     )  # fmt: skip
-    record = Rollout(
+    record = RolloutRecord(
         id=result.rollout_id, task=result.task, task_digest=result.task_digest, data_kind=result.data_kind, seed=result.seed,
         agent=result.agent, model=result.model, messages=messages,
         rewards=(StepReward(episode=0, step=4, reward=-0.5, message=2),) if messages else (),
-        score=Score.from_result(result), failure=result.boundary or "none", timing=Timing(started_at=datetime.now(UTC), wall_s=9.0),
+        score=RecordedScore.from_result(result), failure=result.boundary or "none",
+        timing=RunTiming(started_at=datetime.now(UTC), wall_s=9.0),
     )  # fmt: skip
     written = write_run(root, result, RunFiles({}, "print(1)", f"said {HOSTILE}\n".encode(), [], {}, None, record.model_dump_json()))
     assert written.path is not None

@@ -13,10 +13,10 @@ from openfingym.data import dataset, load_panel
 from openfingym.data.bars import Bars
 from openfingym.data.coin_bars import CoinBars
 from openfingym.data.models import read_model
-from openfingym.data.simulate import PERIODS_PER_YEAR, Channel, Simulator, simulate
+from openfingym.data.simulate import PERIODS_PER_YEAR, Channel, PanelSimulator, simulate
 from openfingym.errors import DataError
 
-FLAT = Simulator(
+FLAT = PanelSimulator(
     seed=5, start="2020-01-01", calendar="hours", rows=20_000, burn_in=50, digits=12, degrees_of_freedom=60.0, alpha=0.0, gamma=0.0,
     beta=0.0, ar=0.0, lead=0.0, channels=(Channel("a", "s", 100.0, 0.6, 0.0, 0.0),),
 )  # fmt: skip

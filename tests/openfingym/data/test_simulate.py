@@ -11,7 +11,7 @@ from statsmodels.tsa.stattools import acf
 
 from openfingym.data import dataset, load_panel
 from openfingym.data.models import read_model
-from openfingym.data.simulate import PERIODS_PER_YEAR, Channel, Simulator, Spillover, paths, significant, simulate, student_t
+from openfingym.data.simulate import PERIODS_PER_YEAR, Channel, LeadLag, PanelSimulator, paths, significant, simulate, student_t
 from openfingym.errors import DataError
 
 LED = ("sim-commodities", "sim-crypto", "sim-crypto-wide", "sim-us-equities")
@@ -26,7 +26,7 @@ def log_returns(prices):
     return np.diff(np.log(prices), axis=0)
 
 
-ONE = Simulator(
+ONE = PanelSimulator(
     seed=3, start="2000-01-03", calendar="business-days", rows=12_000, burn_in=300, digits=9, degrees_of_freedom=6.0, alpha=0.08,
     gamma=0.06, beta=0.85, ar=0.0, lead=0.0, channels=(Channel("a", "s", 100.0, 0.2, 0.0, 0.0),),
 )  # fmt: skip
@@ -150,7 +150,7 @@ def test_variance_spills_without_changing_its_mean():
         degrees_of_freedom=9.0,
         rows=60_000,
         channels=channels,
-        spillovers=(Spillover("a", "b", 0.0, 1.0),),
+        spillovers=(LeadLag("a", "b", 0.0, 1.0),),
     )
     made = paths(spilled)
     # All of b's news is a's, so b's variance is a's but for the units.
@@ -238,8 +238,8 @@ def test_seed_and_digits():
         ({"channels": (Channel("a", "s", 1.0, 0.2, 0.9, 0.5),)}, "must not exceed 1"),
         ({"momentum": 1.0}, "must be in"),
         ({"momentum_decay": -0.1}, "must be in"),
-        ({"spillovers": (Spillover("b", "a", 0.1),)}, "not there: b"),
-        ({"spillovers": (Spillover("a", "a", 0.1, 0.7), Spillover("a", "a", 0.1, 0.7))}, "shares of the news"),
+        ({"spillovers": (LeadLag("b", "a", 0.1),)}, "not there: b"),
+        ({"spillovers": (LeadLag("a", "a", 0.1, 0.7), LeadLag("a", "a", 0.1, 0.7))}, "shares of the news"),
     ],
 )
 def test_parameters_that_make_no_process(change, words):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from openfingym.leaks import Search, find_leaks, streams
+from openfingym.leaks import LeakSearch, find_leaks, streams
 from openfingym.leaks.entropy import stretches
 from openfingym.leaks.known import coarse_told
 from openfingym.leaks.number_words import spelled_out
@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
-def search(treasury: BuiltPackage) -> Search:
+def search(treasury: BuiltPackage) -> LeakSearch:
     manifest = treasury.manifest
-    return Search.of(treasury.read_truth(), folds=(manifest.n_public, manifest.n_private), public_bytes=3 << 20)
+    return LeakSearch.of(treasury.read_truth(), folds=(manifest.n_public, manifest.n_private), public_bytes=3 << 20)
 
 
 def _dates() -> Iterator[str]:
@@ -61,13 +61,13 @@ INNOCENT: dict[str, Callable[[BuiltPackage], str]] = {
 
 
 @pytest.mark.parametrize("text", INNOCENT)
-def test_what_authors_write_is_no_leak(text: str, search: Search, treasury: BuiltPackage, tmp_path: Path) -> None:
+def test_what_authors_write_is_no_leak(text: str, search: LeakSearch, treasury: BuiltPackage, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text(INNOCENT[text](treasury), encoding="utf-8")
     assert [str(leak) for leak in search.leaks(tmp_path)] == []
 
 
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.b32encode, base64.b85encode, lambda content: content.hex().upper().encode()])
-def test_what_cannot_be_explained_is_said_to_be_so(encode: Callable[[bytes], bytes], search: Search, tmp_path: Path) -> None:
+def test_what_cannot_be_explained_is_said_to_be_so(encode: Callable[[bytes], bytes], search: LeakSearch, tmp_path: Path) -> None:
     """A logo, or a row of labels under a good cipher: the check cannot know, and the author may say in a waiver."""
     (tmp_path / "notes.md").write_text("Logo: " + encode(np.random.default_rng(0).bytes(120)).decode())
     assert [leak.finding for leak in search.leaks(tmp_path)] == ["text of unexplained entropy"]

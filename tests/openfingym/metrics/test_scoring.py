@@ -16,7 +16,7 @@ from sklearn.metrics import mean_absolute_error, root_mean_squared_error
 import openfingym.metrics
 from openfingym.errors import DataError, SubmissionError, UsageError
 from openfingym.metrics import METRICS, Truth, naive_forecast, relative, relative_total, score
-from openfingym.metrics.comparison import Comparison
+from openfingym.metrics.comparison import ForecastComparison
 
 PAPER = {"mae": 0.35, "rmse": 0.25, "delta_sharpe": 0.20, "delta_var": 0.10, "delta_es": 0.10}
 SEMANTICS = ("log_return", "price_level", "yield_level")
@@ -99,7 +99,7 @@ def test_what_is_shared_is_the_metric_itself(name, semantics, seed):
     y, p = rng.uniform(0.5, 2.0, (2, *shape))
     truth = truth_of(y, rng.uniform(0.5, 2.0, (shape[0], shape[2])), semantics, table(periods_per_year=12.0, tail_level=0.2))
     alone = METRICS[name].compute({**truth.arrays, "y_pred": p}, 0, truth.options)
-    assert METRICS[name].shared(Comparison(truth, p)) == alone
+    assert METRICS[name].shared(ForecastComparison(truth, p)) == alone
     assert score(table({name: 1.0}, periods_per_year=12.0, tail_level=0.2), truth, {"y_pred": p}).total == alone
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from openfingym.models import ChatModel, Completion, Endpoint, Message, Tool
+from openfingym.models import ChatModel, Completion, Message, ModelEndpoint, Tool
 from openfingym.models.testing import StandIn
 
 HELLO = (Message("system", "Be brief."), Message("user", "inputs, targets = interface.load_train()"))
@@ -31,7 +31,7 @@ def ask(stand_in: StandIn) -> Ask:
         opened = {name: options.pop(name) for name in ("stream", "tokens", "prices", "request_name") if name in options}
 
         async def once() -> Completion:
-            async with Endpoint(stand_in.base_url, key, patience_s=patience_s, timeout_s=timeout_s, loopback=True) as endpoint:
+            async with ModelEndpoint(stand_in.base_url, key, patience_s=patience_s, timeout_s=timeout_s, loopback=True) as endpoint:
                 chat: ChatModel = endpoint.model(model, **opened)
                 messages = options.pop("messages", HELLO)
                 return await chat.complete(messages, **options)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
-from openfingym.models import Completion, Endpoint, Message, PriceTable, Tool, Usage
+from openfingym.models import Completion, Message, ModelEndpoint, PriceTable, Tool, Usage
 from openfingym.models.retrying import retry_after_s
 from openfingym.models.testing import StandIn
 from openfingym.models.wire import MAX_CONTENT
@@ -66,7 +66,7 @@ def test_an_endpoint_that_comes_back(caplog: pytest.LogCaptureFixture) -> None:
     starter = threading.Timer(0.7, late.__enter__)
 
     async def once() -> Completion:
-        async with Endpoint(late.base_url, KEY, patience_s=10.0, loopback=True) as endpoint:
+        async with ModelEndpoint(late.base_url, KEY, patience_s=10.0, loopback=True) as endpoint:
             return await endpoint.model("stand-in/competent").complete(HELLO)
 
     with caplog.at_level(logging.INFO, "openfingym"):
@@ -94,7 +94,7 @@ def test_a_queue_before_an_endpoint_that_is_down() -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
     async def many() -> list[Completion | BaseException]:
-        async with Endpoint(url, "none", concurrency=1, patience_s=1.0, loopback=True) as endpoint:
+        async with ModelEndpoint(url, "none", concurrency=1, patience_s=1.0, loopback=True) as endpoint:
             model = endpoint.model("stand-in/competent")
             return await asyncio.gather(*(model.complete(HELLO) for _ in range(20)), return_exceptions=True)
 
@@ -106,7 +106,7 @@ def test_a_queue_before_an_endpoint_that_is_down() -> None:
 
 def test_an_outage_that_is_over_is_forgotten(stand_in: StandIn) -> None:
     async def asking() -> Completion:
-        async with Endpoint(stand_in.base_url, "none", patience_s=0.8, loopback=True) as endpoint:
+        async with ModelEndpoint(stand_in.base_url, "none", patience_s=0.8, loopback=True) as endpoint:
             with pytest.raises(ModelUnavailableError):
                 await endpoint.model("stand-in/careless+rate-limit").complete(HELLO)
             await asyncio.sleep(0.8)
@@ -172,7 +172,7 @@ def test_max_tokens(ask: Ask, stream: bool) -> None:
 @pytest.mark.parametrize("fault", ["renamed", "seedless", "no-system"])
 def test_what_a_model_does_not_take_is_left_out(fault: str, stand_in: StandIn) -> None:
     async def asking() -> list[Completion]:
-        async with Endpoint(stand_in.base_url, "none", loopback=True) as endpoint:
+        async with ModelEndpoint(stand_in.base_url, "none", loopback=True) as endpoint:
             model = endpoint.model(f"stand-in/broken-endless+{fault}")
             # Several may find out at the same time.
             first = await asyncio.gather(*(model.complete(HELLO, max_tokens=5, seed=1) for _ in range(4)))
@@ -221,7 +221,7 @@ def test_bounded_concurrency() -> None:
     with StandIn(latency_s=0.05) as slow:
 
         async def many() -> list[Completion]:
-            async with Endpoint(slow.base_url, "none", concurrency=3, loopback=True) as endpoint:
+            async with ModelEndpoint(slow.base_url, "none", concurrency=3, loopback=True) as endpoint:
                 model = endpoint.model("stand-in/competent")
                 return await asyncio.gather(*(model.complete(HELLO) for _ in range(12)))
 
@@ -232,7 +232,7 @@ def test_bounded_concurrency() -> None:
 
 def test_cancelling_frees_the_slot(stand_in: StandIn) -> None:
     async def cancelled() -> Completion:
-        async with Endpoint(stand_in.base_url, "none", concurrency=1, loopback=True) as endpoint:
+        async with ModelEndpoint(stand_in.base_url, "none", concurrency=1, loopback=True) as endpoint:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.2):
                     await endpoint.model("stand-in/competent+hang").complete(HELLO)
@@ -244,7 +244,7 @@ def test_cancelling_frees_the_slot(stand_in: StandIn) -> None:
 @pytest.mark.parametrize("wrong", [{"concurrency": 0}, {"timeout_s": 0.0}, {"patience_s": -1.0}])
 def test_wrong_limits(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError, match="concurrency"):
-        Endpoint("http://127.0.0.1:1/v1", "none", **wrong)  # type: ignore[arg-type]
+        ModelEndpoint("http://127.0.0.1:1/v1", "none", **wrong)  # type: ignore[arg-type]
 
 
 def test_usage_adds_up() -> None:

@@ -17,9 +17,9 @@ import pytest
 from openfingym.agents import Agent
 from openfingym.catalog import load_task
 from openfingym.models import Message, Tool, ToolCall
-from openfingym.models.testing import BLOCKS_MARKER, POLICIES, Request, StandIn, find_policy
+from openfingym.models.testing import BLOCKS_MARKER, POLICIES, CompletionRequest, StandIn, find_policy
 from openfingym.models.testing.answers import answer
-from openfingym.models.testing.brief import SIGNS, Brief
+from openfingym.models.testing.brief import SIGNS, InstructionFacts
 from openfingym.models.text_tools import as_text
 from openfingym.models.wire import request_body
 from openfingym.packages.build import build
@@ -90,7 +90,7 @@ def _respond(policy: str, messages: list[Message], form: str = "single", tools: 
     """What a policy answers, over the wire's forms but without a server."""
     offered = tools if form in {"tools", "text"} else ()
     said = as_text(messages, offered) if form == "text" else messages
-    request = Request.read(request_body("m", said, tools=offered if form == "tools" else ()))
+    request = CompletionRequest.read(request_body("m", said, tools=offered if form == "tools" else ()))
     assert request.form == form
     reply = find_policy(f"stand-in/{policy}")[0].respond(request)
     calls = tuple(ToolCall(f"c{request.turn}_{number}", call.name, call.text) for number, call in enumerate(reply.calls))
@@ -130,10 +130,10 @@ def test_every_kind_is_told_by_its_brief() -> None:
     assert set(SIGNS) == set(TASKS)
     for kind, name in TASKS.items():
         task = load_task(name)
-        brief = Brief.read(build(task).instruction.read_text(encoding="utf-8"))
+        brief = InstructionFacts.read(build(task).instruction.read_text(encoding="utf-8"))
         assert brief is not None
         assert (brief.kind, task.spec.contract.kind) == (kind, kind)
-    assert Brief.read("Write a poem.") is None
+    assert InstructionFacts.read("Write a poem.") is None
 
 
 @pytest.mark.sandbox
@@ -217,7 +217,9 @@ def test_every_policy_answers_in_every_form(policy: str, form: str) -> None:
         messages = [Message("system", SYSTEM[form]), Message("user", brief)]
         said = as_text(messages, TOOLS) if form == "text" else messages
         body = request_body("m", said, tools=TOOLS if form == "tools" else (), seed=3, max_tokens=50)
-        one, other = (answer(body, request, find_policy(f"stand-in/{policy}")[0].respond(request)) for request in [Request.read(body)] * 2)
+        one, other = (
+            answer(body, request, find_policy(f"stand-in/{policy}")[0].respond(request)) for request in [CompletionRequest.read(body)] * 2
+        )
         assert one == other
         json.dumps(one.whole())
 
@@ -225,7 +227,7 @@ def test_every_policy_answers_in_every_form(policy: str, form: str) -> None:
 def test_the_broken_one_has_many_ways() -> None:
     messages = [Message("user", "inputs, targets = interface.load_train()")]
     bodies = [request_body("m", messages, seed=seed) for seed in range(20)]
-    replies = {repr(POLICIES["broken"]().respond(Request.read(body))) for body in bodies}
+    replies = {repr(POLICIES["broken"]().respond(CompletionRequest.read(body))) for body in bodies}
     assert len(replies) > 6
 
 

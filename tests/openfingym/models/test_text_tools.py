@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openfingym.models import Endpoint, Message, Tool, ToolCall, ToolModel
+from openfingym.models import Message, ModelEndpoint, Tool, ToolCall, ToolModel
 from openfingym.models.testing import StandIn
 from openfingym.models.text_tools import MARKER, as_text, read_calls, write_call
 
@@ -98,7 +98,7 @@ def test_the_same_conversation_in_both_forms(policy: str) -> None:
     start = (Message("system", "You forecast."), Message("user", "inputs, targets = interface.load_train()"))
 
     async def conversation(text: bool) -> list[tuple[str, dict[str, object]]]:
-        async with Endpoint(stand_in.base_url, "none", loopback=True) as endpoint:
+        async with ModelEndpoint(stand_in.base_url, "none", loopback=True) as endpoint:
             chat = endpoint.model(f"stand-in/{policy}")
             model = ToolModel(chat, text=text)
             messages, done = list(start), []

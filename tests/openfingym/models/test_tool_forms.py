@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openfingym.errors import ModelRefusedError
-from openfingym.models import Completion, Endpoint, Message, Tool, ToolCall, ToolModel, Usage
+from openfingym.models import Completion, Message, ModelEndpoint, Tool, ToolCall, ToolModel, Usage
 from openfingym.models.retrying import Transient, judge
 from openfingym.models.testing import StandIn
 from openfingym.models.testing.faults import REFUSALS, WRITTEN
@@ -210,7 +210,7 @@ def test_other_troubles_are_not_taken_for_that(status: int, message: str) -> Non
 
 
 async def _twice(url: str, model: str, text: bool | None) -> list[Completion]:
-    async with Endpoint(url, "none", patience_s=2.0, loopback=True) as endpoint:
+    async with ModelEndpoint(url, "none", patience_s=2.0, loopback=True) as endpoint:
         asked = ToolModel(endpoint.model(model), text=text)
         return [await asked.complete(HELLO, tools=TOOLS) for _ in range(2)]
 

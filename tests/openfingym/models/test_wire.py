@@ -12,7 +12,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from openfingym.models import Message, Tool, ToolCall, Usage
 from openfingym.models.testing.answers import answer
-from openfingym.models.testing.conversation import Call, Reply, Request
+from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
 from openfingym.models.wire import MalformedAnswer, StreamedAnswer, read_answer, request_body
 
 
@@ -116,7 +116,7 @@ _texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)
 def test_streamed_and_whole_are_the_same(content: str, calls: list[tuple[str, dict[str, int]]]) -> None:
     """Both forms pass the client's own models on their way, and are read to the same answer."""
     body = {"model": "m", "messages": [{"role": "user", "content": "x"}], "tools": [{"function": {"name": "f"}}]}
-    sent = answer(body, Request.read(body), Reply(content, tuple(Call(name, arguments) for name, arguments in calls)))
+    sent = answer(body, CompletionRequest.read(body), Reply(content, tuple(Call(name, arguments) for name, arguments in calls)))
     whole = read_answer(ChatCompletion.model_validate(sent.whole()).model_dump())
     streamed = StreamedAnswer()
     for chunk in sent.chunks(usage=True):

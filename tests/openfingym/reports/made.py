@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from openfingym.reports.runs import Runs
+from openfingym.reports.runs import FoundRuns
 from openfingym.results import RolloutResult, RunFiles, write_run
 
 RESULT = RolloutResult(
@@ -35,9 +35,9 @@ def made(**changes: object) -> RolloutResult:
     return replace(run, rollout_id=hashlib.sha256(repr(identity).encode()).hexdigest()[:20])
 
 
-def runs(*results: RolloutResult) -> Runs:
+def runs(*results: RolloutResult) -> FoundRuns:
     """Runs as they would have been read."""
-    return Runs(results)
+    return FoundRuns(results)
 
 
 def write(root: Path, *results: RolloutResult) -> list[Path]:

@@ -17,7 +17,7 @@ from openfingym.reports.charts import Scale
 from openfingym.reports.figures import cost_scatter, forest, heat_map
 from openfingym.reports.html import DAMAGED, render
 from openfingym.reports.report import make_report
-from openfingym.reports.runs import Damaged, Runs
+from openfingym.reports.runs import Damaged, FoundRuns
 from tests.openfingym.reports.made import HOSTILE, failed, runs, scored
 
 TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)]
@@ -124,7 +124,7 @@ def test_without_prices_time_stands_for_cost_and_without_skill_there_is_no_scatt
 
 def test_damaged_runs_are_said_at_the_top():
     damaged = tuple(Damaged(Path(f"r{n}"), f"r{n}: {HOSTILE}") for n in range(DAMAGED + 3))
-    header = next(parsed(render(make_report(Runs(tuple(two()), damaged)))).iter("header"))
+    header = next(parsed(render(make_report(FoundRuns(tuple(two()), damaged)))).iter("header"))
     assert f"{DAMAGED + 3} damaged runs are in no figure." in texts(header)
     assert "and 3 more" in texts(header)
 

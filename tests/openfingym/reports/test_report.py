@@ -11,7 +11,7 @@ import pytest
 
 from openfingym.errors import UsageError
 from openfingym.reports.report import REASON_LENGTH, make_report
-from openfingym.reports.runs import Damaged, Made, Runs
+from openfingym.reports.runs import Damaged, FoundRuns, Made
 from openfingym.reports.tables import figure, overall, percent, said, skill_table, task_table
 from tests.openfingym.reports.made import failed, runs, scored
 
@@ -29,7 +29,7 @@ def some():
 
 
 def test_json_has_every_figure_under_the_names_of_its_row(tmp_path):
-    report = make_report(Runs(tuple(some()), (Damaged(tmp_path, "why"),), copies=2))
+    report = make_report(FoundRuns(tuple(some()), (Damaged(tmp_path, "why"),), copies=2))
     found = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert (found["runs"], found["copies"], found["damaged"]) == (34, 2, [{"path": str(tmp_path), "reason": "why"}])
     assert found["method"] == {"level": 0.95, "replicates": 10_000, "seed": 0, "fewest_units": 6}
@@ -118,7 +118,7 @@ def test_figures_have_three_digits(value, text):
 
 
 def every_caution(*results, made=None):
-    return [(one.concern, one.sentence) for one in make_report(Runs(results, made=made or {})).cautions]
+    return [(one.concern, one.sentence) for one in make_report(FoundRuns(results, made=made or {})).cautions]
 
 
 def cautions(*results, made=None):

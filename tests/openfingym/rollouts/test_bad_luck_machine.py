@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from openfingym.models.testing import StandIn
-from openfingym.models.testing.conversation import Call, Reply, Request
+from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
 from openfingym.packages.package import BuiltPackage
 from tests.openfingym.rollouts.driving import NAIVE, Cli, require_complete, runs, wait_for
 
@@ -30,7 +30,7 @@ if int(os.environ["OPENFINGYM_SEED"]) % 2:
 class Greedy:
     """A model that runs the program once, and submits nothing of its own."""
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: CompletionRequest) -> Reply:
         if request.turn:
             return Reply("Done.")
         return Reply("Let me see.", calls=(Call("run_python", {"code": GREEDY}),))

@@ -13,7 +13,7 @@ import pytest
 
 from openfingym.errors import RuntimeFailureError, StoreError, VerifierAwayError, VerifierError
 from openfingym.results import RolloutResult, read_run
-from openfingym.rollouts import Engine, Patience, RolloutSpec, RunFolder
+from openfingym.rollouts import Patience, RolloutEngine, RolloutSpec, RunFolder
 from tests.openfingym.rollouts.driving import AGENT, PaperRunner, runs, spec
 
 AT_ONCE = Patience(pause_s=0.0)
@@ -21,9 +21,9 @@ SPECS = [spec(seed=seed) for seed in range(12)]
 
 
 @contextlib.asynccontextmanager
-async def engine(out: Path, runner: PaperRunner, **options: object) -> AsyncIterator[Engine]:
+async def engine(out: Path, runner: PaperRunner, **options: object) -> AsyncIterator[RolloutEngine]:
     with RunFolder.open(out) as folder:
-        async with Engine(runner, folder, **{"patience": AT_ONCE, **options}) as made:  # type: ignore[arg-type]
+        async with RolloutEngine(runner, folder, **{"patience": AT_ONCE, **options}) as made:  # type: ignore[arg-type]
             yield made
     assert runner.closed
     assert not runner.now, "nothing may run on"

@@ -25,7 +25,7 @@ from openfingym.agents import Agent
 from openfingym.errors import RuntimeFailureError
 from openfingym.packages.package import BuiltPackage
 from openfingym.rollouts import RolloutSpec
-from openfingym.rollouts.node import NodeActor, Order
+from openfingym.rollouts.node import ActorSetup, NodeActor
 from openfingym.rollouts.ray import nodes_for_rollouts
 from openfingym_runtime import docker_engine
 from openfingym_runtime.docker import DockerBackend
@@ -194,7 +194,7 @@ def test_without_a_cluster_none_is_started(cli: Cli, treasury: BuiltPackage, tmp
 
 
 def test_what_goes_wrong_on_a_node_comes_back_as_the_error_it_is(treasury: BuiltPackage) -> None:
-    order = Order((("treasury-forecast", False),), "sandbox")
+    order = ActorSetup((("treasury-forecast", False),), "sandbox")
     reply = NodeActor(order).run(RolloutSpec("treasury-forecast", "0" * 64, SLOW))
     assert reply.result is None
     assert "one version of OpenFinGym" in str(reply.error)
@@ -203,7 +203,7 @@ def test_what_goes_wrong_on_a_node_comes_back_as_the_error_it_is(treasury: Built
 def test_a_nodes_full_disk_is_not_the_end_of_the_run(treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "store").write_text("in the way")
     monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "store"))
-    reply = NodeActor(Order((("treasury-forecast", False),), "sandbox")).run(
+    reply = NodeActor(ActorSetup((("treasury-forecast", False),), "sandbox")).run(
         RolloutSpec("treasury-forecast", treasury.manifest.digest, SLOW)
     )
     assert isinstance(reply.error, RuntimeFailureError), "another node may have room"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openfingym.agents import Agent
-from openfingym.agents.llm import ModelAgent, OneShot, React, Session
+from openfingym.agents.llm import Conversation, ModelAgent, OneShot, React
 from openfingym.errors import UsageError
 from openfingym.models.meter import Allowance
 from openfingym.rollouts import RolloutSpec
@@ -63,7 +63,7 @@ class Loop:
 
     prompt: str = "think"
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         session.instruct(self.prompt)
 
 
@@ -73,14 +73,14 @@ class OtherLoop:
 
     prompt: str = "think"
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         session.instruct(self.prompt + " twice")
 
 
 class Opaque:
     """Nobody can tell one from another."""
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         session.present()
 
 

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import strategies as st
 
-from openfingym.models import Endpoint, Message, Tool, Usage
+from openfingym.models import Message, ModelEndpoint, Tool, Usage
 from openfingym.models.testing import StandIn
 from openfingym.trajectory import (
     Generation,
-    Provenance,
-    Rollout,
-    Score,
+    RecordedScore,
+    RolloutRecord,
+    RunProvenance,
+    RunTiming,
     StepReward,
-    Timing,
     TokenTrace,
     ToolUse,
     Turn,
@@ -86,26 +86,26 @@ _assistant = st.builds(
 _other = st.builds(Turn, role=st.sampled_from(["system", "user"]), content=_text, at=_at)
 _scores = st.one_of(
     st.builds(
-        Score,
+        RecordedScore,
         state=st.just("scored"),
         total=_number,
         relative_total=_number,
         reward=_number,
         metrics=st.dictionaries(_text, _number, max_size=2),
     ),
-    st.builds(Score, state=st.just("rejected"), reward=_number, reason=_text),
-    st.builds(Score, state=st.sampled_from(["error", "void", "deferred"]), reason=st.none() | _text),
+    st.builds(RecordedScore, state=st.just("rejected"), reward=_number, reason=_text),
+    st.builds(RecordedScore, state=st.sampled_from(["error", "void", "deferred"]), reason=st.none() | _text),
 )
 
 
 @st.composite
-def rollouts(draw: st.DrawFn, *, least: int = 0) -> Rollout:
+def rollouts(draw: st.DrawFn, *, least: int = 0) -> RolloutRecord:
     """Any rollout, of ``least`` messages or more."""
     messages = tuple(draw(st.lists(_other | _assistant, min_size=least, max_size=5)))
     score = draw(_scores)
     failed = {"rejected": "protocol", "error": "verifier"}.get(score.state, "none")
     places = st.none() | st.integers(0, len(messages) - 1) if messages else st.none()
-    return Rollout(
+    return RolloutRecord(
         id=draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)),
         task=draw(_text),
         task_digest=draw(_text),
@@ -122,22 +122,22 @@ def rollouts(draw: st.DrawFn, *, least: int = 0) -> Rollout:
         ),
         score=score,
         failure=failed,
-        timing=Timing(started_at=datetime(2026, 1, 2, 3, 4, 5, 678901, UTC), wall_s=draw(_positive), model_s=draw(_positive)),
+        timing=RunTiming(started_at=datetime(2026, 1, 2, 3, 4, 5, 678901, UTC), wall_s=draw(_positive), model_s=draw(_positive)),
         usage=draw(_usage),
         cost_usd=draw(st.none() | _positive),
-        provenance=Provenance(prompt_sha256=draw(st.none() | _text), versions=draw(st.dictionaries(_text, _text, max_size=2))),
+        provenance=RunProvenance(prompt_sha256=draw(st.none() | _text), versions=draw(st.dictionaries(_text, _text, max_size=2))),
     )
 
 
 @pytest.fixture(scope="session")
-def spoken() -> Rollout:
+def spoken() -> RolloutRecord:
     """What the competent stand-in says of a forecast, with tools, tokens and all."""
 
     async def conversation() -> tuple[Turn, ...]:
         messages = [Message("system", "You forecast."), Message("user", "inputs, targets = interface.load_train()")]
         turns = [Turn(role="system", content=messages[0].content), Turn(role="user", content=messages[1].content)]
         with StandIn() as stand_in:
-            async with Endpoint(stand_in.base_url, "none", loopback=True) as endpoint:
+            async with ModelEndpoint(stand_in.base_url, "none", loopback=True) as endpoint:
                 model = endpoint.model("stand-in/competent", tokens=True)
                 while True:
                     completion = await model.complete(messages, tools=TOOLS)
@@ -152,7 +152,7 @@ def spoken() -> Rollout:
 
     messages = asyncio.run(conversation())
     usages = [turn.generation.usage for turn in messages if turn.generation]
-    return Rollout(
+    return RolloutRecord(
         id="r-1",
         task="treasury-forecast",
         task_digest="0" * 64,
@@ -162,9 +162,9 @@ def spoken() -> Rollout:
         model="stand-in/competent",
         tools=TOOLS,
         messages=messages,
-        score=Score(state="scored", total=0.1, relative_total=0.99, reward=-0.1, metrics={"mse": 0.01}),
-        timing=Timing(started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), wall_s=2.0, model_s=0.5, execution_s=1.0),
+        score=RecordedScore(state="scored", total=0.1, relative_total=0.99, reward=-0.1, metrics={"mse": 0.01}),
+        timing=RunTiming(started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), wall_s=2.0, model_s=0.5, execution_s=1.0),
         usage=sum(usages, Usage()),
         cost_usd=0.0,
-        provenance=Provenance(versions={"openfingym": "0.1.0"}),
+        provenance=RunProvenance(versions={"openfingym": "0.1.0"}),
     )

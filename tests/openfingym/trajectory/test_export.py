@@ -10,13 +10,13 @@ from click.testing import CliRunner
 
 from openfingym.cli import cli
 from openfingym.errors import UsageError
-from openfingym.trajectory import Rollout, Score, from_atif, from_openai, read_rollout, write_rollout
+from openfingym.trajectory import RecordedScore, RolloutRecord, from_atif, from_openai, read_rollout, write_rollout
 
 
 @pytest.fixture
-def runs(tmp_path: Path, spoken: Rollout) -> Path:
+def runs(tmp_path: Path, spoken: RolloutRecord) -> Path:
     """Two runs, one of them twice, and one in which nothing was said."""
-    rejected = {"id": "r-2", "score": Score(state="rejected", reward=-100.0, reason="no submission"), "failure": "agent"}
+    rejected = {"id": "r-2", "score": RecordedScore(state="rejected", reward=-100.0, reason="no submission"), "failure": "agent"}
     found = {
         "one": spoken,
         "again": spoken,
@@ -36,7 +36,7 @@ def _export(*arguments: object) -> dict[str, object]:
     return found
 
 
-def test_atif(runs: Path, tmp_path: Path, spoken: Rollout) -> None:
+def test_atif(runs: Path, tmp_path: Path, spoken: RolloutRecord) -> None:
     told = _export(runs, "--format", "atif", "--out", tmp_path / "out.atif")
     assert (told["written"], told["left_out"]) == (2, {"repeated": 1, "other state": 0, "no messages": 1})
     files = sorted(str(path.relative_to(tmp_path / "out.atif")) for path in (tmp_path / "out.atif").rglob("*.json"))
@@ -45,7 +45,7 @@ def test_atif(runs: Path, tmp_path: Path, spoken: Rollout) -> None:
     assert from_atif(json.loads((tmp_path / "out.atif" / files[0]).read_text(encoding="utf-8"))) == spoken
 
 
-def test_a_task_that_is_called_a_path_is_written_inside(tmp_path: Path, spoken: Rollout) -> None:
+def test_a_task_that_is_called_a_path_is_written_inside(tmp_path: Path, spoken: RolloutRecord) -> None:
     (tmp_path / "run").mkdir()
     write_rollout(tmp_path / "run" / "trajectory.json", spoken.model_copy(update={"task": "../../gone"}))
     _export(tmp_path / "run", "--format", "atif", "--out", tmp_path / "deep" / "out")
@@ -53,7 +53,7 @@ def test_a_task_that_is_called_a_path_is_written_inside(tmp_path: Path, spoken: 
     assert not list(tmp_path.glob("gone*"))
 
 
-def test_openai(runs: Path, tmp_path: Path, spoken: Rollout) -> None:
+def test_openai(runs: Path, tmp_path: Path, spoken: RolloutRecord) -> None:
     told = _export(runs, "--format", "openai", "--out", tmp_path / "data" / "train.jsonl", "--state", "scored")
     assert (told["written"], told["left_out"]) == (1, {"repeated": 1, "other state": 2, "no messages": 0})
     (line,) = (tmp_path / "data" / "train.jsonl").read_text(encoding="utf-8").splitlines()
@@ -61,7 +61,7 @@ def test_openai(runs: Path, tmp_path: Path, spoken: Rollout) -> None:
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["train.jsonl"]
 
 
-def test_native(runs: Path, tmp_path: Path, spoken: Rollout) -> None:
+def test_native(runs: Path, tmp_path: Path, spoken: RolloutRecord) -> None:
     assert _export(runs / "one", runs / "two", "--format", "native", "--out", tmp_path / "out")["written"] == 2
     assert read_rollout(tmp_path / "out" / "r-1.json") == spoken
 
@@ -86,4 +86,4 @@ def test_nothing_to_export(runs: Path, tmp_path: Path) -> None:
 
 def test_the_schema() -> None:
     done = CliRunner().invoke(cli, ["export", "schema"])
-    assert json.loads(done.output)["title"] == "Rollout"
+    assert json.loads(done.output)["title"] == "RolloutRecord"

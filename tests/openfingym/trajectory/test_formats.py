@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from openfingym.errors import DataError
 from openfingym.models import Message
-from openfingym.trajectory import Rollout, Score, ToolUse, Turn, from_atif, from_openai, to_atif, to_openai, to_trial
+from openfingym.trajectory import RecordedScore, RolloutRecord, ToolUse, Turn, from_atif, from_openai, to_atif, to_openai, to_trial
 
 from .conftest import rollouts
 
@@ -47,19 +47,19 @@ print(json.dumps(trials))
 
 @settings(max_examples=150, deadline=None)
 @given(rollout=rollouts(least=1))
-def test_atif_loses_nothing(rollout: Rollout) -> None:
+def test_atif_loses_nothing(rollout: RolloutRecord) -> None:
     document = json.loads(json.dumps(to_atif(rollout), allow_nan=False))
     assert from_atif(document) == rollout
 
 
-def test_a_call_with_half_a_character_can_be_written_to_a_file(spoken: Rollout) -> None:
+def test_a_call_with_half_a_character_can_be_written_to_a_file(spoken: RolloutRecord) -> None:
     call = ToolUse(id="1", name="run_python", arguments=json.dumps({"code": "print('\ud83d')"}))
     rollout = spoken.model_copy(update={"messages": (Turn(role="assistant", tool_calls=(call,)),), "rewards": ()})
     document = json.dumps(to_atif(rollout), ensure_ascii=False).encode()
     assert from_atif(json.loads(document)) == rollout
 
 
-def test_atif_of_a_real_conversation(spoken: Rollout) -> None:
+def test_atif_of_a_real_conversation(spoken: RolloutRecord) -> None:
     document = to_atif(spoken)
     assert from_atif(json.loads(json.dumps(document))) == spoken
     assert (document["schema_version"], document["session_id"]) == ("ATIF-v1.8", "r-1")
@@ -72,25 +72,25 @@ def test_atif_of_a_real_conversation(spoken: Rollout) -> None:
 
 @pytest.mark.harbor
 @pytest.mark.timeout(600)
-def test_harbor_takes_it(tmp_path: Path, spoken: Rollout) -> None:
+def test_harbor_takes_it(tmp_path: Path, spoken: RolloutRecord) -> None:
     """Harbor's own models read what was exported and keep every key of it, and its tools find the conversations and rewards."""
     job = tmp_path / "job"
 
-    def write(name: str, rollout: Rollout) -> None:
+    def write(name: str, rollout: RolloutRecord) -> None:
         (job / name / "agent").mkdir(parents=True)
         (job / name / "agent" / "trajectory.json").write_text(json.dumps(to_atif(rollout)), encoding="utf-8")
         (job / name / "result.json").write_text(json.dumps(to_trial(rollout)), encoding="utf-8")
 
     @settings(max_examples=60, deadline=None, database=None)
     @given(rollout=rollouts(least=1))
-    def export(rollout: Rollout) -> None:
+    def export(rollout: RolloutRecord) -> None:
         write(f"any-{len(list(job.iterdir())) if job.exists() else 0}", rollout)
 
     export()
     write("scored", spoken)
-    rejected = Score(state="rejected", reward=-100.0, reason="no submission")
+    rejected = RecordedScore(state="rejected", reward=-100.0, reason="no submission")
     write("rejected", spoken.model_copy(update={"score": rejected, "failure": "agent"}))
-    write("error", spoken.model_copy(update={"score": Score(state="error", reason="no disk"), "failure": "verifier"}))
+    write("error", spoken.model_copy(update={"score": RecordedScore(state="error", reason="no disk"), "failure": "verifier"}))
     done = subprocess.run([_harbor(tmp_path), "-c", CHECK, str(job)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -101,9 +101,9 @@ def test_harbor_takes_it(tmp_path: Path, spoken: Rollout) -> None:
     assert len(found) == len(list(job.iterdir()))
 
 
-def test_the_reward_of_a_trial_is_the_tasks_own_under_harbor(spoken: Rollout) -> None:
-    far, rejected = Score(state="scored", total=7.5, reward=-7.5), Score(state="rejected", reward=-100.0)
-    scores = {"none": (spoken.score, far), "agent": (rejected,), "verifier": (Score(state="error", reason="no disk"),)}
+def test_the_reward_of_a_trial_is_the_tasks_own_under_harbor(spoken: RolloutRecord) -> None:
+    far, rejected = RecordedScore(state="scored", total=7.5, reward=-7.5), RecordedScore(state="rejected", reward=-100.0)
+    scores = {"none": (spoken.score, far), "agent": (rejected,), "verifier": (RecordedScore(state="error", reason="no disk"),)}
     trials = [to_trial(spoken.model_copy(update={"score": score, "failure": at})) for at, some in scores.items() for score in some]
     rewards = [trial.get("verifier_result") for trial in trials]
     assert rewards == [{"rewards": {"mse": 0.01, "reward": -0.1}}, {"rewards": {"reward": -5.0}}, {"rewards": {"reward": -6.0}}, None]
@@ -124,13 +124,13 @@ def _harbor(where: Path) -> Path:
     pytest.skip("Harbor needs Python 3.12 or later, and none was found")
 
 
-def test_no_messages_no_trajectory(spoken: Rollout) -> None:
+def test_no_messages_no_trajectory(spoken: RolloutRecord) -> None:
     with pytest.raises(DataError, match="at least one step"):
         to_atif(spoken.model_copy(update={"messages": ()}))
 
 
 @pytest.mark.parametrize("key", ["agent", "steps", "extra", "trajectory_id"])
-def test_a_trajectory_of_other_origin(spoken: Rollout, key: str) -> None:
+def test_a_trajectory_of_other_origin(spoken: RolloutRecord, key: str) -> None:
     document = json.loads(json.dumps(to_atif(spoken)))
     del document[key]
     with pytest.raises(DataError, match=r"has no|not an ATIF"):
@@ -139,7 +139,7 @@ def test_a_trajectory_of_other_origin(spoken: Rollout, key: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(rollout=rollouts())
-def test_fine_tuning_keeps_the_conversation(rollout: Rollout) -> None:
+def test_fine_tuning_keeps_the_conversation(rollout: RolloutRecord) -> None:
     said = [index for index, turn in enumerate(rollout.messages) if turn.role == "assistant"]
     if not said:
         with pytest.raises(DataError, match="nothing to learn"):
@@ -170,7 +170,7 @@ def test_fine_tuning_keeps_the_conversation(rollout: Rollout) -> None:
     assert [message.get("weight") == 0 for message in line["messages"] if message["role"] == "assistant"] == masked
 
 
-def test_fine_tuning_lines_are_what_the_client_sends(spoken: Rollout) -> None:
+def test_fine_tuning_lines_are_what_the_client_sends(spoken: RolloutRecord) -> None:
     """Judged by the client's own types of a request."""
     line = to_openai(spoken)
     messages = TypeAdapter(list[ChatCompletionMessageParam]).validate_python(line["messages"])
@@ -187,7 +187,7 @@ def test_what_is_no_line(line: dict[str, object]) -> None:
         from_openai(line)
 
 
-def test_a_conversation_that_ends_with_calls(spoken: Rollout) -> None:
+def test_a_conversation_that_ends_with_calls(spoken: RolloutRecord) -> None:
     """Fine-tuning ends with the model's word, which may be a call without its result."""
     use = ToolUse(id="a", name="submit", arguments="{}", result="fine")
     rollout = spoken.model_copy(

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from openfingym.errors import StoreError, UsageError
 from openfingym.models import Message, ToolCall
 from openfingym.results import RolloutResult, State
-from openfingym.trajectory import Rollout, Score, ToolUse, Turn, find_rollouts, read_rollout, rollout_schema, write_rollout
+from openfingym.trajectory import RecordedScore, RolloutRecord, ToolUse, Turn, find_rollouts, read_rollout, rollout_schema, write_rollout
 
 from .conftest import rollouts
 
@@ -23,7 +23,7 @@ SCHEMA = Path(__file__).resolve().parents[3] / "docs" / "rollout.schema.json"
 
 @settings(max_examples=60, deadline=None)
 @given(rollout=rollouts())
-def test_what_is_written_is_read(rollout: Rollout, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_what_is_written_is_read(rollout: RolloutRecord, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("record") / "trajectory.json"
     write_rollout(path, rollout)
     assert read_rollout(path) == rollout
@@ -34,7 +34,7 @@ def test_the_schema_in_the_documentation_is_current() -> None:
     assert json.loads(SCHEMA.read_text(encoding="utf-8")) == rollout_schema(), "openfingym export schema > docs/rollout.schema.json"
 
 
-def test_the_documentation(spoken: Rollout, tmp_path: Path) -> None:
+def test_the_documentation(spoken: RolloutRecord, tmp_path: Path) -> None:
     """Its example runs as it stands, and it names every part of the record."""
     text = SCHEMA.with_name("trajectories.md").read_text(encoding="utf-8")
     (tmp_path / "runs" / "r-1").mkdir(parents=True)
@@ -43,10 +43,10 @@ def test_the_documentation(spoken: Rollout, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("treasury-forecast scored -0.1 none\n")
-    assert [name for name in Rollout.model_fields if f"`{name}`" not in text and name != "id"] == []
+    assert [name for name in RolloutRecord.model_fields if f"`{name}`" not in text and name != "id"] == []
 
 
-def test_the_conversation_as_a_model_had_it(spoken: Rollout) -> None:
+def test_the_conversation_as_a_model_had_it(spoken: RolloutRecord) -> None:
     flat = spoken.conversation()
     assert [message.role for message in flat] == ["system", "user", *["assistant", "tool"] * 3, "assistant"]
     assert flat[2].tool_calls[0].name == "run_python"
@@ -54,7 +54,7 @@ def test_the_conversation_as_a_model_had_it(spoken: Rollout) -> None:
     assert isinstance(flat[2].tool_calls[0], ToolCall)
 
 
-def test_tokens_are_those_of_the_completion(spoken: Rollout) -> None:
+def test_tokens_are_those_of_the_completion(spoken: RolloutRecord) -> None:
     for turn in spoken.messages[2:]:
         assert turn.generation is not None
         assert turn.generation.tokens is not None
@@ -79,20 +79,20 @@ def test_tokens_are_those_of_the_completion(spoken: Rollout) -> None:
         (("messages", 2, "generation", "tokens", "loss_mask"), [1], "one length"),
     ],
 )
-def test_what_does_not_hold_together(spoken: Rollout, path: tuple[str | int, ...], value: object, says: str) -> None:
+def test_what_does_not_hold_together(spoken: RolloutRecord, path: tuple[str | int, ...], value: object, says: str) -> None:
     document = json.loads(spoken.model_dump_json())
     place = document
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
     with pytest.raises(ValidationError, match=says):
-        Rollout.model_validate_json(json.dumps(document))
+        RolloutRecord.model_validate_json(json.dumps(document))
 
 
 @pytest.mark.parametrize(("state", "total", "reward"), [("scored", 0.25, -0.25), ("rejected", None, -100.0), ("error", None, None)])
 def test_the_score_of_a_result(state: State, total: float | None, reward: float | None) -> None:
     result = RolloutResult("r", "t", "d", "real", "a", "sandbox", 0, state, reason="why", total=total, metrics={"mse": 0.5})
-    score = Score.from_result(result)
+    score = RecordedScore.from_result(result)
     assert (score.state, score.total, score.reward, score.reason, score.metrics) == (state, total, reward, "why", {"mse": 0.5})
 
 
@@ -117,14 +117,14 @@ def test_damaged_files(tmp_path: Path, content: str, says: str) -> None:
         read_rollout(path)
 
 
-def test_missing_and_unwritable(tmp_path: Path, spoken: Rollout) -> None:
+def test_missing_and_unwritable(tmp_path: Path, spoken: RolloutRecord) -> None:
     with pytest.raises(StoreError, match="cannot be read"):
         read_rollout(tmp_path / "none.json")
     with pytest.raises(StoreError, match="cannot be written"):
         write_rollout(tmp_path / "missing" / "trajectory.json", spoken)
 
 
-def test_runs_are_found_at_any_depth_but_not_while_they_are_written(tmp_path: Path, spoken: Rollout) -> None:
+def test_runs_are_found_at_any_depth_but_not_while_they_are_written(tmp_path: Path, spoken: RolloutRecord) -> None:
     for name in ("b/r-1", "a/x/r-2", ".r-3.partial"):
         (tmp_path / name).mkdir(parents=True)
         write_rollout(tmp_path / name / "trajectory.json", spoken)

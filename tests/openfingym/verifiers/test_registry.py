@@ -16,7 +16,7 @@ from openfingym.errors import UsageError
 from openfingym.task import Task
 from openfingym.verifiers import VerifierAddress, find_verifiers
 from openfingym.verifiers.address import token_of_environment
-from openfingym.verifiers.registry import Entry, Registry, make_token, read_token, register, unregister
+from openfingym.verifiers.registry import Registry, RegistryEntry, make_token, read_token, register, unregister
 
 TOKEN = "a secret of these tests"
 NAMES = ("treasury-forecast", "fx-forecast", "fx-forecast-v2", "amazon-fraud")
@@ -145,7 +145,7 @@ def test_an_address_shows_no_token() -> None:
 
 @given(st.lists(st.text(st.characters(exclude_categories=["C"]), min_size=1), min_size=1), st.text(st.characters(exclude_categories=["C"])))
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, names: list[str], token: str) -> None:
-    wanted = Entry(socket="/run/v.sock", tasks=tuple(name.replace("/", "") or "x" for name in names), admin_token_file=token)
+    wanted = RegistryEntry(socket="/run/v.sock", tasks=tuple(name.replace("/", "") or "x" for name in names), admin_token_file=token)
     path = tmp_path_factory.mktemp("registry") / "verifiers.toml"
     register(path, wanted, [])
     assert Registry.read(path).entries == (wanted,)
@@ -153,13 +153,13 @@ def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, names
 
 def test_verifiers_that_come_and_go_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "verifiers.toml"
-    entries = [Entry(url=f"http://localhost:{port}", tasks=(f"task-{port}",)) for port in range(1, 41)]
+    entries = [RegistryEntry(url=f"http://localhost:{port}", tasks=(f"task-{port}",)) for port in range(1, 41)]
 
-    def come(one: Entry) -> None:
+    def come(one: RegistryEntry) -> None:
         register(path, one, [])
         Registry.read(path)  # whole at every moment
 
-    def go(one: Entry) -> None:
+    def go(one: RegistryEntry) -> None:
         unregister(path, one)
         Registry.read(path)
 
@@ -175,18 +175,20 @@ def test_verifiers_that_come_and_go_at_once_lose_nothing(tmp_path: Path) -> None
 
 def test_who_starts_again_at_its_address_takes_its_own_place(tmp_path: Path, tasks: dict[str, Task]) -> None:
     path = tmp_path / "verifiers.toml"
-    register(path, Entry(url="http://localhost:1", tasks=("fx-forecast", "amazon-fraud")), [tasks["fx-forecast"], tasks["amazon-fraud"]])
-    again = Entry(url="http://localhost:1", tasks=("fx-forecast",))
+    register(
+        path, RegistryEntry(url="http://localhost:1", tasks=("fx-forecast", "amazon-fraud")), [tasks["fx-forecast"], tasks["amazon-fraud"]]
+    )
+    again = RegistryEntry(url="http://localhost:1", tasks=("fx-forecast",))
     assert register(path, again, [tasks["fx-forecast"]]) == []
     assert Registry.read(path).entries == (again,)
 
 
 def test_a_dead_ones_place_is_taken_only_by_who_serves_all_of_it(tmp_path: Path, tasks: dict[str, Task]) -> None:
     path = write(tmp_path, entry("http://localhost:1", "fx-forecast") + entry("http://localhost:2", "fraud/*"))
-    new = Entry(url="http://localhost:3", tasks=("fx-forecast", "amazon-fraud"))
+    new = RegistryEntry(url="http://localhost:3", tasks=("fx-forecast", "amazon-fraud"))
     with pytest.raises(UsageError, match="amazon-fraud is left to http://localhost:2, which does not answer"):
         register(path, new, [tasks["fx-forecast"], tasks["amazon-fraud"]])
     assert len(Registry.read(path).entries) == 2, "nothing is changed by a refusal"
-    alone = Entry(url="http://localhost:3", tasks=("fx-forecast",))
+    alone = RegistryEntry(url="http://localhost:3", tasks=("fx-forecast",))
     assert [dead.place for dead in register(path, alone, [tasks["fx-forecast"]])] == ["http://localhost:1"]
     assert [one.place for one in Registry.read(path).entries] == ["http://localhost:2", "http://localhost:3"]

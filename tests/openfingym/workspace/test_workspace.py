@@ -11,7 +11,7 @@ import docker
 import pytest
 
 from openfingym.errors import RuntimeFailureError, UsageError
-from openfingym.workspace import Entry, WorkspaceError, open_workspace
+from openfingym.workspace import FolderEntry, WorkspaceError, open_workspace
 from openfingym_runtime import docker_container
 from openfingym_runtime.backends import select
 from openfingym_runtime.sandbox.inside import landlock
@@ -344,9 +344,9 @@ def test_writing(opened: Open) -> None:
                 assert await space.read_file(path) == path.encode()
             entries = await space.list_files()
             assert entries == [
-                Entry("a", "folder", 60),
-                Entry("d", "folder", 40),
-                *(Entry(n, "file", len(n)) for n in ("dangling", "f", "tmp")),
+                FolderEntry("a", "folder", 60),
+                FolderEntry("d", "folder", 40),
+                *(FolderEntry(n, "file", len(n)) for n in ("dangling", "f", "tmp")),
             ]
             await space.write_file("old", b"old")
             await space.run_python("open('fill', 'wb').write(bytes(12 << 20))", timeout_s=20)

@@ -143,8 +143,8 @@ def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> 
     """Start the program and return its process id once it is really running.
 
     Args:
-        config: the launcher's.
-        environment: the program's.
+        config: what the launcher sent.
+        environment: the program's environment variables.
         output: where it prints.
         root: its root folder. Stays open here, since the mounts under it would come apart with its last descriptor.
     """

@@ -13,16 +13,16 @@ import pytest
 
 from openfingym.agents import Agent, resolve
 from openfingym.agents.llm import ModelAgent
-from openfingym.agents.llm.hosting import Host
-from openfingym.agents.llm.launching import Stage, Voice, play_rollout, with_defaults
-from openfingym.agents.llm.playing import Played
+from openfingym.agents.llm.conversation_runner import ConversationRunner
+from openfingym.agents.llm.launching import ModelSetup, RolloutResources, play_rollout, with_defaults
+from openfingym.agents.llm.playing import PlayedConversation
 from openfingym.catalog import load_task
-from openfingym.models import Allowance, Model, ModelSpec, PriceTable
+from openfingym.models import Allowance, LanguageModel, ModelSpec, PriceTable
 from openfingym.packages.build import build
 from openfingym.results import RolloutResult
 from openfingym.rollouts.bounds import limits_of
 from openfingym.rollouts.launcher import Launcher
-from openfingym.trajectory import Rollout, read_rollout
+from openfingym.trajectory import RolloutRecord, read_rollout
 
 TASKS = {"forecast": "treasury-forecast", "fraud": "ba2motifs-fraud", "trading": "equity-trading"}
 PATIENCE_S = 1.0
@@ -33,7 +33,7 @@ class Left:
     """What a rollout left behind."""
 
     result: RolloutResult
-    record: Rollout
+    record: RolloutRecord
     folder: Path
 
     @property
@@ -56,7 +56,7 @@ Play = Callable[..., Left]
 @contextlib.contextmanager
 def launched(backend: str) -> Iterator[Launcher]:
     packages = [build(load_task(name)) for name in TASKS.values()]
-    with Launcher(packages, backend=backend) as launcher, Host(patience_s=PATIENCE_S) as host:
+    with Launcher(packages, backend=backend) as launcher, ConversationRunner(patience_s=PATIENCE_S) as host:
         launcher._host = host  # an endpoint that is away must not be waited for ten minutes
         yield launcher
 
@@ -93,10 +93,10 @@ def play(sandboxed: Launcher, tmp_path: Path) -> Play:
 
 
 @pytest.fixture
-def talk(sandboxed: Launcher) -> Callable[..., Played]:
+def talk(sandboxed: Launcher) -> Callable[..., PlayedConversation]:
     """``talk(agent, model, kind="trading", turns=...)``: one rollout with a model of this process, up to its score."""
 
-    def played(agent: str, model: Model, kind: str = "trading", **limits: float) -> Played:
+    def played(agent: str, model: LanguageModel, kind: str = "trading", **limits: float) -> PlayedConversation:
         package = next(package for package in sandboxed.packages if package.manifest.name == TASKS[kind])
         line = sandboxed._line(package)
         ticket = line.client.create_rollout(package.manifest.name)
@@ -104,8 +104,8 @@ def talk(sandboxed: Launcher) -> Callable[..., Played]:
         backend = sandboxed._backend(resolved)
         assert resolved.acts is not None
         assert backend is not None
-        stage = Stage(sandboxed._talking(), line.client, sandboxed._gate_keeper(line), backend, limits_of(package), 1 << 20, 100)
-        voice = Voice(resolved.acts, None, model, with_defaults(Allowance(**limits), package), PriceTable({}))  # type: ignore[arg-type]
+        stage = RolloutResources(sandboxed._talking(), line.client, sandboxed._gate_keeper(line), backend, limits_of(package), 1 << 20, 100)
+        voice = ModelSetup(resolved.acts, None, model, with_defaults(Allowance(**limits), package), PriceTable({}))  # type: ignore[arg-type]
         return play_rollout(stage, package, voice, ticket, seed=0, cancel=threading.Event())
 
     return played

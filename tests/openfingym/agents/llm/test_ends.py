@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from openfingym.agents import resolve
-from openfingym.agents.llm import React, Sampling, Session
+from openfingym.agents.llm import Conversation, React, Sampling
 from openfingym.catalog import load_task
 from openfingym.errors import UsageError
 from openfingym.models import Allowance, ModelSpec, ToolCall
@@ -156,7 +156,7 @@ class Sleeper:
     program: str = "import time\nprint('asleep', flush=True)\ntime.sleep(60)"
     takes_steps = False
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         await session.tools.run(self.program)
 
 
@@ -174,7 +174,7 @@ class Once:
     program: str
     takes_steps = False
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         await session.run_once(self.program)
 
 
@@ -216,7 +216,7 @@ class Rehearser:
     begins: bool
     takes_steps = True
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         calls = [("start_episode", '{"practice": true}'), ("step", '{"action": null, "wait": 100000}'), ("step", '{"action": null}')]
         for number, (name, arguments) in enumerate(calls + [("start_episode", "{}")] * self.begins):
             found = await session.tools.use(ToolCall(str(number), name, arguments), message=0)
@@ -243,7 +243,7 @@ class Regicide:
     spared: tuple[int, ...]
     takes_steps = False
 
-    async def act(self, session: Session) -> None:
+    async def act(self, session: Conversation) -> None:
         for process in psutil.Process().children(recursive=True):
             if process.pid not in self.spared and any("openfingym_verifier" in word for word in process.cmdline()):
                 process.kill()

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from openfingym.agents.llm.observations import Events, first_text, next_text
+from openfingym.agents.llm.observations import StepEvents, first_text, next_text
 from openfingym.task.episodes import EpisodeStep
 
 SYMBOLS = ("aapl", "ibm")
@@ -52,7 +52,7 @@ def test_figures_are_those_of_the_bars() -> None:
 
 
 def test_events_of_steps_that_were_waited_through_are_told() -> None:
-    passed = Events()
+    passed = StepEvents()
     for quantity in (5.0, 7.0):
         fill = {"event": "filled", "symbol": "ibm", "side": "buy", "quantity": quantity, "price": 49.5, "reason": None}
         passed.add({"fills": [fill], "rejections": [], "changes": []})
@@ -61,7 +61,7 @@ def test_events_of_steps_that_were_waited_through_are_told() -> None:
     assert "quantity 7, price 49.5" in text
     assert "reason" not in text
     assert "splits: aapl 2, ibm 1" in text
-    many = Events()
+    many = StepEvents()
     many.add({"fills": [{"order": number} for number in range(40)]})
     assert "and 28 more" in next_text(_at(), SYMBOLS, passed=many)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from openfingym.agents.llm.playing import Played
+from openfingym.agents.llm.playing import PlayedConversation
 from openfingym.models import Completion, Message, Tool, ToolCall, Usage
 
 TURNS = 200
@@ -30,7 +30,7 @@ class Holder:
 
 
 @pytest.mark.sandbox
-def test_a_turn_takes_little(talk: Callable[..., Played]) -> None:
+def test_a_turn_takes_little(talk: Callable[..., PlayedConversation]) -> None:
     before = time.process_time()
     played = talk("react", Holder(), turns=TURNS)
     cpu_ms = 1000 * (time.process_time() - before) / TURNS

@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from openfingym.agents import Agent
 from openfingym.agents.llm import React, Sampling
+from openfingym.agents.llm.conversation_runner import ConversationRunner
 from openfingym.agents.llm.ending import OF_THE_PROTOCOL, EndName
-from openfingym.agents.llm.hosting import Host
-from openfingym.agents.llm.playing import Played
+from openfingym.agents.llm.playing import PlayedConversation
 from openfingym.cli import cli
 from openfingym.errors import UsageError
 from openfingym.models import Completion, Message, PriceTable, Tool, ToolCall, Usage
@@ -25,7 +25,7 @@ from openfingym.models import Completion, Message, PriceTable, Tool, ToolCall, U
 from .conftest import Play
 
 pytestmark = pytest.mark.sandbox
-Talk = Callable[..., Played]
+Talk = Callable[..., PlayedConversation]
 
 
 class Script:
@@ -212,7 +212,7 @@ def test_an_agent_that_would_end_the_program_ends_alone() -> None:
     async def stays() -> int:
         return 1
 
-    with Host() as host:
+    with ConversationRunner() as host:
         with pytest.raises(UsageError, match=r"sys\.exit"):
             host.run(leaves())
         assert host.run(stays()) == 1

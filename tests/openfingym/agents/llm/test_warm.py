@@ -12,7 +12,7 @@ import pytest
 from openfingym.agents import resolve
 from openfingym.catalog import load_task
 from openfingym.packages.build import build
-from openfingym.rollouts import RolloutSpec, Station
+from openfingym.rollouts import LocalRollouts, RolloutSpec
 from openfingym.rollouts.launcher import Launcher
 
 from .conftest import player
@@ -43,14 +43,14 @@ def test_what_waits_is_taken_and_nothing_stays(store_home: Path, tmp_path: Path)
 def test_every_rollout_of_a_run_finds_a_workspace(store_home: Path, tmp_path: Path) -> None:
     package = build(load_task("treasury-forecast"))
     specs = [RolloutSpec("treasury-forecast", package.manifest.digest, resolve("oneshot"), "stand-in/competent", seed=n) for n in (0, 1)]
-    with Station([package], backend="sandbox", upcoming=specs, places=2) as station:
-        assert station.run(specs[0], tmp_path, threading.Event()).state == "scored"
-        assert station._shift is not None
-        pool = station._shift.launcher._line(package).pool
+    with LocalRollouts([package], backend="sandbox", upcoming=specs, places=2) as rollouts:
+        assert rollouts.run(specs[0], tmp_path, threading.Event()).state == "scored"
+        assert rollouts._started is not None
+        pool = rollouts._started.launcher._line(package).pool
         assert pool is not None
         give_up = time.monotonic() + 60
         while pool.waiting == 0 and time.monotonic() < give_up:
             time.sleep(0.05)
         assert pool.waiting == 1, "for the second, though the first had begun before the pool was there"
-        assert station.run(specs[1], tmp_path, threading.Event()).state == "scored"
+        assert rollouts.run(specs[1], tmp_path, threading.Event()).state == "scored"
         assert pool.waiting == 0

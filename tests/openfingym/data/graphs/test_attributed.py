@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from openfingym.data.graphs import (
     DEFAULT_SEED,
     SparseRows,
-    Words,
+    WordCounts,
     attributed_graph,
     attributed_graphs,
     simulate_graph,
@@ -227,7 +227,7 @@ def test_parameters_that_make_no_graph(change):
 
 
 def test_words_follow_their_mean():
-    spec = dataclasses.replace(attributed_graph("cert"), features=5_000, words=Words(12.0), outlier=0.0)
+    spec = dataclasses.replace(attributed_graph("cert"), features=5_000, words=WordCounts(12.0), outlier=0.0)
     graph = simulate_graph(spec, 1).graph
     assert isinstance(graph.features, SparseRows)
     assert np.diff(graph.features.indptr).min() >= 1

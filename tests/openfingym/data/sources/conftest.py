@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from openfingym.data.sources import Cache, Client, Policy
+from openfingym.data.sources import Cache, Client, ClientPolicy
 
 
 @dataclass
@@ -127,7 +127,7 @@ def naps():
 
 @pytest.fixture
 def client(naps):
-    with Client(Policy(attempts=3, read_timeout_s=0.5, connect_timeout_s=0.5, pause_s=0.0), sleep=naps.append) as client:
+    with Client(ClientPolicy(attempts=3, read_timeout_s=0.5, connect_timeout_s=0.5, pause_s=0.0), sleep=naps.append) as client:
         yield client
 
 

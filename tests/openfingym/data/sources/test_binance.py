@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 
-from openfingym.data.sources import BinanceArchive, BinanceRest, NotPublishedError, Request, silent
+from openfingym.data.sources import BinanceArchive, BinanceRest, NotPublishedError, SourceRequest, silent
 from openfingym.data.sources.binance_archive import months, read_checksum
 from openfingym.data.sources.klines import COLUMNS, read_csv
 from openfingym.errors import DataError, UsageError
@@ -58,7 +58,7 @@ def archive(site):
 @pytest.fixture
 def fetch(site, client, cache):
     def fetch(*symbols, start, end, interval="1h", refresh=False):
-        request = Request(symbols or ("BTCUSDT",), start, end, interval, refresh)
+        request = SourceRequest(symbols or ("BTCUSDT",), start, end, interval, refresh)
         return BinanceArchive(base_url=site.url).fetch(request, client, cache, silent)
 
     return fetch
@@ -197,12 +197,12 @@ def test_months_tile_the_period():
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (Request(("btcusdt",), date(2024, 1, 1)), "not a symbol"),
-        (Request(("../x",), date(2024, 1, 1)), "not a symbol"),
-        (Request((), date(2024, 1, 1)), "at least one symbol"),
-        (Request(("BTCUSDT",), date(2024, 1, 1), interval="1M"), "no interval '1M'"),
-        (Request(("BTCUSDT",)), "needs a start day"),
-        (Request(("BTCUSDT",), date(2999, 1, 1)), "is empty"),
+        (SourceRequest(("btcusdt",), date(2024, 1, 1)), "not a symbol"),
+        (SourceRequest(("../x",), date(2024, 1, 1)), "not a symbol"),
+        (SourceRequest((), date(2024, 1, 1)), "at least one symbol"),
+        (SourceRequest(("BTCUSDT",), date(2024, 1, 1), interval="1M"), "no interval '1M'"),
+        (SourceRequest(("BTCUSDT",)), "needs a start day"),
+        (SourceRequest(("BTCUSDT",), date(2999, 1, 1)), "is empty"),
     ],
 )
 def test_what_binance_does_not_have_is_refused_before_asking(site, client, cache, request_, message):
@@ -223,7 +223,7 @@ def page(first_ms, count, step=HOUR_MS):
 @pytest.fixture
 def rest(site, client, cache):
     def rest(start, end, interval="1h"):
-        return BinanceRest(base_url=site.url).fetch(Request(("BTCUSDT",), start, end, interval), client, cache, silent)
+        return BinanceRest(base_url=site.url).fetch(SourceRequest(("BTCUSDT",), start, end, interval), client, cache, silent)
 
     return rest
 

@@ -11,9 +11,9 @@ import openfingym.data.sources
 from openfingym.data.sources import (
     PULLABLE,
     SOURCES,
+    DataProvenance,
     OfflineError,
-    Provenance,
-    Request,
+    SourceRequest,
     Table,
     find_pull,
     last_pull,
@@ -24,7 +24,7 @@ from openfingym.data.sources import (
 from openfingym.data.sources.table import join, stack
 from openfingym.errors import DataError, UsageError
 
-FROM = Provenance("here", "us", "CC0-1.0", "test", ())
+FROM = DataProvenance("here", "us", "CC0-1.0", "test", ())
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -188,4 +188,4 @@ def test_join_and_stack():
 
 def test_requests_refuse_what_a_source_does_not_know(client, cache):
     with pytest.raises(UsageError, match="treasury has no interval, found interval='1d'"):
-        SOURCES["treasury"].fetch(Request(interval="1d"), client, cache, openfingym.data.sources.silent)
+        SOURCES["treasury"].fetch(SourceRequest(interval="1d"), client, cache, openfingym.data.sources.silent)

@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 
-from openfingym.data.sources import Cert, Request, silent
+from openfingym.data.sources import Cert, SourceRequest, silent
 from openfingym.data.sources.cert import FEATURES
 from openfingym.errors import DataError
 
@@ -49,7 +49,7 @@ def fetch(site, client, cache):
         source = Cert(base_url=site.url)
         site.on(f"/{source.events_path}", events if isinstance(events, bytes) else archive(**events))
         site.on(f"/{source.answers_path}", archive(**{"answers/insiders.csv": answers}))
-        return source.fetch(Request(refresh=True), client, cache, silent)
+        return source.fetch(SourceRequest(refresh=True), client, cache, silent)
 
     return fetch
 

@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from openfingym.data.sources import Eiopa, Request, silent
+from openfingym.data.sources import Eiopa, SourceRequest, silent
 from openfingym.data.sources.eiopa import PAGES, read_curves, read_links
 from openfingym.errors import DataError, UsageError
 
@@ -64,7 +64,7 @@ def published(site):
 @pytest.fixture
 def fetch(published, client, cache):
     def fetch(*countries, start=None, end=None, sheet="no-va"):
-        return Eiopa(base_url=published.url, sheet=sheet).fetch(Request(countries, start, end), client, cache, silent)
+        return Eiopa(base_url=published.url, sheet=sheet).fetch(SourceRequest(countries, start, end), client, cache, silent)
 
     return fetch
 

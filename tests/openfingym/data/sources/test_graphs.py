@@ -13,7 +13,7 @@ import scipy.io
 import scipy.sparse
 
 from openfingym.data.graphs import Graph, SparseRows
-from openfingym.data.sources import SOURCES, Dblp, Request, silent
+from openfingym.data.sources import SOURCES, Dblp, SourceRequest, silent
 from openfingym.data.sources.graph_files import feature_matrix, read_npy, read_npz, simple_edges
 from openfingym.data.sources.graph_layouts import (
     FRAUD_YELP,
@@ -253,7 +253,7 @@ def hgb():
 def dblp(site, client, cache):
     def dblp(content, path="DBLP.zip", **changes):
         site.on(f"/{path}", content)
-        return Dblp(base_url=site.url, path=path, **{"anomalies": 1, **changes}).fetch(Request(refresh=True), client, cache, silent)
+        return Dblp(base_url=site.url, path=path, **{"anomalies": 1, **changes}).fetch(SourceRequest(refresh=True), client, cache, silent)
 
     return dblp
 
@@ -358,7 +358,7 @@ def test_damaged_npz_files(dblp, changes, message):
 def test_every_source_reads_its_file(site, client, cache, name, content, relation):
     source = replace(SOURCES[name], base_url=site.url, anomalies=8 if SOURCES[name].anomalies else None)
     site.on(f"/{source.path}", content)
-    published = source.fetch(Request(), client, cache, silent)
+    published = source.fetch(SourceRequest(), client, cache, silent)
     graph = published.graph
     assert isinstance(graph, Graph)
     assert published.provenance.files[0].size == len(content)
@@ -367,10 +367,10 @@ def test_every_source_reads_its_file(site, client, cache, name, content, relatio
         assert len(np.unique(graph.edges)) == graph.nodes <= N
         assert f"only relation {relation}; {N - graph.nodes} of {N} nodes" in "".join(published.provenance.notes)
     with pytest.raises(UsageError, match="has no symbols"):
-        source.fetch(Request(("x",)), client, cache, silent)
+        source.fetch(SourceRequest(("x",)), client, cache, silent)
     site.on(f"/{source.path}", b"<html><title>Sign in</title>")
     with pytest.raises(DataError, match=r"'Sign in' and status 200.*is kept and untouched"):
-        source.fetch(Request(refresh=True), client, cache, silent)
+        source.fetch(SourceRequest(refresh=True), client, cache, silent)
 
 
 def test_a_graph_of_yelpchis_size_stays_sparse():

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
-from openfingym.data.sources import Ecb, Fred, NotPublishedError, Request, Treasury, silent
+from openfingym.data.sources import Ecb, Fred, NotPublishedError, SourceRequest, Treasury, silent
 from openfingym.data.sources.ecb import read_history
 from openfingym.data.sources.fred import read_series
 from openfingym.data.sources.treasury import TENORS, read_year
@@ -32,7 +32,7 @@ def year_path(year):
 @pytest.fixture
 def treasury(site, client, cache):
     def treasury(start, end, *symbols):
-        return Treasury(base_url=site.url).fetch(Request(symbols, start, end), client, cache, silent)
+        return Treasury(base_url=site.url).fetch(SourceRequest(symbols, start, end), client, cache, silent)
 
     return treasury
 
@@ -139,19 +139,19 @@ def packed(text, name="eurofxref-hist.csv"):
 def test_reference_rates(site, client, cache):
     site.on("/stats/eurofxref/eurofxref-hist.zip", packed(HISTORY))
     source = Ecb(base_url=site.url)
-    table = source.fetch(Request(), client, cache, silent)
+    table = source.fetch(SourceRequest(), client, cache, silent)
     assert table.columns == ("USD", "JPY", "BGN", "CYP")
     assert table.times.astype("datetime64[D]").tolist() == [date(2007, 12, 31), date(2026, 10, 29), date(2026, 10, 30)]
     assert table.missing == {"BGN": 1, "CYP": 2}
-    few = source.fetch(Request(("JPY", "USD"), date(2020, 1, 1)), client, cache, silent)
+    few = source.fetch(SourceRequest(("JPY", "USD"), date(2020, 1, 1)), client, cache, silent)
     assert few.values.tolist() == [[175.10, 1.1150], [175.68, 1.1172]]
     assert len(site.asked) == 1
     with pytest.raises(DataError, match="no channel 'USDD'; did you mean 'USD'"):
-        source.fetch(Request(("USDD",)), client, cache, silent)
+        source.fetch(SourceRequest(("USDD",)), client, cache, silent)
     with pytest.raises(DataError, match="no row in the period"):
-        source.fetch(Request((), date(2010, 1, 1), date(2010, 2, 1)), client, cache, silent)
+        source.fetch(SourceRequest((), date(2010, 1, 1), date(2010, 2, 1)), client, cache, silent)
     with pytest.raises(UsageError, match="ecb has no interval"):
-        source.fetch(Request(interval="1d"), client, cache, silent)
+        source.fetch(SourceRequest(interval="1d"), client, cache, silent)
 
 
 @pytest.mark.parametrize(
@@ -214,11 +214,11 @@ def test_several_series_and_periods(site, client, cache):
     site.on(f"{base}?id=DGS2&cosd=2024-01-02&coed=2024-01-31", of("DGS2", ("2024-01-03", 4.33), ("2024-01-04", 4.38)))
     site.on(f"{base}?id=GDP", of("GDP", ("2023-10-01", 27956.998), ("2024-01-01", 28269.174)))
     source = Fred(base_url=site.url)
-    table = source.fetch(Request(("DGS10", "DGS2"), date(2024, 1, 2), date(2024, 1, 31)), client, cache, silent)
+    table = source.fetch(SourceRequest(("DGS10", "DGS2"), date(2024, 1, 2), date(2024, 1, 31)), client, cache, silent)
     assert table.columns == ("DGS10", "DGS2")
     assert table.missing == {"DGS10": 1, "DGS2": 1}
     assert table.complete().values.tolist() == [[3.91, 4.33]]
-    assert (table.frequency, source.fetch(Request(("GDP",)), client, cache, silent).frequency) == ("daily", "none")
+    assert (table.frequency, source.fetch(SourceRequest(("GDP",)), client, cache, silent).frequency) == ("daily", "none")
 
 
 @pytest.mark.parametrize(
@@ -236,9 +236,9 @@ def test_several_series_and_periods(site, client, cache):
 def test_bad_series(site, client, cache, reply, body, status, error, message):
     site.on("/graph/fredgraph.csv", reply(body, status))
     with pytest.raises(error, match=message):
-        Fred(base_url=site.url).fetch(Request(("DGS10",)), client, cache, silent)
+        Fred(base_url=site.url).fetch(SourceRequest(("DGS10",)), client, cache, silent)
 
 
 def test_fred_needs_a_series(client, cache):
     with pytest.raises(UsageError, match="at least one series id"):
-        Fred().fetch(Request(), client, cache, silent)
+        Fred().fetch(SourceRequest(), client, cache, silent)

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from openfingym.data.sources import Client, NotPublishedError, OfflineError, Policy
+from openfingym.data.sources import Client, ClientPolicy, NotPublishedError, OfflineError
 from openfingym.data.sources.wire import check_body, retry_after
 from openfingym.errors import DataError
 
@@ -213,7 +213,7 @@ def test_retry_after_values(stated, seconds):
 
 def test_requests_to_one_host_are_spaced_and_others_are_not_held_up(site, tmp_path, naps):
     url = site.on("/a", BODY)
-    with Client(Policy(pause_s=5.0), sleep=naps.append) as client:
+    with Client(ClientPolicy(pause_s=5.0), sleep=naps.append) as client:
         for url_now in (url, url, url, url.replace("127.0.0.1", "localhost")):
             client.download(url_now, tmp_path / "part", kind="csv", max_bytes=10**7)
     assert len(naps) == 2
@@ -222,7 +222,10 @@ def test_requests_to_one_host_are_spaced_and_others_are_not_held_up(site, tmp_pa
 
 
 def test_a_drip_that_never_ends_is_cut(site, get, client, reply, tmp_path):
-    with Client(Policy(attempts=1, attempt_limit_s=-1.0), sleep=time.sleep) as hasty, pytest.raises(DataError, match=r"only .* bytes in"):
+    with (
+        Client(ClientPolicy(attempts=1, attempt_limit_s=-1.0), sleep=time.sleep) as hasty,
+        pytest.raises(DataError, match=r"only .* bytes in"),
+    ):
         hasty.download(site.on("/a", BODY), tmp_path / "other", kind="csv", max_bytes=10**7)
 
 

@@ -9,7 +9,7 @@ import pytest
 from openfingym.data.sources import (
     Action,
     NotPublishedError,
-    Request,
+    SourceRequest,
     Yahoo,
     adjusted_prices,
     raw_prices,
@@ -69,7 +69,7 @@ def chart(symbol="AAPL", *, stamps=None, meta=None, events=None, drop=(), interv
 @pytest.fixture
 def fetch(site, client, cache):
     def fetch(*symbols, start=DAYS[0], end=DAYS[-1], **wanted):
-        request = Request(symbols or ("AAPL",), start, end, **wanted)
+        request = SourceRequest(symbols or ("AAPL",), start, end, **wanted)
         return Yahoo(base_url=site.url).fetch(request, client, cache, silent)
 
     return fetch
@@ -223,11 +223,11 @@ def test_what_the_service_does_not_have_is_refused_before_asking(site, fetch, wa
 
 def test_a_request_is_checked():
     with pytest.raises(UsageError, match="tuple of different names"):
-        Request("AAPL")
+        SourceRequest("AAPL")
     with pytest.raises(UsageError, match="tuple of different names"):
-        Request(("AAPL", "AAPL"))
+        SourceRequest(("AAPL", "AAPL"))
     with pytest.raises(UsageError, match="after end"):
-        Request(("AAPL",), date(2024, 1, 2), date(2024, 1, 1))
+        SourceRequest(("AAPL",), date(2024, 1, 2), date(2024, 1, 1))
 
 
 # AAPL from the Quandl WIKI prices (public domain): close, and close adjusted back from 2013-03-01 by ex-close reinvestment.

@@ -7,7 +7,7 @@ import pytest
 
 from openfingym.data.bars import Bars
 from openfingym.errors import UsageError
-from openfingym.reports.trading.surface import Decided, Tape, cost_delay_surface, rescore
+from openfingym.reports.trading.surface import Decided, PlayedEpisode, cost_delay_surface, rescore
 from openfingym.trading.actions import Decision, Replacement
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import Order, OrderType, Side
@@ -29,7 +29,7 @@ def bars_of(closes: np.ndarray) -> Bars:
     )
 
 
-def play(bars: Bars, market: MarketRules, decisions: list[Decision], cash: float) -> tuple[Tape, np.ndarray]:
+def play(bars: Bars, market: MarketRules, decisions: list[Decision], cash: float) -> tuple[PlayedEpisode, np.ndarray]:
     """Play decisions as an agent would, and keep the tape."""
     steps = len(bars) - 1
     session = Session(bars, market, cash=cash, first=0, steps=steps)
@@ -39,7 +39,7 @@ def play(bars: Bars, market: MarketRules, decisions: list[Decision], cash: float
         session.advance()
     while not session.done:
         session.advance()
-    return Tape(bars, market, cash, 0, steps, tuple(decided)), session.record
+    return PlayedEpisode(bars, market, cash, 0, steps, tuple(decided)), session.record
 
 
 def test_as_played_is_the_record_itself() -> None:

@@ -43,7 +43,7 @@ MAX_KEPT_BYTES = 64 * 1024 * 1024
 
 
 @dataclass
-class Progress:
+class EpisodeProgress:
     """How far a rollout has come."""
 
     rows: list[EpisodeRow]
@@ -58,7 +58,7 @@ class Progress:
         return sum(row.fold == "public" for row in self.rows)
 
 
-class Stage:
+class EpisodeService:
     """Starts and steps the episodes of one verifier's rollouts. Belongs to the event loop."""
 
     def __init__(self, ledger: Ledger, tapes: Tapes, telemetry: Telemetry, threads: Executor) -> None:
@@ -71,8 +71,8 @@ class Stage:
         """Begin the next episode of a fold, and end the one at hand.
 
         Args:
-            rollout: whose it is.
-            document: the request.
+            rollout: the rollout that it belongs to.
+            document: the parsed body of the request.
             key: idempotency key; the key of the latest episode gives its start again.
 
         Raises:
@@ -160,16 +160,16 @@ class Stage:
             progress.action_bytes = size
         return answer(play.row, rollout.remaining, play.step, play.last)
 
-    async def _progress(self, rollout: Rollout, task: HiddenTask) -> Progress:
+    async def _progress(self, rollout: Rollout, task: HiddenTask) -> EpisodeProgress:
         if rollout.progress is None:
             rollout.progress = await self._in_thread(partial(self._restore, rollout.id, task))
             rollout.accepted = len(rollout.progress.rows) - rollout.progress.practised()
         return rollout.progress
 
-    def _restore(self, rollout_id: str, task: HiddenTask) -> Progress:
+    def _restore(self, rollout_id: str, task: HiddenTask) -> EpisodeProgress:
         rows = self._ledger.episodes(rollout_id)
         play = Play.begin(task, rows[-1], self._ledger.actions(rollout_id, rows[-1].n)) if rows else None
-        return Progress(rows, play, self._ledger.action_bytes(rollout_id))
+        return EpisodeProgress(rows, play, self._ledger.action_bytes(rollout_id))
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
@@ -187,7 +187,7 @@ class Stage:
             self._telemetry.episode_call(rollout.row.task, outcome)
 
 
-def _next(rollout: Rollout, task: HiddenTask, progress: Progress, fold: FoldName) -> int:
+def _next(rollout: Rollout, task: HiddenTask, progress: EpisodeProgress, fold: FoldName) -> int:
     """Position in its fold of the episode that comes next."""
     if fold == "private":
         if rollout.remaining <= 0:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_LOG_BYTES = 4 * 1024 * 1024
 
 
-class Room:
+class ProgramRunner:
     """The programs of one rollout, and what they printed; an async context manager.
 
     Attributes:
@@ -51,15 +51,15 @@ class Room:
         """Start nothing yet.
 
         Args:
-            backend: ``docker`` or ``sandbox``.
-            package: the task's.
-            gates: opens the rollout's gate.
-            ticket: the rollout's.
-            seed: given to programs.
-            limits: of each program.
+            backend: the backend that isolates programs, ``docker`` or ``sandbox``.
+            package: the task's built package.
+            gates: what opens the rollout's gate.
+            ticket: the rollout's ticket, with its token.
+            seed: seed that programs are given.
+            limits: limits of each program.
             wall_s: seconds that the rollout as a whole may take.
-            max_body_bytes: as of :meth:`GateKeeper.open`.
-            max_calls: likewise; 0 keeps programs from submitting or playing.
+            max_body_bytes: longest body that programs may send; see :meth:`GateKeeper.open`.
+            max_calls: calls that programs may make; 0 keeps them from submitting or playing.
             pool: where started workspaces wait.
         """
         self.program = ""
@@ -196,7 +196,7 @@ class Room:
         )
         return self._gate
 
-    async def __aenter__(self) -> Room:
+    async def __aenter__(self) -> ProgramRunner:
         return self
 
     async def __aexit__(self, *_: object) -> None:

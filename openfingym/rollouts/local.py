@@ -63,7 +63,7 @@ class Runner(Protocol):
         Cancelling it ends the rollout's program, and returns when nothing of it is left.
 
         Args:
-            spec: which rollout.
+            spec: the rollout to run.
             out: folder below which its run is written.
             started: called when it has a place; makes that folder.
 
@@ -79,7 +79,7 @@ class Runner(Protocol):
 
 
 @dataclass
-class _Shift:
+class _Started:
     """A launcher and who is using it."""
 
     launcher: Launcher
@@ -110,7 +110,7 @@ class _Shift:
                     cancel.set()
 
 
-class Station:
+class LocalRollouts:
     """Runs rollouts of some tasks on this machine; may be used from many threads.
 
     Where no verifiers are given, all tasks share one process of its own, which holds the labels of them all. Where that is too
@@ -131,13 +131,13 @@ class Station:
         """Begin when the first rollout comes.
 
         Args:
-            packages: of the tasks.
+            packages: the built packages of the tasks.
             backend: how programs are isolated.
             verifiers: those that run elsewhere, by the names of their tasks; None to start one here.
             models: the way to language models.
             upcoming: rollouts that will come, so that their workspaces can be started before they do.
-            places: workspaces that may wait.
-            patience_s: as of :class:`openfingym.rollouts.launcher.Launcher`.
+            places: number of workspaces that may wait.
+            patience_s: seconds to wait for a verifier or an engine that is away; see :class:`openfingym.rollouts.launcher.Launcher`.
         """
         self._places = places
         self._patience_s = patience_s
@@ -150,7 +150,7 @@ class Station:
         self._backend = backend
         self._verifiers = verifiers
         self._lock = threading.Lock()
-        self._shift: _Shift | None = None
+        self._started: _Started | None = None
         self._closed = False
 
     def run(self, spec: RolloutSpec, out: Path, cancel: threading.Event) -> RolloutResult:
@@ -190,9 +190,9 @@ class Station:
         """Stop the verifier, once nobody uses it; doing it twice does no harm."""
         with self._lock:
             self._closed = True
-            shift, self._shift = self._shift, None
-        if shift is not None and not shift.running:
-            shift.stack.close()
+            started, self._started = self._started, None
+        if started is not None and not started.running:
+            started.stack.close()
 
     def __enter__(self) -> Self:
         return self
@@ -204,26 +204,26 @@ class Station:
     def _borrowed(self, cancel: threading.Event) -> Iterator[Launcher]:
         with self._lock:
             # A dead verifier takes what is running with it; who comes next gets a new one.
-            if self._shift is not None and not self._shift.lives:
-                ended, self._shift = self._shift, None
+            if self._started is not None and not self._started.lives:
+                ended, self._started = self._started, None
                 if not ended.running:
                     ended.stack.close()
-            if self._shift is None:
-                self._shift = self._begin()
-            shift = self._shift
-            shift.running.add(cancel)
+            if self._started is None:
+                self._started = self._begin()
+            started = self._started
+            started.running.add(cancel)
         try:
-            yield shift.launcher
+            yield started.launcher
         finally:
             with self._lock:
-                shift.running.discard(cancel)
-                over = shift is not self._shift and not shift.running
+                started.running.discard(cancel)
+                over = started is not self._started and not started.running
             if over:
-                shift.stack.close()
+                started.stack.close()
 
-    def _begin(self) -> _Shift:
+    def _begin(self) -> _Started:
         if self._closed:
-            raise RuntimeFailureError("this station is closed")
+            raise RuntimeFailureError("these rollouts are closed")
         with contextlib.ExitStack() as stack:
             verifiers, uds = self._verifiers, None
             if verifiers is None:
@@ -238,13 +238,13 @@ class Station:
             for company, rollouts in (+self._upcoming).items():
                 first = self._examples[company]
                 launcher.warm(self._packages[first.task], first.agent, rollouts, allowance=first.allowance, size=self._places)
-            shift = _Shift(launcher, stack.pop_all(), uds)
+            started = _Started(launcher, stack.pop_all(), uds)
         if uds is not None:
-            watch = threading.Thread(target=shift.watch, name="verifier-watch", daemon=True)
+            watch = threading.Thread(target=started.watch, name="verifier-watch", daemon=True)
             watch.start()
-            shift.stack.callback(watch.join)
-            shift.stack.callback(shift.over.set)
-        return shift
+            started.stack.callback(watch.join)
+            started.stack.callback(started.over.set)
+        return started
 
 
 def _company(spec: RolloutSpec) -> tuple[str, str, Allowance]:
@@ -255,9 +255,9 @@ def _company(spec: RolloutSpec) -> tuple[str, str, Allowance]:
 class LocalRunner:
     """Runs rollouts on this machine, a few at once."""
 
-    def __init__(self, station: Station, places: int) -> None:
-        """Use ``station``, which is closed with this, for ``places`` rollouts at once."""
-        self._station = station
+    def __init__(self, rollouts: LocalRollouts, places: int) -> None:
+        """Use ``rollouts``, which is closed with this, for ``places`` rollouts at once."""
+        self._rollouts = rollouts
         self._places = asyncio.Semaphore(places)
         self._pool = ThreadPoolExecutor(places, thread_name_prefix="rollout")
 
@@ -266,7 +266,7 @@ class LocalRunner:
         async with self._places:
             started()
             cancel = threading.Event()
-            future = asyncio.get_running_loop().run_in_executor(self._pool, self._station.run, spec, out, cancel)
+            future = asyncio.get_running_loop().run_in_executor(self._pool, self._rollouts.run, spec, out, cancel)
             try:
                 return await asyncio.shield(future)
             except asyncio.CancelledError:
@@ -277,4 +277,4 @@ class LocalRunner:
     async def close(self) -> None:
         """See :meth:`Runner.close`."""
         await asyncio.to_thread(self._pool.shutdown)
-        await asyncio.to_thread(self._station.close)
+        await asyncio.to_thread(self._rollouts.close)

@@ -22,7 +22,7 @@ LOOK_S = 0.25
 """How often a caller's wish to cancel is looked for."""
 
 
-class Host:
+class ConversationRunner:
     """Runs conversations for callers in any thread; a context manager."""
 
     def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
@@ -49,9 +49,9 @@ class Host:
         """A model, opened once for all who ask, so that the bounds on its endpoint hold for them together.
 
         Args:
-            spec: which.
-            prices: of the first who asks.
-            priced: its price must be known.
+            spec: the model that is asked.
+            prices: the prices that the first caller brings hold for all.
+            priced: whether its price must be known.
 
         Raises:
             UsageError: there is no key, no price, or no extra ``llm``.
