@@ -28,8 +28,8 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.task.episodes import MAX_ACTION_BYTES, Step
 from openfingym.verifiers.client import EpisodeStep, VerifierClient
-from openfingym_verifier import ledger as ledgers
 from openfingym_verifier import episode_service, log
+from openfingym_verifier import ledger as ledgers
 from openfingym_verifier.episodes import answer
 from openfingym_verifier.ledger import EpisodeRow, Ledger
 from openfingym_verifier.log import verify_chain

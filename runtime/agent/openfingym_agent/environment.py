@@ -66,7 +66,7 @@ class Environment:
         """Begin the next episode; one that is not over ends as if nothing more were done in it.
 
         Args:
-            seed: seed of no effect, since every episode is what happened.
+            seed: has no effect, since every episode is what happened.
             options: ``{"fold": "public"}`` for practice, within the budget; private episodes are played once, in order of time.
 
         Returns:
