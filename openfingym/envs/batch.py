@@ -25,6 +25,8 @@ Observation = dict[str, NDArray[np.generic]]
 Action = NDArray[np.float64] | dict[str, NDArray[np.float64]] | str
 Info = dict[str, object]
 
+AGENT = "array"
+"""Name under which the results of array submissions are kept."""
 _CODE_CHARACTERS = "".join(map(chr, range(32, 127))) + "\n\t"
 
 
@@ -184,7 +186,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     def _begin(self) -> dict[str, NDArray[np.generic]]:
         """Begin a rollout on a tape of its own; its arrays that take the place of the package's."""
         client = self._taken().client
-        self._ticket = client.create_rollout(self.package.manifest.name, agent="array", seed=self._seed, fresh=True)
+        self._ticket = client.create_rollout(self.package.manifest.name, agent=AGENT, seed=self._seed, fresh=True)
         return client.data(self._ticket.rollout_id)
 
     def _taken(self) -> Lease:
@@ -207,13 +209,13 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
                 raise UsageError(f"an action dict has the one key 'predictions', found {sorted(action)}")
             action = action["predictions"]
         client = lease.client
-        ticket, self._ticket = self._ticket or client.create_rollout(self.package.manifest.name, agent="array", seed=self._seed), None
+        ticket, self._ticket = self._ticket or client.create_rollout(self.package.manifest.name, agent=AGENT, seed=self._seed), None
         refusal = None
         try:
             client.submit(ticket.token, np.asarray(action))
         except SubmissionError as error:
             refusal = str(error)
-        return as_result(client.finalize(ticket.rollout_id), self.package, self._seed, refusal)
+        return as_result(client.finalize(ticket.rollout_id), self.package, AGENT, self._seed, refusal)
 
 
 def _box(array: NDArray[np.generic], *, bounded: bool) -> spaces.Box:

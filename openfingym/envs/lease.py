@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import OpenFinGymError
 from openfingym.results import RolloutResult
-from openfingym.rollouts.verdict import with_verified
+from openfingym.rollouts.verdict import Acted, judged
 
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
@@ -60,12 +60,13 @@ class Lease:
                     stack.close()
 
 
-def as_result(verified: VerifiedResult, package: BuiltPackage, seed: int, refusal: str | None = None) -> RolloutResult:
+def as_result(verified: VerifiedResult, package: BuiltPackage, agent: str, seed: int, refusal: str | None = None) -> RolloutResult:
     """What an environment's rollout came to.
 
     Args:
         verified: the verifier's result.
         package: the task's built package.
+        agent: name of the agent, as the verifier has it.
         seed: seed that ``reset`` was given.
         refusal: why the verifier refused what was submitted, where that is a better reason than the verifier's own.
     """
@@ -74,10 +75,10 @@ def as_result(verified: VerifiedResult, package: BuiltPackage, seed: int, refusa
         task=package.manifest.name,
         task_digest=package.manifest.digest,
         data_kind=package.manifest.data_kind,
-        agent="array",
+        agent=agent,
         backend="none",
         seed=seed,
         state="error",
     )
-    result = with_verified(blank, verified)
+    result = judged(blank, verified, Acted())
     return replace(result, reason=refusal or result.reason)

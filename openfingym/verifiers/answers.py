@@ -1,13 +1,15 @@
-"""What a verifier answers, as values."""
+"""What a verifier answers: one class a document, for the verifier that writes it and for the client that reads it.
+
+Fields that a verifier of an earlier version leaves out have defaults.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from openfingym.results import Disclosure, PolicyName, TapeKind
-    from openfingym.task import DataKind
+from openfingym.results import Disclosure, PolicyName, TapeKind
+from openfingym.task import DataKind
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,21 @@ class SubmissionFeedback:
 
 
 @dataclass(frozen=True)
+class PublicFeedback:
+    """Public-fold metrics, each in its own direction, and the total loss, clipped and rounded."""
+
+    total: float | None
+    """None, with no metrics, where the participant has had all the feedback that a season allows."""
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True)
 class PastSubmission:
     """An accepted submission and its feedback so far."""
 
     submission: int
-    total: float | None
-    """None where feedback is withheld, and for the moment between accepting and scoring after a crash."""
-    metrics: dict[str, float]
+    feedback: PublicFeedback | None
+    """None for the moment between accepting and scoring after a crash."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,10 @@ class RolloutStatus:
     expires_at: str
     finalized_at: str | None
     tape: TapeKind = "given"
+    principal: str = ""
+    """Whose rollout it is: ``local``, ``operator``, or a participant's name."""
+    season: str = ""
+    """Season in which it was begun."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +135,13 @@ class VerifiedResult:
     """Standard error of each metric, in its unit; without those of which nothing can be said."""
     tape: TapeKind = "given"
     """Which hidden data it was scored on, as was the baseline; see :mod:`openfingym.packages.tapes`."""
+    relative_standard_error: float | None = None
+    """Standard error of the logarithm of the relative total, paired with the baseline."""
+    total_standard_error: float | None = None
+    principal: str = ""
+    """Whose rollout it is: ``local``, ``operator``, or a participant's name."""
+    salt: str | None = None
+    """Salt of the digest in the log; None for a participant."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from openfingym.verifiers.answers import (
     LogRow,
     Participant,
     PastSubmission,
+    PublicFeedback,
     RolloutStatus,
     RolloutTicket,
     Season,
@@ -214,7 +215,7 @@ class VerifierClient:
         """How a rollout is doing."""
         document = self._json("GET", f"/v1/rollouts/{rollout_id}")
         past = tuple(
-            PastSubmission(item["submission"], (item["feedback"] or {}).get("total"), (item["feedback"] or {}).get("metrics", {}))
+            PastSubmission(item["submission"], item["feedback"] and _build(PublicFeedback, item["feedback"]))
             for item in document["submissions"]
         )
         return _build(RolloutStatus, {**document, "submissions": past})

@@ -114,7 +114,7 @@ def test_an_accepted_submission_without_a_score_is_no_error_for_ever(
         ledger.commit()
     process = launch([package], state)
     with process.client() as client:
-        assert client.rollout_status(ticket.rollout_id).submissions[0].total is None
+        assert client.rollout_status(ticket.rollout_id).submissions[0].feedback is None
         with pytest.raises(SubmissionError, match="positive prices") as caught:
             client.submit(ticket.token, 100.0 + shaped(package, 1), idempotency_key="k")
         assert caught.value.problem == "out-of-range"

@@ -201,7 +201,7 @@ def test_batches_go_on_over_the_same_tape(launch: Callable[..., Any], built: dic
     again = launch([package], state)
     with again.client() as client:
         np.testing.assert_array_equal(client.data(ticket.rollout_id)["test_inputs"], before["test_inputs"])
-        assert client.rollout_status(ticket.rollout_id).submissions[0].total == feedback.total
+        assert client.rollout_status(ticket.rollout_id).submissions[0].feedback.total == feedback.total
         assert client.finalize(ticket.rollout_id).relative_total == 1.0
     assert again.stop() == 0
 

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from openfingym.metrics import find_metric
+from openfingym.verifiers.answers import HeldTask, LogRow, Participant, RolloutStatus, RolloutTicket, Season, VerifiedResult
 from openfingym_verifier import documents as doc
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import PostRoute, read_within
@@ -215,12 +216,12 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
     bearer = HTTPBearer(scheme_name="admin token or participant's key", auto_error=False)
     common: dict[str, Any] = {"tags": ["owner"], "dependencies": [Depends(bearer)], "responses": PROBLEM_RESPONSE}
 
-    @app.get("/v1/tasks", response_model=list[doc.TaskSummary], **common)
+    @app.get("/v1/tasks", response_model=list[HeldTask], **common)
     async def tasks(caller: Caller = the_caller) -> list[dict[str, object]]:
         """The tasks this verifier holds; what the baseline scores on the private fold is the operator's to know."""
         return [await _task_summary(task, service.grading if caller.operator else None) for task in service.tasks.values()]
 
-    @app.post("/v1/rollouts", status_code=201, response_model=doc.Ticket, **common)
+    @app.post("/v1/rollouts", status_code=201, response_model=RolloutTicket, **common)
     async def create(body: doc.NewRollout, caller: Caller = the_caller) -> dict[str, object]:
         """Begin a rollout; its token is in the answer and nowhere else."""
         rollout = await service.create(body.task, agent=body.agent, seed=body.seed, ttl_s=body.ttl_s, fresh=body.fresh, caller=caller)
@@ -228,12 +229,12 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
         ticket = {"rollout_id": row.id, "task": row.task, "task_digest": row.task_digest, "budget": row.budget, "tape": row.tape}
         return {**ticket, "token": tokens.issue(row.id, row.expires_ns), "expires_at": utc(row.expires_ns)}
 
-    @app.get("/v1/rollouts/{rollout_id}", response_model=doc.RolloutStatusDocument, **common)
+    @app.get("/v1/rollouts/{rollout_id}", response_model=RolloutStatus, **common)
     async def status(rollout: Rollout = the_rollout) -> dict[str, object]:
         """How a rollout is doing."""
         return rollout.owner_status(now_ns())
 
-    @app.post("/v1/rollouts/{rollout_id}/finalize", response_model=doc.Result, **common)
+    @app.post("/v1/rollouts/{rollout_id}/finalize", response_model=VerifiedResult, **common)
     async def finalize(rollout: Rollout = the_rollout, caller: Caller = the_caller) -> dict[str, object]:
         """End a rollout and get its result on the private fold: the operator as it was computed, a participant as the policy has it.
 
@@ -247,7 +248,7 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
         """Public arrays of the rollout's tape that take the place of the package's; none where the tape changes none."""
         return Response(await service.data(rollout), media_type=TAPE_DATA)
 
-    @app.get("/v1/rollouts/{rollout_id}/log", response_model=list[doc.LogRowDocument], **common)
+    @app.get("/v1/rollouts/{rollout_id}/log", response_model=list[LogRow], **common)
     async def log(rollout: Rollout = the_rollout) -> list[dict[str, object]]:
         """This rollout's rows of the hash-chained log."""
         return await service.in_pool(service.ledger.log_entries, rollout.id)
@@ -280,7 +281,7 @@ def _add_operator_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
     common: dict[str, Any] = {"tags": ["operator"], "dependencies": [Depends(bearer), Depends(admin)], "responses": PROBLEM_RESPONSE}
     members = service.members
 
-    @app.get("/v1/participants", response_model=list[doc.ParticipantDocument], **common)
+    @app.get("/v1/participants", response_model=list[Participant], **common)
     async def participants() -> list[dict[str, object]]:
         """Everybody who was given a key."""
         return [_participant(one) for one in members.participants()]
@@ -296,17 +297,17 @@ def _add_operator_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
         await members.revoke(name)
         return Response(status_code=204)
 
-    @app.get("/v1/season", response_model=doc.SeasonDocument, **common)
+    @app.get("/v1/season", response_model=Season, **common)
     async def season() -> dict[str, object]:
         """The latest season."""
         return _season(members.season)
 
-    @app.post("/v1/season/close", response_model=doc.SeasonDocument, **common)
+    @app.post("/v1/season/close", response_model=Season, **common)
     async def close() -> dict[str, object]:
         """End the season and release the results that were held in it."""
         return _season(await service.close_season())
 
-    @app.post("/v1/season", status_code=201, response_model=doc.SeasonDocument, **common)
+    @app.post("/v1/season", status_code=201, response_model=Season, **common)
     async def begin(body: doc.NewSeason) -> dict[str, object]:
         """Begin the next season."""
         return _season(await members.open_season(body.name))

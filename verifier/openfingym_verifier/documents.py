@@ -1,4 +1,4 @@
-"""What the JSON routes take and give, as the OpenAPI description states it."""
+"""What the JSON routes take, and what they give to agents; what they give to clients is in :mod:`openfingym.verifiers.answers`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from openfingym.task import DataKind
+from openfingym.verifiers.answers import PastSubmission, PublicFeedback
 from openfingym_verifier.service import DEFAULT_TTL_S
 
 MAX_TTL_S = 366 * 24 * 3600.0
-State = Literal["scored", "rejected", "held"]
-Tape = Literal["given", "fresh", "twin"]
 
 
 class _Document(BaseModel):
@@ -29,19 +29,6 @@ class NewRollout(_Document):
     """Whether hidden data other than the package's own is wanted, where the task can have any."""
 
 
-class Ticket(_Document):
-    """A new rollout and its token, which is shown this once."""
-
-    rollout_id: str
-    task: str
-    task_digest: str
-    token: str
-    expires_at: str
-    budget: int
-    tape: Tape
-    """Which hidden data the rollout has: the package's own, drawn for it, or resampled from real bars."""
-
-
 class NewParticipant(_Document):
     """Body of ``POST /v1/participants``."""
 
@@ -55,41 +42,10 @@ class NewKey(_Document):
     key: str
 
 
-class ParticipantDocument(_Document):
-    """Somebody who was given a key."""
-
-    name: str
-    created_at: str
-    revoked_at: str | None
-
-
 class NewSeason(_Document):
     """Body of ``POST /v1/season``."""
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
-
-
-class SeasonDocument(_Document):
-    """A season."""
-
-    name: str
-    opened_at: str
-    closed_at: str | None
-
-
-class FeedbackDocument(_Document):
-    """Public-fold metrics, each in its own direction, and the total loss, clipped and rounded."""
-
-    total: float | None
-    """None, with no metrics, where the participant has had all the feedback that a season allows."""
-    metrics: dict[str, float]
-
-
-class PastSubmissionDocument(_Document):
-    """An accepted submission."""
-
-    submission: int
-    feedback: FeedbackDocument | None
 
 
 class SubmissionAnswer(_Document):
@@ -98,7 +54,7 @@ class SubmissionAnswer(_Document):
     submission: int
     state: Literal["scored"]
     fold: Literal["public"]
-    feedback: FeedbackDocument
+    feedback: PublicFeedback
     remaining: int
 
 
@@ -148,104 +104,8 @@ class RolloutView(_Document):
     budget: int
     """Submissions that may be accepted, or private episodes that may be played."""
     remaining: int
-    submissions: list[PastSubmissionDocument]
+    submissions: tuple[PastSubmission, ...]
     expires_at: str
-
-
-class RolloutStatusDocument(_Document):
-    """A rollout as the operator sees it."""
-
-    rollout_id: str
-    task: str
-    task_digest: str
-    principal: str
-    season: str
-    agent: str | None
-    seed: int | None
-    tape: Tape
-    state: Literal["open", "expired", "scored", "rejected"]
-    budget: int
-    remaining: int
-    submissions: list[PastSubmissionDocument]
-    submissions_accepted: int
-    submissions_rejected: int
-    last_refusal: str | None
-    created_at: str
-    expires_at: str
-    finalized_at: str | None
-
-
-class Result(_Document):
-    """The final result; metrics are of the private fold, each in its own direction."""
-
-    rollout_id: str
-    task: str
-    task_digest: str
-    data_kind: Literal["real", "simulated", "specified"]
-    tape: Tape
-    """Which hidden data it was scored on, as was the baseline."""
-    state: State
-    reason: str | None
-    total: float | None
-    """The source paper's weighted loss; lower is better."""
-    relative_total: float | None
-    """Geometric mean of each metric's loss relative to the baseline's; lower is better, 1 is the baseline. Ranks."""
-    relative_interval: tuple[float, float] | None = None
-    """95 % interval of the relative total, for what other hidden rows of the same market would have given. None where nothing can
-    be said, as in results from before there were intervals."""
-    relative_standard_error: float | None = None
-    """Of the logarithm of the relative total, paired with the baseline."""
-    total_interval: tuple[float, float] | None = None
-    """95 % interval of the total."""
-    total_standard_error: float | None = None
-    standard_errors: dict[str, float] = {}
-    """Of each metric by name, in its unit."""
-    metrics: dict[str, float]
-    baseline: str
-    baseline_total: float
-    baseline_metrics: dict[str, float]
-    submissions_accepted: int
-    """Of a sequential task, private episodes begun."""
-    submissions_rejected: int
-    """Of a sequential task, actions refused."""
-    budget: int
-    """Of a sequential task, its private episodes."""
-    flags: list[str]
-    principal: str
-    """Whose rollout it is: ``local``, ``operator``, or a participant's name."""
-    season: str
-    policy: Literal["local", "strict"]
-    """What its principal is told about the hidden data, over all of its rollouts."""
-    disclosure: Literal["full", "rounded", "held"]
-    """How much of the result this is: all, no finer than the sampling error, or nothing before the season is closed."""
-    salt: str | None
-    """Of the digest in the log; None for a participant."""
-    log_head: str
-    created_at: str
-    finalized_at: str
-
-
-class LogRowDocument(_Document):
-    """A row of the hash-chained log."""
-
-    seq: int
-    entry: dict[str, object]
-    prev_hash: str
-    hash: str
-
-
-class TaskSummary(_Document):
-    """A task this verifier holds."""
-
-    name: str
-    version: str
-    digest: str
-    data_kind: Literal["real", "simulated", "specified"]
-    submission_shape: tuple[int, ...]
-    budget: int
-    baseline: str
-    baseline_total: float | None
-    """None while nobody has needed it: where scoring is heavy, it takes seconds."""
 
 
 class MetricDocument(_Document):
@@ -271,7 +131,7 @@ class TaskContract(_Document):
 
     task: str
     task_digest: str
-    data_kind: Literal["real", "simulated", "specified"]
+    data_kind: DataKind
     kind: str
     submission_shape: tuple[int, ...]
     submission_axes: tuple[str, ...]
