@@ -56,8 +56,8 @@ Play = Callable[..., Left]
 @contextlib.contextmanager
 def launched(backend: str) -> Iterator[Launcher]:
     packages = [build(load_task(name)) for name in TASKS.values()]
-    with Launcher(packages, backend=backend) as launcher, ConversationRunner(patience_s=PATIENCE_S) as host:
-        launcher._host = host  # an endpoint that is away must not be waited for ten minutes
+    with Launcher(packages, backend=backend) as launcher, ConversationRunner(patience_s=PATIENCE_S) as conversations:
+        launcher._runner = conversations  # an endpoint that is away must not be waited for ten minutes
         yield launcher
 
 
