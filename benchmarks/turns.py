@@ -128,7 +128,7 @@ def main() -> int:
 def profile(launcher: Launcher, model: ModelSpec, out: Path) -> None:
     """Profile the thread in which the conversations run."""
     profiler = cProfile.Profile(time.thread_time)
-    host = launcher._talking()
+    host = launcher._conversation_runner()
     host.call(profiler.enable)
     measure(launcher, model, 1, out)
     host.call(profiler.disable)

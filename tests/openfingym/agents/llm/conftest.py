@@ -104,7 +104,7 @@ def talk(sandboxed: Launcher) -> Callable[..., PlayedConversation]:
         backend = sandboxed._backend(resolved)
         assert resolved.acts is not None
         assert backend is not None
-        stage = RolloutResources(sandboxed._talking(), line.client, sandboxed._gate_keeper(line), backend, limits_of(package), 1 << 20, 100)
+        stage = RolloutResources(sandboxed._conversation_runner(), line.client, sandboxed._gate_keeper(line), backend, limits_of(package), 1 << 20, 100)
         voice = ModelSetup(resolved.acts, None, model, with_defaults(Allowance(**limits), package), PriceTable({}))  # type: ignore[arg-type]
         return play_rollout(stage, package, voice, ticket, seed=0, cancel=threading.Event())
 
