@@ -56,8 +56,8 @@ def test_kill_9_under_load(launch: Callable[..., Any], packages: dict[str, Built
             before, status = answered[ticket.rollout_id], client.rollout_status(ticket.rollout_id)
             # Everything answered is there; at most the one on its way when the end came is there besides.
             assert status.submissions_accepted in {len(before), len(before) + 1}
-            assert [(s.submission, s.total) for s in status.submissions][: len(before)] == before
-            assert all(s.total is not None for s in status.submissions)
+            assert [(s.submission, s.feedback.total) for s in status.submissions][: len(before)] == before
+            assert all(s.feedback is not None for s in status.submissions)
             assert status.remaining == status.budget - status.submissions_accepted
             for i in range(status.submissions_accepted):
                 np.testing.assert_array_equal(client.submission(ticket.rollout_id, i + 1), shaped(package, i))
@@ -90,7 +90,7 @@ def test_accepted_but_not_scored_is_scored_once_at_the_next_start(
         process = launch([package], state)
         with process.client() as client:
             status = client.rollout_status(ticket.rollout_id)
-            assert [(s.submission, s.total, s.metrics) for s in status.submissions] == [(1, feedback.total, feedback.metrics)]
+            assert [(s.submission, s.feedback.total, s.feedback.metrics) for s in status.submissions] == [(1, feedback.total, feedback.metrics)]
             assert status.remaining == 1
             assert client.submit(ticket.token, shaped(package, 1), idempotency_key="k") == feedback
             assert [row.entry["event"] for row in client.log(ticket.rollout_id)] == ["rollout-created", "accepted", "scored"]
