@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 
-SIGNS = {
-    "trading": 'action = {"weights"',
-    "rolling": 'action = {"predictions"',
-    "curves": "lower, central, upper",
-    "generation": "contexts, windows = interface.load_train()",
-    "graphs": "graphs, labels = interface.load_train()",
-    "nodes": "nodes, labels = interface.load_train()",
-    "rows": "features, returns = interface.load_train()",
-    "forecast": "inputs, targets = interface.load_train()",
-}
-"""Kind of task to what only its brief says; the first that is found counts."""
+
+@dataclass(frozen=True)
+class Way:
+    """How one sort of task is answered."""
+
+    sign: str
+    """What only its brief says."""
+    program: str
+    """File of the program that answers it."""
+    action: Callable[[int], dict[str, list[float]]] | None = None
+    """A first step by the number of symbols; None for a task answered in one array."""
+    waits: bool = False
+    """Whether steps may pass without another action."""
+
+
+WAYS = (
+    Way('action = {"weights"', "trading.py", lambda width: {"weights": [round(1.0 / width - 5e-5, 4)] * width}, waits=True),
+    Way('action = {"predictions"', "rolling.py", lambda width: {"predictions": [0.001] * width}),
+    Way("lower, central, upper", "curves.py"),
+    Way("contexts, windows = interface.load_train()", "generation.py"),
+    Way("graphs, labels = interface.load_train()", "graphs.py"),
+    Way("nodes, labels = interface.load_train()", "nodes.py"),
+    Way("features, returns = interface.load_train()", "rows.py"),
+    Way("inputs, targets = interface.load_train()", "forecast.py"),
+)
+"""The first whose sign is found counts."""
 _SYMBOLS = re.compile(r"^\| symbols \| (.+) \|$", re.MULTILINE)
 
 SUBMIT = "print(interface.submit(answer))\n"
@@ -35,23 +51,23 @@ print(interface.budget())
 class InstructionFacts:
     """What a model must know of a task to answer it."""
 
-    kind: str
+    way: Way
     symbols: tuple[str, ...] = ()
     """Of a sequential task."""
 
     @classmethod
     def read(cls, text: str) -> InstructionFacts | None:
         """Find the brief in what was told; None where there is none."""
-        kind = next((kind for kind, sign in SIGNS.items() if sign in text), None)
-        if kind is None:
+        way = next((way for way in WAYS if way.sign in text), None)
+        if way is None:
             return None
         symbols = _SYMBOLS.search(text)
-        return cls(kind, tuple(symbols.group(1).split(", ")) if symbols else ())
+        return cls(way, tuple(symbols.group(1).split(", ")) if symbols else ())
 
     @property
     def sequential(self) -> bool:
         """Whether the task is stepped through."""
-        return self.kind in {"trading", "rolling"}
+        return self.way.action is not None
 
     def program(self, end: str = SUBMIT) -> str:
         """A program that answers the task.
@@ -59,10 +75,10 @@ class InstructionFacts:
         Args:
             end: what is done with ``answer`` in a batch task.
         """
-        body = (resources.files("openfingym") / "models" / "testing" / "programs" / f"{self.kind}.py").read_text(encoding="utf-8")
+        body = (resources.files("openfingym") / "models" / "testing" / "programs" / self.way.program).read_text(encoding="utf-8")
         return body if self.sequential else body + end
 
     def action(self) -> dict[str, list[float]]:
         """A first step in a sequential task: equal parts of what may be bought, or the drift that stocks have had."""
-        width = max(1, len(self.symbols))
-        return {"weights": [round(1.0 / width - 5e-5, 4)] * width} if self.kind == "trading" else {"predictions": [0.001] * width}
+        assert self.way.action is not None, "only asked of tasks that are stepped through"
+        return self.way.action(max(1, len(self.symbols)))
