@@ -60,11 +60,10 @@ class Kinds(Mapping[str, Kind]):
         Raises:
             UsageError: it is no kind, or its name is taken.
         """
-        if not isinstance(kind, Kind):
-            raise UsageError(f"expected an instance of a subclass of openfingym.kinds.Kind, found {kind!r}")
-        register_contract(kind)
-        if self._loaded.setdefault(kind.name, kind) is not kind:
+        if self.get(_checked(kind).name, kind) is not kind:
             raise UsageError(f"there is a kind {kind.name!r} already; choose another name")
+        register_contract(kind)
+        self._loaded[kind.name] = kind
 
     def __getitem__(self, name: str) -> Kind:
         if name not in self._loaded:
@@ -72,7 +71,9 @@ class Kinds(Mapping[str, Kind]):
             entry = own if name in OWN else installed_kinds().get(name)
             if entry is None:
                 raise KeyError(name)
-            self.register(load_kind(entry))  # type: ignore[arg-type]  # which looks at what it is given
+            kind = _checked(load_kind(entry))
+            register_contract(kind)
+            self._loaded[name] = kind
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -80,6 +81,12 @@ class Kinds(Mapping[str, Kind]):
 
     def __len__(self) -> int:
         return len(known_kinds())
+
+
+def _checked(kind: object) -> Kind:
+    if not isinstance(kind, Kind):
+        raise UsageError(f"expected an instance of a subclass of openfingym.kinds.Kind, found {kind!r}")
+    return kind
 
 
 KINDS = Kinds()
