@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
@@ -14,25 +14,23 @@ class Way:
 
     sign: str
     """What only its brief says."""
-    program: str
-    """File of the program that answers it."""
     action: Callable[[int], dict[str, list[float]]] | None = None
     """A first step by the number of symbols; None for a task answered in one array."""
     waits: bool = False
     """Whether steps may pass without another action."""
 
 
-WAYS = (
-    Way('action = {"weights"', "trading.py", lambda width: {"weights": [round(1.0 / width - 5e-5, 4)] * width}, waits=True),
-    Way('action = {"predictions"', "rolling.py", lambda width: {"predictions": [0.001] * width}),
-    Way("lower, central, upper", "curves.py"),
-    Way("contexts, windows = interface.load_train()", "generation.py"),
-    Way("graphs, labels = interface.load_train()", "graphs.py"),
-    Way("nodes, labels = interface.load_train()", "nodes.py"),
-    Way("features, returns = interface.load_train()", "rows.py"),
-    Way("inputs, targets = interface.load_train()", "forecast.py"),
-)
-"""The first whose sign is found counts."""
+WAYS: Mapping[str, Way] = {
+    "trading": Way('action = {"weights"', lambda width: {"weights": [round(1.0 / width - 5e-5, 4)] * width}, waits=True),
+    "rolling": Way('action = {"predictions"', lambda width: {"predictions": [0.001] * width}),
+    "curves": Way("lower, central, upper"),
+    "generation": Way("contexts, windows = interface.load_train()"),
+    "graphs": Way("graphs, labels = interface.load_train()"),
+    "nodes": Way("nodes, labels = interface.load_train()"),
+    "rows": Way("features, returns = interface.load_train()"),
+    "forecast": Way("inputs, targets = interface.load_train()"),
+}
+"""Kind of task to how it is answered; the first whose sign is found counts."""
 _SYMBOLS = re.compile(r"^\| symbols \| (.+) \|$", re.MULTILINE)
 
 SUBMIT = "print(interface.submit(answer))\n"
@@ -51,18 +49,23 @@ print(interface.budget())
 class InstructionFacts:
     """What a model must know of a task to answer it."""
 
-    way: Way
+    kind: str
     symbols: tuple[str, ...] = ()
     """Of a sequential task."""
 
     @classmethod
     def read(cls, text: str) -> InstructionFacts | None:
         """Find the brief in what was told; None where there is none."""
-        way = next((way for way in WAYS if way.sign in text), None)
-        if way is None:
+        kind = next((kind for kind, way in WAYS.items() if way.sign in text), None)
+        if kind is None:
             return None
         symbols = _SYMBOLS.search(text)
-        return cls(way, tuple(symbols.group(1).split(", ")) if symbols else ())
+        return cls(kind, tuple(symbols.group(1).split(", ")) if symbols else ())
+
+    @property
+    def way(self) -> Way:
+        """How the task is answered."""
+        return WAYS[self.kind]
 
     @property
     def sequential(self) -> bool:
@@ -75,7 +78,7 @@ class InstructionFacts:
         Args:
             end: what is done with ``answer`` in a batch task.
         """
-        body = (resources.files("openfingym") / "models" / "testing" / "programs" / self.way.program).read_text(encoding="utf-8")
+        body = (resources.files("openfingym") / "models" / "testing" / "programs" / f"{self.kind}.py").read_text(encoding="utf-8")
         return body if self.sequential else body + end
 
     def action(self) -> dict[str, list[float]]:
