@@ -22,7 +22,6 @@ from pathlib import Path
 
 from openfingym.errors import TaskError, TaskNotFoundError
 from openfingym.task import AssetClass, DataKind, Family, Frequency, Task
-from openfingym.task.contracts import RollingContract, TradingContract
 from openfingym.task.files import CONFIG, has_task_file
 
 ENTRY_POINT_GROUP = "openfingym.tasks"
@@ -44,7 +43,7 @@ class TaskInfo:
     data_kind: DataKind
     dataset: str
     kind: str
-    """Kind of contract: forecast, curves, rows, generation, nodes, graphs, rolling or trading."""
+    """Kind of contract: forecast, curves, rows, generation, nodes, graphs, rolling, trading, or an installed one."""
     panel: str
     """What the data holds."""
     lookback: int
@@ -147,7 +146,7 @@ def describe(task: Task) -> TaskInfo:
     """The catalogue row of ``task``."""
     from openfingym.kinds import kind_of
 
-    spec = task.spec
+    spec, kind = task.spec, kind_of(task)
     return TaskInfo(
         name=task.name,
         version=task.version,
@@ -155,35 +154,16 @@ def describe(task: Task) -> TaskInfo:
         family=spec.family,
         asset_class=spec.asset_class,
         frequency=spec.frequency,
-        data_kind=kind_of(task).data_kind(task),
+        data_kind=kind.data_kind(task),
         dataset=spec.dataset.name or str(spec.dataset.file),
         kind=spec.contract.kind,
         panel=spec.panel,
         lookback=getattr(spec.contract, "lookback", 0),
         horizon=getattr(spec.contract, "horizon", 1),
-        channels=_channels(task),
+        channels=kind.channels(task),
         metrics=tuple(metric.name for metric in spec.scoring.metrics),
         folder=str(task.folder),
     )
-
-
-def _channels(task: Task) -> int | None:
-    contract, reference = task.spec.contract, task.spec.dataset
-    if isinstance(contract, RollingContract | TradingContract):
-        return len(contract.symbols)
-    if contract.kind not in {"forecast", "generation"}:
-        return None
-    if reference.channels:
-        return len(reference.channels)
-    if reference.file is not None:
-        from openfingym.kinds.panels import dataset_content
-
-        return dataset_content(task).partition(b"\n")[0].count(b",")
-    from openfingym.data.dataset import dataset_info
-    from openfingym.data.processes import process_sets
-
-    drawn = {known.name: len(known.process.channels) for known in process_sets()}
-    return drawn[reference.name] if reference.name in drawn else len(dataset_info(str(reference.name)).channels)
 
 
 def builtin_root() -> Path:

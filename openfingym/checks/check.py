@@ -159,7 +159,7 @@ def _contract(task: Task, package: BuiltPackage, material: Material, hidden: Map
     best = kind_of(task).oracle(contract, hidden, shape)
     if best.shape != shape or best.dtype != np.float64:
         raise _FailedError(f"the best answer is {best.dtype}{list(best.shape)}, expected float64{list(shape)}")
-    if contract.kind == "trading":
+    if kind_of(task).is_record:
         return f"record float64[{', '.join(map(str, shape))}] ({', '.join(package.manifest.submission_axes)}), of which no range is asked"
     outside = (best < contract.low) | (best > contract.high)
     if outside.any():
@@ -238,10 +238,10 @@ def _equal(stored: Array, made: Array | Blocks) -> bool:
 
 
 def _leak(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
-    one_graph = package.task.spec.contract.kind == "nodes"
+    numbers = kind_of(package.task).numbers
     # Times of hidden bars follow from those of training; they are not what is to be hidden.
     values = {name: array for name, array in hidden.items() if array.dtype.kind != "M"}
-    ids = package.array("test_nodes") if one_graph else None
+    ids = None if numbers is None else package.array(numbers)
     manifest, waivers = package.manifest, package.task.spec.waivers
     folds = (manifest.n_public, manifest.n_private)
     # Labels name the last axis of a submission, which need not be that of what is hidden.
@@ -289,11 +289,10 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     manifest, spec = package.manifest, package.task.spec
     kind, contract, shape = kind_of(package.task), spec.contract, manifest.submission_shape
     public, private = kind.folds(spec, package.array, hidden, (manifest.n_public, manifest.n_private), 0)
-    best = kind.oracle(contract, hidden, shape)
     answers = {
-        "oracle": best,
+        "oracle": kind.oracle(contract, hidden, shape),
         "baseline": kind.naive(contract, reader_of(package, hidden), shape),
-        "worst": _worst(package, hidden, best),
+        "worst": kind.worst(contract, hidden, shape),
     }
     for name in ("oracle", "baseline"):
         kind.check(contract, public, answers[name])
@@ -322,23 +321,6 @@ def _skill(task: Task, package: BuiltPackage, surveyed: list[tuple[Reached, tupl
         raise _FailedError(f"{len(found.breaks)} of {len(found.trials)} answers without skill are better than the baseline: {shown}")
     best = "every one is refused" if found.best is None else f"the best has a relative total of {found.best}"
     return f"none of {len(found.trials)} answers without skill{refused} is better than the baseline beyond chance; {best}"
-
-
-def _worst(package: BuiltPackage, hidden: Mapping[str, Array], best: NDArray[np.float64]) -> NDArray[np.float64]:
-    """An answer no better than noise: uniform over the admissible range; for scores and trades, the best one turned around."""
-    import numpy as np
-
-    contract = package.task.spec.contract
-    kind, low, high = contract.kind, contract.low, contract.high
-    if kind == "trading":
-        from openfingym.kinds import trading
-
-        return trading.worst(contract, hidden, best.shape)
-    if kind in {"nodes", "graphs"}:
-        turned: NDArray[np.float64] = np.clip(best.max() - best, low, high)
-        return turned
-    noise = np.random.default_rng(0).uniform(low, high, best.shape)
-    return np.sort(noise, axis=1) if kind == "curves" else noise
 
 
 def smoke(task: Task, backend: str) -> str:

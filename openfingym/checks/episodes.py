@@ -30,13 +30,13 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     manifest = package.manifest
     best = kind.oracle(package.task.spec.contract, hidden, manifest.submission_shape)
     steps = 0
-    reached: dict[str, int] = {}
+    before: Step | None = None
     for number in range(manifest.n_test):
-        fold = "public" if number < manifest.n_public else "private"
         actions = list(kind.oracle_actions(package.task.spec, package.array, hidden, number))
         shown, outcome = _play(kind, package, hidden, number, actions)
-        _one_bar_a_step(number, shown, hidden[f"{fold}_bars"], reached.get(fold))
-        reached[fold] = _index(shown[-1])
+        kind.check_shown(package.task.spec.contract, hidden, number, shown, None if number == manifest.n_public else before)
+        before = shown[-1]
+        _ends(number, shown)
         if not np.array_equal(outcome, best[number]):
             raise TaskError(f"episode {number}: its best actions do not lead to the outcome that the oracle has")
         _no_later_row(kind, package, hidden, number, actions, shown)
@@ -60,26 +60,8 @@ def _play(
     return shown, episode.outcome()
 
 
-def _index(step: Step) -> int:
-    found = step.info["time_index"]
-    assert isinstance(found, int)
-    return found
-
-
-def _one_bar_a_step(number: int, shown: Sequence[Step], rows: Array, before: int | None) -> None:
-    """Every observation ends with the bar of its time, and the next one adds a single bar."""
-    first = _index(shown[0])
-    if before is not None and first != before:
-        raise TaskError(
-            f"episode {number} begins at row {first}, the one before it ends at row {before}; no row may be left out or skipped"
-        )
-    for k, step in enumerate(shown):
-        bars = np.array(step.observation["bars"], dtype=np.float64)
-        now = _index(step)
-        if now != first + k:
-            raise TaskError(f"episode {number}, step {k}: time_index is {now}, expected {first + k}")
-        if not np.array_equal(bars, rows[now + 1 - len(bars) : now + 1]):
-            raise TaskError(f"episode {number}, step {k}: the bars shown are not those up to row {now}")
+def _ends(number: int, shown: Sequence[Step]) -> None:
+    """An episode ends, and all it shows can be told."""
     if not shown[-1].done:
         raise TaskError(f"episode {number} does not end after its {len(shown) - 1} actions")
     try:
@@ -92,16 +74,12 @@ def _no_later_row(
     kind: SequentialKind, package: BuiltPackage, hidden: Mapping[str, Array], number: int, actions: Sequence[object], shown: Sequence[Step]
 ) -> None:
     """With other rows behind an origin, the same actions are shown the same up to it."""
-    fold = "public" if number < package.manifest.n_public else "private"
     middle = len(shown) // 2
-    later = _index(shown[middle]) + 1
-    rows = hidden[f"{fold}_bars"].copy()
-    # Turned around in time and scaled, bars stay bars.
-    rows[later:] = rows[later:][::-1] * 1.5
-    again, _ = _play(kind, package, {**hidden, f"{fold}_bars": rows}, number, actions[:middle])
+    altered = kind.later_changed(package.task.spec.contract, hidden, number, shown[middle])
+    again, _ = _play(kind, package, altered, number, actions[:middle])
     for k, (ours, theirs) in enumerate(zip(shown, again, strict=False)):
         if ours != theirs:
-            raise TaskError(f"episode {number}, step {k}: what is shown depends on rows behind row {_index(ours)}")
+            raise TaskError(f"episode {number}, step {k}: what is shown depends on rows that come later ({dict(ours.info)})")
     whole, _ = _play(kind, package, hidden, number, actions)
     if whole != shown:
         raise TaskError(f"episode {number}: the same actions are not shown the same twice")

@@ -184,10 +184,10 @@ def _run(plan: Plan, selection: Selection, work: Work, folder: RunFolder, way: _
 async def _drive(
     plan: Plan, selection: Selection, work: Work, folder: RunFolder, way: _Way, progress: LiveProgress | None
 ) -> list[RolloutResult]:
+    from openfingym.kinds import is_heavy
     from openfingym.models.prices import PriceTable
     from openfingym.rollouts import LocalRollouts, LocalRunner, ModelAccess, RolloutEngine, Runner
     from openfingym.rollouts.local import cores
-    from openfingym.rollouts.preparation import is_heavy
 
     places, names = plan.concurrency or cores(), {package.manifest.name for package in work.needed}
     tasks = [task for task in selection.tasks if task.name in names]
@@ -218,7 +218,7 @@ async def _drive(
             ),
             places,
         )
-    heavy = {package.manifest.name for package in work.needed if is_heavy(package)}
+    heavy = {package.manifest.name for package in work.needed if is_heavy(package.task.spec)}
     async with RolloutEngine(runner, folder, heavy=heavy, scoring=plan.scoring or cores(), watch=progress) as engine:
         return await engine.run(work.missing)
 

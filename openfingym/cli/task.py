@@ -261,14 +261,19 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
 
 @task.command()
 @click.argument("name", metavar="NAME")
-@click.option("--kind", type=click.Choice(KINDS), default="forecast", show_default=True, help="What the task asks for.")
+@click.option(
+    "--kind", default="forecast", show_default=True, help=f"What the task asks for: {', '.join(KINDS)}, or a kind that is installed."
+)
 @click.option("--to", "parent", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder to create it in.")
 def new(name: str, kind: str, parent: Path) -> None:
     """Scaffold a task package that passes `task check` as it is.
 
     A forecast and a generation task start from your own CSV; the other kinds from bundled data.
     """
-    from openfingym.packages.scaffold import STARTS, new_task
+    from openfingym.kinds import KINDS as KNOWN
+    from openfingym.packages.scaffold import new_task
+    from openfingym.task.known_kinds import OWN
 
+    assert OWN == KINDS
     folder = new_task(name, parent, kind)
-    click.echo(f"wrote {folder}, which starts from {STARTS[kind].data}\nnext: openfingym task check {folder}")
+    click.echo(f"wrote {folder}, which starts from {KNOWN[kind].start.data}\nnext: openfingym task check {folder}")

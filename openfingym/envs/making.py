@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from openfingym.errors import UsageError
+from openfingym.kinds import SequentialKind, kind_of
 from openfingym.task import Task
 from openfingym.task.contracts import TradingContract
 
 if TYPE_CHECKING:
-    from openfingym.envs.batch import BatchEnv
+    import gymnasium
+    from gymnasium.vector import VectorEnv
+
     from openfingym.envs.hidden import Split
-    from openfingym.envs.rolling import RollingEnv
     from openfingym.envs.trading import TradingEnv
     from openfingym.envs.trading_hidden import HiddenTradingEnv
     from openfingym.envs.trading_vector import TradingVectorEnv
     from openfingym.packages.package import BuiltPackage
-
-    Made = BatchEnv | RollingEnv | TradingEnv | HiddenTradingEnv
 
 T = TypeVar("T")
 
@@ -27,11 +28,12 @@ LOOKBACK = 16
 """Rows that an observation of a trading task shows by default."""
 
 
-def make(task: str | Path | Task, *, split: Split | None = None, **options: object) -> Made:
+def make(task: str | Path | Task, *, split: Split | None = None, **options: object) -> gymnasium.Env[Any, Any]:
     """Make the environment of a task, building its package on first use.
 
-    A batch task gives a :class:`~openfingym.envs.batch.BatchEnv`, whose one action is a submission. A sequential task is stepped
-    through: on the training bars, which everybody has, with ``split="train"`` (:class:`~openfingym.envs.trading.TradingEnv` or
+    Which one, the task's kind says (:attr:`openfingym.kinds.Kind.environment`). A batch task gives a
+    :class:`~openfingym.envs.batch.BatchEnv`, whose one action is a submission. A sequential task is stepped through: on the training
+    bars, which everybody has, with ``split="train"`` (:class:`~openfingym.envs.trading.TradingEnv` or
     :class:`~openfingym.envs.rolling.RollingEnv`); on hidden ones behind the verifier with ``practice`` (the public fold) and
     ``test`` (the private fold, each episode once; ``env.unwrapped.result()`` then gives the verified score).
 
@@ -48,21 +50,16 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
     from openfingym import catalog
 
     loaded = task if isinstance(task, Task) else catalog.load_task(task)
-    kind = loaded.spec.contract.kind
-    if kind not in {"rolling", "trading"}:
-        from openfingym.envs.batch import BatchEnv
-
-        if split is not None:
-            raise UsageError(f"split is for tasks that are stepped through; {loaded.name!r} is a {kind} task, scored on its hidden part")
-        return _made(BatchEnv, loaded, **options)
-    if kind == "rolling":
-        from openfingym.envs.rolling import RollingEnv
-
-        return _made(RollingEnv, loaded, split=split or "train", **options)
-    return _trading(loaded, split or "train", options)
+    kind = kind_of(loaded)
+    maker = _named(kind.environment)
+    if isinstance(kind, SequentialKind):
+        return _made(maker, loaded, split=split or "train", **options)
+    if split is not None:
+        raise UsageError(f"split is for tasks that are stepped through; {loaded.name!r} is a {kind.name} task, scored on its hidden part")
+    return _made(maker, loaded, **options)
 
 
-def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> TradingVectorEnv:
+def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> VectorEnv[Any, Any, Any]:
     """Make many environments of a trading task in one, on its training bars.
 
     Args:
@@ -75,20 +72,27 @@ def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> Tradi
         UsageError: not a trading task, or an option is unknown or impossible.
     """
     from openfingym import catalog
+
+    loaded = task if isinstance(task, Task) else catalog.load_task(task)
+    kind = kind_of(loaded)
+    if kind.vector_environment is None:
+        raise UsageError(
+            f"{loaded.name!r} is a {kind.name} task, and only trading tasks are vectorised; "
+            "gymnasium.vector.SyncVectorEnv runs several of any other"
+        )
+    return _made(_named(kind.vector_environment), loaded, num_envs=num_envs, **options)
+
+
+def trading_vector(task: Task, *, num_envs: int, **options: object) -> TradingVectorEnv:
+    """Many accounts on the training bars of a trading task."""
     from openfingym.envs.trading_vector import TradingVectorEnv
     from openfingym.packages.build import build
 
-    loaded = task if isinstance(task, Task) else catalog.load_task(task)
-    if not isinstance(loaded.spec.contract, TradingContract):
-        raise UsageError(
-            f"{loaded.name!r} is a {loaded.spec.contract.kind} task, and only trading tasks are vectorised; "
-            "gymnasium.vector.SyncVectorEnv runs several of any other"
-        )
-    given = _training(build(loaded), options)
-    return _made(TradingVectorEnv, num_envs=num_envs, **given)
+    return _made(TradingVectorEnv, num_envs=num_envs, **_training(build(task), options))
 
 
-def _trading(task: Task, split: str, options: dict[str, object]) -> TradingEnv | HiddenTradingEnv:
+def trading_environment(task: Task, *, split: str, **options: object) -> TradingEnv | HiddenTradingEnv:
+    """An account on a trading task's training bars, or on its hidden ones."""
     from openfingym.packages.build import build
 
     package = build(task)
@@ -115,11 +119,25 @@ def _training(package: BuiltPackage, options: dict[str, object]) -> dict[str, ob
     return {"bars": training_bars(package), **own, **options}
 
 
+def _named(place: str) -> Callable[..., Any]:
+    """What a kind names as ``module:name``.
+
+    Raises:
+        UsageError: there is no such thing.
+    """
+    try:
+        found: Callable[..., Any] = pkgutil.resolve_name(place)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"the environment {place!r}, which a kind of task names, cannot be loaded: {error}") from error
+    return found
+
+
 def _made(kind: Callable[..., T], *arguments: object, **options: object) -> T:
     """An environment, or an error of ours where it does not know an option."""
     import inspect
 
     known = inspect.signature(kind).parameters
-    if unknown := [name for name in options if name not in known]:
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    if not takes_all and (unknown := [name for name in options if name not in known]):
         raise UsageError(f"unknown option {', '.join(map(repr, unknown))} of {kind.__name__}; known: {', '.join(known)}")
     return kind(*arguments, **options)

@@ -1,18 +1,22 @@
-"""What differs from one kind of task to the next; one module a kind.
+"""What differs from one kind of task to the next; one file a kind.
 
 Whatever the kind, a task has public arrays, hidden arrays, and one float64 array as the submission.
-A kind's module says how they are made from the data (:meth:`Kind.load`, :meth:`Kind.shape`), how the
-rows of a submission fall into a public and a private fold (:meth:`Kind.folds`), and which arrays the
-metrics are given (:meth:`Kind.answer`).
+A kind is a class (:class:`Kind`) that says how they are made from the data (:meth:`Kind.load`, :meth:`Kind.shape`), how the
+rows of a submission fall into a public and a private fold (:meth:`Kind.folds`), which arrays the
+metrics are given (:meth:`Kind.answer`), and everything else in which kinds differ. :data:`KINDS` has an instance of each.
 """
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from importlib.metadata import EntryPoint
+from typing import TYPE_CHECKING
 
-from openfingym.kinds.material import Array, Blocks, Brief, Fold, Kind, Material, SequentialKind
+from openfingym.errors import UsageError
+from openfingym.kinds.kind import Kind, SequentialKind
+from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material
+from openfingym.task.known_kinds import ENTRY_POINT_GROUP, OWN, installed_kinds, known_kinds, load_kind, register_contract
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,11 +24,12 @@ if TYPE_CHECKING:
 
     from openfingym.metrics import Score
     from openfingym.metrics.resampling import Resampling
-    from openfingym.task import Task
+    from openfingym.task import Spec, Task
     from openfingym.task.contracts import Contract
     from openfingym.task.scoring import Scoring
 
 __all__ = [
+    "KINDS",
     "Array",
     "Blocks",
     "Brief",
@@ -32,6 +37,7 @@ __all__ = [
     "Kind",
     "Material",
     "SequentialKind",
+    "is_heavy",
     "is_sequential",
     "kind_named",
     "kind_of",
@@ -42,29 +48,88 @@ __all__ = [
 ]
 
 
+class Kinds(Mapping[str, Kind]):
+    """Kinds by name: those of the library, of installed distributions, and registered here. Each is loaded when first asked for."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Kind] = {}
+
+    def register(self, kind: Kind) -> None:
+        """Make a kind known in this process; a verifier is another process, which knows installed kinds alone.
+
+        Raises:
+            UsageError: it is no kind, or its name is taken.
+        """
+        if self.get(_checked(kind).name, kind) is not kind:
+            raise UsageError(f"there is a kind {kind.name!r} already; choose another name")
+        register_contract(kind)
+        self._loaded[kind.name] = kind
+
+    def __getitem__(self, name: str) -> Kind:
+        if name not in self._loaded:
+            own = EntryPoint(name, f"{__name__}.{name}:KIND", ENTRY_POINT_GROUP)
+            entry = own if name in OWN else installed_kinds().get(name)
+            if entry is None:
+                raise KeyError(name)
+            kind = _checked(load_kind(entry))
+            register_contract(kind)
+            self._loaded[name] = kind
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(known_kinds())
+
+    def __len__(self) -> int:
+        return len(known_kinds())
+
+
+def _checked(kind: object) -> Kind:
+    if not isinstance(kind, Kind):
+        raise UsageError(f"expected an instance of a subclass of openfingym.kinds.Kind, found {kind!r}")
+    return kind
+
+
+KINDS = Kinds()
+"""Every kind of task by its name."""
+
+
 def kind_of(task: Task) -> Kind:
-    """The module of a task's kind."""
+    """The kind of a task."""
     return kind_named(task.spec.contract)
 
 
 def kind_named(contract: Contract) -> Kind:
-    """The module of a contract's kind."""
-    return cast("Kind", importlib.import_module(f"openfingym.kinds.{contract.kind}"))
+    """The kind of a contract."""
+    return KINDS[contract.kind]
 
 
 def reference_version(kind: str) -> int:
     """Version of a kind's reference: the answer of its ``naive`` to the same data, by which a relative total divides."""
-    return int(getattr(importlib.import_module(f"openfingym.kinds.{kind}"), "REFERENCE_VERSION", 1))
+    return KINDS[kind].reference_version
 
 
 def is_sequential(contract: Contract) -> bool:
     """Whether a task of this contract is stepped through, episode by episode, instead of answered in one array."""
-    return bool(getattr(kind_named(contract), "SEQUENTIAL", False))
+    return isinstance(kind_named(contract), SequentialKind)
 
 
 def sequential_kind(contract: Contract) -> SequentialKind:
-    """The module of a sequential contract's kind; only where :func:`is_sequential` holds."""
-    return cast("SequentialKind", kind_named(contract))
+    """The kind of a sequential contract.
+
+    Raises:
+        UsageError: a task of it is answered in one array.
+    """
+    kind = kind_named(contract)
+    if not isinstance(kind, SequentialKind):
+        raise UsageError(f"a {kind.name} task is answered in one array, and not stepped through")
+    return kind
+
+
+def is_heavy(spec: Spec) -> bool:
+    """Whether scoring an answer keeps a core of the verifier busy for long."""
+    from openfingym.metrics import find_metric
+
+    return kind_named(spec.contract).heavy or any(find_metric(metric.name).heavy for metric in spec.scoring.metrics)
 
 
 def score_with_replicates(

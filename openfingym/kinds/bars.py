@@ -15,7 +15,7 @@ last origin that its outcome needs.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -24,22 +24,21 @@ import numpy as np
 
 from openfingym.data.bars import FIELDS, Bars
 from openfingym.errors import TaskError, UsageError
-from openfingym.kinds.panels import no_real_data, panel_key, panel_of, panel_recipe, renewed_panel, split_text
-from openfingym.task.contracts import RollingContract, TradingContract
+from openfingym.kinds.kind import SequentialKind
+from openfingym.kinds.panels import no_real_data, panel_key, panel_kind, panel_of, panel_recipe, panel_renewable, renewed_panel, split_text
+from openfingym.task.contracts import BarsContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data import DatasetInfo
-    from openfingym.kinds.material import Array, Fold
+    from openfingym.kinds.material import Array, Fold, Reader
     from openfingym.metrics.resampling import Resampling
-    from openfingym.task import Task
-    from openfingym.task.episodes import FoldName
+    from openfingym.task import DataKind, Spec, Task
+    from openfingym.task.contracts import Contract
+    from openfingym.task.episodes import FoldName, Step
 
-    BarsContract = RollingContract | TradingContract
-
-LOAD_TRAIN = ("train_bars", "train_times")
-LOAD_TEST: tuple[str, ...] = ()
+BARS_OF_ONES_OWN = "or file = ..., with channels <symbol>_open to <symbol>_volume and measure = 'mixed'"
 FOLDS: tuple[FoldName, FoldName] = ("public", "private")
 
 
@@ -79,10 +78,85 @@ class Window:
     """datetime64[ns][rows]; for whoever may know them, which an agent may not."""
 
 
-def contract_of(task: Task) -> BarsContract:
-    """The task's contract, of one of the two kinds."""
-    contract = task.spec.contract
-    assert isinstance(contract, RollingContract | TradingContract)
+class BarsKind(SequentialKind):
+    """A kind that steps through bars."""
+
+    load_train = ("train_bars", "train_times")
+
+    def data_kind(self, task: Task) -> DataKind:
+        """What the task's bars are, without loading them."""
+        return panel_kind(task)
+
+    def source_key(self, task: Task) -> str:
+        """A value that changes with the bars."""
+        return bars_of(task).digest if task.real else panel_key(task)
+
+    def load(self, task: Task) -> Source:
+        """The task's bars; see :func:`bars_of`."""
+        return bars_of(task)
+
+    def renewable(self, task: Task) -> bool:
+        """Whether the bars come from a simulator of ours."""
+        return panel_renewable(task)
+
+    def renewed(self, task: Task, seed: int) -> Source:
+        """The bars with every row behind the training block drawn anew."""
+        return renewed_bars(task, seed)
+
+    def twin(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], seed: int) -> dict[str, Array]:
+        """Hidden bars resampled from the training bars."""
+        return twin_arrays(np.asarray(read("train_bars")), hidden, spec.rows.embargo, seed)
+
+    def scramble(self, task: Task, source: Source, generator: np.random.Generator) -> Source:
+        """The same training bars; everything hidden replaced by noise."""
+        return scrambled(source, cut(task, len(source.bars), contract_of(task.spec.contract).horizon), generator)
+
+    def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
+        """Blocks of steps, through all episodes of a fold: one follows the other in time. Steps whose outcomes overlap are in one block."""
+        from openfingym.metrics.resampling import block_bootstrap
+
+        own, episodes = contract_of(contract), fold.rows.stop - (fold.rows.start or 0)
+        return block_bootstrap(episodes * own.steps, fold.truth.seed, shortest=own.horizon)
+
+    def channels(self, task: Task) -> int:
+        """Symbols."""
+        return len(contract_of(task.spec.contract).symbols)
+
+    def steps(self, contract: Contract) -> int:
+        """As the contract says."""
+        return contract_of(contract).steps
+
+    def symbols(self, contract: Contract) -> tuple[str, ...]:
+        """As the contract says."""
+        return contract_of(contract).symbols
+
+    def check_shown(self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None) -> None:
+        """Every observation ends with the bar of its time, and the next one adds a single bar."""
+        rows = hidden[f"{_fold_of(contract_of(contract), hidden, number)}_bars"]
+        first = _row(shown[0])
+        if before is not None and first != _row(before):
+            raise TaskError(
+                f"episode {number} begins at row {first}, the one before it ends at row {_row(before)}; no row may be left out or skipped"
+            )
+        for k, step in enumerate(shown):
+            bars = np.array(step.observation["bars"], dtype=np.float64)
+            now = _row(step)
+            if now != first + k:
+                raise TaskError(f"episode {number}, step {k}: time_index is {now}, expected {first + k}")
+            if not np.array_equal(bars, rows[now + 1 - len(bars) : now + 1]):
+                raise TaskError(f"episode {number}, step {k}: the bars shown are not those up to row {now}")
+
+    def later_changed(self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Step) -> Mapping[str, Array]:
+        """The bars behind the newest one, turned around in time and scaled, so that they stay bars."""
+        name = f"{_fold_of(contract_of(contract), hidden, number)}_bars"
+        later, rows = _row(shown) + 1, hidden[name].copy()
+        rows[later:] = rows[later:][::-1] * 1.5
+        return {**hidden, name: rows}
+
+
+def contract_of(contract: Contract) -> BarsContract:
+    """A contract about bars as one."""
+    assert isinstance(contract, BarsContract)
     return contract
 
 
@@ -93,7 +167,7 @@ def bars_of(task: Task) -> Source:
         DataError: they are missing, damaged or contradict themselves.
         TaskError: no row is in the period, or no real data is known.
     """
-    contract, reference = contract_of(task), task.spec.dataset
+    contract, reference = contract_of(task.spec.contract), task.spec.dataset
     if not task.real:
         panel = panel_of(task)
         return Source(Bars.from_panel(panel, contract.symbols), panel.info, panel.digest, panel_recipe(panel))
@@ -126,7 +200,7 @@ def renewed_bars(task: Task, seed: int) -> Source:
     from openfingym.data.recipe import train_rows
 
     panel = renewed_panel(task, seed, lambda rows: train_rows(rows, task.spec.rows))
-    return Source(Bars.from_panel(panel, contract_of(task).symbols), panel.info, panel.digest, panel_recipe(panel))
+    return Source(Bars.from_panel(panel, contract_of(task.spec.contract).symbols), panel.info, panel.digest, panel_recipe(panel))
 
 
 def twin_arrays(train: NDArray[np.float64], hidden: Mapping[str, Array], embargo: int, seed: int) -> dict[str, Array]:
@@ -157,11 +231,6 @@ def twin_arrays(train: NDArray[np.float64], hidden: Mapping[str, Array], embargo
     return out
 
 
-def bars_key(task: Task) -> str:
-    """A value that changes with the bars."""
-    return bars_of(task).digest if task.real else panel_key(task)
-
-
 def cut(task: Task, rows: int, tail: int) -> Cut:
     """Rows of each block: embargoes left out, hidden blocks trimmed to whole episodes.
 
@@ -173,7 +242,7 @@ def cut(task: Task, rows: int, tail: int) -> Cut:
     Raises:
         TaskError: a block holds no episode; says how many rows would do.
     """
-    contract, split = contract_of(task), task.spec.rows
+    contract, split = contract_of(task.spec.contract), task.spec.rows
     from openfingym.data.recipe import train_rows
 
     train, public = Fraction(str(split.train)), Fraction(str(split.public))
@@ -212,14 +281,6 @@ def episodes_in(rows: int, contract: BarsContract, tail: int) -> int:
     return max(rows - rows_of(0, contract, tail), 0) // contract.steps
 
 
-def resampling(contract: BarsContract, fold: Fold) -> Resampling | None:
-    """Blocks of steps, through all episodes of a fold: one follows the other in time. Steps whose outcomes overlap are in one block."""
-    from openfingym.metrics.resampling import block_bootstrap
-
-    episodes = fold.rows.stop - (fold.rows.start or 0)
-    return block_bootstrap(episodes * contract.steps, fold.truth.seed, shortest=contract.horizon)
-
-
 def public_arrays(bars: Bars, blocks: Cut) -> dict[str, Array]:
     """What an agent has before the first episode: the bars of the training block, and their times."""
     train = bars.between(blocks.train)
@@ -256,7 +317,7 @@ def window(contract: BarsContract, hidden: Mapping[str, Array], number: int, tai
     Raises:
         UsageError: there is no such episode.
     """
-    n_public, n_private = (episodes_in(len(hidden[f"{fold}_bars"]), contract, tail) for fold in FOLDS)
+    n_public, n_private = _episodes(contract, hidden, tail)
     if not 0 <= number < n_public + n_private:
         raise UsageError(f"there is no episode {number}; there are {n_public} public and {n_private} private ones, counted from 0")
     fold, place = (FOLDS[0], number) if number < n_public else (FOLDS[1], number - n_public)
@@ -264,6 +325,23 @@ def window(contract: BarsContract, hidden: Mapping[str, Array], number: int, tai
     rows = slice(first, first + rows_of(1, contract, tail))
     bars, actions, times = (hidden[f"{fold}_{part}"][rows] for part in ("bars", "actions", "times"))
     return Window(fold, first, bars, actions, times)
+
+
+def _episodes(contract: BarsContract, hidden: Mapping[str, Array], tail: int) -> tuple[int, int]:
+    """How many episodes the public and the private block hold."""
+    public, private = (episodes_in(len(hidden[f"{fold}_bars"]), contract, tail) for fold in FOLDS)
+    return public, private
+
+
+def _fold_of(contract: BarsContract, hidden: Mapping[str, Array], number: int) -> FoldName:
+    return FOLDS[number >= _episodes(contract, hidden, contract.horizon)[0]]
+
+
+def _row(step: Step) -> int:
+    """The row of the fold that a step shows last."""
+    found = step.info["time_index"]
+    assert isinstance(found, int)
+    return found
 
 
 def scrambled(source: Source, blocks: Cut, generator: np.random.Generator) -> Source:
@@ -280,7 +358,7 @@ def scrambled(source: Source, blocks: Cut, generator: np.random.Generator) -> So
 
 def recipe(task: Task, source: Source, blocks: Cut) -> tuple[str, ...]:
     """Every step from the dataset to the episodes."""
-    contract = contract_of(task)
+    contract = contract_of(task.spec.contract)
     halts = int((~source.bars.tradable).sum())
     return (
         *source.recipe,

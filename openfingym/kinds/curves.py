@@ -10,9 +10,11 @@ import numpy as np
 
 from openfingym.data.curves import NAME, SHA256
 from openfingym.errors import DataError, SubmissionError
+from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import no_real_data, split_text
 from openfingym.kinds.skillless.curves import skillless
+from openfingym.kinds.start import Start
 from openfingym.task.contracts import CurvesContract
 
 if TYPE_CHECKING:
@@ -24,226 +26,239 @@ if TYPE_CHECKING:
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.contracts import Contract
 
-__all__ = [
-    "LOAD_TEST",
-    "LOAD_TRAIN",
-    "answer",
-    "brief",
-    "check",
-    "data_kind",
-    "folds",
-    "load",
-    "naive",
-    "oracle",
-    "resampled",
-    "resampling",
-    "scramble",
-    "shape",
-    "skillless",
-    "source_key",
-]
-
-LOAD_TRAIN = ("train_inputs", "train_targets")
-LOAD_TEST = ("test_inputs",)
 BOUNDS = ("lower", "central", "upper")
 NAIVE_QUANTILE = 1.96
 """Half-width, in standard deviations of monthly changes in training, of the baseline's interval."""
 
 
-def data_kind(task: Task) -> DataKind:
-    """Simulated: the one bundled set of curves is."""
-    _known(task)
-    return "simulated"
+START = Start(
+    data="the bundled curves 'sim-eiopa-curves'",
+    description="Forecast next month's simulated yield curves with an interval.",
+    asks="Forecast next month's yield curve of each country, with an interval around it.",
+    asset_class="rates",
+    frequency="monthly",
+    panel="risk-free curves of 24 currency areas",
+    dataset="sim-eiopa-curves",
+    split=(0.4, 0.3, 0.3, 1),
+    contract="""lookback = 10                # months of input
+unit = "percent per annum"
+low = -5.0
+high = 30.0
+""",
+    metrics=(("relative_mae", 0.5), ("interval_score", 0.5)),
+)
 
 
-def source_key(task: Task) -> str:
-    """The digest of what the simulator makes."""
-    _known(task)
-    return SHA256
+class CurvesKind(Kind):
+    """Curves of several countries, with an interval to predict."""
 
+    contract = CurvesContract
+    start = START
+    load_train = ("train_inputs", "train_targets")
+    load_test = ("test_inputs",)
+    structured = True
 
-def load(task: Task) -> Curves:
-    """The simulated curves."""
-    from openfingym.data.curves import simulated_curves
+    def data_kind(self, task: Task) -> DataKind:
+        """Simulated: the one bundled set of curves is."""
+        _known(task)
+        return "simulated"
 
-    _known(task)
-    return simulated_curves()
+    def source_key(self, task: Task) -> str:
+        """The digest of what the simulator makes."""
+        _known(task)
+        return SHA256
 
+    def load(self, task: Task) -> Curves:
+        """The simulated curves."""
+        from openfingym.data.curves import simulated_curves
 
-def renewable(task: Task) -> bool:
-    """Always: the one bundled set of curves is simulated."""
-    return not task.real
+        _known(task)
+        return simulated_curves()
 
+    def renewable(self, task: Task) -> bool:
+        """Always: the one bundled set of curves is simulated."""
+        return not task.real
 
-def renewed(task: Task, seed: int) -> Curves:
-    """The curves with every month behind the training block drawn anew."""
-    from openfingym.data import recipe
-    from openfingym.data.curves import MONTHS, simulated_curves
-    from openfingym.data.processes.draws import Branch
+    def renewed(self, task: Task, seed: int) -> Curves:
+        """The curves with every month behind the training block drawn anew."""
+        from openfingym.data import recipe
+        from openfingym.data.curves import MONTHS, simulated_curves
+        from openfingym.data.processes.draws import Branch
 
-    _known(task)
-    return simulated_curves(branch=Branch(seed, MONTHS - recipe.train_rows(MONTHS, task.spec.rows)))
+        _known(task)
+        return simulated_curves(branch=Branch(seed, MONTHS - recipe.train_rows(MONTHS, task.spec.rows)))
 
+    def shape(self, task: Task, source: Curves) -> Material:
+        """Windows of each country, month by month."""
+        contract = _contract(task.spec.contract)
+        windows = _cut(task, source)
+        countries = len(source.countries)
+        arrays = {
+            name: _by_country(getattr(windows, name), countries)
+            for name in ("train_inputs", "train_targets", "test_inputs", "test_targets")
+        }
+        public: dict[str, Array] = {
+            "train_inputs": arrays["train_inputs"],
+            "train_targets": arrays["train_targets"][:, 0],
+            "test_inputs": arrays["test_inputs"],
+            "train_times": np.repeat(windows.train_times, countries, axis=0),
+            "test_times": np.repeat(windows.test_times, countries, axis=0),
+            "train_series": np.tile(np.arange(countries, dtype=np.int64), len(windows.train_inputs)),
+            "test_series": np.tile(np.arange(countries, dtype=np.int64), len(windows.test_inputs)),
+        }
+        axes = {
+            "train_inputs": ("window", "month", "maturity"),
+            "train_targets": ("window", "maturity"),
+            "test_inputs": ("window", "month", "maturity"),
+            "train_times": ("window", "month"),
+            "test_times": ("window", "month"),
+            "train_series": ("window",),
+            "test_series": ("window",),
+        }
+        n_public, n_private = windows.n_public * countries, windows.n_private * countries
+        split, info = task.spec.rows, source.info
+        return Material(
+            info=info,
+            dataset_digest=info.sha256,
+            public=public,
+            axes=axes,
+            hidden={"targets": arrays["test_targets"][:, 0]},
+            n_train=len(public["train_inputs"]),
+            n_public=n_public,
+            n_private=n_private,
+            shape=(n_public + n_private, 3, len(source.maturities)),
+            submission_axes=("window", "bound", "maturity"),
+            labels=tuple(f"y{years}" for years in source.maturities),
+            recipe=(
+                f"dataset {info.name}: {info.kind}, {info.source}",
+                f"{len(source.times)} months of {countries} countries, {info.first} to {info.last}",
+                f"calendar: {info.calendar}",
+                f"missing values: {info.missing or 'none'}; nothing is filled",
+                f"{split_text(split)} months dropped between",
+                f"training windows of {contract.lookback} + 1 months a country, one every {split.train_stride} months",
+                f"hidden windows tile their block without overlap: {n_public} public, {n_private} private",
+            ),
+            facts={
+                "lookback": contract.lookback,
+                "horizon": 1,
+                "bounds": list(BOUNDS),
+                "coverage": contract.coverage,
+                "maturities": [int(years) for years in source.maturities],
+                "series": list(source.countries),
+                "channels": [f"y{years}" for years in source.maturities],
+            },
+        )
 
-def shape(task: Task, source: Curves) -> Material:
-    """Windows of each country, month by month."""
-    contract = _contract(task.spec.contract)
-    windows = _cut(task, source)
-    countries = len(source.countries)
-    arrays = {
-        name: _by_country(getattr(windows, name), countries) for name in ("train_inputs", "train_targets", "test_inputs", "test_targets")
-    }
-    public: dict[str, Array] = {
-        "train_inputs": arrays["train_inputs"],
-        "train_targets": arrays["train_targets"][:, 0],
-        "test_inputs": arrays["test_inputs"],
-        "train_times": np.repeat(windows.train_times, countries, axis=0),
-        "test_times": np.repeat(windows.test_times, countries, axis=0),
-        "train_series": np.tile(np.arange(countries, dtype=np.int64), len(windows.train_inputs)),
-        "test_series": np.tile(np.arange(countries, dtype=np.int64), len(windows.test_inputs)),
-    }
-    axes = {
-        "train_inputs": ("window", "month", "maturity"),
-        "train_targets": ("window", "maturity"),
-        "test_inputs": ("window", "month", "maturity"),
-        "train_times": ("window", "month"),
-        "test_times": ("window", "month"),
-        "train_series": ("window",),
-        "test_series": ("window",),
-    }
-    n_public, n_private = windows.n_public * countries, windows.n_private * countries
-    split, info = task.spec.rows, source.info
-    return Material(
-        info=info,
-        dataset_digest=info.sha256,
-        public=public,
-        axes=axes,
-        hidden={"targets": arrays["test_targets"][:, 0]},
-        n_train=len(public["train_inputs"]),
-        n_public=n_public,
-        n_private=n_private,
-        shape=(n_public + n_private, 3, len(source.maturities)),
-        submission_axes=("window", "bound", "maturity"),
-        labels=tuple(f"y{years}" for years in source.maturities),
-        recipe=(
-            f"dataset {info.name}: {info.kind}, {info.source}",
-            f"{len(source.times)} months of {countries} countries, {info.first} to {info.last}",
-            f"calendar: {info.calendar}",
-            f"missing values: {info.missing or 'none'}; nothing is filled",
-            f"{split_text(split)} months dropped between",
-            f"training windows of {contract.lookback} + 1 months a country, one every {split.train_stride} months",
-            f"hidden windows tile their block without overlap: {n_public} public, {n_private} private",
-        ),
-        facts={
-            "lookback": contract.lookback,
-            "horizon": 1,
-            "bounds": list(BOUNDS),
-            "coverage": contract.coverage,
-            "maturities": [int(years) for years in source.maturities],
-            "series": list(source.countries),
-            "channels": [f"y{years}" for years in source.maturities],
-        },
-    )
+    def scramble(self, task: Task, source: Curves, generator: np.random.Generator) -> Curves:
+        """The curves with every hidden month replaced by noise."""
+        hidden = np.isin(source.times.astype("datetime64[ns]"), _cut(task, source).test_times[:, -1])
+        values = source.values.copy()
+        values[hidden] = generator.uniform(values.min(), values.max(), values[hidden].shape)
+        return replace(source, values=values)
 
+    def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The last curve, give or take what a month changed in 95 % of training, were changes normal."""
+        inputs, targets, test = read("train_inputs"), read("train_targets"), read("test_inputs")
+        width = NAIVE_QUANTILE * (np.asarray(targets) - inputs[:, -1]).std(axis=0)
+        last = np.asarray(test[:, -1], dtype=np.float64)
+        return np.stack([last - width, last, last + width], axis=1)
 
-def scramble(task: Task, source: Curves, generator: np.random.Generator) -> Curves:
-    """The curves with every hidden month replaced by noise."""
-    hidden = np.isin(source.times.astype("datetime64[ns]"), _cut(task, source).test_times[:, -1])
-    values = source.values.copy()
-    values[hidden] = generator.uniform(values.min(), values.max(), values[hidden].shape)
-    return replace(source, values=values)
+    def skillless(
+        self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Curves and intervals that look at no window."""
+        return skillless(contract, read, shape, generator)
 
+    def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The hidden curves, with the narrowest intervals that cover exactly the asked share of them."""
+        targets = np.asarray(hidden["targets"], dtype=np.float64)
+        out = np.repeat(targets[:, None, :], 3, axis=1)
+        # Missing one cell in twenty by a hair, bounds and centre alike, keeps the width at zero.
+        missed = (np.arange(targets.size) % 20 == 0).reshape(targets.shape)
+        out += 1e-9 * missed[:, None, :]
+        return out
 
-def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The last curve, give or take what a month changed in 95 % of training, were changes normal."""
-    inputs, targets, test = read("train_inputs"), read("train_targets"), read("test_inputs")
-    width = NAIVE_QUANTILE * (np.asarray(targets) - inputs[:, -1]).std(axis=0)
-    last = np.asarray(test[:, -1], dtype=np.float64)
-    return np.stack([last - width, last, last + width], axis=1)
+    def worst(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Noise, of which the smallest number is the lower bound and the largest the upper one."""
+        return np.sort(super().worst(contract, hidden, shape), axis=1)
 
+    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+        """The first and the remaining windows."""
+        from openfingym.metrics import Truth
 
-def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The hidden curves, with the narrowest intervals that cover exactly the asked share of them."""
-    targets = np.asarray(hidden["targets"], dtype=np.float64)
-    out = np.repeat(targets[:, None, :], 3, axis=1)
-    # Missing one cell in twenty by a hair, bounds and centre alike, keeps the width at zero.
-    missed = (np.arange(targets.size) % 20 == 0).reshape(targets.shape)
-    out += 1e-9 * missed[:, None, :]
-    return out
+        targets = np.ascontiguousarray(hidden["targets"], dtype=np.float64)
+        periods = np.unique(np.asarray(read("test_times"))[:, -1], return_inverse=True)[1].astype(np.int64)
+        parts = slice(counts[0]), slice(counts[0], sum(counts))
+        return tuple(Fold(rows, Truth({"y_true": targets[rows], "period": periods[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]  # two
 
+    def check(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
+        """Refuse intervals that are not.
 
-def folds(spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
-    """The first and the remaining windows."""
-    from openfingym.metrics import Truth
+        Raises:
+            SubmissionError: a lower bound is above the central forecast or that above the upper one; names the position.
+        """
+        for below, above in ((0, 1), (1, 2)):
+            crossed = values[:, below] > values[:, above]
+            if crossed.any():
+                window, maturity = (int(i) for i in np.unravel_index(int(crossed.argmax()), crossed.shape))
+                raise SubmissionError(
+                    f"window {window}, maturity {maturity}: {BOUNDS[below]} is above {BOUNDS[above]} "
+                    f"({values[window, below, maturity]:g} > {values[window, above, maturity]:g})",
+                    problem="out-of-range",
+                )
 
-    targets = np.ascontiguousarray(hidden["targets"], dtype=np.float64)
-    periods = np.unique(np.asarray(read("test_times"))[:, -1], return_inverse=True)[1].astype(np.int64)
-    parts = slice(counts[0]), slice(counts[0], sum(counts))
-    return tuple(Fold(rows, Truth({"y_true": targets[rows], "period": periods[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]  # two
+    def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
+        """Central forecast and bounds."""
+        return {"lower": values[:, 0], "y_pred": values[:, 1], "upper": values[:, 2]}
 
+    def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
+        """Blocks of months: the curves of all countries in a month go together."""
+        from openfingym.kinds.resampled import count_of_periods
+        from openfingym.metrics.resampling import block_bootstrap
 
-def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
-    """Refuse intervals that are not.
+        return block_bootstrap(count_of_periods(fold), fold.truth.seed)
 
-    Raises:
-        SubmissionError: a lower bound is above the central forecast or that above the upper one; names the position.
-    """
-    for below, above in ((0, 1), (1, 2)):
-        crossed = values[:, below] > values[:, above]
-        if crossed.any():
-            window, maturity = (int(i) for i in np.unravel_index(int(crossed.argmax()), crossed.shape))
-            raise SubmissionError(
-                f"window {window}, maturity {maturity}: {BOUNDS[below]} is above {BOUNDS[above]} "
-                f"({values[window, below, maturity]:g} > {values[window, above, maturity]:g})",
-                problem="out-of-range",
-            )
+    def resampled(
+        self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
+    ) -> tuple[Fold, NDArray[np.float64]]:
+        """The rows of these periods."""
+        from openfingym.kinds.resampled import taken_by_period
 
+        return taken_by_period(fold, values, units)
 
-def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
-    """Central forecast and bounds."""
-    return {"lower": values[:, 0], "y_pred": values[:, 1], "upper": values[:, 2]}
+    def hidden_shapes(self, shape: tuple[int, ...], n_test: int) -> Mapping[str, tuple[int, ...]]:
+        """A curve a window."""
+        return {"targets": (shape[0], shape[2])}
 
+    def target_times(self, contract: Contract, read: Reader) -> NDArray[np.datetime64]:
+        """The month of each window, once a bound."""
+        return np.repeat(np.asarray(read("test_times"))[:, -1], len(BOUNDS))
 
-def resampling(contract: Contract, fold: Fold) -> Resampling | None:
-    """Blocks of months: the curves of all countries in a month go together."""
-    from openfingym.kinds.resampled import count_of_periods
-    from openfingym.metrics.resampling import block_bootstrap
-
-    return block_bootstrap(count_of_periods(fold), fold.truth.seed)
-
-
-def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
-    """The rows of these periods."""
-    from openfingym.kinds.resampled import taken_by_period
-
-    return taken_by_period(fold, values, units)
-
-
-def brief(task: Task, material: Material) -> Brief:
-    """What is asked, in numbers."""
-    contract = _contract(task.spec.contract)
-    inputs, targets, test = (material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs"))
-    facts = (
-        ("value", f"yield, {contract.unit}, monthly"),
-        ("countries", ", ".join(map(str, material.facts["series"]))),  # type: ignore[call-overload]  # a list of names
-        ("maturities", f"{len(material.labels)}, in years: {material.labels[0][1:]} to {material.labels[-1][1:]}"),
-        ("training windows", str(material.n_train)),
-        ("windows to predict", str(material.shape[0])),
-        ("inputs of a window", f"{contract.lookback} months of one country's curve"),
-        (
-            "targets of a window",
-            f"the next month's curve: lower, central and upper, which should hold {contract.coverage:.0%} of the values",
-        ),
-    )
-    note = (
-        "Windows are in time order; those to predict are later than all of training, and none of their targets appears\n"
-        "anywhere in the data you have. Nowhere may lower be above central, or central above upper."
-    )
-    usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
+    def brief(self, task: Task, material: Material) -> Brief:
+        """What is asked, in numbers."""
+        contract = _contract(task.spec.contract)
+        inputs, targets, test = (material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs"))
+        facts = (
+            ("value", f"yield, {contract.unit}, monthly"),
+            ("countries", ", ".join(map(str, material.facts["series"]))),  # type: ignore[call-overload]  # a list of names
+            ("maturities", f"{len(material.labels)}, in years: {material.labels[0][1:]} to {material.labels[-1][1:]}"),
+            ("training windows", str(material.n_train)),
+            ("windows to predict", str(material.shape[0])),
+            ("inputs of a window", f"{contract.lookback} months of one country's curve"),
+            (
+                "targets of a window",
+                f"the next month's curve: lower, central and upper, which should hold {contract.coverage:.0%} of the values",
+            ),
+        )
+        note = (
+            "Windows are in time order; those to predict are later than all of training, and none of their targets appears\n"
+            "anywhere in the data you have. Nowhere may lower be above central, or central above upper."
+        )
+        usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
 test = interface.load_test_inputs()  # float64 {test}
 country = interface.load("test_series")  # int64, which country a window is of; also train_series
 feedback = interface.submit(predictions)  # predictions: float64 {material.shape}: lower, central, upper"""
-    return Brief(facts, note, usage)
+        return Brief(facts, note, usage)
 
 
 def _contract(contract: Contract) -> CurvesContract:
@@ -271,3 +286,6 @@ def _by_country(windows: NDArray[np.float64], countries: int) -> NDArray[np.floa
     n, months, width = windows.shape
     apart = windows.reshape(n, months, countries, width // countries).transpose(0, 2, 1, 3)
     return np.ascontiguousarray(apart.reshape(n * countries, months, width // countries))
+
+
+KIND = CurvesKind()

@@ -14,12 +14,9 @@ import numpy as np
 
 from openfingym.errors import TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
-from openfingym.kinds.panels import panel_key as source_key
-from openfingym.kinds.panels import panel_kind as data_kind
-from openfingym.kinds.panels import panel_of as load
-from openfingym.kinds.panels import panel_recipe, renewed_panel, split_text
-from openfingym.kinds.panels import panel_renewable as renewable
+from openfingym.kinds.panels import PanelKind, panel_recipe, renewed_panel, split_text
 from openfingym.kinds.skillless.forecast import skillless
+from openfingym.kinds.start import Start
 from openfingym.task.contracts import ForecastContract
 
 if TYPE_CHECKING:
@@ -31,225 +28,233 @@ if TYPE_CHECKING:
     from openfingym.task import Spec, Task
     from openfingym.task.contracts import Contract
 
-__all__ = [
-    "LOAD_TEST",
-    "LOAD_TRAIN",
-    "answer",
-    "brief",
-    "check",
-    "data_kind",
-    "folds",
-    "load",
-    "naive",
-    "oracle",
-    "renewable",
-    "renewed",
-    "resampled",
-    "resampling",
-    "scramble",
-    "shape",
-    "skillless",
-    "source_key",
-]
 
-LOAD_TRAIN = ("train_inputs", "train_targets")
-LOAD_TEST = ("test_inputs",)
+START = Start(
+    data="your own CSV",
+    description="Forecast five days of log returns of two series.",
+    asks="Forecast the log returns of two series for each of the next five days.",
+    asset_class="synthetic",
+    frequency="daily",
+    panel="two random walks",
+    dataset=None,
+    split=(0.7, 0.15, 0.15, 5),
+    contract="""lookback = 20
+horizon = 5
+value_semantics = "log_return"   # log_return | price_level | yield_level | realised_vol | mixed
+unit = "log return per day"
+low = -1.0
+high = 1.0
+""",
+    metrics=(("mae", 0.5), ("rmse", 0.5)),
+)
 
 
-def shape(task: Task, source: Panel) -> Material:
-    """Windows of the panel; see :class:`openfingym.kinds.material.Kind`."""
-    from openfingym.data.dataset import suggestion
+class ForecastKind(PanelKind):
+    """Windows of a panel, with what follows them to predict."""
 
-    contract, split = _contract(task.spec.contract), task.spec.rows
-    for key, names in (("split.log1p", split.log1p), ("split.scaled", split.scaled), ("contract.targets", contract.targets)):
-        for name in names:
-            if name not in source.channels:
-                raise TaskError(f"no channel {name!r}{suggestion(name, source.channels)}", path=task.config_path, key=key)
-    windows = _cut(task, source)
-    targets = [source.channels.index(name) for name in contract.targets] or list(range(len(source.channels)))
-    labels = tuple(source.channels[i] for i in targets)
-    if contract.value_semantics == "price_level" and (source.info.measure == "mixed" or _has_returns(task)):
-        _positive(task, windows, dict(zip(labels, targets, strict=True)))
-    steps = [step - 1 for step in contract.steps]
-    public: dict[str, Array] = {
-        "train_inputs": windows.train_inputs,
-        "train_targets": _select(windows.train_targets, steps, targets),
-        "test_inputs": windows.test_inputs,
-        "train_times": windows.train_times,
-        "test_times": windows.test_times,
-    }
-    hidden = {"targets": _select(windows.test_targets, steps, targets)}
-    axes = {
-        "train_inputs": ("window", "row", "channel"),
-        "train_targets": ("window", "step", "channel"),
-        "test_inputs": ("window", "row", "channel"),
-        "train_times": ("window", "row"),
-        "test_times": ("window", "row"),
-    }
-    if contract.targets:
-        public["target_columns"], axes["target_columns"] = np.array(targets, dtype=np.int64), ("target",)
-    if contract.graph_window is not None:
-        public |= _graphs(source, windows, contract)
-        axes |= dict.fromkeys((f"{part}_{name}" for part in ("train", "test") for name in GRAPHS), ("window", "from", "to"))
-    n_train, counts = len(windows.train_inputs), (windows.n_public, windows.n_private)
-    if contract.pooled:
-        width = len(source.channels)
-        public, hidden = _pooled(public), {"targets": _unpivot(hidden["targets"])}
-        axes |= {"train_series": ("window",), "test_series": ("window",)}
-        labels, n_train, counts = ("value",), n_train * width, (counts[0] * width, counts[1] * width)
-    return Material(
-        info=source.info,
-        dataset_digest=source.digest,
-        public=public,
-        axes=axes,
-        hidden=hidden,
-        n_train=n_train,
-        n_public=counts[0],
-        n_private=counts[1],
-        shape=(sum(counts), len(steps), len(labels)),
-        submission_axes=("window", "step", "channel"),
-        labels=labels,
-        recipe=_recipe(task, source, windows),
-        facts={
-            "lookback": contract.lookback,
-            "horizon": contract.horizon,
-            "steps": list(contract.steps),
-            "channels": ["value"] if contract.pooled else list(source.channels),
-            "targets": list(labels),
-            **({"series": list(source.channels)} if contract.pooled else {}),
-            "scaling": {
-                "method": split.scaling,
-                "mean": windows.mean.tolist(),
-                "scale": windows.scale.tolist(),
-                "log1p": list(split.log1p),
-            },
-        },
-    )
+    contract = ForecastContract
+    start = START
+    load_train = ("train_inputs", "train_targets")
+    load_test = ("test_inputs",)
+    always_scores = True
+    structured = True
 
+    def shape(self, task: Task, source: Panel) -> Material:
+        """Windows of the panel; see :class:`openfingym.kinds.Kind`."""
+        from openfingym.data.dataset import suggestion
 
-def renewed(task: Task, seed: int) -> Panel:
-    """The panel with every row behind the training block drawn anew."""
-    from openfingym.data import recipe
-
-    lost = recipe.rows_lost(_contract(task.spec.contract).value_semantics)
-    return renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows))
-
-
-def scramble(task: Task, source: Panel, generator: np.random.Generator) -> Panel:
-    """The panel with the rows of every hidden target replaced by noise of the panel's own range."""
-    contract = _contract(task.spec.contract)
-    times = _cut(task, source).test_times[:, contract.lookback :]
-    hidden = np.isin(source.times.astype("datetime64[ns]"), times)
-    if contract.value_semantics in {"log_return", "realised_vol"}:
-        return replace(source, values=_noisy_returns(source.values, hidden, generator))
-    values = source.values.copy()
-    low, high = values.min(axis=0), values.max(axis=0)
-    values[hidden] = generator.uniform(low, high, (int(hidden.sum()), values.shape[1]))
-    return replace(source, values=values)
-
-
-def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Zero returns, or the last level repeated."""
-    from openfingym.metrics import naive_forecast
-
-    own = _contract(contract)
-    return naive_forecast(_last(own, read), shape[1], own.value_semantics)
-
-
-def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The hidden targets."""
-    return np.asarray(hidden["targets"], dtype=np.float64).reshape(shape)
-
-
-def folds(spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
-    """The first and the remaining windows."""
-    from openfingym.metrics import Truth
-
-    contract = _contract(spec.contract)
-    last = _last(contract, read)[:, -1, :]
-    benchmark = float(np.mean(read("train_targets")))
-    # Numbered in order of time, since a panel metric forms one portfolio a period.
-    periods = np.unique(np.asarray(read("test_times"))[:, -1], return_inverse=True)[1]
-    options = {
-        "semantics": contract.value_semantics,
-        "periods_per_year": spec.scoring.periods_per_year,
-        "tail_level": spec.scoring.tail_level,
-    }
-
-    def fold(rows: slice) -> Fold:
-        y_true = np.ascontiguousarray(hidden["targets"][rows], dtype=np.float64)
-        arrays = {
-            "y_true": y_true.reshape(-1) if contract.pooled else y_true,
-            "last_value": np.ascontiguousarray(last[rows], dtype=np.float64),
-            "benchmark": np.full(y_true.size if contract.pooled else y_true.shape, benchmark),
-            "period": periods[rows].astype(np.int64),
+        contract, split = _contract(task.spec.contract), task.spec.rows
+        for key, names in (("split.log1p", split.log1p), ("split.scaled", split.scaled), ("contract.targets", contract.targets)):
+            for name in names:
+                if name not in source.channels:
+                    raise TaskError(f"no channel {name!r}{suggestion(name, source.channels)}", path=task.config_path, key=key)
+        windows = _cut(task, source)
+        targets = [source.channels.index(name) for name in contract.targets] or list(range(len(source.channels)))
+        labels = tuple(source.channels[i] for i in targets)
+        if contract.value_semantics == "price_level" and (source.info.measure == "mixed" or _has_returns(task)):
+            _positive(task, windows, dict(zip(labels, targets, strict=True)))
+        steps = [step - 1 for step in contract.steps]
+        public: dict[str, Array] = {
+            "train_inputs": windows.train_inputs,
+            "train_targets": _select(windows.train_targets, steps, targets),
+            "test_inputs": windows.test_inputs,
+            "train_times": windows.train_times,
+            "test_times": windows.test_times,
         }
-        return Fold(rows, Truth(arrays, options, seed))
-
-    return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
-
-
-def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
-    """Nothing beyond shape and range."""
-
-
-def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
-    """The predictions, one number a row where windows are pooled."""
-    return {"y_pred": values.reshape(-1) if _contract(contract).pooled else values}
-
-
-def resampling(contract: Contract, fold: Fold) -> Resampling | None:
-    """Blocks of periods: of a window, or of all series where they are pooled, whose errors go together."""
-    from openfingym.kinds.resampled import count_of_periods
-    from openfingym.metrics.resampling import block_bootstrap
-
-    return block_bootstrap(count_of_periods(fold), fold.truth.seed, units_are_rows=not _contract(contract).pooled)
-
-
-def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
-    """The rows of these periods."""
-    from openfingym.kinds.resampled import taken_by_period
-
-    return taken_by_period(fold, values, units)
-
-
-def brief(task: Task, material: Material) -> Brief:
-    """What is asked, in numbers."""
-    contract = _contract(task.spec.contract)
-    inputs, targets = material.public["train_inputs"].shape, material.public["train_targets"].shape
-    channels = [str(name) for name in _listed(material.facts["series" if contract.pooled else "channels"])]
-    value = "unlike things, see the text above" if contract.value_semantics == "mixed" else contract.value_semantics.replace("_", " ")
-    ahead = "the next row" if contract.horizon == 1 else f"the next {contract.horizon} rows"
-    if contract.horizons:
-        ahead = f"the rows {', '.join(map(str, contract.horizons))} steps ahead"
-    facts = [
-        ("value", f"{value}, {contract.unit}, {task.spec.frequency}"),
-        ("series, each a window of its own" if contract.pooled else "channels", ", ".join(channels)),
-        ("training windows", str(material.n_train)),
-        ("windows to predict", str(material.shape[0])),
-        ("inputs of a window", f"{inputs[1]} rows x {inputs[2]} channels"),
-        ("targets of a window", f"{ahead}: {', '.join(material.labels)}" if contract.targets else f"{ahead} x {targets[2]} channels"),
-        ("scaling", _scaling(task)),
-    ]
-    extra = ""
-    if contract.graph_window is not None:
-        facts.append(
-            ("graphs of a window", f"correlation and Diebold-Yilmaz spillover of the last {contract.graph_window} daily volatilities")
+        hidden = {"targets": _select(windows.test_targets, steps, targets)}
+        axes = {
+            "train_inputs": ("window", "row", "channel"),
+            "train_targets": ("window", "step", "channel"),
+            "test_inputs": ("window", "row", "channel"),
+            "train_times": ("window", "row"),
+            "test_times": ("window", "row"),
+        }
+        if contract.targets:
+            public["target_columns"], axes["target_columns"] = np.array(targets, dtype=np.int64), ("target",)
+        if contract.graph_window is not None:
+            public |= _graphs(source, windows, contract)
+            axes |= dict.fromkeys((f"{part}_{name}" for part in ("train", "test") for name in GRAPHS), ("window", "from", "to"))
+        n_train, counts = len(windows.train_inputs), (windows.n_public, windows.n_private)
+        if contract.pooled:
+            width = len(source.channels)
+            public, hidden = _pooled(public), {"targets": _unpivot(hidden["targets"])}
+            axes |= {"train_series": ("window",), "test_series": ("window",)}
+            labels, n_train, counts = ("value",), n_train * width, (counts[0] * width, counts[1] * width)
+        return Material(
+            info=source.info,
+            dataset_digest=source.digest,
+            public=public,
+            axes=axes,
+            hidden=hidden,
+            n_train=n_train,
+            n_public=counts[0],
+            n_private=counts[1],
+            shape=(sum(counts), len(steps), len(labels)),
+            submission_axes=("window", "step", "channel"),
+            labels=labels,
+            recipe=_recipe(task, source, windows),
+            facts={
+                "lookback": contract.lookback,
+                "horizon": contract.horizon,
+                "steps": list(contract.steps),
+                "channels": ["value"] if contract.pooled else list(source.channels),
+                "targets": list(labels),
+                **({"series": list(source.channels)} if contract.pooled else {}),
+                "scaling": {
+                    "method": split.scaling,
+                    "mean": windows.mean.tolist(),
+                    "scale": windows.scale.tolist(),
+                    "log1p": list(split.log1p),
+                },
+            },
         )
-        extra = (
-            '\ngraphs = interface.load("train_correlation"), interface.load("train_spillover")  # float64 (windows, from, to); also test_'
-        )
-    if contract.pooled:
-        extra = '\nseries = interface.load("test_series")  # int64, which series a window is of; times: interface.load_times()'
-    test = material.public["test_inputs"].shape
-    usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
+
+    def renewed(self, task: Task, seed: int) -> Panel:
+        """The panel with every row behind the training block drawn anew."""
+        from openfingym.data import recipe
+
+        lost = recipe.rows_lost(_contract(task.spec.contract).value_semantics)
+        return renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows))
+
+    def scramble(self, task: Task, source: Panel, generator: np.random.Generator) -> Panel:
+        """The panel with the rows of every hidden target replaced by noise of the panel's own range."""
+        contract = _contract(task.spec.contract)
+        times = _cut(task, source).test_times[:, contract.lookback :]
+        hidden = np.isin(source.times.astype("datetime64[ns]"), times)
+        if contract.value_semantics in {"log_return", "realised_vol"}:
+            return replace(source, values=_noisy_returns(source.values, hidden, generator))
+        values = source.values.copy()
+        low, high = values.min(axis=0), values.max(axis=0)
+        values[hidden] = generator.uniform(low, high, (int(hidden.sum()), values.shape[1]))
+        return replace(source, values=values)
+
+    def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Zero returns, or the last level repeated."""
+        from openfingym.metrics import naive_forecast
+
+        own = _contract(contract)
+        return naive_forecast(_last(own, read), shape[1], own.value_semantics)
+
+    def skillless(
+        self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Forecasts that look at no window, or depart from the baseline without looking."""
+        return skillless(contract, read, shape, generator)
+
+    def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The hidden targets."""
+        return np.asarray(hidden["targets"], dtype=np.float64).reshape(shape)
+
+    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+        """The first and the remaining windows."""
+        from openfingym.metrics import Truth
+
+        contract = _contract(spec.contract)
+        last = _last(contract, read)[:, -1, :]
+        benchmark = float(np.mean(read("train_targets")))
+        # Numbered in order of time, since a panel metric forms one portfolio a period.
+        periods = np.unique(np.asarray(read("test_times"))[:, -1], return_inverse=True)[1]
+        options = {
+            "semantics": contract.value_semantics,
+            "periods_per_year": spec.scoring.periods_per_year,
+            "tail_level": spec.scoring.tail_level,
+        }
+
+        def fold(rows: slice) -> Fold:
+            y_true = np.ascontiguousarray(hidden["targets"][rows], dtype=np.float64)
+            arrays = {
+                "y_true": y_true.reshape(-1) if contract.pooled else y_true,
+                "last_value": np.ascontiguousarray(last[rows], dtype=np.float64),
+                "benchmark": np.full(y_true.size if contract.pooled else y_true.shape, benchmark),
+                "period": periods[rows].astype(np.int64),
+            }
+            return Fold(rows, Truth(arrays, options, seed))
+
+        return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
+
+    def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
+        """The predictions, one number a row where windows are pooled."""
+        return {"y_pred": values.reshape(-1) if _contract(contract).pooled else values}
+
+    def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
+        """Blocks of periods: of a window, or of all series where they are pooled, whose errors go together."""
+        from openfingym.kinds.resampled import count_of_periods
+        from openfingym.metrics.resampling import block_bootstrap
+
+        return block_bootstrap(count_of_periods(fold), fold.truth.seed, units_are_rows=not _contract(contract).pooled)
+
+    def resampled(
+        self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
+    ) -> tuple[Fold, NDArray[np.float64]]:
+        """The rows of these periods."""
+        from openfingym.kinds.resampled import taken_by_period
+
+        return taken_by_period(fold, values, units)
+
+    def target_times(self, contract: Contract, read: Reader) -> NDArray[np.datetime64]:
+        """The time of each step of each window."""
+        own = _contract(contract)
+        columns = [own.lookback + step - 1 for step in own.steps]
+        return np.ascontiguousarray(np.asarray(read("test_times"))[:, columns]).reshape(-1)
+
+    def brief(self, task: Task, material: Material) -> Brief:
+        """What is asked, in numbers."""
+        contract = _contract(task.spec.contract)
+        inputs, targets = material.public["train_inputs"].shape, material.public["train_targets"].shape
+        channels = [str(name) for name in _listed(material.facts["series" if contract.pooled else "channels"])]
+        value = "unlike things, see the text above" if contract.value_semantics == "mixed" else contract.value_semantics.replace("_", " ")
+        ahead = "the next row" if contract.horizon == 1 else f"the next {contract.horizon} rows"
+        if contract.horizons:
+            ahead = f"the rows {', '.join(map(str, contract.horizons))} steps ahead"
+        facts = [
+            ("value", f"{value}, {contract.unit}, {task.spec.frequency}"),
+            ("series, each a window of its own" if contract.pooled else "channels", ", ".join(channels)),
+            ("training windows", str(material.n_train)),
+            ("windows to predict", str(material.shape[0])),
+            ("inputs of a window", f"{inputs[1]} rows x {inputs[2]} channels"),
+            ("targets of a window", f"{ahead}: {', '.join(material.labels)}" if contract.targets else f"{ahead} x {targets[2]} channels"),
+            ("scaling", _scaling(task)),
+        ]
+        extra = ""
+        if contract.graph_window is not None:
+            facts.append(
+                ("graphs of a window", f"correlation and Diebold-Yilmaz spillover of the last {contract.graph_window} daily volatilities")
+            )
+            extra = (
+                '\ngraphs = interface.load("train_correlation"), interface.load("train_spillover")'
+                "  # float64 (windows, from, to); also test_"
+            )
+        if contract.pooled:
+            extra = '\nseries = interface.load("test_series")  # int64, which series a window is of; times: interface.load_times()'
+        test = material.public["test_inputs"].shape
+        usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
 test = interface.load_test_inputs()  # float64 {test}{extra}
 feedback = interface.submit(predictions)  # predictions: float64 {material.shape}"""
-    note = (
-        "Windows are in time order; those to predict are later than all of training, and none of their targets\n"
-        "appears anywhere in the data you have."
-    )
-    return Brief(tuple(facts), note, usage)
+        note = (
+            "Windows are in time order; those to predict are later than all of training, and none of their targets\n"
+            "appears anywhere in the data you have."
+        )
+        return Brief(tuple(facts), note, usage)
 
 
 GRAPHS = ("correlation", "spillover")
@@ -388,3 +393,6 @@ def _recipe(task: Task, panel: Panel, windows: Windows) -> tuple[str, ...]:
     if contract.pooled:
         steps.append(f"every channel a window of its own: {len(panel.channels)} times as many windows")
     return tuple(steps)
+
+
+KIND = ForecastKind()

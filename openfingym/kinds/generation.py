@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import SubmissionError, TaskError
+from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import (
     no_real_data,
@@ -24,10 +25,12 @@ from openfingym.kinds.panels import (
     panel_of,
     panel_recipe,
     panel_renewable,
+    panel_width,
     renewed_panel,
     split_text,
 )
 from openfingym.kinds.skillless.generation import skillless
+from openfingym.kinds.start import Start
 from openfingym.task.contracts import GenerationContract
 
 if TYPE_CHECKING:
@@ -41,27 +44,6 @@ if TYPE_CHECKING:
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.contracts import Contract
 
-__all__ = [
-    "LOAD_TEST",
-    "LOAD_TRAIN",
-    "answer",
-    "brief",
-    "check",
-    "data_kind",
-    "folds",
-    "load",
-    "naive",
-    "oracle",
-    "resampled",
-    "resampling",
-    "scramble",
-    "shape",
-    "skillless",
-    "source_key",
-]
-
-LOAD_TRAIN = ("train_inputs", "train_targets")
-LOAD_TEST = ("test_inputs",)
 AXES = ("window", "row", "channel")
 FEWEST_IN_GROUP = 20
 """Windows that a group must hold to be scored on its own: the fewest from which a classifier learns anything."""
@@ -83,231 +65,272 @@ class Paths:
     recipe: tuple[str, ...]
 
 
-def data_kind(task: Task) -> DataKind:
-    """What the process set or the panel says of itself."""
-    known = _process(task)
-    return panel_kind(task) if known is None else known.kind
+START = Start(
+    data="your own CSV",
+    description="Generate windows of five daily log returns of two series.",
+    asks="Generate windows of five daily log returns of two series, as real ones are.",
+    asset_class="synthetic",
+    frequency="daily",
+    panel="two random walks",
+    dataset=None,
+    split=(0.6, 0.2, 0.2, 5),
+    contract="""lookback = 0                 # rows of context; 0 for unconditional generation
+horizon = 5
+value_semantics = "log_return"   # log_return | price_level | yield_level | realised_vol | mixed
+unit = "log return per day"
+low = -1.0
+high = 1.0
+""",
+    metrics=(("marginal_total_variation", 0.5), ("covariance_paths", 0.5)),
+    feedback="feedback_clip = 100.0\n",
+)
 
 
-def source_key(task: Task) -> str:
-    """A value that changes with the paths."""
-    from openfingym.data.processes.info import process_info
+class GenerationKind(Kind):
+    """Windows to draw, with a context or without."""
 
-    known = _process(task)
-    return panel_key(task) if known is None else process_info(known).sha256
+    contract = GenerationContract
+    start = START
+    load_train = ("train_inputs", "train_targets")
+    load_test = ("test_inputs",)
+    heavy = True
+    drawn = True
+    reference_version = 3
+    """In 1, paths were white noise, too, and in 2, each channel was a walk or not."""
 
+    def data_kind(self, task: Task) -> DataKind:
+        """What the process set or the panel says of itself."""
+        known = _process(task)
+        return panel_kind(task) if known is None else known.kind
 
-def load(task: Task) -> Paths:
-    """The windows of all three splits."""
-    known = _process(task)
-    if known is not None and task.real:
-        raise no_real_data(task)
-    return _from_panel(task, panel_of(task)) if known is None else _from_process(task, known)
+    def source_key(self, task: Task) -> str:
+        """A value that changes with the paths."""
+        from openfingym.data.processes.info import process_info
 
+        known = _process(task)
+        return panel_key(task) if known is None else process_info(known).sha256
 
-def renewable(task: Task) -> bool:
-    """Where the windows come from a process set, or from a simulated panel."""
-    return not task.real if _process(task) is not None else panel_renewable(task)
+    def load(self, task: Task) -> Paths:
+        """The windows of all three splits."""
+        known = _process(task)
+        if known is not None and task.real:
+            raise no_real_data(task)
+        return _from_panel(task, panel_of(task)) if known is None else _from_process(task, known)
 
+    def renewable(self, task: Task) -> bool:
+        """Where the windows come from a process set, or from a simulated panel."""
+        return not task.real if _process(task) is not None else panel_renewable(task)
 
-def renewed(task: Task, seed: int) -> Paths:
-    """The same training windows; public and private ones drawn anew."""
-    from openfingym.data import recipe
+    def renewed(self, task: Task, seed: int) -> Paths:
+        """The same training windows; public and private ones drawn anew."""
+        from openfingym.data import recipe
 
-    known = _process(task)
-    if known is not None:
-        return _from_process(task, known, seed)
-    lost = recipe.rows_lost(_contract(task.spec.contract).value_semantics)
-    return _from_panel(task, renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows)))
+        known = _process(task)
+        if known is not None:
+            return _from_process(task, known, seed)
+        lost = recipe.rows_lost(_contract(task.spec.contract).value_semantics)
+        return _from_panel(task, renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows)))
 
-
-def shape(task: Task, source: Paths) -> Material:
-    """Contexts and futures."""
-    contract = _contract(task.spec.contract)
-    lookback, length, width = contract.lookback, contract.lookback + contract.horizon, len(source.channels)
-    if source.public.shape[1:] != (length, width):
-        raise TaskError(
-            f"the data has windows of {source.public.shape[1]} rows, but lookback + horizon is {length}",
-            path=task.config_path,
-            key="contract.horizon",
-        )
-    hidden = np.concatenate([source.public, source.private])
-    counts = len(source.public), len(source.private)
-    conditional = lookback > 0
-    samples = sum(counts) if conditional else counts[1]
-    train = source.train
-    public: dict[str, Array | Blocks] = {
-        "train_inputs": _part(train, slice(lookback)),
-        "train_targets": _part(train, slice(lookback, None)),
-        "test_inputs": np.ascontiguousarray(hidden[:, :lookback]) if conditional else np.empty((samples, 0, width)),
-    }
-    return Material(
-        info=source.info,
-        dataset_digest=source.digest,
-        public=public,
-        axes=dict.fromkeys(public, AXES),
-        hidden={"real": np.ascontiguousarray(hidden[:, lookback:])},
-        n_train=train.shape[0],
-        n_public=counts[0],
-        n_private=counts[1],
-        shape=(samples, contract.futures, contract.horizon, width) if conditional else (samples, contract.horizon, width),
-        submission_axes=("context", "future", "row", "channel") if conditional else AXES,
-        labels=source.channels,
-        recipe=source.recipe,
-        facts={
-            "lookback": lookback,
-            "horizon": contract.horizon,
-            "futures": contract.futures,
-            "channels": list(source.channels),
-            "max_memorised": contract.max_memorised,
-        },
-    )
-
-
-def scramble(task: Task, source: Paths, generator: np.random.Generator) -> Paths:
-    """The same training windows and contexts; everything hidden replaced by noise."""
-    lookback = _contract(task.spec.contract).lookback
-
-    def noise(windows: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = windows.copy()
-        out[:, lookback:] = generator.uniform(windows.min(), windows.max(), out[:, lookback:].shape)
-        return out
-
-    return replace(source, public=noise(source.public), private=noise(source.private))
-
-
-REFERENCE_VERSION = 3
-"""Raised whenever :func:`naive` gives another answer to the same training data; in 1, paths were white noise, too, and in 2, each
-channel was a walk or not."""
-NARROW = 0.4
-"""Windows of which the increments are narrower than this beside the values are drawn as random walks."""
-
-
-def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Independent Gaussian draws with the moments of training: of each value, or of each increment where windows wander.
-
-    Beside paths that wander, white noise is so rough that any answer without skill which is less so, such as a constant, would be
-    nearer to them. So windows are random walks where that makes those of training much likelier than independent values do.
-    """
-    targets = read("train_targets")
-    (mean, deviation), (step, spread) = _moments(targets), _moments(targets, increments=True)
-    bits = np.random.default_rng(int.from_bytes(hashlib.sha256(repr(shape).encode()).digest()[:8]))
-    normal = bits.standard_normal(shape)
-    drawn = mean + deviation * normal
-    walk = np.concatenate([drawn[..., :1, :], step + spread * normal[..., 1:, :]], axis=-2).cumsum(axis=-2)
-    return np.clip(walk if _wanders(deviation[1:], spread) else drawn, contract.low, contract.high)
-
-
-def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The real futures of each context, K times over; without contexts, those of the private fold."""
-    real = np.asarray(hidden["real"], dtype=np.float64)
-    if len(shape) == 4:
-        return np.repeat(real[:, None], shape[1], axis=1)
-    return real[-shape[0] :]
-
-
-def folds(spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
-    """With contexts, the first and the remaining ones; without, all samples against either real set."""
-    from openfingym.metrics import Truth, find_metric
-    from openfingym.metrics.copying import copy_reference
-
-    contract = _contract(spec.contract)
-    real = np.asarray(hidden["real"], dtype=np.float64)
-    train = read("train_targets")
-    reference = copy_reference(train, real[: counts[0]], seed=seed)
-    copies = any(find_metric(entry.name).problem == "copying" for entry in spec.scoring.metrics)
-    sample = {"train": np.asarray(train[:TRAIN_SAMPLE], dtype=np.float64)} if copies else {}
-    options = {
-        "semantics": contract.value_semantics,
-        "periods_per_year": spec.scoring.periods_per_year,
-        "tail_level": spec.scoring.tail_level,
-    }
-
-    def fold(rows: slice) -> Fold:
-        futures = np.ascontiguousarray(real[rows])
-        known = {f"copy_{field.name}": getattr(reference, field.name) for field in fields(reference)}
-        arrays = {**sample, "held_out": futures} if copies else {}
-        if not contract.lookback:
-            return Fold(slice(None), Truth({**arrays, "real": futures}, options, seed), known)
-        contexts = np.ascontiguousarray(read("test_inputs")[rows], dtype=np.float64)
-        whole = np.concatenate([contexts, futures], axis=1)
-        return Fold(rows, Truth({**arrays, "real": whole, "future.real": futures}, options, seed), {**known, "contexts": contexts})
-
-    return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
-
-
-def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
-    """Refuse an answer that holds more of the training windows than chance explains.
-
-    Raises:
-        SubmissionError: with the share.
-    """
-    from openfingym.metrics.copying import CopyReference, examine
-
-    limit = _contract(contract).max_memorised
-    flat = values.reshape(-1, *values.shape[-2:])
-    reference = CopyReference(**{field.name: fold.known[f"copy_{field.name}"] for field in fields(CopyReference)})
-    report = examine(reference, flat, seed=fold.truth.seed)
-    excess = report.memorised_share - report.held_out_share
-    if report.flagged and excess > limit:
-        raise SubmissionError(
-            f"memorised: the share of windows that are copies of training windows, or nearly, is {excess:.0%} higher than among real "
-            f"windows; at most {limit:.0%} is accepted",
-            problem="memorised",
+    def shape(self, task: Task, source: Paths) -> Material:
+        """Contexts and futures."""
+        contract = _contract(task.spec.contract)
+        lookback, length, width = contract.lookback, contract.lookback + contract.horizon, len(source.channels)
+        if source.public.shape[1:] != (length, width):
+            raise TaskError(
+                f"the data has windows of {source.public.shape[1]} rows, but lookback + horizon is {length}",
+                path=task.config_path,
+                key="contract.horizon",
+            )
+        hidden = np.concatenate([source.public, source.private])
+        counts = len(source.public), len(source.private)
+        conditional = lookback > 0
+        samples = sum(counts) if conditional else counts[1]
+        train = source.train
+        public: dict[str, Array | Blocks] = {
+            "train_inputs": _part(train, slice(lookback)),
+            "train_targets": _part(train, slice(lookback, None)),
+            "test_inputs": np.ascontiguousarray(hidden[:, :lookback]) if conditional else np.empty((samples, 0, width)),
+        }
+        return Material(
+            info=source.info,
+            dataset_digest=source.digest,
+            public=public,
+            axes=dict.fromkeys(public, AXES),
+            hidden={"real": np.ascontiguousarray(hidden[:, lookback:])},
+            n_train=train.shape[0],
+            n_public=counts[0],
+            n_private=counts[1],
+            shape=(samples, contract.futures, contract.horizon, width) if conditional else (samples, contract.horizon, width),
+            submission_axes=("context", "future", "row", "channel") if conditional else AXES,
+            labels=source.channels,
+            recipe=source.recipe,
+            facts={
+                "lookback": lookback,
+                "horizon": contract.horizon,
+                "futures": contract.futures,
+                "channels": list(source.channels),
+                "max_memorised": contract.max_memorised,
+            },
         )
 
+    def scramble(self, task: Task, source: Paths, generator: np.random.Generator) -> Paths:
+        """The same training windows and contexts; everything hidden replaced by noise."""
+        lookback = _contract(task.spec.contract).lookback
 
-def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
-    """Generated windows: whole paths (``fake``), futures alone, and futures by context."""
-    flat = values.reshape(-1, *values.shape[-2:])
-    own = _contract(contract)
-    if not own.lookback:
-        return {"fake": values}
-    contexts = np.repeat(fold.known["contexts"], own.futures, axis=0)
-    return {"fake": np.concatenate([contexts, flat], axis=1), "future.fake": flat, "futures": values}
+        def noise(windows: NDArray[np.float64]) -> NDArray[np.float64]:
+            out = windows.copy()
+            out[:, lookback:] = generator.uniform(windows.min(), windows.max(), out[:, lookback:].shape)
+            return out
 
+        return replace(source, public=noise(source.public), private=noise(source.private))
 
-def resampling(contract: Contract, fold: Fold) -> Resampling | None:
-    """Groups of consecutive windows, generated and real ones together: metrics of windows take too long for a bootstrap."""
-    from openfingym.metrics.resampling import grouped
+    def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Independent Gaussian draws with the moments of training: of each value, or of each increment where windows wander.
 
-    return grouped(len(fold.truth.arrays["real"]), FEWEST_IN_GROUP)  # type: ignore[arg-type]  # an array
+        Beside paths that wander, white noise is so rough that any answer without skill which is less so, such as a constant, would be
+        nearer to them. So windows are random walks where that makes those of training much likelier than independent values do.
+        """
+        targets = read("train_targets")
+        (mean, deviation), (step, spread) = _moments(targets), _moments(targets, increments=True)
+        bits = np.random.default_rng(int.from_bytes(hashlib.sha256(repr(shape).encode()).digest()[:8]))
+        normal = bits.standard_normal(shape)
+        drawn = mean + deviation * normal
+        walk = np.concatenate([drawn[..., :1, :], step + spread * normal[..., 1:, :]], axis=-2).cumsum(axis=-2)
+        return np.clip(walk if _wanders(deviation[1:], spread) else drawn, contract.low, contract.high)
 
+    def skillless(
+        self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Windows that know no more of the law than the baseline, or are those of training."""
+        return skillless(contract, read, shape, generator)
 
-def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
-    """The real windows of these numbers, and the generated ones that stand in the same place."""
-    from openfingym.metrics import Truth
+    def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The real futures of each context, K times over; without contexts, those of the private fold."""
+        real = np.asarray(hidden["real"], dtype=np.float64)
+        if len(shape) == 4:
+            return np.repeat(real[:, None], shape[1], axis=1)
+        return real[-shape[0] :]
 
-    real = len(fold.truth.arrays["real"])  # type: ignore[arg-type]  # an array
-    of_real = {"real", "future.real", "held_out"}
-    arrays = {name: array[units] if name in of_real else array for name, array in fold.truth.arrays.items()}  # type: ignore[index]
-    known = {name: array[units] if name == "contexts" else array for name, array in fold.known.items()}
-    # Without contexts there may be more generated windows than real ones, or fewer; their order is nobody's but the agent's.
-    place = np.arange(len(values)) * real // len(values)
-    return Fold(slice(None), Truth(arrays, fold.truth.options, fold.truth.seed), known), values[np.isin(place, units)]
+    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+        """With contexts, the first and the remaining ones; without, all samples against either real set."""
+        from openfingym.metrics import Truth, find_metric
+        from openfingym.metrics.copying import copy_reference
 
+        contract = _contract(spec.contract)
+        real = np.asarray(hidden["real"], dtype=np.float64)
+        train = read("train_targets")
+        reference = copy_reference(train, real[: counts[0]], seed=seed)
+        copies = any(find_metric(entry.name).problem == "copying" for entry in spec.scoring.metrics)
+        sample = {"train": np.asarray(train[:TRAIN_SAMPLE], dtype=np.float64)} if copies else {}
+        options = {
+            "semantics": contract.value_semantics,
+            "periods_per_year": spec.scoring.periods_per_year,
+            "tail_level": spec.scoring.tail_level,
+        }
 
-def brief(task: Task, material: Material) -> Brief:
-    """What is asked, in numbers."""
-    contract = _contract(task.spec.contract)
-    inputs, targets, test = (tuple(material.public[name].shape) for name in ("train_inputs", "train_targets", "test_inputs"))
-    given = f"{contract.lookback} rows of context and " if contract.lookback else ""
-    facts = (
-        ("value", f"{contract.value_semantics.replace('_', ' ')}, {contract.unit}, {task.spec.frequency}"),
-        ("channels", ", ".join(material.labels)),
-        ("training windows", f"{material.n_train}: {given}{contract.horizon} rows x {len(material.labels)} channels"),
-        ("wanted", f"{contract.futures} futures for each of {test[0]} contexts" if contract.lookback else f"{test[0]} windows"),
-    )
-    note = (
-        "What counts is the law of the windows, not any single one: they are compared with real windows that are in none of the\n"
-        "data you have. Returning training windows, or small changes of them, is detected: beyond a share of\n"
-        f"{contract.max_memorised:.0%} more than among real windows, a submission is refused."
-    )
-    context = "  # contexts" if contract.lookback else "  # no context: zero rows"
-    usage = f"""contexts, windows = interface.load_train()  # float64 {inputs}, {targets}
+        def fold(rows: slice) -> Fold:
+            futures = np.ascontiguousarray(real[rows])
+            known = {f"copy_{field.name}": getattr(reference, field.name) for field in fields(reference)}
+            arrays = {**sample, "held_out": futures} if copies else {}
+            if not contract.lookback:
+                return Fold(slice(None), Truth({**arrays, "real": futures}, options, seed), known)
+            contexts = np.ascontiguousarray(read("test_inputs")[rows], dtype=np.float64)
+            whole = np.concatenate([contexts, futures], axis=1)
+            return Fold(rows, Truth({**arrays, "real": whole, "future.real": futures}, options, seed), {**known, "contexts": contexts})
+
+        return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
+
+    def check(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
+        """Refuse an answer that holds more of the training windows than chance explains.
+
+        Raises:
+            SubmissionError: with the share.
+        """
+        from openfingym.metrics.copying import CopyReference, examine
+
+        limit = _contract(contract).max_memorised
+        flat = values.reshape(-1, *values.shape[-2:])
+        reference = CopyReference(**{field.name: fold.known[f"copy_{field.name}"] for field in fields(CopyReference)})
+        report = examine(reference, flat, seed=fold.truth.seed)
+        excess = report.memorised_share - report.held_out_share
+        if report.flagged and excess > limit:
+            raise SubmissionError(
+                f"memorised: the share of windows that are copies of training windows, or nearly, is {excess:.0%} higher than among real "
+                f"windows; at most {limit:.0%} is accepted",
+                problem="memorised",
+            )
+
+    def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
+        """Generated windows: whole paths (``fake``), futures alone, and futures by context."""
+        flat = values.reshape(-1, *values.shape[-2:])
+        own = _contract(contract)
+        if not own.lookback:
+            return {"fake": values}
+        contexts = np.repeat(fold.known["contexts"], own.futures, axis=0)
+        return {"fake": np.concatenate([contexts, flat], axis=1), "future.fake": flat, "futures": values}
+
+    def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
+        """Groups of consecutive windows, generated and real ones together: metrics of windows take too long for a bootstrap."""
+        from openfingym.metrics.resampling import grouped
+
+        return grouped(len(fold.truth.arrays["real"]), FEWEST_IN_GROUP)  # type: ignore[arg-type]  # an array
+
+    def resampled(
+        self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
+    ) -> tuple[Fold, NDArray[np.float64]]:
+        """The real windows of these numbers, and the generated ones that stand in the same place."""
+        from openfingym.metrics import Truth
+
+        real = len(fold.truth.arrays["real"])  # type: ignore[arg-type]  # an array
+        of_real = {"real", "future.real", "held_out"}
+        arrays = {name: array[units] if name in of_real else array for name, array in fold.truth.arrays.items()}  # type: ignore[index]
+        known = {name: array[units] if name == "contexts" else array for name, array in fold.known.items()}
+        # Without contexts there may be more generated windows than real ones, or fewer; their order is nobody's but the agent's.
+        place = np.arange(len(values)) * real // len(values)
+        return Fold(slice(None), Truth(arrays, fold.truth.options, fold.truth.seed), known), values[np.isin(place, units)]
+
+    def channels(self, task: Task) -> int:
+        """Of the process set, or series of the panel."""
+        known = _process(task)
+        return panel_width(task) if known is None or task.spec.dataset.channels else len(known.process.channels)
+
+    def hidden_shapes(self, shape: tuple[int, ...], n_test: int) -> Mapping[str, tuple[int, ...]]:
+        """A real window for each hidden item."""
+        return {"real": (n_test, *shape[-2:])}
+
+    def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """The futures of each context, sorted: exchanging them changes nothing.
+
+        Without contexts there is nothing to probe: such a window belongs to no label, and whatever one submission tells about
+        a window, it tells about the law of them all.
+        """
+        return None if values.ndim == 3 else np.sort(values, axis=1)
+
+    def brief(self, task: Task, material: Material) -> Brief:
+        """What is asked, in numbers."""
+        contract = _contract(task.spec.contract)
+        inputs, targets, test = (tuple(material.public[name].shape) for name in ("train_inputs", "train_targets", "test_inputs"))
+        given = f"{contract.lookback} rows of context and " if contract.lookback else ""
+        facts = (
+            ("value", f"{contract.value_semantics.replace('_', ' ')}, {contract.unit}, {task.spec.frequency}"),
+            ("channels", ", ".join(material.labels)),
+            ("training windows", f"{material.n_train}: {given}{contract.horizon} rows x {len(material.labels)} channels"),
+            ("wanted", f"{contract.futures} futures for each of {test[0]} contexts" if contract.lookback else f"{test[0]} windows"),
+        )
+        note = (
+            "What counts is the law of the windows, not any single one: they are compared with real windows that are in none of the\n"
+            "data you have. Returning training windows, or small changes of them, is detected: beyond a share of\n"
+            f"{contract.max_memorised:.0%} more than among real windows, a submission is refused."
+        )
+        context = "  # contexts" if contract.lookback else "  # no context: zero rows"
+        usage = f"""contexts, windows = interface.load_train()  # float64 {inputs}, {targets}
 test = interface.load_test_inputs(){context}, float64 {test}
 feedback = interface.submit(samples)  # samples: float64 {material.shape}"""
-    return Brief(facts, note, usage)
+        return Brief(facts, note, usage)
+
+
+NARROW = 0.4
+"""Windows of which the increments are narrower than this beside the values are drawn as random walks."""
 
 
 def _contract(contract: Contract) -> GenerationContract:
@@ -432,3 +455,6 @@ def _wanders(deviation: NDArray[np.float64], spread: NDArray[np.float64]) -> boo
     known = (deviation > 0.0) & (spread > 0.0)
     gain = np.log(deviation[known]) - np.log(spread[known])
     return gain.size > 0 and bool(gain.mean() > -math.log(NARROW))
+
+
+KIND = GenerationKind()

@@ -9,38 +9,141 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import UsageError
-from openfingym.kinds.material import Array, Brief, Material
-from openfingym.kinds.scores import answer, check, folds, naive, oracle, resampled, resampling
-from openfingym.kinds.skillless.scores import of_nodes as skillless
+from openfingym.kinds.material import Array, Brief, Material, Reader
+from openfingym.kinds.scores import ScoresKind
+from openfingym.kinds.skillless.scores import of_nodes
+from openfingym.kinds.start import Start
 from openfingym.task.contracts import NodesContract
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from openfingym.data import DatasetInfo
     from openfingym.data.graphs import Graph, LabelSplit
     from openfingym.task import DataKind, Task
     from openfingym.task.contracts import Contract
 
-__all__ = [
-    "LOAD_TEST", "LOAD_TRAIN", "answer", "brief", "check", "data_kind", "folds", "load", "naive", "oracle", "renewable", "renewed",
-    "resampled", "resampling",
-    "scramble", "shape", "skillless", "source_key",
-]  # fmt: skip
-
-LOAD_TRAIN = ("train_nodes", "train_labels")
-LOAD_TEST = ("test_nodes",)
 SPLIT_SEED = 20260629
 GENERATORS = 1
 """Raised whenever a simulated graph would come out otherwise."""
 
 
-def data_kind(task: Task) -> DataKind:
-    """Real where the published graph has been pulled and is asked for."""
-    return "real" if task.real else "simulated"
+START = Start(
+    data="the bundled graph 'cert'; `openfingym data list` shows the others",
+    description="Score the nodes of a simulated graph for anomalies.",
+    asks="Score the users of an organisation, linked by the mail they send, for anomalies.",
+    asset_class="graph",
+    frequency="none",
+    panel="users, linked by mail",
+    dataset="cert",
+    split=None,
+    contract="""train = 0.4                  # share of the labels that agents see
+public = 0.2                 # share behind the public fold; the rest is behind the private one
+unit = "anomaly score"
+low = -1e6
+high = 1e6
+""",
+    metrics=(("auroc", 0.5), ("recall_at_k", 0.5)),
+)
 
 
-def source_key(task: Task) -> str:
-    """A value that changes with the graph."""
-    return load(task).info.sha256 if task.real else f"{task.spec.dataset.name}:{GENERATORS}"
+class NodesKind(ScoresKind):
+    """Nodes of one graph to score."""
+
+    contract = NodesContract
+    start = START
+    load_train = ("train_nodes", "train_labels")
+    load_test = ("test_nodes",)
+    numbers = "test_nodes"
+
+    def data_kind(self, task: Task) -> DataKind:
+        """Real where the published graph has been pulled and is asked for."""
+        return "real" if task.real else "simulated"
+
+    def source_key(self, task: Task) -> str:
+        """A value that changes with the graph."""
+        return self.load(task).info.sha256 if task.real else f"{task.spec.dataset.name}:{GENERATORS}"
+
+    def load(self, task: Task) -> Divided:
+        """The graph and the split of its labels."""
+        from openfingym.data.graphs import stratified_split
+        from openfingym.data.loaded_graphs import load_graph
+
+        contract, loaded = _contract(task.spec.contract), load_graph(str(task.spec.dataset.name), real=task.real)
+        return Divided(loaded.graph, loaded.info, stratified_split(loaded.graph.labels, SPLIT_SEED, contract.train, contract.public))
+
+    def renewed(self, task: Task, seed: int) -> Divided:
+        """Never: the labels of one graph belong to it, and those that are known would change with those that are hidden."""
+        raise UsageError(f"{task.name}: the hidden labels of one graph cannot be drawn anew beside those that are known")
+
+    def shape(self, task: Task, source: Divided) -> Material:
+        """The whole graph is public; the labels are divided."""
+        from openfingym.data.graphs import graph_arrays
+
+        contract, graph, info, split = _contract(task.spec.contract), source.graph, source.info, source.split
+        hidden = np.concatenate([split.public, split.private])
+        public: dict[str, Array] = {f"graph_{name}": array for name, array in graph_arrays(graph).items() if name != "labels"}
+        public |= {"train_nodes": split.train, "train_labels": graph.labels[split.train].astype(np.int64), "test_nodes": hidden}
+        return Material(
+            info=info,
+            dataset_digest=graph.digest,
+            public=public,
+            axes=graph_axes(public),
+            hidden={"labels": graph.labels[hidden].astype(np.int64)},
+            n_train=len(split.train),
+            n_public=len(split.public),
+            n_private=len(split.private),
+            shape=(len(hidden),),
+            submission_axes=("node",),
+            labels=("score",),
+            recipe=(
+                f"dataset {info.name}: {info.kind}, {info.source}",
+                f"size: {graph.nodes} nodes, {graph.edge_count} undirected edges, {graph.features.shape[1]} features",
+                f"anomalies: {graph.anomaly_rate:.1%} of the nodes",
+                "edges once each, smaller node first, no self-loops; features as they are",
+                f"labels at random within each class: {contract.train:.0%} known, {contract.public:.0%} public, the rest private",
+            ),
+            facts={
+                "lookback": 0,
+                "horizon": 1,
+                "channels": [f"feature_{i}" for i in range(graph.features.shape[1])],
+                "n_nodes": graph.nodes,
+                "n_edges": graph.edge_count,
+                "n_features": int(graph.features.shape[1]),
+            },
+        )
+
+    def scramble(self, task: Task, source: Divided, generator: np.random.Generator) -> Divided:
+        """The same graph and split, with the labels of each fold exchanged among its nodes."""
+        from openfingym.data.graphs import Graph
+
+        labels = source.graph.labels.copy()
+        for part in (source.split.public, source.split.private):
+            labels[part] = generator.permutation(labels[part])
+        return replace(source, graph=Graph(source.graph.edges, source.graph.features, labels))
+
+    def skillless(
+        self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Scores that do not look at the nodes."""
+        return of_nodes(contract, read, shape, generator)
+
+    def brief(self, task: Task, material: Material) -> Brief:
+        """What is asked, in numbers."""
+        facts = material.facts
+        rows = (
+            ("nodes", str(facts["n_nodes"])),
+            ("undirected edges", str(facts["n_edges"])),
+            ("features of a node", f"{facts['n_features']}{', sparse' if 'graph_features_indptr' in material.public else ''}"),
+            ("nodes with a known label", str(material.n_train)),
+            ("nodes to score", str(material.shape[0])),
+        )
+        note = "Edges and features of all nodes are known; the labels of the nodes to score are not. A higher score means more anomalous."
+        usage = f"""graph = interface.load_graph()  # .edges int64 (2, m), .features (n, f): an array, or sparse rows (see Graph)
+nodes, labels = interface.load_train()  # int64 ({material.n_train},) each; 1 is an anomaly
+test = interface.load_test_inputs()  # int64 ({material.shape[0]},), the nodes to score
+feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""
+        return Brief(rows, note, usage)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,91 +155,6 @@ class Divided:
     split: LabelSplit
 
 
-def load(task: Task) -> Divided:
-    """The graph and the split of its labels."""
-    from openfingym.data.graphs import stratified_split
-    from openfingym.data.loaded_graphs import load_graph
-
-    contract, loaded = _contract(task.spec.contract), load_graph(str(task.spec.dataset.name), real=task.real)
-    return Divided(loaded.graph, loaded.info, stratified_split(loaded.graph.labels, SPLIT_SEED, contract.train, contract.public))
-
-
-def renewable(task: Task) -> bool:
-    """Never: the labels of one graph belong to it, and those that are known would change with those that are hidden."""
-    return False
-
-
-def renewed(task: Task, seed: int) -> Divided:
-    """See :func:`renewable`."""
-    raise UsageError(f"{task.name}: the hidden labels of one graph cannot be drawn anew beside those that are known")
-
-
-def shape(task: Task, source: Divided) -> Material:
-    """The whole graph is public; the labels are divided."""
-    from openfingym.data.graphs import graph_arrays
-
-    contract, graph, info, split = _contract(task.spec.contract), source.graph, source.info, source.split
-    hidden = np.concatenate([split.public, split.private])
-    public: dict[str, Array] = {f"graph_{name}": array for name, array in graph_arrays(graph).items() if name != "labels"}
-    public |= {"train_nodes": split.train, "train_labels": graph.labels[split.train].astype(np.int64), "test_nodes": hidden}
-    return Material(
-        info=info,
-        dataset_digest=graph.digest,
-        public=public,
-        axes=graph_axes(public),
-        hidden={"labels": graph.labels[hidden].astype(np.int64)},
-        n_train=len(split.train),
-        n_public=len(split.public),
-        n_private=len(split.private),
-        shape=(len(hidden),),
-        submission_axes=("node",),
-        labels=("score",),
-        recipe=(
-            f"dataset {info.name}: {info.kind}, {info.source}",
-            f"size: {graph.nodes} nodes, {graph.edge_count} undirected edges, {graph.features.shape[1]} features",
-            f"anomalies: {graph.anomaly_rate:.1%} of the nodes",
-            "edges once each, smaller node first, no self-loops; features as they are",
-            f"labels at random within each class: {contract.train:.0%} known, {contract.public:.0%} public, the rest private",
-        ),
-        facts={
-            "lookback": 0,
-            "horizon": 1,
-            "channels": [f"feature_{i}" for i in range(graph.features.shape[1])],
-            "n_nodes": graph.nodes,
-            "n_edges": graph.edge_count,
-            "n_features": int(graph.features.shape[1]),
-        },
-    )
-
-
-def scramble(task: Task, source: Divided, generator: np.random.Generator) -> Divided:
-    """The same graph and split, with the labels of each fold exchanged among its nodes."""
-    from openfingym.data.graphs import Graph
-
-    labels = source.graph.labels.copy()
-    for part in (source.split.public, source.split.private):
-        labels[part] = generator.permutation(labels[part])
-    return replace(source, graph=Graph(source.graph.edges, source.graph.features, labels))
-
-
-def brief(task: Task, material: Material) -> Brief:
-    """What is asked, in numbers."""
-    facts = material.facts
-    rows = (
-        ("nodes", str(facts["n_nodes"])),
-        ("undirected edges", str(facts["n_edges"])),
-        ("features of a node", f"{facts['n_features']}{', sparse' if 'graph_features_indptr' in material.public else ''}"),
-        ("nodes with a known label", str(material.n_train)),
-        ("nodes to score", str(material.shape[0])),
-    )
-    note = "Edges and features of all nodes are known; the labels of the nodes to score are not. A higher score means more anomalous."
-    usage = f"""graph = interface.load_graph()  # .edges int64 (2, m), .features (n, f): an array, or sparse rows (see Graph)
-nodes, labels = interface.load_train()  # int64 ({material.n_train},) each; 1 is an anomaly
-test = interface.load_test_inputs()  # int64 ({material.shape[0]},), the nodes to score
-feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""
-    return Brief(rows, note, usage)
-
-
 def graph_axes(public: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:
     """Meaning of the axes of a graph's arrays."""
     known = {"graph_edges": ("end", "edge"), "graph_features": ("node", "feature")}
@@ -146,3 +164,6 @@ def graph_axes(public: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:
 def _contract(contract: Contract) -> NodesContract:
     assert isinstance(contract, NodesContract)
     return contract
+
+
+KIND = NodesKind()

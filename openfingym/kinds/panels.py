@@ -10,6 +10,7 @@ import numpy as np
 
 from openfingym.data.csvfile import unpacked
 from openfingym.errors import TaskError
+from openfingym.kinds.kind import Kind
 from openfingym.task.files import DATASET_LIMIT, read_task_file
 
 if TYPE_CHECKING:
@@ -19,6 +20,30 @@ if TYPE_CHECKING:
 
     from openfingym.data import Panel
     from openfingym.task import DataKind, Split, Task
+
+
+class PanelKind(Kind):
+    """A kind that starts from a panel."""
+
+    def data_kind(self, task: Task) -> DataKind:
+        """What the task's panel is, without loading it."""
+        return panel_kind(task)
+
+    def source_key(self, task: Task) -> str:
+        """A value that changes with the panel."""
+        return panel_key(task)
+
+    def load(self, task: Task) -> Panel:
+        """The task's panel, restricted to its channels and its period."""
+        return panel_of(task)
+
+    def renewable(self, task: Task) -> bool:
+        """Whether the task's panel comes from a simulator of ours."""
+        return panel_renewable(task)
+
+    def channels(self, task: Task) -> int | None:
+        """Series of the panel."""
+        return panel_width(task)
 
 
 def panel_of(task: Task) -> Panel:
@@ -130,6 +155,18 @@ def panel_kind(task: Task) -> DataKind:
     if task.real:
         return "real"
     return reference.kind or data.dataset_info(str(reference.name)).kind
+
+
+def panel_width(task: Task) -> int:
+    """Series of the task's panel, without loading it."""
+    from openfingym import data
+
+    reference = task.spec.dataset
+    if reference.channels:
+        return len(reference.channels)
+    if reference.file is not None:
+        return dataset_content(task).partition(b"\n")[0].count(b",")
+    return len(data.dataset_info(str(reference.name)).channels)
 
 
 def panel_key(task: Task) -> str:

@@ -1,6 +1,6 @@
 """A fold and its rows of a submission on a resample, and the metrics of all of them.
 
-What is drawn as a whole, and how, a kind says itself (:meth:`openfingym.kinds.material.Kind.resampling`); what
+What is drawn as a whole, and how, a kind says itself (:meth:`openfingym.kinds.Kind.resampling`); what
 several kinds share of it is here.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from openfingym.kinds.material import Kind
+    from openfingym.kinds.kind import Kind
     from openfingym.metrics.resampling import Resampling
     from openfingym.task.contracts import Contract
     from openfingym.task.scoring import Scoring
@@ -34,12 +34,12 @@ def replicates(
     """Every metric of a submission that has a score, on every replicate of a fold.
 
     Args:
-        kind: the module of the contract's kind.
+        kind: of the contract.
         contract: the task's.
         scoring: the task's scoring table.
         fold: one of the task's two.
         submission: float64, of the task's submission shape.
-        design: of this fold, from :meth:`~openfingym.kinds.material.Kind.resampling`.
+        design: of this fold, from :meth:`~openfingym.kinds.Kind.resampling`.
     """
     values = submission[fold.rows]
     found = _all_at_once(scoring, fold, kind.answer(contract, fold, values), design) if design.units_are_rows else {}

@@ -15,49 +15,19 @@ import numpy as np
 from openfingym.data.bars import FIELDS
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import bars as blocks_of_bars
-from openfingym.kinds.bars import AXES, LOAD_TEST, LOAD_TRAIN, Source, contract_of, twin_arrays
-from openfingym.kinds.bars import bars_key as source_key
-from openfingym.kinds.bars import bars_of as load
+from openfingym.kinds.bars import AXES, BARS_OF_ONES_OWN, BarsKind, Source
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
-from openfingym.kinds.panels import panel_kind as data_kind
-from openfingym.kinds.panels import panel_renewable as renewable
 from openfingym.kinds.skillless.rolling import skillless
+from openfingym.kinds.start import Start
 from openfingym.task.contracts import RollingContract
 from openfingym.task.episodes import Episode, Step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
     from openfingym.task.contracts import Contract
 
-__all__ = [
-    "LOAD_TEST",
-    "LOAD_TRAIN",
-    "SEQUENTIAL",
-    "answer",
-    "brief",
-    "check",
-    "data_kind",
-    "episode",
-    "folds",
-    "load",
-    "naive",
-    "oracle",
-    "oracle_actions",
-    "renewable",
-    "renewed",
-    "resampled",
-    "resampling",
-    "scramble",
-    "shape",
-    "skillless",
-    "source_key",
-    "twin",
-]
-
-SEQUENTIAL = True
 CLOSE = 3
 
 
@@ -141,139 +111,148 @@ def realised(contract: RollingContract, bars: Array) -> NDArray[np.float64]:
         contract: the task's.
         bars: float64[lookback - 1 + steps + horizon, S, 5].
     """
-    closes = np.asarray(bars[contract.lookback - 1 :, :, CLOSE], dtype=np.float64)
-    returns: NDArray[np.float64] = np.log(closes[contract.horizon :] / closes[: -contract.horizon])
+    returns = _returns(bars[contract.lookback - 1 :], contract.horizon)
     assert len(returns) >= contract.steps, "an episode holds what its last origin predicts"
     return returns[: contract.steps]
 
 
-def shape(task: Task, source: Source) -> Material:
-    """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.material.Kind`."""
-    contract = _contract(task.spec.contract)
-    if (source.bars.split != 1.0).any():
-        raise TaskError("a split would pass for a return; take bars that are adjusted for splits", path=task.config_path, key="dataset")
-    cut = blocks_of_bars.cut(task, len(source.bars), contract.horizon)
-    return Material(
-        info=source.info,
-        dataset_digest=source.digest,
-        public=blocks_of_bars.public_arrays(source.bars, cut),
-        axes=AXES,
-        hidden=blocks_of_bars.hidden_arrays(source.bars, cut),
-        n_train=cut.train.stop,
-        n_public=cut.n_public,
-        n_private=cut.n_private,
-        shape=(cut.n_public + cut.n_private, contract.steps, len(contract.symbols)),
-        submission_axes=("episode", "step", "symbol"),
-        labels=contract.symbols,
-        recipe=blocks_of_bars.recipe(task, source, cut),
-        facts=blocks_of_bars.facts(contract, cut),
-    )
+START = Start(
+    data="the bundled bars 'us-stocks-ohlcv'; `openfingym data list` shows the others",
+    description="Forecast the next return of two stocks, day after day.",
+    asks="Forecast the log return of AAPL and MSFT over the next trading day, day after day.",
+    asset_class="equity",
+    frequency="daily",
+    panel="daily bars of two stocks",
+    dataset="us-stocks-ohlcv",
+    split=(0.6, 0.2, 0.2, 5),
+    contract="""symbols = ["aapl", "msft"]
+lookback = 20                # bars that an observation shows
+horizon = 1                  # bars ahead that are predicted
+steps = 100                  # of an episode
+unit = "log return per trading day"
+low = -1.0
+high = 1.0
+""",
+    metrics=(("mae", 0.5), ("rmse", 0.5)),
+    own=BARS_OF_ONES_OWN,
+)
 
 
-def renewed(task: Task, seed: int) -> Source:
-    """The bars with every row behind the training block drawn anew."""
-    return blocks_of_bars.renewed_bars(task, seed)
+class RollingKind(BarsKind):
+    """Bars to forecast, one after the other."""
 
+    contract = RollingContract
+    start = START
+    environment = "openfingym.envs.rolling:RollingEnv"
 
-def twin(spec: Spec, read: Reader, hidden: Mapping[str, Array], seed: int) -> dict[str, Array]:
-    """Hidden bars resampled from the training bars."""
-    return twin_arrays(np.asarray(read("train_bars")), hidden, spec.rows.embargo, seed)
+    def shape(self, task: Task, source: Source) -> Material:
+        """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.Kind`."""
+        contract = _contract(task.spec.contract)
+        if (source.bars.split != 1.0).any():
+            raise TaskError("a split would pass for a return; take bars that are adjusted for splits", path=task.config_path, key="dataset")
+        cut = blocks_of_bars.cut(task, len(source.bars), contract.horizon)
+        return Material(
+            info=source.info,
+            dataset_digest=source.digest,
+            public=blocks_of_bars.public_arrays(source.bars, cut),
+            axes=AXES,
+            hidden=blocks_of_bars.hidden_arrays(source.bars, cut),
+            n_train=cut.train.stop,
+            n_public=cut.n_public,
+            n_private=cut.n_private,
+            shape=(cut.n_public + cut.n_private, contract.steps, len(contract.symbols)),
+            submission_axes=("episode", "step", "symbol"),
+            labels=contract.symbols,
+            recipe=blocks_of_bars.recipe(task, source, cut),
+            facts=blocks_of_bars.facts(contract, cut),
+        )
 
+    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+        """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
+        contract = _contract(spec.contract)
+        return RollingEpisode(contract, blocks_of_bars.window(contract, hidden, number, contract.horizon))
 
-def scramble(task: Task, source: Source, generator: np.random.Generator) -> Source:
-    """The same training bars; everything hidden replaced by noise."""
-    return blocks_of_bars.scrambled(source, blocks_of_bars.cut(task, len(source.bars), contract_of(task).horizon), generator)
+    def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
+        """The action of each step of an episode that predicts what happened."""
+        contract = _contract(spec.contract)
+        for values in realised(contract, blocks_of_bars.window(contract, hidden, number, contract.horizon).bars).tolist():
+            yield {"predictions": values}
 
+    def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """No change."""
+        return np.zeros(shape)
 
-def episode(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
-    """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
-    contract = _contract(spec.contract)
-    return RollingEpisode(contract, blocks_of_bars.window(contract, hidden, number, contract.horizon))
+    def skillless(
+        self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Predictions that look at no bar."""
+        return skillless(contract, read, shape, generator)
 
+    def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The returns as they were."""
+        own = _contract(contract)
+        windows = (blocks_of_bars.window(own, hidden, number, own.horizon) for number in range(shape[0]))
+        return np.stack([realised(own, one.bars) for one in windows])
 
-def oracle_actions(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
-    """The action of each step of an episode that predicts what happened."""
-    contract = _contract(spec.contract)
-    for values in realised(contract, blocks_of_bars.window(contract, hidden, number, contract.horizon).bars).tolist():
-        yield {"predictions": values}
+    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+        """The earlier and the later episodes."""
+        from openfingym.metrics import Truth
 
+        contract = _contract(spec.contract)
+        returns = self.oracle(contract, hidden, (sum(counts), contract.steps, len(contract.symbols)))
+        benchmark = self.known_targets(contract, read).mean(axis=0)
+        options = {
+            "semantics": contract.value_semantics,
+            "periods_per_year": spec.scoring.periods_per_year,
+            "tail_level": spec.scoring.tail_level,
+        }
 
-def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """No change."""
-    return np.zeros(shape)
+        def fold(rows: slice) -> Fold:
+            y_true = np.ascontiguousarray(returns[rows])
+            return Fold(rows, Truth({"y_true": y_true, "benchmark": np.broadcast_to(benchmark, y_true.shape).copy()}, options, seed))
 
+        return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
 
-def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The returns as they were."""
-    own = _contract(contract)
-    windows = (blocks_of_bars.window(own, hidden, number, own.horizon) for number in range(shape[0]))
-    return np.stack([realised(own, one.bars) for one in windows])
+    def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
+        """The predictions."""
+        return {"y_pred": values}
 
+    def resampled(
+        self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
+    ) -> tuple[Fold, NDArray[np.float64]]:
+        """These steps, put one after the other."""
+        from openfingym.metrics import Truth
 
-def folds(spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
-    """The earlier and the later episodes."""
-    from openfingym.metrics import Truth
+        def drawn(array: NDArray[np.float64]) -> NDArray[np.float64]:
+            return array.reshape(-1, array.shape[2])[units].reshape(array.shape)
 
-    contract = _contract(spec.contract)
-    returns = oracle(contract, hidden, (sum(counts), contract.steps, len(contract.symbols)))
-    closes = np.asarray(read("train_bars")[:, :, CLOSE], dtype=np.float64)
-    benchmark = np.log(closes[contract.horizon :] / closes[: -contract.horizon]).mean(axis=0)
-    options = {
-        "semantics": contract.value_semantics,
-        "periods_per_year": spec.scoring.periods_per_year,
-        "tail_level": spec.scoring.tail_level,
-    }
+        arrays = {name: drawn(np.asarray(array)) for name, array in fold.truth.arrays.items()}
+        return Fold(slice(None), Truth(arrays, fold.truth.options, fold.truth.seed)), drawn(values)
 
-    def fold(rows: slice) -> Fold:
-        y_true = np.ascontiguousarray(returns[rows])
-        return Fold(rows, Truth({"y_true": y_true, "benchmark": np.broadcast_to(benchmark, y_true.shape).copy()}, options, seed))
+    def known_targets(self, contract: Contract, read: Reader) -> NDArray[np.float64]:
+        """Returns of the training bars over ``horizon`` bars."""
+        return _returns(read("train_bars"), _contract(contract).horizon)
 
-    return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
-
-
-def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
-    """Nothing beyond what each step checks."""
-
-
-def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
-    """The predictions."""
-    return {"y_pred": values}
-
-
-def resampling(contract: Contract, fold: Fold) -> Resampling | None:
-    """Blocks of steps."""
-    return blocks_of_bars.resampling(_contract(contract), fold)
-
-
-def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
-    """These steps, put one after the other."""
-    from openfingym.metrics import Truth
-
-    def drawn(array: NDArray[np.float64]) -> NDArray[np.float64]:
-        return array.reshape(-1, array.shape[2])[units].reshape(array.shape)
-
-    arrays = {name: drawn(np.asarray(array)) for name, array in fold.truth.arrays.items()}
-    return Fold(slice(None), Truth(arrays, fold.truth.options, fold.truth.seed)), drawn(values)
-
-
-def brief(task: Task, material: Material) -> Brief:
-    """What is asked, in numbers."""
-    contract = _contract(task.spec.contract)
-    width, unit = len(contract.symbols), "bar" if contract.horizon == 1 else f"{contract.horizon} bars"
-    facts = (
-        ("value", f"{contract.unit}, {task.spec.frequency}"),
-        ("symbols", ", ".join(contract.symbols)),
-        ("an observation", f"the last {contract.lookback} bars: {', '.join(FIELDS)}"),
-        ("training bars", str(material.n_train)),
-        ("episodes that count", f"{material.n_private} of {contract.steps} steps"),
-        ("episodes to practise on", str(material.n_public)),
-    )
-    note = (
-        f"A step predicts the log return of each close over the next {unit}; the next observation is one bar later, so outcomes become\n"
-        "known as you go on, and what you answered stays. Hidden bars are later than all of training, carry a running number\n"
-        "(`time_index`) and no date, and are shown in the order of time."
-    )
-    usage = f"""bars, times = interface.load_train()  # float64 {material.public["train_bars"].shape}: row, symbol, field; datetime64[ns]
+    def brief(self, task: Task, material: Material) -> Brief:
+        """What is asked, in numbers."""
+        contract = _contract(task.spec.contract)
+        width, unit = len(contract.symbols), "bar" if contract.horizon == 1 else f"{contract.horizon} bars"
+        facts = (
+            ("value", f"{contract.unit}, {task.spec.frequency}"),
+            ("symbols", ", ".join(contract.symbols)),
+            ("an observation", f"the last {contract.lookback} bars: {', '.join(FIELDS)}"),
+            ("training bars", str(material.n_train)),
+            ("episodes that count", f"{material.n_private} of {contract.steps} steps"),
+            ("episodes to practise on", str(material.n_public)),
+        )
+        note = (
+            f"A step predicts the log return of each close over the next {unit}; the next observation is one bar later, "
+            "so outcomes become\n"
+            "known as you go on, and what you answered stays. Hidden bars are later than all of training, carry a running number\n"
+            "(`time_index`) and no date, and are shown in the order of time."
+        )
+        usage = f"""\
+bars, times = interface.load_train()  # float64 {material.public["train_bars"].shape}: row, symbol, field; datetime64[ns]
 env = interface.make()
 while env.episodes_left:
     observation, info = env.reset()  # observation["bars"]: float64 ({contract.lookback}, {width}, 5), the last row is now
@@ -282,9 +261,19 @@ while env.episodes_left:
         action = {{"predictions": [0.0] * {width}}}  # one number a symbol; None for no change
         observation, reward, terminated, truncated, info = env.step(action)
         done = terminated or truncated"""
-    return Brief(facts, note, usage)
+        return Brief(facts, note, usage)
+
+
+def _returns(bars: Array, horizon: int) -> NDArray[np.float64]:
+    """Log returns of the closes over so many bars, float64[rows - horizon, symbols]."""
+    closes = np.asarray(bars[:, :, CLOSE], dtype=np.float64)
+    returns: NDArray[np.float64] = np.log(closes[horizon:] / closes[:-horizon])
+    return returns
 
 
 def _contract(contract: Contract) -> RollingContract:
     assert isinstance(contract, RollingContract)
     return contract
+
+
+KIND = RollingKind()

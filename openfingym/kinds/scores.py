@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Fold, Reader
 
 if TYPE_CHECKING:
@@ -18,44 +19,64 @@ if TYPE_CHECKING:
     from openfingym.task.contracts import Contract
 
 
-def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Uniformly random scores, the same each time."""
-    seed = int.from_bytes(hashlib.sha256(repr(shape).encode()).digest()[:8])
-    return np.random.default_rng(seed).uniform(contract.low, contract.high, shape)
+class ScoresKind(Kind):
+    """A kind that scores items, of which some labels are known."""
 
+    ranks = True
 
-def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The labels."""
-    return np.clip(np.asarray(hidden["labels"], dtype=np.float64), contract.low, contract.high)
+    def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Uniformly random scores, the same each time."""
+        seed = int.from_bytes(hashlib.sha256(repr(shape).encode()).digest()[:8])
+        return np.random.default_rng(seed).uniform(contract.low, contract.high, shape)
 
+    def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The labels."""
+        return np.clip(np.asarray(hidden["labels"], dtype=np.float64), contract.low, contract.high)
 
-def folds(spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
-    """The first and the remaining items."""
-    from openfingym.metrics import Truth
+    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+        """The first and the remaining items."""
+        from openfingym.metrics import Truth
 
-    labels = np.asarray(hidden["labels"], dtype=np.int64)
-    parts = slice(counts[0]), slice(counts[0], sum(counts))
-    return tuple(Fold(rows, Truth({"labels": labels[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]  # two
+        labels = np.asarray(hidden["labels"], dtype=np.int64)
+        parts = slice(counts[0]), slice(counts[0], sum(counts))
+        return tuple(Fold(rows, Truth({"labels": labels[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]  # two
 
+    def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
+        """The scores."""
+        return {"scores": values}
 
-def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
-    """Nothing beyond shape and range: constant scores are an answer, worth an AUROC of one half."""
+    def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
+        """Items are exchangeable within a class, and no replicate lacks one."""
+        from openfingym.metrics.resampling import stratified_bootstrap
 
+        return stratified_bootstrap(np.asarray(fold.truth.arrays["labels"]), fold.truth.seed)
 
-def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
-    """The scores."""
-    return {"scores": values}
+    def resampled(
+        self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
+    ) -> tuple[Fold, NDArray[np.float64]]:
+        """These items."""
+        from openfingym.kinds.resampled import taken
 
+        return taken(fold, values, units)
 
-def resampling(contract: Contract, fold: Fold) -> Resampling | None:
-    """Items are exchangeable within a class, and no replicate lacks one."""
-    from openfingym.metrics.resampling import stratified_bootstrap
+    def worst(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The labels turned around."""
+        best = self.oracle(contract, hidden, shape)
+        turned: NDArray[np.float64] = np.clip(best.max() - best, contract.low, contract.high)
+        return turned
 
-    return stratified_bootstrap(np.asarray(fold.truth.arrays["labels"]), fold.truth.seed)
+    def hidden_shapes(self, shape: tuple[int, ...], n_test: int) -> Mapping[str, tuple[int, ...]]:
+        """A label an item."""
+        return {"labels": shape}
 
+    def known_targets(self, contract: Contract, read: Reader) -> None:
+        """None: a score has no unit."""
+        return
 
-def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
-    """These items."""
-    from openfingym.kinds.resampled import taken
-
-    return taken(fold, values, units)
+    def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Ranks, ties sharing theirs: rescaling all scores, which changes no ranking, cannot hide that one item went from the bottom to
+        the top.
+        """
+        _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+        ranks: NDArray[np.float64] = (np.cumsum(counts) - 0.5 * (counts + 1))[group]
+        return ranks

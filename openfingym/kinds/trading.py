@@ -15,13 +15,10 @@ import numpy as np
 
 from openfingym.data.bars import FIELDS, Bars
 from openfingym.kinds import bars as blocks_of_bars
-from openfingym.kinds.bars import AXES, LOAD_TEST, LOAD_TRAIN, Source, twin_arrays
-from openfingym.kinds.bars import bars_key as source_key
-from openfingym.kinds.bars import bars_of as load
+from openfingym.kinds.bars import AXES, BARS_OF_ONES_OWN, BarsKind, Source
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
-from openfingym.kinds.panels import panel_kind as data_kind
-from openfingym.kinds.panels import panel_renewable as renewable
 from openfingym.kinds.skillless.trading import plans
+from openfingym.kinds.start import Start
 from openfingym.task.contracts import TradingContract
 from openfingym.task.episodes import Episode, Step
 from openfingym.trading.actions import parse_decision
@@ -34,40 +31,9 @@ from openfingym.trading.session import Session
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
     from openfingym.task.contracts import Contract
 
-__all__ = [
-    "LOAD_TEST",
-    "LOAD_TRAIN",
-    "SEQUENTIAL",
-    "answer",
-    "brief",
-    "check",
-    "data_kind",
-    "episode",
-    "folds",
-    "hold_action",
-    "load",
-    "market_of",
-    "naive",
-    "oracle",
-    "oracle_actions",
-    "renewable",
-    "renewed",
-    "resampled",
-    "resampling",
-    "scramble",
-    "session",
-    "shape",
-    "skillless",
-    "source_key",
-    "twin",
-    "worst",
-]
-
-SEQUENTIAL = True
 TAIL = 1
 """The last decision needs one more bar."""
 RUIN = 1e-6
@@ -224,54 +190,142 @@ def _session(contract: TradingContract, window: blocks_of_bars.Window) -> Sessio
     return Session(bars, market_of(contract), cash=contract.initial_cash, first=contract.lookback - 1, steps=contract.steps)
 
 
-def shape(task: Task, source: Source) -> Material:
-    """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.material.Kind`."""
-    from openfingym.metrics.performance import RECORD
-
-    contract = _contract(task.spec.contract)
-    cut = blocks_of_bars.cut(task, len(source.bars), TAIL)
-    market = market_of(contract)
-    return Material(
-        info=source.info,
-        dataset_digest=source.digest,
-        public=blocks_of_bars.public_arrays(source.bars, cut),
-        axes=AXES,
-        hidden=blocks_of_bars.hidden_arrays(source.bars, cut),
-        n_train=cut.train.stop,
-        n_public=cut.n_public,
-        n_private=cut.n_private,
-        shape=(cut.n_public + cut.n_private, contract.steps + 1, len(RECORD)),
-        submission_axes=("episode", "row", "column"),
-        labels=RECORD,
-        recipe=blocks_of_bars.recipe(task, source, cut),
-        facts={**blocks_of_bars.facts(contract, cut), "initial_cash": contract.initial_cash, "market": market.describe()},
-    )
-
-
-def renewed(task: Task, seed: int) -> Source:
-    """The bars with every row behind the training block drawn anew."""
-    return blocks_of_bars.renewed_bars(task, seed)
+START = Start(
+    data="the bundled bars 'us-stocks-ohlcv'; `openfingym data list` shows the others",
+    description="Trade two stocks, day after day.",
+    asks="Trade AAPL and MSFT, day after day.",
+    asset_class="equity",
+    frequency="daily",
+    panel="daily bars of two stocks",
+    dataset="us-stocks-ohlcv",
+    split=(0.6, 0.2, 0.2, 5),
+    contract="""symbols = ["aapl", "msft"]
+lookback = 20                # bars that an observation shows
+steps = 100                  # of an episode
+initial_cash = 100000.0
+bars_per_year = 252.0
+fee_bps = 1.0                # of every fill; docs/tasks.md names the other costs and limits
+slippage_bps = 2.0           # of market and stop orders
+lot = 1.0                    # 0 for any quantity
+max_short = 1.0              # times equity; 0 forbids short positions, and then low = 0.0
+""",
+    metrics=(("log_growth", 0.5), ("sharpe_ratio", 0.5)),
+    own=BARS_OF_ONES_OWN,
+    periods_per_year=252.0,
+)
 
 
-def twin(spec: Spec, read: Reader, hidden: Mapping[str, Array], seed: int) -> dict[str, Array]:
-    """Hidden bars resampled from the training bars."""
-    return twin_arrays(np.asarray(read("train_bars")), hidden, spec.rows.embargo, seed)
+class TradingKind(BarsKind):
+    """Bars to trade, one after the other."""
 
+    contract = TradingContract
+    start = START
+    environment = "openfingym.envs.making:trading_environment"
+    vector_environment = "openfingym.envs.making:trading_vector"
+    is_record = True
+    bounded = "weight"
 
-def scramble(task: Task, source: Source, generator: np.random.Generator) -> Source:
-    """The same training bars; everything hidden replaced by noise."""
-    return blocks_of_bars.scrambled(source, blocks_of_bars.cut(task, len(source.bars), TAIL), generator)
+    def shape(self, task: Task, source: Source) -> Material:
+        """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.Kind`."""
+        from openfingym.metrics.performance import RECORD
 
+        contract = _contract(task.spec.contract)
+        cut = blocks_of_bars.cut(task, len(source.bars), TAIL)
+        market = market_of(contract)
+        return Material(
+            info=source.info,
+            dataset_digest=source.digest,
+            public=blocks_of_bars.public_arrays(source.bars, cut),
+            axes=AXES,
+            hidden=blocks_of_bars.hidden_arrays(source.bars, cut),
+            n_train=cut.train.stop,
+            n_public=cut.n_public,
+            n_private=cut.n_private,
+            shape=(cut.n_public + cut.n_private, contract.steps + 1, len(RECORD)),
+            submission_axes=("episode", "row", "column"),
+            labels=RECORD,
+            recipe=blocks_of_bars.recipe(task, source, cut),
+            facts={**blocks_of_bars.facts(contract, cut), "initial_cash": contract.initial_cash, "market": market.describe()},
+        )
 
-def episode(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
-    """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
-    contract = _contract(spec.contract)
-    return TradingEpisode(contract, blocks_of_bars.window(contract, hidden, number, TAIL))
+    def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
+        """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
+        contract = _contract(spec.contract)
+        return TradingEpisode(contract, blocks_of_bars.window(contract, hidden, number, TAIL))
 
+    def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
+        """The action of each step of an episode by whoever knows all opens: None where nothing changes."""
+        yield from _hindsight(_contract(spec.contract), hidden, number)
 
-def oracle_actions(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
-    """The action of each step of an episode by whoever knows all opens: None where nothing changes."""
-    yield from _hindsight(_contract(spec.contract), hidden, number)
+    def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The records of equal weights, bought at the first open and held; the reader knows the hidden arrays."""
+        own = _contract(contract)
+        hidden = {name: read(name) for name in blocks_of_bars.HIDDEN}
+        return _records(own, hidden, (iter([_hold(own)]) for _ in range(shape[0])))
+
+    def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The records of :func:`oracle_actions`. Nobody reaches them; nobody proves that nothing is better, either."""
+        own = _contract(contract)
+        return _records(own, hidden, (_hindsight(own, hidden, number) for number in range(shape[0])))
+
+    def worst(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The records of hindsight turned around, which holds what will lose most."""
+        own = _contract(contract)
+        return _records(own, hidden, (_hindsight(own, hidden, number, worst=True) for number in range(shape[0])))
+
+    def skillless(
+        self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+    ) -> dict[str, NDArray[np.float64]]:
+        """The records of :func:`openfingym.kinds.skillless.trading.plans`; the reader knows the hidden arrays, on which they are played."""
+        own = _contract(contract)
+        hidden = {name: read(name) for name in blocks_of_bars.HIDDEN}
+        found = plans(contract, read, shape, generator)
+        return {name: _records(own, hidden, (_planned(weights) for weights in plan)) for name, plan in found.items()}
+
+    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+        """The earlier and the later episodes; a record is judged by itself, so there is nothing to compare with."""
+        from openfingym.metrics import Truth
+
+        options = {"periods_per_year": spec.scoring.periods_per_year}
+        rows = slice(counts[0]), slice(counts[0], sum(counts))
+        return Fold(rows[0], Truth({}, options, seed)), Fold(rows[1], Truth({}, options, seed))
+
+    def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
+        """The account records of the fold's episodes."""
+        return {"record": values}
+
+    def resampled(
+        self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
+    ) -> tuple[Fold, NDArray[np.float64]]:
+        """The record of these steps, put one after the other."""
+        return Fold(slice(None), fold.truth), redrawn_record(values, units)
+
+    def known_targets(self, contract: Contract, read: Reader) -> None:
+        """None: what is scored is an account."""
+        return
+
+    def brief(self, task: Task, material: Material) -> Brief:
+        """What is asked, in numbers."""
+        contract = _contract(task.spec.contract)
+        width = len(contract.symbols)
+        note = (
+            "What you decide is live from the next bar on, never at a price you have seen: target weights trade at the next open,\n"
+            "orders inside the next bar. What the market refuses costs nothing and is named, with its reason, in the next observation.\n"
+            "Hidden bars are later than all of training, carry a running number (`time_index`) and no date, and come in the order of time."
+        )
+        usage = f"""\
+bars, times = interface.load_train()  # float64 {material.public["train_bars"].shape}: row, symbol, field; datetime64[ns]
+env = interface.make()
+while env.episodes_left:
+    observation, info = env.reset()  # observation["bars"]: float64 ({contract.lookback}, {width}, 5), the last row is now
+    done = False
+    while not done:
+        action = {{"weights": [{", ".join([f"{1 / width:.3g}"] * width)}]}}  # shares of equity, negative for short; None to hold
+        # or: {{"orders": [{{"symbol": "{contract.symbols[0]}", "side": "buy", "quantity": 10, "type": "limit", "limit_price": 99.5}}],
+        #      "cancels": [order, ...], "replaces": [{{"order": 3, "quantity": 5}}, ...]}}
+        observation, reward, terminated, truncated, info = env.step(action)
+        done = terminated or truncated"""
+        return Brief(_facts(contract, material), note, usage)
 
 
 def _hindsight(contract: TradingContract, hidden: Mapping[str, Array], number: int, *, worst: bool = False) -> Iterator[object]:
@@ -283,33 +337,6 @@ def _hindsight(contract: TradingContract, hidden: Mapping[str, Array], number: i
     for weights in hindsight_weights(live[:, :, 0], live[-1, :, 3], cost=cost, short=short, worst=worst).tolist():
         yield None if weights == before else {"weights": weights}
         before = weights
-
-
-def naive(contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The records of equal weights, bought at the first open and held; the reader knows the hidden arrays."""
-    own = _contract(contract)
-    hidden = {name: read(name) for name in blocks_of_bars.HIDDEN}
-    return _records(own, hidden, (iter([_hold(own)]) for _ in range(shape[0])))
-
-
-def oracle(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The records of :func:`oracle_actions`. Nobody reaches them; nobody proves that nothing is better, either."""
-    own = _contract(contract)
-    return _records(own, hidden, (_hindsight(own, hidden, number) for number in range(shape[0])))
-
-
-def worst(contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The records of hindsight turned around, which holds what will lose most."""
-    own = _contract(contract)
-    return _records(own, hidden, (_hindsight(own, hidden, number, worst=True) for number in range(shape[0])))
-
-
-def skillless(contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator) -> dict[str, NDArray[np.float64]]:
-    """The records of :func:`openfingym.kinds.skillless.trading.plans`; the reader knows the hidden arrays, on which they are played."""
-    own = _contract(contract)
-    hidden = {name: read(name) for name in blocks_of_bars.HIDDEN}
-    found = plans(contract, read, shape, generator)
-    return {name: _records(own, hidden, (_planned(weights) for weights in plan)) for name, plan in found.items()}
 
 
 def _planned(weights: NDArray[np.float64]) -> Iterator[object]:
@@ -330,57 +357,6 @@ def _records(contract: TradingContract, hidden: Mapping[str, Array], actions: It
             account.advance()
         records.append(account.outcome())
     return np.stack(records)
-
-
-def folds(spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
-    """The earlier and the later episodes; a record is judged by itself, so there is nothing to compare with."""
-    from openfingym.metrics import Truth
-
-    options = {"periods_per_year": spec.scoring.periods_per_year}
-    rows = slice(counts[0]), slice(counts[0], sum(counts))
-    return Fold(rows[0], Truth({}, options, seed)), Fold(rows[1], Truth({}, options, seed))
-
-
-def check(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
-    """Nothing: a record is the verifier's own."""
-
-
-def answer(contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
-    """The account records of the fold's episodes."""
-    return {"record": values}
-
-
-def resampling(contract: Contract, fold: Fold) -> Resampling | None:
-    """Blocks of steps."""
-    return blocks_of_bars.resampling(_contract(contract), fold)
-
-
-def resampled(contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
-    """The record of these steps, put one after the other."""
-    return Fold(slice(None), fold.truth), redrawn_record(values, units)
-
-
-def brief(task: Task, material: Material) -> Brief:
-    """What is asked, in numbers."""
-    contract = _contract(task.spec.contract)
-    width = len(contract.symbols)
-    note = (
-        "What you decide is live from the next bar on, never at a price you have seen: target weights trade at the next open,\n"
-        "orders inside the next bar. What the market refuses costs nothing and is named, with its reason, in the next observation.\n"
-        "Hidden bars are later than all of training, carry a running number (`time_index`) and no date, and come in the order of time."
-    )
-    usage = f"""bars, times = interface.load_train()  # float64 {material.public["train_bars"].shape}: row, symbol, field; datetime64[ns]
-env = interface.make()
-while env.episodes_left:
-    observation, info = env.reset()  # observation["bars"]: float64 ({contract.lookback}, {width}, 5), the last row is now
-    done = False
-    while not done:
-        action = {{"weights": [{", ".join([f"{1 / width:.3g}"] * width)}]}}  # shares of equity, negative for short; None to hold
-        # or: {{"orders": [{{"symbol": "{contract.symbols[0]}", "side": "buy", "quantity": 10, "type": "limit", "limit_price": 99.5}}],
-        #      "cancels": [order, ...], "replaces": [{{"order": 3, "quantity": 5}}, ...]}}
-        observation, reward, terminated, truncated, info = env.step(action)
-        done = terminated or truncated"""
-    return Brief(_facts(contract, material), note, usage)
 
 
 def _facts(contract: TradingContract, material: Material) -> tuple[tuple[str, str], ...]:
@@ -425,3 +401,6 @@ def _limits(contract: TradingContract) -> str:
 def _contract(contract: Contract) -> TradingContract:
     assert isinstance(contract, TradingContract)
     return contract
+
+
+KIND = TradingKind()

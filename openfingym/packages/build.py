@@ -112,8 +112,8 @@ def describe(task: Task, material: Material) -> dict[str, object]:
         "submission_shape": list(material.shape),
         "submission_axes": list(material.submission_axes),
         "labels": list(material.labels),
-        "load_train": list(kind.LOAD_TRAIN),
-        "load_test_inputs": list(kind.LOAD_TEST),
+        "load_train": list(kind.load_train),
+        "load_test_inputs": list(kind.load_test),
         "arrays": {name: {"shape": list(array.shape), "axes": list(material.axes[name])} for name, array in material.public.items()},
         "metrics": [{"name": m.name, "weight": m.weight, "direction": find_metric(m.name).direction} for m in spec.scoring.metrics],
         "periods_per_year": spec.scoring.periods_per_year,
@@ -126,8 +126,8 @@ def describe(task: Task, material: Material) -> dict[str, object]:
 
 def render_instruction(task: Task, material: Material) -> str:
     """``instruction.md``: the author's text, then the facts no author should have to repeat."""
-    spec, contract, info = task.spec, task.spec.contract, material.info
-    brief = kind_of(task).brief(task, material)
+    spec, contract, info, kind = task.spec, task.spec.contract, material.info, kind_of(task)
+    brief = kind.brief(task, material)
     honesty = {
         "real": f"Real data: {info.source}.",
         "simulated": f"SIMULATED data, not a real market: {info.source}.",
@@ -157,7 +157,7 @@ import interface
 {brief.usage}
 ```
 
-Every {"weight" if contract.kind == "trading" else "number"} must be finite and between {contract.low:g} and {contract.high:g}.
+Every {kind.bounded} must be finite and between {contract.low:g} and {contract.high:g}.
 
 ## How it is scored
 

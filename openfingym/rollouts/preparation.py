@@ -108,14 +108,6 @@ def build_all(tasks: Sequence[Task], *, jobs: int = 1, show: Callable[[str], Non
     return {task.name: build(task) for task in tasks}
 
 
-def is_heavy(package: BuiltPackage) -> bool:
-    """Whether scoring a task's submissions keeps a core of the verifier busy for long."""
-    from openfingym.metrics import find_metric
-
-    spec = package.task.spec
-    return spec.contract.kind == "generation" or any(find_metric(metric.name).heavy for metric in spec.scoring.metrics)
-
-
 def _further_attempts(specs: Sequence[RolloutSpec], folder: RunFolder) -> list[RolloutSpec]:
     """The same rollouts as attempts that are not there yet."""
     first: dict[str, int] = {}

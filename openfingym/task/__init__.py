@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from openfingym.task.contracts import Family
 from openfingym.task.model import (
-    EXPECTED,
     TASK_NAME,
     AssetClass,
     DataKind,
-    Family,
     Frequency,
     Spec,
     Split,
@@ -17,5 +16,5 @@ from openfingym.task.model import (
 )
 
 __all__ = [
-    "EXPECTED", "TASK_NAME", "AssetClass", "DataKind", "Family", "Frequency", "Spec", "Split", "Task", "Verification", "parse_task_file",
+    "TASK_NAME", "AssetClass", "DataKind", "Family", "Frequency", "Spec", "Split", "Task", "Verification", "parse_task_file",
 ]  # fmt: skip

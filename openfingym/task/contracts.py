@@ -3,17 +3,22 @@
 Whatever the kind, what is scored is one float64 array of a fixed shape: in a batch task an agent
 submits it, in a sequential one it comes from the steps that the agent took. The kind says what its
 axes are, which arrays an agent sees and which it must answer for; :mod:`openfingym.kinds` has the
-code of each.
+code of each. A kind that another distribution brings has its contract there: see
+:mod:`openfingym.task.known_kinds`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from openfingym.metrics.semantics import ValueSemantics
 
+if TYPE_CHECKING:
+    from openfingym.task.model import Spec
+
+Family = Literal["forecasting", "generation", "trading", "fraud"]
 PositiveInt = Annotated[int, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]
@@ -30,9 +35,25 @@ def as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-class _Contract(Section):
-    """What every contract states: the unit and the admissible range of a prediction."""
+class Contract(Section):
+    """What every contract states: its kind, and the unit and the admissible range of a prediction.
 
+    A subclass is the ``[metadata.openfingym.contract]`` of one kind. It fixes ``kind`` to the kind's name, and says
+    what the rest of the file may hold.
+    """
+
+    family: ClassVar[Family]
+    """Of every task of this kind."""
+    baseline: ClassVar[str]
+    """Name of what the relative total of every task of this kind divides by."""
+    has_split: ClassVar[bool | None] = True
+    """Whether a task of this kind needs the table ``[metadata.openfingym.split]``; None where its data decide."""
+    has_period: ClassVar[bool] = False
+    """Whether ``dataset.first`` and ``dataset.last`` may choose rows."""
+    from_start: ClassVar[bool] = False
+    """Whether ``split.scaling`` may be ``start``."""
+
+    kind: str
     unit: str
     """Unit of every value, such as ``percent per annum``."""
     low: float
@@ -46,12 +67,39 @@ class _Contract(Section):
             raise ValueError(f"need finite low < high, found low = {self.low}, high = {self.high}")
         return self
 
+    def agree(self, spec: Spec) -> None:
+        """Compare with the rest of ``[metadata.openfingym]``; a kind with more to ask adds it to this.
 
-class ForecastContract(_Contract):
+        Raises:
+            ValueError: a table or key is missing, or says what this kind cannot have; names it.
+        """
+        split, dataset, scoring = spec.split, spec.dataset, spec.scoring
+        if self.has_split and split is None:
+            raise ValueError(f"a {self.kind} task needs the table [metadata.openfingym.split]")
+        if not self.has_period and (dataset.first or dataset.last):
+            raise ValueError(f"dataset: first and last choose rows of a panel, which a {self.kind} task has none of; remove")
+        if self.has_split is False and split is not None:
+            raise ValueError(f"split: a {self.kind} task is not split by time; remove it")
+        if split is not None and split.scaling == "start" and not self.from_start:
+            raise ValueError("split.scaling = 'start' is for generated windows; a forecast's inputs would lose their level")
+        if spec.family != self.family:
+            raise ValueError(f"family is {spec.family!r}, but a {self.kind} task is of the family {self.family!r}")
+        if scoring.baseline != self.baseline:
+            raise ValueError(f"scoring.baseline is {scoring.baseline!r}, but that of a {self.kind} task is {self.baseline!r}")
+        horizon = getattr(self, "horizon", 0)
+        if split is not None and split.embargo < horizon:
+            raise ValueError(f"split.embargo ({split.embargo} rows) must be at least contract.horizon ({horizon})")
+
+
+class ForecastContract(Contract):
     """Windows of a panel: from ``lookback`` rows, predict the next ones.
 
     A submission is [windows, steps, targets].
     """
+
+    family: ClassVar[Family] = "forecasting"
+    baseline: ClassVar[str] = "naive"
+    has_period: ClassVar[bool] = True
 
     kind: Literal["forecast"]
     lookback: PositiveInt
@@ -86,11 +134,14 @@ class ForecastContract(_Contract):
         return self.horizons or tuple(range(1, self.horizon + 1))
 
 
-class CurvesContract(_Contract):
+class CurvesContract(Contract):
     """Whole curves of several countries: from ``lookback`` months, predict the next with an interval.
 
     A submission is [windows, 3, maturities]: lower, central, upper.
     """
+
+    family: ClassVar[Family] = "forecasting"
+    baseline: ClassVar[str] = "naive"
 
     kind: Literal["curves"]
     lookback: PositiveInt
@@ -101,8 +152,11 @@ class CurvesContract(_Contract):
     """Share of values that the interval should hold."""
 
 
-class RowsContract(_Contract):
+class RowsContract(Contract):
     """Rows of features, one number each: a submission is [rows]."""
+
+    family: ClassVar[Family] = "forecasting"
+    baseline: ClassVar[str] = "naive"
 
     kind: Literal["rows"]
     lookback: Literal[1] = 1
@@ -110,12 +164,18 @@ class RowsContract(_Contract):
     value_semantics: Literal["log_return"] = "log_return"
 
 
-class GenerationContract(_Contract):
+class GenerationContract(Contract):
     """Windows drawn from the law of the training windows.
 
     Without a context, a submission is [samples, horizon, channels], and the whole of it is compared
     with either fold. With one it is [contexts, futures, horizon, channels].
     """
+
+    family: ClassVar[Family] = "generation"
+    baseline: ClassVar[str] = "gaussian"
+    has_split: ClassVar[bool | None] = None
+    has_period: ClassVar[bool] = True
+    from_start: ClassVar[bool] = True
 
     kind: Literal["generation"]
     lookback: Annotated[int, Field(ge=0)] = 0
@@ -135,28 +195,41 @@ class GenerationContract(_Contract):
         return self
 
 
-class NodesContract(_Contract):
-    """An anomaly score for each hidden node of one graph: a submission is [nodes]."""
+class LabelsContract(Contract):
+    """What contracts about labels share, which are divided at random within each class."""
 
-    kind: Literal["nodes"]
+    family: ClassVar[Family] = "fraud"
+    baseline: ClassVar[str] = "random"
+    has_split: ClassVar[bool | None] = False
+
     train: Fraction = 0.4
     """Share of the labels that agents see."""
     public: Fraction = 0.2
     """Share behind the public fold; the rest is behind the private one."""
 
+    def agree(self, spec: Spec) -> None:
+        """As every contract, and no table of splits."""
+        if spec.split is not None:
+            raise ValueError("split: labels of a graph are split by contract.train and contract.public; remove it")
+        super().agree(spec)
 
-class GraphsContract(_Contract):
+
+class NodesContract(LabelsContract):
+    """An anomaly score for each hidden node of one graph: a submission is [nodes]."""
+
+    kind: Literal["nodes"]
+
+
+class GraphsContract(LabelsContract):
     """A score for each hidden graph of a set, higher for class 1: a submission is [graphs]."""
 
     kind: Literal["graphs"]
-    train: Fraction = 0.4
-    """Share of the graphs whose label agents see."""
-    public: Fraction = 0.2
-    """Share behind the public fold; the rest is behind the private one."""
 
 
-class _BarsContract(_Contract):
+class BarsContract(Contract):
     """What contracts about bars share: hidden rows are stepped through, episode by episode."""
+
+    has_period: ClassVar[bool] = True
 
     symbols: tuple[str, ...]
     """Instruments, each with the channels ``<symbol>_open`` to ``<symbol>_volume`` in the dataset; the order of every array."""
@@ -164,6 +237,8 @@ class _BarsContract(_Contract):
     """Bars that each observation shows, the current one included."""
     steps: PositiveInt
     """Actions an episode takes."""
+    horizon: PositiveInt
+    """Bars that the outcome of an origin reaches behind it."""
 
     _symbols = field_validator("symbols", mode="before")(as_tuple)
 
@@ -173,12 +248,24 @@ class _BarsContract(_Contract):
             raise ValueError(f"symbols must be different names, at least one, found {list(self.symbols)}")
         return self
 
+    def agree(self, spec: Spec) -> None:
+        """As every contract, and bars as they are."""
+        split = spec.split
+        if split is not None and (split.scaling != "none" or split.scaled or split.log1p or split.train_stride != 1):
+            raise ValueError("split: bars are shown as they are, row by row; remove train_stride, scaling, scaled and log1p")
+        if spec.dataset.channels:
+            raise ValueError("dataset.channels: contract.symbols says which bars are used; remove")
+        super().agree(spec)
 
-class RollingContract(_BarsContract):
+
+class RollingContract(BarsContract):
     """Forecasts from an origin that moves on: at each bar, predict every symbol's log return over the next ``horizon`` bars.
 
     A submission is [episodes, steps, symbols], which is what an agent answered step by step.
     """
+
+    family: ClassVar[Family] = "forecasting"
+    baseline: ClassVar[str] = "naive"
 
     kind: Literal["rolling"]
     horizon: PositiveInt
@@ -186,12 +273,15 @@ class RollingContract(_BarsContract):
     value_semantics: Literal["log_return"] = "log_return"
 
 
-class TradingContract(_BarsContract):
+class TradingContract(BarsContract):
     """An account that trades hidden bars: after each, an agent states target weights or sends orders.
 
     What is scored is the account's own record, [episodes, steps + 1, columns]. The costs and rules are those of
     :class:`openfingym.trading.market.MarketRules`, which says what each of them is.
     """
+
+    family: ClassVar[Family] = "trading"
+    baseline: ClassVar[str] = "buy-and-hold"
 
     kind: Literal["trading"]
     horizon: Literal[1] = 1
@@ -227,16 +317,11 @@ class TradingContract(_BarsContract):
             raise ValueError(f"low and high are those of a target weight: expected {lowest:g} (minus max_short) and 1")
         return self
 
-
-Contract = Annotated[
-    ForecastContract
-    | CurvesContract
-    | RowsContract
-    | GenerationContract
-    | NodesContract
-    | GraphsContract
-    | RollingContract
-    | TradingContract,
-    Field(discriminator="kind"),
-]
-"""Any of them, told apart by ``kind``."""
+    def agree(self, spec: Spec) -> None:
+        """As bars, and one number of bars a year."""
+        if self.bars_per_year != spec.scoring.periods_per_year:
+            raise ValueError(
+                f"contract.bars_per_year is {self.bars_per_year:g} and scoring.periods_per_year {spec.scoring.periods_per_year:g}; "
+                "both are the bars in a year, and must agree"
+            )
+        super().agree(spec)

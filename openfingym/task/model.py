@@ -15,29 +15,15 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError, field_validator, model_validator
 
 from openfingym.errors import TaskError
-from openfingym.task.contracts import (
-    Contract,
-    CurvesContract,
-    ForecastContract,
-    Fraction,
-    GenerationContract,
-    GraphsContract,
-    NodesContract,
-    PositiveInt,
-    RollingContract,
-    RowsContract,
-    Section,
-    TradingContract,
-    as_tuple,
-)
+from openfingym.task.contracts import Contract, Family, Fraction, PositiveInt, Section, as_tuple
 from openfingym.task.explain import explain, key_of
 from openfingym.task.files import CONFIG, INSTRUCTION, read_task_file, require_plain_folder
+from openfingym.task.known_kinds import parse_contract
 from openfingym.task.scoring import WEIGHT_TOLERANCE, Scoring
 
-Family = Literal["forecasting", "generation", "trading", "fraud"]
 AssetClass = Literal["commodity", "crypto", "equity", "fx", "rates", "lob", "synthetic", "graph"]
 Frequency = Literal["intraday", "hourly", "daily", "weekly", "monthly", "none"]
 DataKind = Literal["real", "simulated", "specified"]
@@ -223,19 +209,6 @@ class Waiver(Section):
     """Why it is no leak, for whoever uses the task."""
 
 
-EXPECTED: Mapping[str, tuple[Family, str]] = {
-    "forecast": ("forecasting", "naive"),
-    "curves": ("forecasting", "naive"),
-    "rows": ("forecasting", "naive"),
-    "generation": ("generation", "gaussian"),
-    "nodes": ("fraud", "random"),
-    "graphs": ("fraud", "random"),
-    "rolling": ("forecasting", "naive"),
-    "trading": ("trading", "buy-and-hold"),
-}
-"""Family and baseline of each kind of contract."""
-
-
 class Spec(Section):
     """``[metadata.openfingym]``."""
 
@@ -247,7 +220,7 @@ class Spec(Section):
     """What the data holds, in a few words: the sector, the currencies, the tenors."""
     dataset: Dataset
     split: Split | None = None
-    contract: Contract
+    contract: Annotated[SerializeAsAny[Contract], BeforeValidator(parse_contract)]
     scoring: Scoring
     verification: Verification = Verification()
     limits: RolloutLimits = RolloutLimits()
@@ -258,32 +231,7 @@ class Spec(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        contract, split = self.contract, self.split
-        bars = isinstance(contract, RollingContract | TradingContract)
-        if (bars or isinstance(contract, ForecastContract | CurvesContract | RowsContract)) and split is None:
-            raise ValueError(f"a {contract.kind} task needs the table [metadata.openfingym.split]")
-        if bars and split is not None and (split.scaling != "none" or split.scaled or split.log1p or split.train_stride != 1):
-            raise ValueError("split: bars are shown as they are, row by row; remove train_stride, scaling, scaled and log1p")
-        if bars and self.dataset.channels:
-            raise ValueError("dataset.channels: contract.symbols says which bars are used; remove")
-        if not (bars or isinstance(contract, ForecastContract | GenerationContract)) and (self.dataset.first or self.dataset.last):
-            raise ValueError(f"dataset: first and last choose rows of a panel, which a {contract.kind} task has none of; remove")
-        if isinstance(contract, NodesContract | GraphsContract) and split is not None:
-            raise ValueError("split: labels of a graph are split by contract.train and contract.public; remove it")
-        if split is not None and split.scaling == "start" and not isinstance(contract, GenerationContract):
-            raise ValueError("split.scaling = 'start' is for generated windows; a forecast's inputs would lose their level")
-        if isinstance(contract, TradingContract) and contract.bars_per_year != self.scoring.periods_per_year:
-            raise ValueError(
-                f"contract.bars_per_year is {contract.bars_per_year:g} and scoring.periods_per_year {self.scoring.periods_per_year:g}; "
-                "both are the bars in a year, and must agree"
-            )
-        family, baseline = EXPECTED[contract.kind]
-        if self.family != family:
-            raise ValueError(f"family is {self.family!r}, but a {contract.kind} task is of the family {family!r}")
-        if self.scoring.baseline != baseline:
-            raise ValueError(f"scoring.baseline is {self.scoring.baseline!r}, but that of a {contract.kind} task is {baseline!r}")
-        if split is not None and not isinstance(contract, NodesContract | GraphsContract) and split.embargo < contract.horizon:
-            raise ValueError(f"split.embargo ({split.embargo} rows) must be at least contract.horizon ({contract.horizon})")
+        self.contract.agree(self)
         return self
 
     @property
@@ -411,7 +359,7 @@ def parse_task_file(text: str, path: Path) -> TaskFile:
         return TaskFile.model_validate(data)
     except ValidationError as error:
         details = error.errors()
-        problems = [explain(detail, TaskFile) for detail in details]
+        problems = [explain(detail, TaskFile, data) for detail in details]
         key = key_of(details[0]["loc"])
         # The error puts its key before the message, which starts with it.
         raise TaskError("; ".join(problems).removeprefix(f"{key}: "), path=path, key=key or None) from None

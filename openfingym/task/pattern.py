@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self, get_args
 
-from openfingym.task.model import Family, Task
+from openfingym.task.contracts import Family
+from openfingym.task.model import Task
 
 FAMILIES: tuple[str, ...] = get_args(Family)
 

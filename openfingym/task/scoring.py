@@ -32,9 +32,9 @@ class Scoring(Section):
 
     family: str | None = None
     """The paper's scoring family, F1 to F10; the weights must be its own. None for an aggregation of the author's."""
-    baseline: Literal["naive", "gaussian", "random", "buy-and-hold"]
-    """Baseline of the relative total: the naive forecast; independent Gaussian draws, of values or of increments; random scores; equal
-    weights held to the end."""
+    baseline: str
+    """Baseline of the relative total, that of the task's kind: the naive forecast (``naive``); independent Gaussian draws, of values or of
+    increments (``gaussian``); ``random`` scores; equal weights held to the end (``buy-and-hold``)."""
     metrics: tuple[WeightedMetric, ...] = Field(min_length=1)
     periods_per_year: float = Field(default=1.0, gt=0.0)
     """Annualisation factor P of the Sharpe ratio (its square root is applied); 1 leaves it per period."""

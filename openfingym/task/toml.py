@@ -47,4 +47,4 @@ def checked(model: type[M], data: Mapping[str, object], source: str) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise UsageError(f"{source}: " + "; ".join(explain(detail, model) for detail in error.errors())) from None
+        raise UsageError(f"{source}: " + "; ".join(explain(detail, model, data) for detail in error.errors())) from None

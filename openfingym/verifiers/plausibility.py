@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.kinds import kind_named
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from openfingym.kinds.material import Array, Reader
+    from openfingym.kinds.material import Reader
     from openfingym.packages.package import BuiltPackage
     from openfingym.task.contracts import Contract
 
@@ -44,12 +46,11 @@ def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | Non
         contract: the task's contract.
         read: gives the task's public arrays.
     """
-    if contract.kind in {"nodes", "graphs", "trading"}:
+    targets = kind_named(contract).known_targets(contract, read)
+    if targets is None:
         return None
-    targets = _returns(read("train_bars"), contract.horizon) if contract.kind == "rolling" else read("train_targets")
     chosen = np.asarray(targets[:: max(len(targets) // SAMPLE, 1)], dtype=np.float64)
-    width = 1 if contract.kind == "rows" else chosen.shape[-1]
-    return np.asarray(np.quantile(np.abs(chosen.reshape(-1, width)), (0.01, 0.5, 0.99), axis=0), dtype=np.float64)
+    return np.asarray(np.quantile(np.abs(chosen.reshape(-1, chosen.shape[-1])), (0.01, 0.5, 0.99), axis=0), dtype=np.float64)
 
 
 def remarks(
@@ -63,17 +64,11 @@ def remarks(
         sizes: from :func:`typical_sizes`.
         submission: float64 of the task's submission shape.
     """
-    if contract.kind == "trading":
+    kind = kind_named(contract)
+    if kind.is_record:
         return ()
-    found = _constant(labels, submission) or _same_windows(contract, submission)
+    found = _constant(labels, submission) or (_repeated if kind.drawn else _identical)(submission)
     return tuple(remark for remark in (_units(contract, labels, sizes, submission), found) if remark)
-
-
-def _returns(bars: Array, horizon: int) -> NDArray[np.float64]:
-    """Log returns of the closes over ``horizon`` bars, float64[rows, symbols]."""
-    closes = np.asarray(bars[:, :, 3], dtype=np.float64)
-    returns: NDArray[np.float64] = np.log(closes[horizon:] / closes[:-horizon])
-    return returns
 
 
 def _columns(labels: Sequence[str], submission: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -90,7 +85,7 @@ def _units(contract: Contract, labels: Sequence[str], sizes: NDArray[np.float64]
     large = known & (own > FACTOR * typical) & (own > highest)
     small = known & (own * FACTOR < typical) & (own < lowest)
     # The best forecast of a return is far smaller than a return; of a level it is not, and samples must be as large as what they imitate.
-    shrinks = contract.kind != "generation" and getattr(contract, "value_semantics", None) in {"log_return", "mixed"}
+    shrinks = not kind_named(contract).drawn and getattr(contract, "value_semantics", None) in {"log_return", "mixed"}
     wrong = large if shrinks else large | small
     if not wrong.any():
         return None
@@ -116,12 +111,17 @@ def _constant(labels: Sequence[str], submission: NDArray[np.float64]) -> str | N
     return f"constant: every prediction of {labels[at]} is {columns[0, at]:g}{others}"
 
 
-def _same_windows(contract: Contract, submission: NDArray[np.float64]) -> str | None:
+def _identical(submission: NDArray[np.float64]) -> str | None:
+    """Of answers about windows, whether they are the same for all."""
+    if submission.ndim < 3 or submission.shape[0] < 2 or not (submission == submission[0]).all():
+        return None
+    return f"identical: the answer is the same for all {len(submission)} windows"
+
+
+def _repeated(submission: NDArray[np.float64]) -> str | None:
+    """Of drawn windows, whether many are the same as another one."""
     if submission.ndim < 3 or submission.shape[0] < 2:
         return None
-    if contract.kind != "generation":
-        same = bool((submission == submission[0]).all())
-        return f"identical: the answer is the same for all {len(submission)} windows" if same else None
     windows = submission.reshape(-1, submission.shape[-2] * submission.shape[-1])
     repeated = len(windows) - len(np.unique(windows, axis=0))
     return f"identical: {repeated} of {len(windows)} windows repeat another one" if repeated > REPEATED * len(windows) else None

@@ -16,9 +16,7 @@ from openfingym.errors import DataError, SubmissionError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
 
     from openfingym.kinds import Array
     from openfingym.packages.package import BuiltPackage
@@ -149,7 +147,9 @@ def read_truth(package: BuiltPackage, path: Path) -> dict[str, Array]:
     """
     import numpy as np
 
-    wanted = hidden_shapes(package)
+    from openfingym.kinds import kind_of
+
+    wanted = kind_of(package.task).hidden_shapes(package.manifest.submission_shape, package.manifest.n_test)
     try:
         if path.is_dir():
             found = {name: np.load(path / f"{name}.npy", allow_pickle=False) for name in wanted}
@@ -175,19 +175,6 @@ def read_truth(package: BuiltPackage, path: Path) -> dict[str, Array]:
             at = int((~np.isin(found[name], (0, 1))).argmax())
             raise DataError(f"{path}: labels must be 0 or 1, found {found[name][at]} at {at}")
     return {name: found[name] for name in wanted}
-
-
-def hidden_shapes(package: BuiltPackage) -> dict[str, tuple[int, ...]]:
-    """Shape of each hidden array, from what is public."""
-    manifest, contract = package.manifest, package.task.spec.contract
-    shape = manifest.submission_shape
-    if contract.kind in {"nodes", "graphs"}:
-        return {"labels": shape}
-    if contract.kind == "generation":
-        return {"real": (manifest.n_test, *shape[-2:])}
-    if contract.kind == "curves":
-        return {"targets": (shape[0], shape[2])}
-    return {"targets": shape}
 
 
 def _read(path: Path, task: HiddenTask, package: BuiltPackage) -> tuple[str, bytes]:
@@ -243,8 +230,10 @@ def _check_times(path: Path, table: pd.DataFrame, package: BuiltPackage) -> None
     import numpy as np
     import pandas as pd
 
+    from openfingym.kinds import kind_of
+
     named = [name for name in TIME_COLUMNS if name in table.columns and name not in package.manifest.labels]
-    expected = _target_times(package)
+    expected = kind_of(package.task).target_times(package.task.spec.contract, package.array)
     if not named or expected is None:
         return
     found = pd.to_datetime(table[named[0]], utc=True, format="ISO8601", errors="coerce").dt.tz_localize(None).to_numpy("datetime64[ns]")
@@ -257,18 +246,3 @@ def _check_times(path: Path, table: pd.DataFrame, package: BuiltPackage) -> None
             f"rows are in time order, each once ({', then '.join(package.manifest.submission_axes[:-1]) or 'row'})",
             problem="malformed-submission",
         )
-
-
-def _target_times(package: BuiltPackage) -> NDArray[np.datetime64] | None:
-    """The time of each row of a table, datetime64[ns][rows]; None for kinds whose items have none."""
-    import numpy as np
-
-    contract = package.task.spec.contract
-    if contract.kind == "rows":
-        return np.asarray(package.array("test_times"))
-    if contract.kind == "curves":
-        return np.repeat(np.asarray(package.array("test_times"))[:, -1], 3)
-    if contract.kind == "forecast":
-        columns = [contract.lookback + step - 1 for step in contract.steps]
-        return np.ascontiguousarray(np.asarray(package.array("test_times"))[:, columns]).reshape(-1)
-    return None

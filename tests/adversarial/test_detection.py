@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from openfingym.catalog import load_task
+from openfingym.kinds import kind_named
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.designs import FoldHistory, is_patterned
 from openfingym_verifier.finalize import stored_values
 from openfingym_verifier.foresight import best_recorded, beyond_belief
 from openfingym_verifier.pooled import Pool, flags_of_rollout
-from openfingym_verifier.probing import compared_values, looks_like_probing
+from openfingym_verifier.probing import looks_like_probing
 from openfingym_verifier.truth import Grader, HiddenTask
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial import attacks, honest
@@ -114,7 +115,7 @@ def test_attacks_on_private_scores_are_flagged(task: HiddenTask, name: str) -> N
     history = attacks.pooled(task, attacker, WITHIN)
     found = flagged_at(task, ([told.values] for told in history))
     assert found is not None
-    assert all(not looks_like_probing([compared_values(task.spec.contract, told.values[:20])]) for told in history)
+    assert all(not looks_like_probing([kind_named(task.spec.contract).compared(told.values[:20])]) for told in history)
 
 
 def rollouts_of(history: list[attacks.Told], each: int = BUDGET) -> list[list[np.ndarray]]:
@@ -197,7 +198,7 @@ def test_honest_forecasters_are_never_flagged(task: HiddenTask, participants: di
     count = HONEST_ROLLOUTS if EVERYTHING else SLOW.get(name, HONEST_ROLLOUTS)
     rollouts = [participants[name](number) for number in range(count)]
     assert flagged_at(task, rollouts) is None
-    public = [[compared_values(task.spec.contract, values[task.grader.public.rows]) for values in given] for given in rollouts]
+    public = [[kind_named(task.spec.contract).compared(values[task.grader.public.rows]) for values in given] for given in rollouts]
     assert not any(looks_like_probing(given) for given in public)
 
 

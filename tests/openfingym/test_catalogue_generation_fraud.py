@@ -107,7 +107,7 @@ def _windows(task: Task) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if known is not None:
         parts = [next(iter(stream_paths(known, split, count=300))) for split in ("train", "public", "private")]
         return parts[0], np.concatenate(parts[1:])
-    paths = generation.load(task)
+    paths = generation.KIND.load(task)
     return np.asarray(paths.train), np.concatenate([paths.public, paths.private])
 
 
@@ -128,13 +128,13 @@ def test_no_training_window_is_scored_against(name: str) -> None:
 def test_training_windows_know_nothing_of_later_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scaling included: everything after the training block is replaced, and no training byte changes."""
     task = load_task(name)
-    train = generation.load(task)
+    train = generation.KIND.load(task)
     panel = generation.panel_of(task)
     later = int(task.spec.rows.train * len(panel.values)) + 2
     values = panel.values.copy()
     values[later:] *= np.random.default_rng(0).uniform(0.5, 40.0, values[later:].shape)
     monkeypatch.setattr(generation, "panel_of", lambda _: replace(panel, values=values))
-    altered = generation.load(task)
+    altered = generation.KIND.load(task)
     assert np.array_equal(np.asarray(train.train), np.asarray(altered.train))
     assert not np.array_equal(train.private, altered.private)
 
@@ -143,7 +143,7 @@ def test_windows_that_start_at_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scaling "start" against the prices themselves."""
     task = load_task("stock-generation")
     prices = generation.panel_of(task).values
-    paths = generation.load(task)
+    paths = generation.KIND.load(task)
     assert np.asarray(paths.train)[7] == pytest.approx(prices[8:68] / prices[7])
     assert np.abs(np.log(paths.private[:, 0])).max() < 0.5
     text = task.config_path.read_text(encoding="utf-8").replace('kind = "generation"', 'kind = "forecast"\nlookback = 5')
@@ -220,8 +220,8 @@ def test_conditional_tasks_compare_futures_and_whole_paths() -> None:
 def test_graphs_are_of_the_published_size_and_hide_their_labels(name: str) -> None:
     _, count, features, rate = FRAUD[name]
     task = load_task(name)
-    divided = nodes.load(task)
-    material = nodes.shape(task, divided)
+    divided = nodes.KIND.load(task)
+    material = nodes.KIND.shape(task, divided)
     labels = divided.graph.labels
     assert (divided.graph.nodes, divided.graph.features.shape[1]) == (count, features)
     assert divided.graph.anomaly_rate == pytest.approx(rate, abs=0.0005)
@@ -234,7 +234,7 @@ def test_graphs_are_of_the_published_size_and_hide_their_labels(name: str) -> No
     tolerance = 4.0 / np.sqrt(wanted.sum())
     assert auroc(wanted, np.arange(len(hidden), dtype=np.float64)) == pytest.approx(0.5, abs=tolerance)
     assert auroc(labels.astype(np.float64), np.arange(count, dtype=np.float64)) == pytest.approx(0.5, abs=tolerance)
-    altered = nodes.shape(task, nodes.scramble(task, divided, np.random.default_rng(3)))
+    altered = nodes.KIND.shape(task, nodes.KIND.scramble(task, divided, np.random.default_rng(3)))
     assert not np.array_equal(altered.hidden["labels"], material.hidden["labels"])
     for key, array in material.public.items():
         assert np.array_equal(np.asarray(array), np.asarray(altered.public[key])), key

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from openfingym.kinds import kind_named
 from openfingym.packages.package import BuiltPackage
 from openfingym.task.contracts import Contract, GenerationContract, NodesContract
-from openfingym_verifier.probing import compared_values, looks_like_probing
+from openfingym_verifier.probing import looks_like_probing
 
 
 def test_recovering_labels_by_coordinates_does_not_help_on_the_private_fold(server: Any, packages: dict[str, BuiltPackage]) -> None:
@@ -88,7 +89,7 @@ FUTURES = GenerationContract(
 
 
 def flagged(contract: Contract, series: list[np.ndarray]) -> bool:
-    compared = [compared_values(contract, values) for values in series]
+    compared = [kind_named(contract).compared(values) for values in series]
     return looks_like_probing(values for values in compared if values is not None)
 
 
@@ -132,7 +133,7 @@ def test_ranks_are_those_of_scipy() -> None:
     from scipy.stats import rankdata
 
     values = np.random.default_rng(0).integers(0, 20, 200).astype(float)
-    np.testing.assert_array_equal(compared_values(NODES, values), rankdata(values) - 1.0)
+    np.testing.assert_array_equal(kind_named(NODES).compared(values), rankdata(values) - 1.0)
 
 
 @pytest.mark.parametrize("exchange", [False, True])
@@ -150,7 +151,7 @@ def test_one_context_at_a_time_is_a_probe_however_its_futures_are_ordered(exchan
 
 
 def test_windows_without_a_context_have_no_label_to_probe() -> None:
-    assert compared_values(WINDOWS, np.zeros((50, 4, 2))) is None
+    assert kind_named(WINDOWS).compared(np.zeros((50, 4, 2))) is None
     assert not flagged(WINDOWS, [np.zeros((50, 4, 2)) for _ in range(3)])
 
 

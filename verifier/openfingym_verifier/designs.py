@@ -113,7 +113,7 @@ class FoldHistory:
     scale: float
     """Rms of the error of the task's baseline on this fold, by which differences are measured."""
     ranks: bool = False
-    """Whether values are ranks of scores, as :func:`~openfingym_verifier.probing.compared_values` makes them."""
+    """Whether values are ranks of scores, as :meth:`~openfingym.kinds.Kind.compared` makes them."""
     structured: bool = False
     """Whether neighbours along the axes after the first belong together: steps of a horizon, channels, maturities."""
     patterns: int = 0

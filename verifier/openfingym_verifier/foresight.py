@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.kinds import kind_named
 from openfingym.metrics.aggregation import SMALLEST_RATIO
 from openfingym.metrics.performance import Column
 
@@ -80,12 +81,13 @@ def beyond_belief(contract: Contract, relative: float, best: float | None) -> bo
         relative: the relative total, in [0.01, 100].
         best: that of the best recorded baseline; None where none is recorded, and nothing can be said.
     """
+    kind = kind_named(contract)
     # The ratios of an account are moved by luck as much as by skill; it is judged by its timing.
-    if best is None or contract.kind == "trading":
+    if best is None or kind.is_record:
         return False
     perfect = relative <= SMALLEST_RATIO * (1.0 + 1e-6) and best > ATTAINABLE
     # Gaps between statistics of drawn samples come near zero by luck.
-    return perfect or (contract.kind != "generation" and relative < BEST_SHARE * min(best, 1.0) ** BEST_POWER)
+    return perfect or (not kind.drawn and relative < BEST_SHARE * min(best, 1.0) ** BEST_POWER)
 
 
 @functools.cache

@@ -17,10 +17,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from openfingym.kinds import is_sequential
+from openfingym.kinds import SequentialKind, kind_named
 from openfingym_verifier.designs import FoldHistory
 from openfingym_verifier.foresight import BarGains, beyond_belief
-from openfingym_verifier.probing import compared_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
     from openfingym_verifier.truth import Grader
 
     Values = NDArray[np.float64]
-
-STRUCTURED = frozenset({"forecast", "curves"})
-"""Kinds whose answers have neighbours: steps of a horizon, channels, maturities."""
 
 _digests: WeakKeyDictionary[Grader, bytes] = WeakKeyDictionary()
 
@@ -60,8 +56,9 @@ class Pool:
         if not submissions:
             return
         contract, rows = grader.spec.contract, grader.private.rows
+        kind = kind_named(contract)
         tape = _digest(grader)
-        if contract.kind == "trading":
+        if kind.is_record:
             self.timing.add(tape, submissions[-1][rows], grader.baseline[rows])
             self._note("foresight", self.timing.suspicious)
             return
@@ -70,12 +67,12 @@ class Pool:
             self._tape, self.public, self.private = tape, _history(grader, grader.public), _history(grader, grader.private)
         # What sequential tasks answer in public is practice, and each answer is for a bar of its own.
         watched = [(self.private, grader.private, submissions[-1:])]
-        watched += [] if is_sequential(contract) else [(self.public, grader.public, submissions)]
+        watched += [] if isinstance(kind, SequentialKind) else [(self.public, grader.public, submissions)]
         for history, fold, given in watched:
             if history is None:
                 continue
             for values in given:
-                compared = compared_values(contract, values[fold.rows])
+                compared = kind.compared(values[fold.rows])
                 if compared is not None:
                     history.add(compared)
             self._note("probing", history.flagged)
@@ -105,14 +102,14 @@ def flags_of_rollout(
 
 def _history(grader: Grader, fold: Fold) -> FoldHistory | None:
     """An empty history of a fold, which knows the baseline; None where answers are about no label in particular."""
-    contract = grader.spec.contract
-    baseline = compared_values(contract, grader.baseline[fold.rows])
+    kind = kind_named(grader.spec.contract)
+    baseline = kind.compared(grader.baseline[fold.rows])
     if baseline is None:
         return None
     truth = fold.truth.arrays.get("y_true")
     error = baseline - truth if isinstance(truth, np.ndarray) and truth.shape == baseline.shape else baseline - baseline.mean()
     scale = float(np.sqrt(np.mean(error**2)))
-    history = FoldHistory(scale, ranks=contract.kind in {"nodes", "graphs"}, structured=contract.kind in STRUCTURED)
+    history = FoldHistory(scale, ranks=kind.ranks, structured=kind.structured)
     history.start(baseline)
     return history
 

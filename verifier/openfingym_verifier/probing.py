@@ -9,7 +9,7 @@ concentrated: at most 2 % of the public cells (never fewer than two) move by mor
 twentieth of the largest move. The relative threshold means that noise added to the other
 cells does not hide a probe. Two probes flag the rollout.
 
-What counts as a cell depends on what the metrics look at; see :func:`compared_values`.
+What counts as a cell depends on what the metrics look at; see :meth:`openfingym.kinds.Kind.compared`.
 """
 
 from __future__ import annotations
@@ -24,32 +24,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from openfingym.task.contracts import Contract
-
 WINDOW = 8
 """Earlier submissions a submission is compared with."""
 PROBES_TO_FLAG = 2
 MOVED_FRACTION = 0.02
 NOISE_FRACTION = 0.05
-
-
-def compared_values(contract: Contract, fold: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """The public rows of a submission as one that probes would have to change them.
-
-    - Scores of nodes and graphs become ranks, ties sharing theirs: rescaling all scores, which
-      changes no ranking, cannot hide that one node went from the bottom to the top.
-    - The futures generated for a context are sorted: exchanging them changes nothing. Together they count as one cell.
-    - Windows generated without a context belong to no label; whatever one submission tells about
-      a window, it tells about the law of them all. There is nothing to probe, and this is None.
-    - Everything else stays as it is.
-    """
-    if contract.kind in {"nodes", "graphs"}:
-        _, group, counts = np.unique(fold, return_inverse=True, return_counts=True)
-        ranks: NDArray[np.float64] = (np.cumsum(counts) - 0.5 * (counts + 1))[group]
-        return ranks
-    if contract.kind == "generation":
-        return None if fold.ndim == 3 else np.sort(fold, axis=1)
-    return fold
 
 
 def is_probe(earlier: NDArray[np.float64], later: NDArray[np.float64]) -> bool:
@@ -69,7 +48,7 @@ def looks_like_probing(public_folds: Iterable[NDArray[np.float64]]) -> bool:
     """Whether a rollout's accepted submissions hold two probes or more.
 
     Args:
-        public_folds: :func:`compared_values` of each, in order, all of one shape; read once, at most nine are held.
+        public_folds: :meth:`~openfingym.kinds.Kind.compared` of each, in order, all of one shape; read once, at most nine are held.
     """
     recent: deque[NDArray[np.float64]] = deque(maxlen=WINDOW)
     probes = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import DataError, TaskError, UsageError, VerifierError
-from openfingym.kinds import is_sequential, kind_named, score_fold, score_with_replicates, sequential_kind
+from openfingym.kinds import SequentialKind, is_heavy, kind_named, score_fold, score_with_replicates
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
 from openfingym.packages.tapes import draw, renewal
@@ -216,13 +216,12 @@ def load_task(
     public, private = kind.folds(spec, public_array, hidden, (manifest.n_public, manifest.n_private), seed)
     for array in hidden.values():
         array.setflags(write=False)
-    sequential = is_sequential(spec.contract)
-    read = _kept(_reader(package, {**data, **hidden})) if sequential else public_array
+    read = _kept(_reader(package, {**data, **hidden})) if isinstance(kind, SequentialKind) else public_array
     baseline = kind.naive(spec.contract, read, manifest.submission_shape)
     metrics = [find_metric(metric.name) for metric in spec.scoring.metrics]
-    heavy = spec.contract.kind == "generation" or any(metric.heavy for metric in metrics)
+    heavy = is_heavy(spec)
     # Errors and risk gaps of a forecast in range always have a value; of other metrics nobody can say.
-    total = spec.contract.kind == "forecast" and all(metric.shared is not None for metric in metrics)
+    total = kind.always_scores and all(metric.shared is not None for metric in metrics)
     return HiddenTask(
         manifest,
         spec,
@@ -234,7 +233,7 @@ def load_task(
         renewal=renewal(package),
         identity=identity or manifest.name,
         data=data,
-        open_episode=functools.partial(sequential_kind(spec.contract).episode, spec, read, hidden) if sequential else None,
+        open_episode=functools.partial(kind.episode, spec, read, hidden) if isinstance(kind, SequentialKind) else None,
     )
 
 

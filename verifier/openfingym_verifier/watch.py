@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from openfingym.kinds import kind_named
 from openfingym_verifier.finalize import stored_values
 from openfingym_verifier.foresight import best_recorded
 from openfingym_verifier.policy import LOCAL_USER, OPERATOR
 from openfingym_verifier.pooled import Pool, flags_of_rollout
-from openfingym_verifier.probing import compared_values, looks_like_probing
+from openfingym_verifier.probing import looks_like_probing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -115,7 +116,8 @@ class ParticipantWatch:
 
 def _public_folds(task: HiddenTask, submissions: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
     """What of each submission is compared with the others of its rollout."""
+    kind = kind_named(task.spec.contract)
     for values in submissions:
-        found = compared_values(task.spec.contract, values[task.grader.public.rows])
+        found = kind.compared(values[task.grader.public.rows])
         if found is not None:
             yield found

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from openfingym.agents.llm.playing import PlayedConversation, PreparedRollout, play
 from openfingym.agents.llm.program_runner import ProgramRunner
 from openfingym.agents.llm.session import Assignment, Listener, ModelAgent, Sampling
+from openfingym.kinds import SequentialKind, kind_of
 from openfingym.models.meter import Allowance
 from openfingym.models.model import LanguageModel
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
-from openfingym.task.contracts import RollingContract, TradingContract
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.conversation_runner import ConversationRunner
@@ -105,8 +105,8 @@ def open_pool(conversations: ConversationRunner, backend: Backend, gates: GateKe
 
 def with_defaults(given: Allowance | None, package: BuiltPackage) -> Allowance:
     """An allowance in which turns and time have an end: what is not stated follows from the task."""
-    allowance, contract = given or Allowance(), package.task.spec.contract
-    steps = package.manifest.n_private * contract.steps if isinstance(contract, TradingContract | RollingContract) else 0
+    allowance, kind = given or Allowance(), kind_of(package.task)
+    steps = package.manifest.n_private * kind.steps(package.task.spec.contract) if isinstance(kind, SequentialKind) else 0
     return replace(
         allowance,
         turns=allowance.turns or TURNS + int(TURNS_A_STEP * steps),
@@ -128,9 +128,8 @@ def play_rollout(
     Raises:
         UsageError: the agent cannot be run as it was asked for.
     """
-    contract = package.task.spec.contract
-    sequential = isinstance(contract, TradingContract | RollingContract)
-    symbols = contract.symbols if isinstance(contract, TradingContract | RollingContract) and setup.agent.takes_steps else None
+    kind = kind_of(package.task)
+    symbols = kind.symbols(package.task.spec.contract) if isinstance(kind, SequentialKind) and setup.agent.takes_steps else None
     programs = ProgramRunner(
         resources.backend,
         package,
@@ -144,7 +143,7 @@ def play_rollout(
         max_calls=resources.max_calls if symbols is None else 0,
         pool=resources.pool,
     )
-    brief = Assignment(package.manifest.name, package.read_instruction(), sequential, seed)
+    brief = Assignment(package.manifest.name, package.read_instruction(), isinstance(kind, SequentialKind), seed)
     prepared = PreparedRollout(
         setup.agent, brief, programs, resources.client, ticket, setup.model, setup.allowance, symbols, setup.listener
     )

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-SIGNS = {
-    "trading": 'action = {"weights"',
-    "rolling": 'action = {"predictions"',
-    "curves": "lower, central, upper",
-    "generation": "contexts, windows = interface.load_train()",
-    "graphs": "graphs, labels = interface.load_train()",
-    "nodes": "nodes, labels = interface.load_train()",
-    "rows": "features, returns = interface.load_train()",
-    "forecast": "inputs, targets = interface.load_train()",
+
+@dataclass(frozen=True)
+class Way:
+    """How one sort of task is answered."""
+
+    sign: str
+    """What only its brief says."""
+    action: Callable[[int], dict[str, list[float]]] | None = None
+    """A first step by the number of symbols; None for a task answered in one array."""
+    waits: bool = False
+    """Whether steps may pass without another action."""
+
+
+WAYS: Mapping[str, Way] = {
+    "trading": Way('action = {"weights"', lambda width: {"weights": [round(1.0 / width - 5e-5, 4)] * width}, waits=True),
+    "rolling": Way('action = {"predictions"', lambda width: {"predictions": [0.001] * width}),
+    "curves": Way("lower, central, upper"),
+    "generation": Way("contexts, windows = interface.load_train()"),
+    "graphs": Way("graphs, labels = interface.load_train()"),
+    "nodes": Way("nodes, labels = interface.load_train()"),
+    "rows": Way("features, returns = interface.load_train()"),
+    "forecast": Way("inputs, targets = interface.load_train()"),
 }
-"""Kind of task to what only its brief says; the first that is found counts."""
+"""Kind of task to how it is answered; the first whose sign is found counts."""
 _SYMBOLS = re.compile(r"^\| symbols \| (.+) \|$", re.MULTILINE)
 
 SUBMIT = "print(interface.submit(answer))\n"
@@ -42,16 +56,21 @@ class InstructionFacts:
     @classmethod
     def read(cls, text: str) -> InstructionFacts | None:
         """Find the brief in what was told; None where there is none."""
-        kind = next((kind for kind, sign in SIGNS.items() if sign in text), None)
+        kind = next((kind for kind, way in WAYS.items() if way.sign in text), None)
         if kind is None:
             return None
         symbols = _SYMBOLS.search(text)
         return cls(kind, tuple(symbols.group(1).split(", ")) if symbols else ())
 
     @property
+    def way(self) -> Way:
+        """How the task is answered."""
+        return WAYS[self.kind]
+
+    @property
     def sequential(self) -> bool:
         """Whether the task is stepped through."""
-        return self.kind in {"trading", "rolling"}
+        return self.way.action is not None
 
     def program(self, end: str = SUBMIT) -> str:
         """A program that answers the task.
@@ -64,5 +83,5 @@ class InstructionFacts:
 
     def action(self) -> dict[str, list[float]]:
         """A first step in a sequential task: equal parts of what may be bought, or the drift that stocks have had."""
-        width = max(1, len(self.symbols))
-        return {"weights": [round(1.0 / width - 5e-5, 4)] * width} if self.kind == "trading" else {"predictions": [0.001] * width}
+        assert self.way.action is not None, "only asked of tasks that are stepped through"
+        return self.way.action(max(1, len(self.symbols)))

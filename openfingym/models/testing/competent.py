@@ -51,7 +51,7 @@ def step(request: CompletionRequest, brief: InstructionFacts) -> Reply:
     """A step that is right at any time: equal parts, restored every month where steps may pass without one, or a small drift."""
     if "start_episode" in request.tools and not (request.called("start_episode") or request.called("step")):
         return Reply("I begin.", (Call("start_episode", {}),))
-    if brief.kind == "rolling":
+    if not brief.way.waits:
         return Reply("A small drift.", (Call("step", {"action": brief.action()}),))
     wait = {"wait": WAIT} if "wait" in request.tools["step"] else {}
     return Reply("Equal parts.", (Call("step", {"action": brief.action(), **wait}),))

@@ -21,6 +21,7 @@ from openfingym.packages.build import build
 from openfingym.reports.trading.surface import Decided, PlayedEpisode
 from openfingym.reports.trading.trace import EpisodeTrace
 from openfingym.results import read_run
+from openfingym.task.contracts import TradingContract
 from openfingym.trading.actions import HOLD, Decision, parse_decision
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def package_of(result: RolloutResult) -> BuiltPackage:
     if result.tape != "given":
         raise UsageError(f"rollout {result.rollout_id} was played on a {result.tape} tape, whose bars only its verifier can make again")
     task = catalog.load_task(result.task)
-    if task.spec.contract.kind != "trading":
+    if not isinstance(task.spec.contract, TradingContract):
         raise UsageError(f"{result.task!r} is a {task.spec.contract.kind} task; this report is for runs of trading tasks")
     if result.state != "scored":
         raise UsageError(f"run {result.rollout_id} was not scored, its state is {result.state!r}: {result.reason}")

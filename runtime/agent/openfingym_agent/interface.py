@@ -82,7 +82,7 @@ class Interface:
         contexts (of no rows where none is given) and windows; fraud has node numbers or graphs, and their labels.
         """
         known, answers = (self.load(name) for name in self.contract["load_train"])
-        return (self._graphs(known) if self.contract["kind"] == "graphs" else known), answers
+        return self._items(known), answers
 
     def load_test_inputs(self) -> Any:
         """What an answer is wanted for, in the order a submission must have.
@@ -93,8 +93,7 @@ class Interface:
         if self.sequential:
             raise ValueError("this task is stepped through: use env = interface.make(), env.reset() and env.step(action)")
         (name,) = self.contract["load_test_inputs"]
-        asked = self.load(name)
-        return self._graphs(asked) if self.contract["kind"] == "graphs" else asked
+        return self._items(self.load(name))
 
     def load_graph(self) -> Graph:
         """The whole graph of a fraud task; where the task is about many graphs, all of them as one."""
@@ -180,8 +179,11 @@ class Interface:
         """Close the connection to the gate, if one is open."""
         self._gate.close()
 
-    def _graphs(self, numbers: NDArray[Any]) -> list[Graph]:
-        return split_graphs(self.load_graph(), self.load("graph_offsets"), numbers)
+    def _items(self, found: NDArray[Any]) -> Any:
+        """What an array stands for: itself, or the graphs of these numbers where the task is about many."""
+        if "graph_offsets" not in self.contract["arrays"]:
+            return found
+        return split_graphs(self.load_graph(), self.load("graph_offsets"), found)
 
     def _checked(self, predictions: ArrayLike) -> NDArray[np.float64]:
         """The values as the verifier wants them, checked here first: a refusal is quicker and clearer."""

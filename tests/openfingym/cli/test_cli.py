@@ -156,7 +156,7 @@ def test_task_new_then_check(kind: str, tmp_path: Path, monkeypatch: pytest.Monk
 def test_task_new_of_an_unknown_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = invoke(monkeypatch, capsys, "task", "new", "oil-forecast", "--kind", "guess", "--to", str(tmp_path))
     assert status == 2
-    assert "'forecast', 'curves', 'rows'" in err
+    assert "known: forecast, curves, rows" in err
 
 
 def test_several_tasks_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,7 @@ def test_no_public_byte_depends_on_a_hidden_value_and_the_truth_is_best(task) ->
 
 def test_the_baseline_interval_covers_about_what_it_says(task) -> None:
     material = made(task)
-    naive = curves.naive(task.spec.contract, read_of(material), material.shape)
+    naive = curves.KIND.naive(task.spec.contract, read_of(material), material.shape)
     targets = material.hidden["targets"]
     covered = float(((naive[:, 0] <= targets) & (targets <= naive[:, 2])).mean())
     assert 0.85 < covered < 0.99
@@ -54,17 +54,17 @@ def test_the_baseline_interval_covers_about_what_it_says(task) -> None:
 @pytest.mark.parametrize(("bounds", "words"), [((0, 1), "lower is above central"), ((1, 2), "central is above upper")])
 def test_crossed_bounds_are_refused_by_position(task, bounds, words) -> None:
     material = made(task)
-    public, _ = curves.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
-    values = curves.naive(task.spec.contract, read_of(material), material.shape)
-    curves.check(task.spec.contract, public, values)
+    public, _ = curves.KIND.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
+    values = curves.KIND.naive(task.spec.contract, read_of(material), material.shape)
+    curves.KIND.check(task.spec.contract, public, values)
     values[5, list(bounds), 7] = values[5, list(reversed(bounds)), 7] + [0.5, 0.0]
     with pytest.raises(SubmissionError, match=f"window 5, maturity 7: {words}") as refused:
-        curves.check(task.spec.contract, public, values)
+        curves.KIND.check(task.spec.contract, public, values)
     assert refused.value.problem == "out-of-range"
 
 
 def test_a_planted_leak_is_noticed(task, monkeypatch) -> None:
-    honest = curves.shape
+    honest = curves.KIND.shape
 
     def careless(task, source):
         material = honest(task, source)
@@ -72,5 +72,5 @@ def test_a_planted_leak_is_noticed(task, monkeypatch) -> None:
             material, public={**material.public, "test_inputs": material.public["test_inputs"] + material.hidden["targets"].mean()}
         )
 
-    monkeypatch.setattr(curves, "shape", careless)
+    monkeypatch.setattr(curves.KIND, "shape", careless)
     assert changed_by_scrambling(task) == {"test_inputs"}

@@ -33,7 +33,7 @@ def test_shapes_axes_and_folds(make) -> None:
     assert np.array_equal(material.hidden["targets"][:, 0, 0], test[:, -1, 0] + 1)
     assert targets[:, :, 0].max() < test[:, :, 0].min()
     assert set(material.hidden["targets"][:, :, 0].ravel()).isdisjoint(test[:, :, 0].ravel())
-    public, private = forecast.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
+    public, private = forecast.KIND.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
     assert np.array_equal(np.concatenate([public.truth.arrays["y_true"], private.truth.arrays["y_true"]]), material.hidden["targets"])
     assert public.truth.arrays["last_value"][0].tolist() == test[0, -1].tolist()
 
@@ -73,14 +73,14 @@ def test_volatilities_that_share_returns_with_a_hidden_one_are_noticed(make, mon
 def test_a_planted_leak_is_noticed(make, monkeypatch) -> None:
     """A recipe that scales by all rows, the hidden ones too: the commonest leak there is."""
     task = make(columns=RAMP, **LEVEL)
-    honest = forecast.shape
+    honest = forecast.KIND.shape
 
     def careless(task, source):
         material = honest(task, source)
         whole = {**material.public, "train_inputs": material.public["train_inputs"] / source.values.mean()}
         return replace(material, public=whole)
 
-    monkeypatch.setattr(forecast, "shape", careless)
+    monkeypatch.setattr(forecast.KIND, "shape", careless)
     assert changed_by_scrambling(task) == {"train_inputs"}
 
 
@@ -99,7 +99,7 @@ def test_a_subset_of_targets_keeps_every_input(make) -> None:
     assert material.labels == ("beta",)
     assert material.public["target_columns"].tolist() == [1]
     assert (material.public["train_targets"] >= 1000.0).all()
-    naive = forecast.naive(task.spec.contract, read_of(material), material.shape)
+    naive = forecast.KIND.naive(task.spec.contract, read_of(material), material.shape)
     assert np.array_equal(naive, np.repeat(material.public["test_inputs"][:, -1:, 1:], 5, axis=1))
 
 
@@ -127,7 +127,7 @@ def test_pooled_makes_every_channel_a_window(make) -> None:
         assert np.array_equal(material.public["test_inputs"][series == number, :, 0], apart.public["test_inputs"][:, :, number])
         assert np.array_equal(material.hidden["targets"][series == number, :, 0], apart.hidden["targets"][:, :, number])
     assert material.facts["series"] == ["alpha", "beta"]
-    public, private = forecast.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
+    public, private = forecast.KIND.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
     assert public.truth.arrays["y_true"].shape == (material.n_public,)
     assert (np.diff(private.truth.arrays["period"]) >= 0).all()
     assert set(public.truth.arrays["period"]).isdisjoint(private.truth.arrays["period"])

@@ -44,13 +44,13 @@ def test_exchanging_hidden_labels_changes_no_public_array(make) -> None:
 
 def test_generated_graphs_are_made_from_their_labels(make) -> None:
     task = make("graphs")
-    assert graphs.scramble(task, kind_of(task).load(task), np.random.default_rng(0)) is None
+    assert graphs.KIND.scramble(task, kind_of(task).load(task), np.random.default_rng(0)) is None
 
 
 def test_folds_are_the_first_and_the_remaining_items(make) -> None:
     task = make("nodes")
     material = made(task)
-    public, private = nodes.folds(task.spec, read_of(material), material.hidden, (200, 400), 0)
+    public, private = nodes.KIND.folds(task.spec, read_of(material), material.hidden, (200, 400), 0)
     assert np.array_equal(public.truth.arrays["labels"], material.hidden["labels"][:200])
     assert np.array_equal(private.truth.arrays["labels"], material.hidden["labels"][200:])
 

@@ -40,7 +40,7 @@ def test_shapes_axes_and_counts(task: Task) -> None:
     assert material.facts["symbols"] == ["aa", "bb"]
     assert material.facts["episodes"] == {"public": 2, "private": 4}
     assert material.labels == ("aa", "bb")
-    assert kind_of(task).LOAD_TEST == ()
+    assert kind_of(task).load_test == ()
 
 
 def test_what_is_shown_are_the_rows_up_to_the_origin_and_none_behind_it(task: Task) -> None:
@@ -64,7 +64,7 @@ def test_outcomes_and_rewards_by_hand(task: Task) -> None:
     material, closes = made(task), closes_of(random_bars())
     first = fold_rows(task)[1] + LOOKBACK - 1
     truth = np.log(closes[first + 3 : first + 3 + STEPS] / closes[first : first + STEPS])
-    assert rolling.oracle(task.spec.contract, material.hidden, material.shape)[2] == pytest.approx(truth, rel=1e-12)
+    assert rolling.KIND.oracle(task.spec.contract, material.hidden, material.shape)[2] == pytest.approx(truth, rel=1e-12)
     episode = episode_of(task, material, 2)
     guesses = 0.01 * np.arange(2 * STEPS).reshape(STEPS, 2)
     shown = play(episode, [{"predictions": row} for row in guesses.tolist()])
@@ -83,7 +83,7 @@ def test_a_reward_depends_on_no_bar_that_has_not_been_shown(task: Task) -> None:
         seen = LOOKBACK + k
         altered["private_bars"] = material.hidden["private_bars"].copy()
         altered["private_bars"][seen:] *= 3.0
-        kind = rolling.episode(task.spec, reader(material), altered, 2)
+        kind = rolling.KIND.episode(task.spec, reader(material), altered, 2)
         assert play(kind, actions[:k]) == play(episode_of(task, material, 2), actions[:k])
 
 
@@ -153,14 +153,14 @@ def task_and_material(task: Task):
 
 def test_the_oracle_plays_what_it_predicts_and_scores_best(task: Task) -> None:
     material, spec = made(task), task.spec
-    best = rolling.oracle(spec.contract, material.hidden, material.shape)
+    best = rolling.KIND.oracle(spec.contract, material.hidden, material.shape)
     for number in range(6):
         episode = episode_of(task, material, number)
-        shown = play(episode, rolling.oracle_actions(spec, reader(material), material.hidden, number))
+        shown = play(episode, rolling.KIND.oracle_actions(spec, reader(material), material.hidden, number))
         assert shown[-1].truncated
         assert np.array_equal(episode.outcome(), best[number])
-    public, private = rolling.folds(spec, reader(material), material.hidden, (2, 4), 0)
-    naive = rolling.naive(spec.contract, reader(material), material.shape)
+    public, private = rolling.KIND.folds(spec, reader(material), material.hidden, (2, 4), 0)
+    naive = rolling.KIND.naive(spec.contract, reader(material), material.shape)
     base = score_fold(spec.contract, spec.scoring, private, naive)
     assert score_fold(spec.contract, spec.scoring, private, best).total == 0.0
     assert base.total == pytest.approx(np.abs(best[2:]).mean(), rel=1e-12)
@@ -169,9 +169,9 @@ def test_the_oracle_plays_what_it_predicts_and_scores_best(task: Task) -> None:
 
 
 def test_noise_in_the_hidden_rows_changes_no_public_array(task: Task) -> None:
-    source = rolling.load(task)
-    before = rolling.shape(task, source)
-    after = rolling.shape(task, rolling.scramble(task, source, np.random.default_rng(1)))
+    source = rolling.KIND.load(task)
+    before = rolling.KIND.shape(task, source)
+    after = rolling.KIND.shape(task, rolling.KIND.scramble(task, source, np.random.default_rng(1)))
     for name, values in before.public.items():
         assert np.array_equal(values, after.public[name]), name
     for fold in ("public", "private"):
@@ -181,11 +181,11 @@ def test_noise_in_the_hidden_rows_changes_no_public_array(task: Task) -> None:
 def test_a_split_would_pass_for_a_return(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    source = rolling.load(task)
+    source = rolling.KIND.load(task)
     split = np.ones_like(source.bars.split)
     split[150, 0] = 2.0
     with pytest.raises(TaskError, match="dataset: a split would pass for a return"):
-        rolling.shape(task, replace(source, bars=replace(source.bars, split=split)))
+        rolling.KIND.shape(task, replace(source, bars=replace(source.bars, split=split)))
 
 
 def test_too_few_rows_say_how_many_are_enough(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_bars_that_contradict_themselves_are_refused_with_row_and_column(tmp_pat
 def test_percent_for_decimals_is_remarked_on(task: Task) -> None:
     material = made(task)
     sizes = typical_sizes(task.spec.contract, reader(material))
-    best = rolling.oracle(task.spec.contract, material.hidden, material.shape)
+    best = rolling.KIND.oracle(task.spec.contract, material.hidden, material.shape)
     assert remarks(task.spec.contract, material.labels, sizes, best) == ()
     (found,) = remarks(task.spec.contract, material.labels, sizes, 100.0 * best)
     assert found.startswith("units: ")

@@ -208,14 +208,14 @@ def test_ruin_ends_an_episode_with_a_finite_reward(tmp_path: Path) -> None:
 
 
 def test_a_dividend_is_paid_and_a_split_is_no_loss(task: Task) -> None:
-    source = trading.load(task)
+    source = trading.KIND.load(task)
     row = fold_rows(task)[1] + LOOKBACK + 1
     values, split, dividend = source.bars.to_array(), np.ones((200, 2)), np.zeros((200, 2))
     split[row, 0], dividend[row, 1] = 2.0, 1.5
     values[row:, 0, :4] /= 2.0
     values[row:, 0, 4] *= 2.0
     bars = Bars.from_array(source.bars.times, source.bars.symbols, values, split=split, dividend=dividend)
-    material = trading.shape(task, replace(source, bars=bars))
+    material = trading.KIND.shape(task, replace(source, bars=bars))
     plain = episode_of(task, made(task), 3)
     acted = episode_of(task, material, 3)
     action = [{"weights": [0.5, 0.5]}, None, None]
@@ -279,7 +279,7 @@ def given_material(task: Task, material):
 
 
 def test_the_baseline_is_bought_at_the_first_open_and_held(task: Task, material) -> None:
-    naive = trading.naive(task.spec.contract, reader(material), material.shape)
+    naive = trading.KIND.naive(task.spec.contract, reader(material), material.shape)
     assert naive.shape == material.shape
     for number in (0, 4, 7):
         episode = episode_of(task, material, number)
@@ -298,15 +298,15 @@ def test_the_baseline_is_bought_at_the_first_open_and_held(task: Task, material)
 
 def test_oracle_baseline_and_the_worst_rank_in_this_order(task: Task, material) -> None:
     spec = task.spec
-    best = trading.oracle(spec.contract, material.hidden, material.shape)
-    naive = trading.naive(spec.contract, reader(material), material.shape)
-    worst = trading.worst(spec.contract, material.hidden, material.shape)
+    best = trading.KIND.oracle(spec.contract, material.hidden, material.shape)
+    naive = trading.KIND.naive(spec.contract, reader(material), material.shape)
+    worst = trading.KIND.worst(spec.contract, material.hidden, material.shape)
     for number in range(8):
         episode = episode_of(task, material, number)
-        play(episode, trading.oracle_actions(spec, reader(material), material.hidden, number))
+        play(episode, trading.KIND.oracle_actions(spec, reader(material), material.hidden, number))
         assert np.array_equal(episode.outcome(), best[number])
         assert best[number, -1, EQUITY] > naive[number, -1, EQUITY] > worst[number, -1, EQUITY]
-    _, private = trading.folds(spec, reader(material), material.hidden, (3, 5), 0)
+    _, private = trading.KIND.folds(spec, reader(material), material.hidden, (3, 5), 0)
     scores = [score_fold(spec.contract, spec.scoring, private, values).metrics for values in (best, naive, worst)]
     ranks = [relative(spec.scoring, found, scores[1]) for found in scores]
     assert ranks[0] < ranks[1] == 1.0 < ranks[2]
@@ -347,7 +347,7 @@ def test_an_observation_does_not_depend_on_rows_behind_it(task: Task, material) 
     for k in (1, 2, 3):
         altered = {name: array.copy() for name, array in material.hidden.items()}
         altered["private_bars"][LOOKBACK + k :] *= 3.0
-        assert play(trading.episode(task.spec, reader(material), altered, 3), actions[:k]) == play(
+        assert play(trading.KIND.episode(task.spec, reader(material), altered, 3), actions[:k]) == play(
             episode_of(task, material, 3), actions[:k]
         )
 
@@ -387,8 +387,8 @@ def test_a_market_without_short_positions(tmp_path: Path) -> None:
     material = made(task)
     _, after = play(episode_of(task, material, 3), [{"weights": [-0.1, 0.0]}])
     assert [rejection["reason"] for rejection in after.observation["rejections"]] == ["bad-weights"]
-    best, worst = (made_of(task.spec.contract, material.hidden, material.shape) for made_of in (trading.oracle, trading.worst))
-    naive = trading.naive(task.spec.contract, reader(material), material.shape)
+    best, worst = (made_of(task.spec.contract, material.hidden, material.shape) for made_of in (trading.KIND.oracle, trading.KIND.worst))
+    naive = trading.KIND.naive(task.spec.contract, reader(material), material.shape)
     assert not best[:, :, SHORT].any()
     assert (best[:, -1, EQUITY] > naive[:, -1, EQUITY]).all()
     assert (worst[:, -1, EQUITY] < naive[:, -1, EQUITY]).all()

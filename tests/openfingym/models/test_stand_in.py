@@ -19,7 +19,7 @@ from openfingym.catalog import load_task
 from openfingym.models import Message, Tool, ToolCall
 from openfingym.models.testing import BLOCKS_MARKER, POLICIES, CompletionRequest, StandIn, find_policy
 from openfingym.models.testing.answers import answer
-from openfingym.models.testing.brief import SIGNS, InstructionFacts
+from openfingym.models.testing.brief import WAYS, InstructionFacts
 from openfingym.models.text_tools import as_text
 from openfingym.models.wire import request_body
 from openfingym.packages.build import build
@@ -127,7 +127,7 @@ def test_the_competent_one_solves_every_kind_of_task(kind: str, launcher: Launch
 
 
 def test_every_kind_is_told_by_its_brief() -> None:
-    assert set(SIGNS) == set(TASKS)
+    assert set(WAYS) == set(TASKS)
     for kind, name in TASKS.items():
         task = load_task(name)
         brief = InstructionFacts.read(build(task).instruction.read_text(encoding="utf-8"))

@@ -124,11 +124,11 @@ def test_a_trading_task_on_pulled_bars(site, client, tmp_path: Path, monkeypatch
         site.on(f"/v8/finance/chart/{symbol}", bars_of_yahoo(symbol, days, rows))
     pulled(site, client, Cache(), "yahoo", "AAPL", "IBM", "MSFT", start=days[0], end=days[-1])
     task = load_task("equity-trading", real=True)
-    source = trading.load(task)
-    material = trading.shape(task, source)
-    assert trading.data_kind(task) == material.info.kind == "real"
+    source = trading.KIND.load(task)
+    material = trading.KIND.shape(task, source)
+    assert trading.KIND.data_kind(task) == material.info.kind == "real"
     assert source.bars.symbols == ("aapl", "ibm", "msft")
-    assert material.dataset_digest == trading.source_key(task) == material.info.sha256
+    assert material.dataset_digest == trading.KIND.source_key(task) == material.info.sha256
     assert material.n_private == 2
     assert site.asked == []
     findings = {finding.name: finding for finding in check_task(task).findings}

@@ -1,0 +1,154 @@
+"""Which kinds of task there are: those of the library, those that installed distributions bring, those registered in this process.
+
+A distribution brings a kind by an entry point of the group ``openfingym.kinds``, named as the kind, whose object is an
+instance of :class:`openfingym.kinds.Kind`. It is loaded when a task of that kind is read, and not before. Here only
+its contract is of interest; :mod:`openfingym.kinds` has the rest.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import ClassVar, Literal, Protocol, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from openfingym.errors import UsageError
+from openfingym.task.contracts import (
+    Contract,
+    CurvesContract,
+    ForecastContract,
+    GenerationContract,
+    GraphsContract,
+    NodesContract,
+    RollingContract,
+    RowsContract,
+    TradingContract,
+)
+
+ENTRY_POINT_GROUP = "openfingym.kinds"
+UNKNOWN_KIND = "unknown_kind"
+"""Type of the pydantic error that says so."""
+
+
+class HasContract(Protocol):
+    """What is asked of a kind here."""
+
+    contract: ClassVar[type[Contract]]
+
+
+def kind_of_contract(contract: type[Contract]) -> str:
+    """The one kind that a class of contracts is for.
+
+    Raises:
+        UsageError: it states none, or several.
+    """
+    annotation = contract.model_fields["kind"].annotation
+    if get_origin(annotation) is not Literal or len(get_args(annotation)) != 1:
+        raise UsageError(f"{contract.__name__}.kind must be a Literal of the kind's name, found {annotation}")
+    return str(get_args(annotation)[0])
+
+
+CONTRACTS: dict[str, type[Contract]] = {
+    kind_of_contract(contract): contract
+    for contract in (
+        ForecastContract,
+        CurvesContract,
+        RowsContract,
+        GenerationContract,
+        NodesContract,
+        GraphsContract,
+        RollingContract,
+        TradingContract,
+    )
+}
+"""Contracts by kind, as far as they are loaded."""
+OWN = tuple(CONTRACTS)
+"""Kinds of the library."""
+
+
+@functools.cache
+def installed_kinds() -> Mapping[str, EntryPoint]:
+    """Entry points of installed distributions, by kind; looks through all of them once, and loads none.
+
+    Raises:
+        UsageError: two distributions bring one kind, or one that the library has.
+    """
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        if entry.name in OWN or found.setdefault(entry.name, entry).value != entry.value:
+            raise UsageError(f"the kind {entry.name!r} of {_source(entry)} has the name of another kind; uninstall one of the two")
+    return found
+
+
+def load_kind(entry: EntryPoint) -> object:
+    """The object of an entry point.
+
+    Raises:
+        UsageError: it cannot be loaded.
+    """
+    try:
+        return entry.load()
+    except Exception as error:  # whatever a stranger's module may raise
+        raise UsageError(f"the kind {entry.name!r} of {_source(entry)} cannot be loaded: {error}") from error
+
+
+def known_kinds() -> tuple[str, ...]:
+    """Names of all kinds, those of the library first."""
+    return tuple(dict.fromkeys([*CONTRACTS, *sorted(installed_kinds())]))
+
+
+def register_contract(kind: HasContract) -> None:
+    """Let ``task.toml`` name a kind.
+
+    Raises:
+        UsageError: its contract is none, states no kind, or that of another class.
+    """
+    contract = getattr(kind, "contract", None)
+    if not (isinstance(contract, type) and issubclass(contract, Contract)):
+        raise UsageError(f"{kind!r} is no kind of task: its attribute 'contract' must be a subclass of Contract, found {contract!r}")
+    name = kind_of_contract(contract)
+    if CONTRACTS.setdefault(name, contract) is not contract:
+        raise UsageError(f"there is a kind {name!r} already; choose another name")
+
+
+def contract_class(kind: str) -> type[Contract] | None:
+    """The class of a kind's contract; None for an unknown kind.
+
+    Raises:
+        UsageError: the distribution that brings it is broken.
+    """
+    if kind not in CONTRACTS and (entry := installed_kinds().get(kind)) is not None:
+        loaded = load_kind(entry)
+        register_contract(loaded)  # type: ignore[arg-type]  # which looks at what it is given
+        if kind not in CONTRACTS:
+            raise UsageError(f"the entry point {kind!r} of {_source(entry)} is a kind of another name; they must agree")
+    return CONTRACTS.get(kind)
+
+
+def parse_contract(value: object) -> object:
+    """The contract in a table of ``task.toml``, of the class that its key ``kind`` names; what is no table stays as it is.
+
+    Raises:
+        ValidationError: the kind is missing or unknown, or a key is not as its contract has it.
+        ValueError: the kind is installed and broken.
+    """
+    if not isinstance(value, dict):
+        return value
+    kind = value.get("kind")
+    try:
+        contract = contract_class(kind) if isinstance(kind, str) else None
+        known = ", ".join(sorted(known_kinds())) if contract is None else ""
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+    if contract is None:
+        text = f"unknown kind {kind!r}" if "kind" in value else "required, but not there"
+        problem = PydanticCustomError(UNKNOWN_KIND, "{text}; known: {known}", {"text": text, "known": known})
+        raise ValidationError.from_exception_data("contract", [InitErrorDetails(type=problem, loc=("kind",), input=kind)])
+    return contract.model_validate(value)
+
+
+def _source(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} ({entry.value})" if entry.dist is not None else entry.value
