@@ -12,6 +12,7 @@ import sys
 import click
 
 from openfingym.cli.printable import printable
+from openfingym.cli.streams import outlast_readers
 from openfingym.errors import OpenFinGymError
 
 COMMANDS = {
@@ -64,13 +65,16 @@ def cli() -> None:
 
     Exit status: 0 scored or done, 2 wrong use, 3 the agent's submission was rejected,
     4 a failure of ours or of this machine, 5 a malformed task package, 6 data or store, 130 interrupted.
+    Whoever stops reading what a command prints changes neither its work nor its status.
     """
 
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one message, never in a traceback."""
+    outlast_readers()
     try:
         status = cli.main(prog_name="openfingym", standalone_mode=False)
+        sys.stdout.flush()
     except OpenFinGymError as error:
         if "--json" in sys.argv:
             click.echo(json.dumps({"error": {"type": type(error).__name__, "message": str(error)}}))
@@ -82,6 +86,4 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; nothing was left running", err=True)
         status = 130
-    except BrokenPipeError:
-        status = 1
     sys.exit(status if isinstance(status, int) else 0)

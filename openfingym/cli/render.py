@@ -91,9 +91,9 @@ class TerminalProgress:
         self.console: Console | None = None
         """Where more can be said while this goes on; None where nothing is to be."""
         if enabled:
-            from openfingym.cli.aside import Aside
+            from rich.console import Console
 
-            self.console = Aside(stderr=True, highlight=False)
+            self.console = Console(stderr=True, highlight=False)
 
     def __enter__(self) -> TerminalProgress:
         if self._enabled:

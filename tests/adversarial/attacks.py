@@ -45,6 +45,12 @@ Disclosure = Callable[[HiddenTask, int, Values], Told]
 """What is told about the n-th submission, from 0."""
 
 
+def without_errors(task: HiddenTask) -> HiddenTask:
+    """The same task, whose scores come without their standard errors: two hundred times as fast, and no attack reads these."""
+    task.grader.__dict__["design"] = None
+    return task
+
+
 def fully(task: HiddenTask, number: int, values: Values) -> Told:
     """The private metrics as they are."""
     score = task.grader.private_score(values)

@@ -43,7 +43,7 @@ def package(treasury: BuiltPackage) -> BuiltPackage:
 
 @pytest.fixture(scope="module")
 def task(treasury: BuiltPackage) -> HiddenTask:
-    return load_hidden(treasury)
+    return attacks.without_errors(load_hidden(treasury))
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def fraud_package(store_home: object) -> BuiltPackage:
 
 @pytest.fixture(scope="module")
 def fraud(fraud_package: BuiltPackage) -> HiddenTask:
-    return load_hidden(fraud_package)
+    return attacks.without_errors(load_hidden(fraud_package))
 
 
 def best(task: HiddenTask) -> float | None:
@@ -214,7 +214,7 @@ def test_honest_scorers_of_nodes_are_never_flagged(fraud: HiddenTask, fraud_pack
 
 def test_honest_generators_are_never_flagged(store_home: object) -> None:
     package = build(load_task("crypto-return-generation"))
-    task = load_hidden(package)
+    task = attacks.without_errors(load_hidden(package))
     train = np.array(package.array("train_targets"))
     generator = np.random.default_rng(0)
     pool = Pool()
@@ -225,7 +225,7 @@ def test_honest_generators_are_never_flagged(store_home: object) -> None:
 
 @pytest.fixture(scope="module")
 def market(store_home: object) -> HiddenTask:
-    return load_hidden(build(load_task("equity-trading")))
+    return attacks.without_errors(load_hidden(build(load_task("equity-trading"))))
 
 
 @pytest.mark.parametrize(("share", "rollouts"), [(1.0, 1), (0.3, 1), (0.1, 12)])

@@ -183,17 +183,25 @@ def _refused(grader: Grader, values: NDArray[np.float64]) -> str | None:
 
 @pytest.mark.parametrize("name", [*PANELS, *CONDITIONAL, "lob-generation", "ou-generation"])
 def test_a_copier_is_refused_and_an_honest_program_is_not(name: str) -> None:
+    """A whole submission; tests/adversarial/test_copies.py has the disguises, on every task where all are asked for."""
     grader, train, shape = _grader(name)
     rng = np.random.default_rng(1)
     count = int(np.prod(shape[:-2]))
     chosen = np.asarray(train[rng.choice(len(train), count, replace=count > len(train))])
-    for disguise, fake in _disguises(chosen, rng).items():
-        if name == "ou-generation" and disguise != "later":
-            continue
-        refused = _refused(grader, np.ascontiguousarray(fake).reshape(shape))
-        assert refused == "memorised", f"training windows {disguise} were accepted"
+    disguise = "later" if name == "ou-generation" else "noisy"
+    fake = _disguises(chosen, rng)[disguise]
+    assert _refused(grader, np.ascontiguousarray(fake).reshape(shape)) == "memorised", f"training windows {disguise} were accepted"
     assert _refused(grader, _bootstrap(np.asarray(train), shape, rng)) is None
-    assert _refused(grader, grader.baseline) is None
+
+
+@pytest.mark.parametrize("name", [*PANELS, *CONDITIONAL, "lob-generation"])
+def test_disguises_are_seen_in_a_few_windows(name: str) -> None:
+    """The detector itself, on some windows of each task."""
+    train, hidden = _windows(load_task(name))
+    rng = np.random.default_rng(1)
+    few = np.asarray(train[:300])
+    for disguise, fake in _disguises(few[rng.choice(len(few), 100, replace=False)], rng).items():
+        assert detect_copies(few, hidden[:300], fake).flagged, disguise
 
 
 @pytest.mark.parametrize("name", ["rough-volatility", "tail-gan"])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
+import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -162,11 +165,11 @@ class Counting(Workers):
         self.asked = 0
         self.failures = failures
 
-    async def score(self, task: HiddenTask, action: Any, values: Any = None) -> Any:
+    async def score(self, task: HiddenTask, action: Any, values: Any = None, *, afresh: bool = False) -> Any:
         self.asked += 1
         if self.asked <= self.failures:
             raise VerifierError("a worker died")
-        return await super().score(task, action, values)
+        return await super().score(task, action, values, afresh=afresh)
 
 
 def graded(heavy: HiddenTask, workers: Counting, scenario: Callable[[Grading], Any]) -> Any:
@@ -238,6 +241,43 @@ def test_memory_of_scores_is_bounded(heavy: HiddenTask, monkeypatch: pytest.Monk
         assert workers.asked == 9
 
     graded(heavy, workers, scenario)
+
+
+@linux
+def test_what_kills_all_workers_one_after_another_is_one_mishap(heavy: HiddenTask) -> None:
+    """A valid answer is not refused because the worker of its second try was dying as well."""
+    workers = Counting()
+
+    async def scenario(grading: Grading) -> Any:
+        await asyncio.gather(*(workers.score(heavy, "baseline") for _ in range(4)))
+        for pid in workers.pids:
+            os.kill(pid, signal.SIGSTOP)
+        asked = workers.asked
+        job = asyncio.ensure_future(grading.public(heavy, heavy.grader.baseline, "a"))
+        until = time.monotonic() + 60
+        while not (busy := [worker for worker in workers._alive if waiting_bytes(worker.process)]):
+            assert time.monotonic() < until
+            await asyncio.sleep(0.01)
+        (busy_one,) = busy
+        others = set(workers.pids) - {busy_one.process.pid}
+        assert others
+        busy_one.process.kill()
+        while workers.asked < asked + 2:  # until it is tried again
+            assert time.monotonic() < until
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        for pid in others & set(workers.pids):
+            os.kill(pid, signal.SIGKILL)
+        return await job
+
+    assert graded(heavy, workers, scenario) == heavy.grader.public_score(heavy.grader.baseline)
+    assert workers.asked == 4 + 2
+
+
+def waiting_bytes(process: subprocess.Popen[bytes]) -> int:
+    """How much was written to a process that it has not yet read."""
+    assert process.stdin is not None
+    return int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 @linux

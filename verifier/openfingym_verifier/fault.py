@@ -22,13 +22,21 @@ UNSCORABLE = "unscorable"
 logger = logging.getLogger(__name__)
 
 
-async def find_fault(compute: Callable[[], Awaitable[T]], control: Callable[[], Awaitable[object]], what: str) -> T:
+async def find_fault(
+    compute: Callable[[], Awaitable[T]],
+    control: Callable[[], Awaitable[object]],
+    what: str,
+    *,
+    afresh: Callable[[], Awaitable[T]] | None = None,
+) -> T:
     """Compute something from what an agent sent; if that fails twice, do the same with what is known to be valid.
 
     Args:
-        compute: computes it; called again after a failure, since a worker may have been killed or memory short.
+        compute: computes it.
         control: does the same with a valid input.
         what: is computed, for the message.
+        afresh: computes it after a failure, since a worker may have been killed or memory short, with nothing that the same
+            mishap may have hit; default: ``compute``, where nothing can be.
 
     Raises:
         SubmissionError: what was sent is refused, or alone fails.
@@ -41,7 +49,7 @@ async def find_fault(compute: Callable[[], Awaitable[T]], control: Callable[[], 
     except Exception:
         logger.exception("%s failed and is tried again", what)
     try:
-        return await compute()
+        return await (afresh or compute)()
     except SubmissionError:
         raise
     except Exception as error:

@@ -98,7 +98,8 @@ class Grading:
     async def _compute(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> Score:
         if values is not None:
             computed, control = (partial(self._score, task, action, one) for one in (values, task.grader.baseline))
-            return await find_fault(computed, control, f"the {action} score of {task.name}")
+            afresh = partial(self._score, task, action, values, afresh=True)
+            return await find_fault(computed, control, f"the {action} score of {task.name}", afresh=afresh)
         try:
             return await self._score(task, action, None)
         except SubmissionError as error:
@@ -108,10 +109,10 @@ class Grading:
         except Exception as error:
             raise VerifierError(f"{task.name}: its baseline cannot be scored ({type(error).__name__})") from error
 
-    async def _score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> Score:
+    async def _score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, *, afresh: bool = False) -> Score:
         """Once, wherever scores of this task are computed."""
         if task.heavy:
-            return await self._workers.score(task, action, values)
+            return await self._workers.score(task, action, values, afresh=afresh)
         return await asyncio.get_running_loop().run_in_executor(self._threads, score, task.grader, action, values)
 
     def _settle(self, task: str, key: Key, found: asyncio.Future[Score]) -> None:

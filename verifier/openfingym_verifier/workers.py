@@ -54,19 +54,20 @@ class Workers:
         self._lock = threading.Lock()
         self._closed = False
 
-    async def score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None = None) -> Score:
+    async def score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None = None, *, afresh: bool = False) -> Score:
         """Score in the next free worker.
 
         Args:
             task: the task.
             action: what to do; see :class:`~openfingym_verifier.worker.ScoringJob`.
             values: float64 of the task's shape; None for the baseline.
+            afresh: in a worker that is started for it. What killed one worker may be about to kill all that were there.
 
         Raises:
             SubmissionError: the answer was refused, or cannot be scored.
             VerifierError: the worker failed, died, or took too long; trying again makes sense.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(self._score, task, action, values))
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(self._score, task, action, values, afresh=afresh))
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -87,11 +88,11 @@ class Workers:
         for worker in remaining:
             worker.end()
 
-    def _score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> Score:
+    def _score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, *, afresh: bool) -> Score:
         """In a thread of the pool: hand the job to the thread's worker."""
         worker: _Worker | None = getattr(self._own, "worker", None)
-        if worker is not None and worker.process.poll() is not None:
-            # It ended while it had nothing to do.
+        if worker is not None and (afresh or worker.process.poll() is not None):
+            # It is not wanted, or ended while it had nothing to do.
             self._drop(worker)
             worker = None
         if worker is None:

@@ -90,7 +90,8 @@ class Cli:
         }  # fmt: skip
 
     def start(self, *arguments: str, verb: str = "rollout") -> subprocess.Popen[str]:
-        code = "from openfingym.cli import main; main()"
+        # Tests that are run under nohup have this signal ignored, which a command must then leave so.
+        code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); from openfingym.cli import main; main()"
         command = [sys.executable, "-c", code, verb, *arguments]
         process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
         self.started.append(process)

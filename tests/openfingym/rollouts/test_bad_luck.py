@@ -109,7 +109,7 @@ def test_who_looks_no_longer_does_not_end_it(cli: Cli, arguments: list[str], tmp
     assert process.stderr.readline().startswith(f"1/{SEEDS} ")
     process.stderr.close()
     process.stdout.close()
-    assert process.wait(120) in {0, 1}, "a summary that nobody takes may be an error"
+    assert process.wait(120) == 0
     complete(tmp_path / "run")
     assert cli.leftovers() == []
 

@@ -1,0 +1,71 @@
+"""Standard streams that nobody need read: whoever stops reading ends no work, and takes no exit status from it."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from openfingym.errors import RuntimeFailureError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class _Lasting(io.FileIO):
+    """Takes everything that is written, also once there is nobody, or no room, to write it to."""
+
+    def __init__(self, number: int, *, needed: bool) -> None:
+        """``needed``: that there is no room is an error; that nobody reads never is."""
+        super().__init__(number, "wb", closefd=False)
+        self._needed = needed
+        self._lost = False
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        size = memoryview(data).nbytes
+        if size and not self._lost:  # nothing is written to find out whether this can be written to
+            try:
+                return super().write(data)
+            except OSError as error:
+                # Once is enough: what is still in buffers is written again, at the latest when the interpreter ends.
+                self._lost = True
+                if self._needed and not isinstance(error, BrokenPipeError):
+                    raise RuntimeFailureError(f"what there is to say cannot be written to the standard output: {error}") from error
+        return size
+
+
+def lasting(stream: TextIO, *, needed: bool) -> TextIO:
+    """The same stream, encoding and buffering included; what is written once its reader has closed it is dropped.
+
+    Args:
+        stream: a text stream of a file descriptor, which stays open.
+        needed: any other failure to write raises; else it drops what follows as well.
+
+    Raises:
+        RuntimeFailureError: when written to, and only where ``needed``: the disk is full, or the device fails.
+    """
+    stream.flush()
+    raw = _Lasting(stream.fileno(), needed=needed)
+    unbuffered = getattr(stream, "write_through", False)
+    return io.TextIOWrapper(
+        raw if unbuffered else io.BufferedWriter(raw),
+        stream.encoding,
+        stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=unbuffered,
+    )
+
+
+def outlast_readers() -> None:
+    """Let the standard output and the standard error of this process be closed by their readers, or from the start."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is taken; else the next file or socket that is opened would get what is printed.
+            os.open(os.devnull, os.O_RDWR)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream, own = getattr(sys, name), getattr(sys, f"__{name}__")
+        if stream is own:  # else somebody has put one in its place, and looks after it
+            setattr(sys, name, lasting(stream or os.fdopen(number, "w", closefd=False), needed=name == "stdout"))
