@@ -128,10 +128,10 @@ def main() -> int:
 def profile(launcher: Launcher, model: ModelSpec, out: Path) -> None:
     """Profile the thread in which the conversations run."""
     profiler = cProfile.Profile(time.thread_time)
-    host = launcher._conversation_runner()
-    host.call(profiler.enable)
+    conversations = launcher._conversation_runner()
+    conversations.call(profiler.enable)
     measure(launcher, model, 1, out)
-    host.call(profiler.disable)
+    conversations.call(profiler.disable)
     pstats.Stats(profiler).sort_stats("tottime").print_stats(45)
     pstats.Stats(profiler).sort_stats("cumtime").print_stats(60)
 

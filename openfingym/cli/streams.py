@@ -52,7 +52,7 @@ def lasting(stream: TextIO, *, needed: bool) -> TextIO:
         raw if unbuffered else io.BufferedWriter(raw),
         stream.encoding,
         stream.errors,
-        line_buffering=stream.line_buffering,
+        line_buffering=bool(stream.line_buffering),
         write_through=unbuffered,
     )
 

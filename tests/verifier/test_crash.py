@@ -90,7 +90,8 @@ def test_accepted_but_not_scored_is_scored_once_at_the_next_start(
         process = launch([package], state)
         with process.client() as client:
             status = client.rollout_status(ticket.rollout_id)
-            assert [(s.submission, s.feedback.total, s.feedback.metrics) for s in status.submissions] == [(1, feedback.total, feedback.metrics)]
+            (past,) = status.submissions
+            assert (past.submission, past.feedback.total, past.feedback.metrics) == (1, feedback.total, feedback.metrics)
             assert status.remaining == 1
             assert client.submit(ticket.token, shaped(package, 1), idempotency_key="k") == feedback
             assert [row.entry["event"] for row in client.log(ticket.rollout_id)] == ["rollout-created", "accepted", "scored"]

@@ -104,8 +104,9 @@ def talk(sandboxed: Launcher) -> Callable[..., PlayedConversation]:
         backend = sandboxed._backend(resolved)
         assert resolved.acts is not None
         assert backend is not None
-        stage = RolloutResources(sandboxed._conversation_runner(), line.client, sandboxed._gate_keeper(line), backend, limits_of(package), 1 << 20, 100)
-        voice = ModelSetup(resolved.acts, None, model, with_defaults(Allowance(**limits), package), PriceTable({}))  # type: ignore[arg-type]
-        return play_rollout(stage, package, voice, ticket, seed=0, cancel=threading.Event())
+        gates, limited = sandboxed._gate_keeper(line), limits_of(package)
+        resources = RolloutResources(sandboxed._conversation_runner(), line.client, gates, backend, limited, 1 << 20, 100)
+        setup = ModelSetup(resolved.acts, None, model, with_defaults(Allowance(**limits), package), PriceTable({}))  # type: ignore[arg-type]
+        return play_rollout(resources, package, setup, ticket, seed=0, cancel=threading.Event())
 
     return played
