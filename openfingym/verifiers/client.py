@@ -38,6 +38,7 @@ from openfingym.verifiers.answers import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from tenacity import RetryCallState
 
     from openfingym.task.episodes import FoldName
 
@@ -358,25 +359,37 @@ class VerifierClient:
     def _send(
         self, method: str, path: str, token: str | None, *, again: tuple[type[Exception], ...] = (httpx.TransportError,), **request: Any
     ) -> httpx.Response:
+        from tenacity import RetryError, Retrying, retry_if_exception, wait_exponential
+
         headers = {**request.pop("headers", {}), **({"Authorization": f"Bearer {token}"} if token else {})}
-        until, pause, waits = time.monotonic() + self._patience_s, FIRST_PAUSE_S, self._patience_s > PATIENCE_S
-        while True:
-            try:
-                answer = self._http.request(method, path, headers=headers, **request)
-            except httpx.TransportError as error:
-                # A timeout already took its time; the verifier is there, and repeating would add to its load.
-                lost = isinstance(error, httpx.ReadTimeout) or not isinstance(error, again)
-                over = time.monotonic() + pause > until
-                if lost or over or self._hurry.wait(pause):
-                    kind = VerifierAwayError if over and waits else VerifierError
-                    raise kind(f"the verifier at {self.where} cannot be reached: {error or type(error).__name__}") from error
-                if waits and not self._away.is_set():
-                    _log.warning("the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s)
-                    self._away.set()
-            else:
-                self._away.clear()
-                return answer
-            pause = min(4 * pause, LONGEST_PAUSE_S)
+        until, waits = time.monotonic() + self._patience_s, self._patience_s > PATIENCE_S
+        attempts = Retrying(
+            # A timeout already took its time; the verifier is there, and repeating would add to its load.
+            retry=retry_if_exception(lambda error: isinstance(error, again) and not isinstance(error, httpx.ReadTimeout)),
+            wait=wait_exponential(multiplier=FIRST_PAUSE_S, exp_base=4, max=LONGEST_PAUSE_S),
+            stop=lambda state: time.monotonic() + state.upcoming_sleep > until,
+            before_sleep=self._pause,
+            sleep=lambda _: None,
+        )
+        try:
+            answer: httpx.Response = attempts(self._http.request, method, path, headers=headers, **request)
+        except (httpx.TransportError, RetryError) as caught:
+            over = isinstance(caught, RetryError) or time.monotonic() > until
+            error = caught.last_attempt.exception() if isinstance(caught, RetryError) else caught
+            kind = VerifierAwayError if over and waits else VerifierError
+            raise kind(f"the verifier at {self.where} cannot be reached: {error or type(error).__name__}") from error
+        self._away.clear()
+        return answer
+
+    def _pause(self, state: RetryCallState) -> None:
+        """Wait before the next attempt; who is hurried makes none."""
+        assert state.outcome is not None
+        error = state.outcome.exception()
+        if self._hurry.wait(state.upcoming_sleep) and error is not None:
+            raise error
+        if self._patience_s > PATIENCE_S and not self._away.is_set():
+            _log.warning("the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s)
+            self._away.set()
 
     def _checked(self, answer: httpx.Response) -> Any:
         if answer.is_success:
