@@ -7,7 +7,6 @@ since is *stale*, and says so wherever it is shown.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym import catalog
+from openfingym.digests import sha256_of_text
 from openfingym.errors import OpenFinGymError, StoreError
 from openfingym.kinds import reference_version
 from openfingym.packages.build import build, build_key
@@ -115,7 +115,7 @@ def _measure(task: Task) -> str:
 def _key(measure: str, agent: str) -> str:
     from openfingym.agents import resolve
 
-    return hashlib.sha256(f"{measure} {resolve(agent).program}".encode()).hexdigest()[:16]
+    return sha256_of_text(f"{measure} {resolve(agent).program}")[:16]
 
 
 def stale(results: Sequence[BaselineResult]) -> set[tuple[str, str]]:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import time
@@ -31,6 +30,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.data.sources.progress import Progress, silent
 from openfingym.data.sources.table import Origin
+from openfingym.digests import sha256_of_file, sha256_of_text
 from openfingym.errors import DataError, StoreError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Cache:
         """
         path = self._blob(entry.sha256)
         try:
-            found = _digest(path)
+            found = sha256_of_file(path)
         except OSError as error:
             raise DataError(f"{path}: the cached copy of {entry.url} cannot be read ({error.strerror}); pull the dataset again") from error
         if found != entry.sha256:
@@ -176,7 +176,7 @@ class Cache:
             if old is None:
                 raise DataError(f"{url}: the service says that nothing changed, but nothing is held")
             return self._record(replace(old, fetched_at=time.time()))
-        found = _digest(part)
+        found = sha256_of_file(part)
         if sha256 is not None and found != sha256:
             part.unlink()
             raise DataError(f"{url}: the file has SHA-256 {found}, but its publisher states {sha256}; it was thrown away, pull again")
@@ -185,7 +185,7 @@ class Cache:
     def _keep(self, url: str, part: Path, etag: str | None, last_modified: str | None) -> CacheEntry:
         """Move a finished download into place."""
         old = self.entry(url)
-        sha256, size = _digest(part), part.stat().st_size
+        sha256, size = sha256_of_file(part), part.stat().st_size
         blob = self._blob(sha256)
         blob.parent.mkdir(parents=True, exist_ok=True)
         part.replace(blob)
@@ -230,12 +230,7 @@ def write_json(path: Path, content: object) -> None:
 
 
 def _key(url: str) -> str:
-    return hashlib.sha256(url.encode()).hexdigest()[:40]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of_text(url)[:40]
 
 
 @contextlib.contextmanager

@@ -12,7 +12,6 @@ fails half-way changes nothing for a reader: the old record still names the old 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import shutil
 import tempfile
@@ -26,6 +25,7 @@ from openfingym.data.sources.cache import Cache, CacheEntry, write_json
 from openfingym.data.sources.source import DataSource, PublishedGraph, SourceRequest
 from openfingym.data.sources.table import DataProvenance, Origin, Table
 from openfingym.data.sources.wire import NotPublishedError
+from openfingym.digests import sha256_of_text
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def records(cache: Cache) -> list[PullRecord]:
 def record_key(source: str, request: SourceRequest) -> str:
     """Key of a pull that asks a source directly; the same request again replaces its record."""
     asked = json.dumps([sorted(request.symbols), str(request.start), str(request.end), request.interval])
-    return f"{source}.{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
+    return f"{source}.{sha256_of_text(asked)[:12]}"
 
 
 def read_table(record: PullRecord, cache: Cache, sources: Mapping[str, DataSource]) -> Table:
