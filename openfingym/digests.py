@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import IO
 
 
 def sha256_of(content: bytes | bytearray | memoryview) -> str:
@@ -18,7 +18,7 @@ def sha256_of_text(text: str) -> str:
     return sha256_of(text.encode())
 
 
-def sha256_of_stream(stream: IO[bytes]) -> str:
+def sha256_of_stream(stream: BufferedReader | BytesIO) -> str:
     """Digest of what is left of a stream of any size."""
     return hashlib.file_digest(stream, "sha256").hexdigest()
 

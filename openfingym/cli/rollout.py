@@ -184,6 +184,7 @@ def _run(plan: Plan, selection: Selection, work: Work, folder: RunFolder, way: _
 async def _drive(
     plan: Plan, selection: Selection, work: Work, folder: RunFolder, way: _Way, progress: LiveProgress | None
 ) -> list[RolloutResult]:
+    from openfingym.machine import cores
     from openfingym.models.prices import PriceTable
     from openfingym.rollouts import LocalRollouts, LocalRunner, ModelAccess, RolloutEngine, Runner
     from openfingym.rollouts.local import cores
