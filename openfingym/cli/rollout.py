@@ -187,7 +187,6 @@ async def _drive(
     from openfingym.machine import cores
     from openfingym.models.prices import PriceTable
     from openfingym.rollouts import LocalRollouts, LocalRunner, ModelAccess, RolloutEngine, Runner
-    from openfingym.rollouts.local import cores
     from openfingym.rollouts.preparation import is_heavy
 
     places, names = plan.concurrency or cores(), {package.manifest.name for package in work.needed}
