@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from openfingym.reports.html import render as render_report
 from openfingym.reports.report import make_report
-from openfingym.reports.runs import Damaged, Runs
+from openfingym.reports.runs import Damaged, FoundRuns
 from openfingym.reports.trading.tearsheet import Heading
 from openfingym.reports.trading.tearsheet import render as render_sheet
 from tests.openfingym.reports.made import failed, scored
@@ -71,7 +71,7 @@ def report_page(text: str) -> str:
     mine = [scored(0.5 + 0.01 * n, **texts | {"task": f"task {n}{text}", "reason": None}) for n in range(6)]
     theirs = [replace(run, agent=f"z{run.agent}", relative_total=2.0) for run in mine]
     bad = [failed("rejected", **texts, boundary=f"boundary {text}"), failed("error", **texts, boundary=f"boundary {text}")]
-    return render_report(make_report(Runs((*mine, *theirs, *bad), (Damaged(Path("r"), f"damaged {text}"),))))
+    return render_report(make_report(FoundRuns((*mine, *theirs, *bad), (Damaged(Path("r"), f"damaged {text}"),))))
 
 
 def sheet_page(text: str) -> str:
