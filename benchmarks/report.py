@@ -84,11 +84,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         write_runs(root / "runs", count)
-        script = str(Path(sys.executable).with_name("openfingym"))
+        report = [sys.executable, "-m", "openfingym", "report"]
         commands = {
             "bare json.loads": [sys.executable, "-c", BARE, str(root / "runs")],
-            "report": [script, "report", str(root / "runs")],
-            "report --html --csv": [script, "report", str(root / "runs"), "--html", str(root / "t.html"), "--csv", str(root / "t.csv")],
+            "report": [*report, str(root / "runs")],
+            "report --html --csv": [*report, str(root / "runs"), "--html", str(root / "t.html"), "--csv", str(root / "t.csv")],
         }
         found: dict[str, list[tuple[float, float, float]]] = {title: [] for title in commands}
         for _ in range(RUNS):

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from openfingym.errors import StoreError
+from openfingym.files.whole import FULL, owned_folder, remove_dead
 
 PUBLIC_FILE, PUBLIC_FOLDER = 0o644, 0o755
 TRUTH_FILE, TRUTH_FOLDER = 0o600, 0o700
@@ -47,20 +46,12 @@ def staging() -> Iterator[Path]:
         StoreError: the store cannot be written, or the disk is full.
     """
     root = home() / ".staging"
-    with _as_store_error(root):
+    with writing(root):
         _make_folder(home(), PUBLIC_FOLDER)
         _make_folder(root, TRUTH_FOLDER)
-        _reap(root)
-        lock, lock_path = _locked(root)
-    folder = lock_path.with_suffix("")
-    try:
-        with _as_store_error(folder):
-            folder.mkdir(mode=TRUTH_FOLDER)
+        remove_dead(root)
+        with owned_folder(root / f"{os.getpid()}-{secrets.token_hex(4)}", mode=TRUTH_FOLDER) as folder:
             yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        lock_path.unlink(missing_ok=True)
-        os.close(lock)
 
 
 def install(source: Path, target: Path, *, replace: bool) -> None:
@@ -93,45 +84,13 @@ def _make_folder(folder: Path, mode: int) -> None:
         folder.chmod(mode)
 
 
-def _locked(root: Path) -> tuple[int, Path]:
-    """Create and hold a lock file, which says "alive"; the kernel drops the lock even after kill -9.
-
-    It exists before the folder it stands for and is removed after it, so a folder without one is dead.
-    """
-    while True:
-        path = root / f"{os.getpid()}-{secrets.token_hex(4)}.lock"
-        lock = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, TRUTH_FILE)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if path.exists():
-            return lock, path
-        # Another builder took it for dead between its creation and its locking.
-        os.close(lock)
-
-
-def _reap(root: Path) -> None:
-    """Remove what builders that are gone have left."""
-    for path in root.glob("*.lock"):
-        with contextlib.suppress(FileNotFoundError):
-            lock = os.open(path, os.O_RDWR)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path.with_suffix(""), ignore_errors=True)
-                path.unlink(missing_ok=True)
-            except BlockingIOError:
-                pass
-            finally:
-                os.close(lock)
-    for folder in root.iterdir():
-        if folder.suffix != ".lock" and not folder.with_suffix(".lock").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 @contextlib.contextmanager
-def _as_store_error(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Report what keeps the store from being written as a :class:`~openfingym.errors.StoreError`, with the remedy."""
     try:
         yield
     except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        if error.errno in FULL:
             raise StoreError(f"{path}: the disk is full; free some space, or set OPENFINGYM_HOME to a folder on another disk") from error
         if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}:
             raise StoreError(f"{path}: cannot be written ({error.strerror}); set OPENFINGYM_HOME to a folder you own") from error

@@ -40,6 +40,9 @@ def test_the_wheel_holds_the_three_packages_and_the_tasks(built: Path) -> None:
         "openfingym_runtime/_image/runtime/agent/openfingym_agent/__init__.py",
     ):
         assert name in names
+    templates = {path.relative_to(ROOT).as_posix() for path in (ROOT / "openfingym").rglob("*.jinja")}
+    assert len(templates) >= 6
+    assert templates <= set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
     assert wheel.stat().st_size < 5_000_000
 

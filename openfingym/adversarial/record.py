@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.errors import StoreError
+from openfingym.files.whole import write_text
 from openfingym.kinds import reference_version
 from openfingym.metrics import METRICS, find_metric
 from openfingym.metrics.scoring import relative_weights
@@ -98,12 +99,7 @@ def record(rows: Iterable[Reached], path: Path) -> None:
         StoreError: it cannot be written.
     """
     lines = ",\n".join(json.dumps(asdict(row)) for row in sorted(rows, key=lambda row: row.task))
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise StoreError(f"{path}: could not be written ({error.strerror}); choose another file") from error
+    write_text(path, f"[\n{lines}\n]\n")
 
 
 def reached_on(digest: str) -> Reached | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,8 +105,8 @@ def _records(rollouts: Iterator[RolloutRecord], out: Path) -> Iterator[Path]:
 
 def _trials(rollouts: Iterator[RolloutRecord], out: Path, left_out: dict[str, int]) -> Iterator[Path]:
     """Write one trial of Harbor a rollout."""
+    from openfingym.files.whole import write_text
     from openfingym.trajectory import to_atif, to_trial, trial_name
-    from openfingym.trajectory.files import write_text
 
     for rollout in rollouts:
         try:
@@ -116,29 +117,28 @@ def _trials(rollouts: Iterator[RolloutRecord], out: Path, left_out: dict[str, in
         folder = out / trial_name(rollout)
         (folder / "agent").mkdir(parents=True, exist_ok=True)
         for path, content in ((folder / "agent" / "trajectory.json", document), (folder / "result.json", to_trial(rollout))):
-            write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+            write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", errors="backslashreplace")
         yield folder
 
 
 def _lines(rollouts: Iterator[RolloutRecord], out: Path, left_out: dict[str, int]) -> Iterator[Path]:
     """Write one line a rollout; the file appears complete or not at all."""
+    from openfingym.files.whole import whole_file
     from openfingym.trajectory import to_openai
 
+    def lines() -> Iterator[str]:
+        for rollout in rollouts:
+            try:
+                yield json.dumps(to_openai(rollout), ensure_ascii=False, allow_nan=False) + "\n"
+            except DataError:
+                left_out["no messages"] += 1
+
+    found = lines()
+    first = next(found, None)
+    if first is None:
+        return
     out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f".{out.name}.partial")
-    try:
-        written = False
-        with partial.open("w", encoding="utf-8") as stream:
-            for rollout in rollouts:
-                try:
-                    line = to_openai(rollout)
-                except DataError:
-                    left_out["no messages"] += 1
-                    continue
-                stream.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
-                written = True
-                yield out
-        if written:
-            partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(out) as stream:
+        for line in chain([first], found):
+            stream.write(line)
+            yield out

@@ -132,13 +132,11 @@ def _show_table(table: TextTable, *, note: bool) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    from openfingym.errors import StoreError
+    from openfingym.files.whole import store_errors
 
-    try:
-        # Names that are no Unicode, as those of folders may be, are written as escapes.
+    with store_errors(path, "choose another file"):
+        # Names that are no Unicode, as those of folders may be, are written as escapes. A pipe or a device is written to.
         path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-    except OSError as error:
-        raise StoreError(f"{path}: could not be written ({error.strerror}); choose another file") from error
 
 
 @report.command()
@@ -155,12 +153,12 @@ def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
 
     import numpy as np
 
+    from openfingym.files.whole import write_text
     from openfingym.metrics.performance import summary
     from openfingym.reports.trading.replay import held, package_of, replay
     from openfingym.reports.trading.surface import cost_delay_surface
     from openfingym.reports.trading.tearsheet import Heading, render
     from openfingym.results import read_run
-    from openfingym.trajectory.files import write_text
 
     result = read_run(run_folder)
     package = package_of(result)
@@ -174,7 +172,7 @@ def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
         page = render(Heading.of_run(result, periods_per_year), traces, held(package), surface)
     path = (out or run_folder / "tearsheet.html").absolute()
     # In the place of what is there, and not through it: the run may be a stranger's, and hold a link of that name.
-    write_text(path, page)
+    write_text(path, page, errors="backslashreplace")
     if as_json:
         figures = asdict(summary(np.stack([trace.record for trace in traces]), periods_per_year))
         run = {"task": result.task, "agent": result.agent, "data_kind": result.data_kind}

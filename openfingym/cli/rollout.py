@@ -185,9 +185,9 @@ async def _drive(
     plan: Plan, selection: Selection, work: Work, folder: RunFolder, way: _Way, progress: LiveProgress | None
 ) -> list[RolloutResult]:
     from openfingym.kinds import is_heavy
+    from openfingym.machine import cores
     from openfingym.models.prices import PriceTable
     from openfingym.rollouts import LocalRollouts, LocalRunner, ModelAccess, RolloutEngine, Runner
-    from openfingym.rollouts.local import cores
 
     places, names = plan.concurrency or cores(), {package.manifest.name for package in work.needed}
     tasks = [task for task in selection.tasks if task.name in names]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from openfingym.data.dataset import DatasetInfo, Measure, suggestion
+from openfingym.digests import sha256_of
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -168,9 +169,7 @@ def canonical_csv(times: NDArray[np.datetime64], channels: Sequence[str], values
 
 def content_digest(times: NDArray[np.datetime64], channels: Sequence[str], values: NDArray[np.float64]) -> str:
     """Hex SHA-256 of the canonical CSV."""
-    import hashlib
-
-    return hashlib.sha256(canonical_csv(times, channels, values)).hexdigest()
+    return sha256_of(canonical_csv(times, channels, values))
 
 
 def _decode(raw: bytes, path: Path) -> str:

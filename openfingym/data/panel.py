@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -12,6 +11,7 @@ import numpy as np
 
 from openfingym.data.csvfile import channel_positions, content_digest, parse_csv, read_bytes
 from openfingym.data.dataset import SERIES, DatasetInfo, dataset_info
+from openfingym.digests import sha256_of
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ContinuedPanel(Panel):
     @cached_property
     def digest(self) -> str:
         """Hex SHA-256 of times and values in memory."""
-        return hashlib.sha256(self.times.tobytes() + self.values.tobytes()).hexdigest()
+        return sha256_of(self.times.tobytes() + self.values.tobytes())
 
 
 def load_panel(name: str, channels: Sequence[str] | None = None) -> Panel:
@@ -100,7 +100,7 @@ def panel_times(name: str) -> NDArray[np.datetime64]:
 def _stored(info: DatasetInfo) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
     path = SERIES / f"{info.name}.csv.gz"
     raw = read_bytes(path)
-    found = hashlib.sha256(raw).hexdigest()
+    found = sha256_of(raw)
     if found != info.sha256:
         raise DataError(f"{path}: unpacks to a file with SHA-256 {found}, expected {info.sha256}; reinstall openfingym")
     columns, times, values = parse_csv(raw.decode(), str(path), measure=info.measure)

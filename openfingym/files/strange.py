@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import io
 import json
 import math
@@ -22,6 +21,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn
+
+from openfingym.digests import sha256_of_stream
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,7 +125,7 @@ def sha256(folder: Path, name: str) -> str:
         OSError: see :func:`opened`.
     """
     with os.fdopen(opened(folder, name), "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return sha256_of_stream(stream)
 
 
 def read_json(folder: Path, name: str, most: int) -> object:

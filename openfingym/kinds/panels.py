@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from openfingym.data.csvfile import unpacked
+from openfingym.digests import sha256_of
 from openfingym.errors import TaskError
 from openfingym.kinds.kind import Kind
 from openfingym.task.files import DATASET_LIMIT, read_task_file
@@ -176,7 +176,7 @@ def panel_key(task: Task) -> str:
     reference = task.spec.dataset
     if task.real:
         return panel_of(task).digest
-    return hashlib.sha256(_packed(task)).hexdigest() if reference.file is not None else data.dataset_info(str(reference.name)).sha256
+    return sha256_of(_packed(task)) if reference.file is not None else data.dataset_info(str(reference.name)).sha256
 
 
 def panel_recipe(panel: Panel) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -13,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Self
 
+from openfingym.digests import sha256_of_text
 from openfingym.errors import UsageError
 from openfingym.models.messages import Usage
 
@@ -68,7 +68,7 @@ class PriceTable:
         price = self.find(model)
         return {
             "table": self.origin,
-            "sha256": hashlib.sha256(content.encode()).hexdigest(),
+            "sha256": sha256_of_text(content),
             "price": None if price is None else asdict(price),
         }
 

@@ -7,7 +7,6 @@ written where.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
@@ -16,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym import store
+from openfingym.digests import canonical_json, sha256_of, sha256_of_file, sha256_of_files, sha256_of_json
 from openfingym.errors import TaskError
 from openfingym.kinds import Array, Blocks, Material, is_sequential, kind_of
-from openfingym.packages.package import PACKAGE_FORMAT, BuiltPackage, Manifest, canonical_json, files_digest, sha256_file, truth_digest
+from openfingym.packages.package import PACKAGE_FORMAT, BuiltPackage, Manifest, files_digest, truth_digest
 from openfingym.task import Task
 from openfingym.task.files import CONFIG, INSTRUCTION, INTERFACE, has_task_file, read_task_file
 from openfingym.task.scoring import Scoring
@@ -57,12 +57,12 @@ def build_key(task: Task) -> str:
     """The store key of a task: 16 hex digits over everything the build reads."""
     inputs = {
         "builder": BUILDER_VERSION,
-        "files": {name: hashlib.sha256(read_task_file(task.folder, name)).hexdigest() for name in _source_files(task)},
-        "templates": {name: hashlib.sha256(_template(file)).hexdigest() for name, file in _templates(task).items()},
+        "files": {name: sha256_of(read_task_file(task.folder, name)) for name in _source_files(task)},
+        "templates": {name: sha256_of(_template(file)) for name, file in _templates(task).items()},
         "dataset": kind_of(task).source_key(task),
         "real": task.real,
     }
-    return hashlib.sha256(canonical_json(inputs)).hexdigest()[:16]
+    return sha256_of_json(inputs)[:16]
 
 
 def write_package(task: Task, public: Path, truth: Path) -> Material:
@@ -235,11 +235,11 @@ def _save_blocks(path: Path, blocks: Blocks) -> None:
 
 def _seal(task: Task, material: Material, public: Path, truth: Path) -> None:
     """Write both digests and give every file its final mode."""
-    files = {path.relative_to(public).as_posix(): sha256_file(path) for path in sorted(public.rglob("*")) if path.is_file()}
+    files = sha256_of_files(public)
     public_digest = files_digest(files)
     record: dict[str, object] = {
         "public_digest": public_digest,
-        "arrays": {name: sha256_file(truth / f"{name}.npy") for name in material.hidden},
+        "arrays": {name: sha256_of_file(truth / f"{name}.npy") for name in material.hidden},
     }
     (truth / "truth.json").write_bytes(canonical_json(record))
     contract = task.spec.contract

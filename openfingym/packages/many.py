@@ -5,7 +5,6 @@ A task that fails is an outcome like any other: the rest goes on.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from openfingym.errors import OpenFinGymError
+from openfingym.machine import cores
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ def build_tasks(folders: Sequence[Path], *, jobs: int, force: bool = False, real
 
 def default_jobs() -> int:
     """Processes that fit this machine: one a core, at most four, because a large task needs some hundred megabytes."""
-    return max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
+    return min(4, cores())
 
 
 def _build(folder: Path, *, force: bool, real: bool) -> Built:

@@ -20,7 +20,6 @@ derived from everything the build reads, so that a changed input never meets an 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -28,6 +27,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openfingym.digests import sha256_of_json, sha256_of_text
 from openfingym.errors import DigestMismatchError, StoreError
 from openfingym.files.strange import MEGABYTE, map_array, parse_json, read_bytes, read_json, require_plain, sha256
 from openfingym.task import DataKind, Task
@@ -38,17 +38,6 @@ if TYPE_CHECKING:
 PACKAGE_FORMAT = 2
 DOCUMENT_LIMIT = 16 * MEGABYTE
 """Bytes that a text or a JSON document of a package may have."""
-
-
-def canonical_json(value: object) -> bytes:
-    """The one byte representation of a JSON value that digests are taken over."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
-
-
-def sha256_file(path: Path) -> str:
-    """Hex SHA-256 of a file's bytes."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)
@@ -83,7 +72,7 @@ class Manifest:
     @property
     def digest(self) -> str:
         """The task digest: one value for both halves, recorded with every result."""
-        return hashlib.sha256(f"{self.public_digest}:{self.truth_digest}".encode()).hexdigest()
+        return sha256_of_text(f"{self.public_digest}:{self.truth_digest}")
 
     @property
     def n_test(self) -> int:
@@ -244,9 +233,9 @@ class BuiltPackage:
 
 def files_digest(files: dict[str, str]) -> str:
     """Digest of a set of files, given each one's SHA-256 by path."""
-    return hashlib.sha256(canonical_json(files)).hexdigest()
+    return sha256_of_json(files)
 
 
 def truth_digest(record: Mapping[str, object]) -> str:
     """Digest of the truth half, given the content of ``truth.json``."""
-    return hashlib.sha256(canonical_json(record)).hexdigest()
+    return sha256_of_json(record)

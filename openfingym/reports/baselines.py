@@ -7,7 +7,6 @@ since is *stale*, and says so wherever it is shown.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym import catalog
+from openfingym.digests import sha256_of_text
 from openfingym.errors import OpenFinGymError, StoreError
+from openfingym.files.whole import write_text
 from openfingym.kinds import reference_version
 from openfingym.packages.build import build, build_key
 from openfingym.results import INTERVALS, RolloutResult
@@ -84,12 +85,14 @@ def _intervals(row: Mapping[str, list[float] | None]) -> dict[str, tuple[float, 
 
 
 def record(results: Iterable[BaselineResult], path: Path = RECORD) -> None:
-    """Write results over a record, whole or not at all."""
+    """Write results over a record, whole or not at all.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
     ordered = sorted(results, key=lambda row: (row.family, row.task, row.agent))
     lines = ",\n".join(json.dumps(asdict(row)) for row in ordered)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    partial.replace(path)
+    write_text(path, f"[\n{lines}\n]\n")
 
 
 def key_of(task: Task, agent: str) -> str:
@@ -115,7 +118,7 @@ def _measure(task: Task) -> str:
 def _key(measure: str, agent: str) -> str:
     from openfingym.agents import resolve
 
-    return hashlib.sha256(f"{measure} {resolve(agent).program}".encode()).hexdigest()[:16]
+    return sha256_of_text(f"{measure} {resolve(agent).program}")[:16]
 
 
 def stale(results: Sequence[BaselineResult]) -> set[tuple[str, str]]:

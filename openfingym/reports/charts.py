@@ -9,22 +9,25 @@ everything is still there.
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from openfingym.reports.page import macro, minus
+
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from markupsafe import Markup
     from numpy.typing import NDArray
 
 Unit = Literal["%", "x", ""]
 """``%`` shows a fraction as percent, ``x`` a multiple, the empty unit a plain number."""
+
+TEMPLATE = "charts.html.jinja"
 
 COLUMNS = 600
 """Columns a series is drawn with at most: its lowest and highest value in each."""
@@ -57,6 +60,18 @@ class Marker:
     style: Literal["buy", "sell"]
 
 
+@dataclass(frozen=True)
+class Axes:
+    """What stands around a drawing; positions are percents from the left and from the top."""
+
+    spoken: str
+    """What a screen reader says instead."""
+    values: tuple[tuple[str, str, str], ...]
+    """(from the top, style, text) of each grid line."""
+    ticks: tuple[tuple[str, str, str, str], ...]
+    """(from the left, style, anchor, text) of each mark of the horizontal axis."""
+
+
 class TimeAxis:
     """The horizontal axis that the charts of a group share: rows of episodes, one episode after the other."""
 
@@ -86,9 +101,9 @@ class TimeAxis:
         """Position of a point from the left, in percent."""
         return 100.0 * point / max(self.size - 1, 1)
 
-    def script(self) -> str:
+    def data(self) -> dict[str, object]:
         """What the cursor needs to know of the axis."""
-        return _data("axis", {"last": self.size - 1, "points": self.shown.tolist(), "labels": self.labels})
+        return {"last": self.size - 1, "points": self.shown.tolist(), "labels": self.labels}
 
 
 @dataclass(frozen=True)
@@ -132,7 +147,7 @@ def time_chart(
     zero: bool = False,
     markers: Sequence[Marker] = (),
     note: str = "",
-) -> str:
+) -> Markup:
     """A chart over time.
 
     Args:
@@ -149,27 +164,27 @@ def time_chart(
     """
     levels = np.array([marker.value for marker in markers])
     scale = Scale.around([*(line.values for line in lines), levels], zero=zero)
-    paths = "".join(_drawn(axis, scale, line) for line in lines)
-    uses = "".join(f'<use href="#{m.style}" x="{axis.percent(m.at):.2f}%" y="{scale.percent(m.value):.2f}%"/>' for m in markers)
-    breaks = axis.starts[1:] if len(axis.starts) <= SEPARATORS else ()
-    separators = "".join(_upright("break", axis.percent(point - 0.5)) for point in breaks)
-    ticks = [(axis.percent(point), text) for point, text in axis.ticks]
-    keys = "".join(f'<span class="key {line.style}">{escape(line.name)}<b></b></span>' for line in lines)
     spoken = f"{title}. " + "; ".join(
         f"{line.name}: from {shown(line.values[0], unit)} to {shown(line.values[-1], unit)}, "
         f"lowest {shown(line.values.min(), unit)}, highest {shown(line.values.max(), unit)}"
         for line in lines
     )
-    data = _data("data", {"unit": unit, "values": [_compact(line.values[axis.shown]) for line in lines]})
-    drawing = f'{separators}<svg viewBox="0 0 {BOX} {BOX}" preserveAspectRatio="none" width="100%" height="100%">{paths}</svg>{uses}'
-    return (
-        f'<figure class="chart" tabindex="0"><figcaption><h3>{escape(title)}</h3><span class="moment"></span>'
-        f'<div class="keys">{keys}</div>{_note(note)}</figcaption>'
-        f"{frame(scale, unit, ticks, drawing + CURSOR, spoken)}{data}</figure>"
+    return macro(
+        TEMPLATE,
+        "time_chart",
+        title=title,
+        note=note,
+        lines=lines,
+        axes=axes(scale, unit, [(axis.percent(point), text) for point, text in axis.ticks], spoken),
+        breaks=[_percent(axis.percent(point - 0.5)) for point in axis.starts[1:]] if len(axis.starts) <= SEPARATORS else [],
+        box=BOX,
+        paths=[path for line in lines for path in _drawn(axis, scale, line)],
+        markers=[(_percent(axis.percent(m.at)), _percent(scale.percent(m.value)), m.style) for m in markers],
+        data={"unit": unit, "values": [_compact(line.values[axis.shown]) for line in lines]},
     )
 
 
-def histogram(title: str, samples: Sequence[Line], *, bins: int = 41) -> str:
+def histogram(title: str, samples: Sequence[Line], *, bins: int = 41) -> Markup:
     """How often values occur: the first sample as bars, others as outlines; shares of each sample, in percent.
 
     Args:
@@ -187,10 +202,7 @@ def histogram(title: str, samples: Sequence[Line], *, bins: int = 41) -> str:
     edges = np.linspace(low, high, bins + 1)
     shares = [np.histogram(sample.values, edges)[0] / sample.values.size for sample in samples]
     scale = Scale(0.0, 1.08 * max(float(share.max()) for share in shares))
-    shapes = "".join(
-        _bars(scale, share, sample.style, outline=bool(n)) for n, (share, sample) in enumerate(zip(shares, samples, strict=True))
-    )
-    keys = "".join(f'<span class="key {sample.style}">{escape(sample.name)}</span>' for sample in samples)
+    paths = [_bars(scale, share, sample.style, outline=bool(n)) for n, (share, sample) in enumerate(zip(shares, samples, strict=True))]
     values, step = Scale(low, high).ticks()
     ticks = [(100.0 * (value - low) / (high - low), shown(value, "%", step)) for value in values]
     spoken = f"{title}. " + "; ".join(
@@ -198,9 +210,7 @@ def histogram(title: str, samples: Sequence[Line], *, bins: int = 41) -> str:
         f"highest {shown(s.values.max(), '%')}"
         for s in samples
     )
-    drawing = f'<svg viewBox="0 0 {BOX} {BOX}" preserveAspectRatio="none" width="100%" height="100%">{shapes}</svg>'
-    caption = f'<figcaption><h3>{escape(title)}</h3><div class="keys">{keys}</div></figcaption>'
-    return f'<figure class="histogram">{caption}{frame(scale, "%", ticks, drawing, spoken)}</figure>'
+    return macro(TEMPLATE, "histogram", title=title, samples=samples, axes=axes(scale, "%", ticks, spoken), box=BOX, paths=paths)
 
 
 def shown(value: float, unit: Unit, step: float | None = None) -> str:
@@ -213,37 +223,28 @@ def shown(value: float, unit: Unit, step: float | None = None) -> str:
     text = f"{factor * value:,.{digits}f}"
     # Rounding must not leave the minus of a negative zero.
     text = text.lstrip("-") if not text.strip("-0.,") else text
-    return text.replace("-", "\u2212") + {"%": "%", "x": "×", "": ""}[unit]
+    return minus(text) + {"%": "%", "x": "×", "": ""}[unit]
 
 
-def frame(scale: Scale, unit: Unit, ticks: Sequence[tuple[float, str]], drawing: str, spoken: str) -> str:
-    """Axes around a drawing.
+def axes(scale: Scale, unit: Unit, ticks: Sequence[tuple[float, str]], spoken: str) -> Axes:
+    """The axes around a drawing.
 
     Args:
         scale: the vertical axis.
         unit: unit of its values.
         ticks: (percent from the left, text) of the horizontal axis.
-        drawing: SVG placed by percent.
         spoken: what a screen reader says instead.
-
-    Returns:
-        HTML of one plot, for inside a ``<figure>``.
     """
     values, step = scale.ticks()
-    parts = []
-    for value in values:
-        y = f"{scale.percent(value):.2f}%"
-        style = "grid zero" if abs(value) < 1e-9 * step else "grid"
-        parts.append(f'<line class="{style}" x2="100%" y1="{y}" y2="{y}"/>')
-        parts.append(f'<text class="y" x="-8" y="{y}" dy="0.32em">{shown(value, unit, step)}</text>')
-    for number, (percent, text) in enumerate(ticks):
-        style = "x minor" if number % 2 else "x"
-        anchor = "start" if percent < 2.0 else "end" if percent > 98.0 else "middle"
-        parts.append(f'<text class="{style}" x="{percent:.2f}%" y="100%" dy="18" text-anchor="{anchor}">{escape(text)}</text>')
-    return f'<div class="plot"><svg role="img" aria-label="{escape(spoken)}">{"".join(parts)}{drawing}</svg></div>'
-
-
-CURSOR = '<line class="cursor" y2="100%"/>'
+    lines = (
+        (_percent(scale.percent(value)), "grid zero" if abs(value) < 1e-9 * step else "grid", shown(value, unit, step)) for value in values
+    )
+    anchors = ("start" if percent < 2.0 else "end" if percent > 98.0 else "middle" for percent, _ in ticks)
+    texts = (
+        (_percent(percent), "x minor" if number % 2 else "x", anchor, text)
+        for number, ((percent, text), anchor) in enumerate(zip(ticks, anchors, strict=True))
+    )
+    return Axes(spoken, tuple(lines), tuple(texts))
 
 
 def _round_step(step: float) -> bool:
@@ -260,16 +261,13 @@ def _columns(size: int, starts: Sequence[int], *, dense: bool) -> Iterator[list[
         yield list(itertools.pairwise(edges))
 
 
-def _drawn(axis: TimeAxis, scale: Scale, line: Line) -> str:
-    """A line, and below it its area."""
+def _drawn(axis: TimeAxis, scale: Scale, line: Line) -> Iterator[tuple[str, str]]:
+    """(style, path) of a line, and below it of its area."""
     strokes = [" ".join(f"{x} {y}" for x, y in points) for points in _points(axis, scale, line)]
-    style = f"{line.style} dense" if axis.dense else line.style
-    path = f'<path class="{style}" d="M{"M".join(strokes)}"/>'
-    if not line.area:
-        return path
-    base = round(BOX / 100.0 * scale.percent(0.0))
-    closed = (f"M{text.partition(' ')[0]} {base} {text}V{base}Z" for text in strokes)
-    return f'<path class="area {line.style}" d="{"".join(closed)}"/>{path}'
+    if line.area:
+        base = round(BOX / 100.0 * scale.percent(0.0))
+        yield f"area {line.style}", "".join(f"M{text.partition(' ')[0]} {base} {text}V{base}Z" for text in strokes)
+    yield f"{line.style} dense" if axis.dense else line.style, f"M{'M'.join(strokes)}"
 
 
 def _points(axis: TimeAxis, scale: Scale, line: Line) -> Iterator[list[tuple[int, int]]]:
@@ -284,21 +282,22 @@ def _points(axis: TimeAxis, scale: Scale, line: Line) -> Iterator[list[tuple[int
         yield points
 
 
-def _bars(scale: Scale, shares: NDArray[np.float64], style: str, *, outline: bool) -> str:
+def _bars(scale: Scale, shares: NDArray[np.float64], style: str, *, outline: bool) -> tuple[str, str]:
+    """(style, path) of the shares."""
     width = BOX / len(shares)
     tops = [round(BOX / 100.0 * scale.percent(float(share))) for share in shares]
     if outline:
         steps = "".join(f"V{top}H{round((n + 1) * width)}" for n, top in enumerate(tops))
-        return f'<path class="{style}" d="M0 {BOX}{steps}V{BOX}"/>'
+        return style, f"M0 {BOX}{steps}V{BOX}"
     gap = round(0.1 * width)
     body = "".join(
         f"M{round(n * width) + gap} {BOX}V{top}H{round((n + 1) * width) - gap}V{BOX}Z" for n, top in enumerate(tops) if top < BOX
     )
-    return f'<path class="bar {style}" d="{body}"/>'
+    return f"bar {style}", body
 
 
-def _upright(style: str, percent: float) -> str:
-    return f'<line class="{style}" x1="{percent:.2f}%" x2="{percent:.2f}%" y2="100%"/>'
+def _percent(value: float) -> str:
+    return f"{value:.2f}%"
 
 
 def _moment(time: np.datetime64, span: float) -> str:
@@ -309,16 +308,6 @@ def _moment(time: np.datetime64, span: float) -> str:
     return f"{moment.day} {moment:%b}" if span > 2.0 else f"{moment:%H:%M}"
 
 
-def _note(text: str) -> str:
-    return f'<p class="note">{escape(text)}</p>' if text else ""
-
-
 def _compact(values: NDArray[np.float64]) -> list[float]:
     """Six significant digits: what a cursor shows."""
     return [float(f"{value:.6g}") for value in values.tolist()]
-
-
-def _data(name: str, value: object) -> str:
-    """JSON inside the page; what could end the element is written as an escape."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace("&", "\\u0026")
-    return f'<script type="application/json" class="{name}">{text}</script>'

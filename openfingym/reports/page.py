@@ -1,12 +1,21 @@
-"""The frame of a page that is one HTML file with everything in it, and loads nothing from anywhere."""
+"""The frame of a page that is one HTML file with everything in it, and loads nothing from anywhere.
+
+Markup is in templates, ``*.html.jinja`` beside the module that fills them in; modules prepare plain values. Whatever a value holds is
+escaped where it is shown: what a macro made, and :func:`_own` text, are all that is not.
+"""
 
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping
 from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
 
 KINDS = {
     "simulated": "SIMULATED data: prices come from a seeded simulator, not from a market.",
@@ -16,45 +25,63 @@ KINDS = {
 """What a page on trading says of data of each kind."""
 
 
-def document(title: str, body: str, style: str = "", script: str = "") -> str:
+def document(template: str, title: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, ...] = (), **values: Any) -> str:
     """A self-contained page in the style of ``page.css``.
 
     Args:
+        template: path of a template that extends ``page.html.jinja``, below ``openfingym/reports``.
         title: plain text.
-        body: HTML.
-        style: CSS of this page, after the shared one.
-        script: the only script that runs, whatever the body holds; none if empty.
+        styles: paths of CSS of this page, which comes after the shared one.
+        scripts: paths of the only JavaScript that runs, whatever else the page holds.
+        values: what the template shows: plain values, or what :func:`macro` made of them.
     """
-    shared = (resources.files("openfingym") / "reports" / "page.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # Nothing may be loaded, and no script but ours may run, whatever a name smuggles in.
-    allowed = f"; script-src 'sha256-{digest}'" if script else ""
-    policy = f"default-src 'none'; style-src 'unsafe-inline'{allowed}"
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}"/><meta name="color-scheme" content="light dark"/>'
-        f"<title>{escape(title)}</title><style>{shared}{style}</style></head>"
-        f"<body>{body}{f'<script>{script}</script>' if script else ''}</body></html>\n"
+    style, script = _own("page.css", *styles), _own(*scripts)
+    # Nothing may be loaded, and neither style nor script but ours may work, whatever a name smuggles in.
+    policy = f"default-src 'none'; style-src '{_digest(style)}'" + (f"; script-src '{_digest(script)}'" if script else "")
+    return _templates().get_template(template).render(title=title, policy=policy, style=style, script=script, **values) + "\n"
+
+
+def macro(template: str, name: str, **values: Any) -> Markup:
+    """A part of a page: what the macro ``name`` of a template makes of plain values."""
+    made: Markup = getattr(_templates().get_template(template).module, name)(**values)
+    return made
+
+
+def kind_notice(data_kind: str, words: Mapping[str, str] = KINDS) -> tuple[str, str]:
+    """(style, text) of a paragraph that says what kind of data figures are about, in these words of each kind."""
+    return (data_kind, words[data_kind]) if data_kind in words else ("unknown", f"Data of unknown kind: {data_kind}")
+
+
+def minus(text: str) -> str:
+    """Figures with the typographer's minus in the place of each hyphen."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+@functools.cache
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("openfingym", "reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
     )
+    made.filters["minus"] = minus
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return made
 
 
-def kind_notice(data_kind: str, words: Mapping[str, str] = KINDS) -> str:
-    """A paragraph that says what kind of data figures are about, in these words of each kind."""
-    kind = data_kind if data_kind in words else "unknown"
-    said = words.get(data_kind, f"Data of unknown kind: {data_kind}")
-    return f'<p class="kind {kind}">{escape(said)}</p>'
+@functools.cache
+def _own(*paths: str) -> Markup:
+    """CSS or JavaScript of ours, the only text that is put into a page as it is."""
+    from markupsafe import Markup
+
+    folder = resources.files("openfingym") / "reports"
+    return Markup("".join((folder / path).read_text(encoding="utf-8") for path in paths))  # noqa: S704  # files of this library
 
 
-def table(title: str, columns: Iterable[str], rows: Sequence[str], note: str = "") -> str:
-    """A table under its heading; the heading and the note alone where there are no rows.
-
-    Args:
-        title: plain text.
-        columns: heads, plain text; an empty one heads nothing.
-        rows: HTML, each a ``<tr>``.
-        note: a remark below, plain text.
-    """
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' if name else "<td></td>" for name in columns)
-    body = f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>' if rows else ""
-    return f"<div><h2>{escape(title)}</h2>{body}" + (f'<p class="note">{escape(note)}</p></div>' if note else "</div>")
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -17,17 +17,14 @@ The folder appears under its name only when it is complete.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import json
-import os
-import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openfingym.errors import StoreError
 from openfingym.files.strange import MEGABYTE, read_json
+from openfingym.files.whole import store_errors, whole_folder, write_json
 from openfingym.results.faults import fault_of
 from openfingym.results.result import RolloutResult
 
@@ -52,17 +49,6 @@ class RunFiles:
     """JSON document of what an agent with a model said and did."""
 
 
-@contextlib.contextmanager
-def store_errors(path: Path) -> Iterator[None]:
-    """Report what the file system refuses as a :class:`StoreError`, with the remedy."""
-    try:
-        yield
-    except OSError as error:
-        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-        remedy = "free some space, then run the same command again" if full else "choose another folder with --out"
-        raise StoreError(f"{error.filename or path}: the run cannot be written ({error.strerror}); {remedy}") from error
-
-
 def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResult:
     """Write one run folder below ``root``; it appears complete or not at all.
 
@@ -73,26 +59,22 @@ def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResu
         StoreError: it cannot be written; nothing half-written stays.
     """
     final = (root / result.rollout_id).absolute()
-    partial = root / f".{result.rollout_id}.partial"
     result = replace(result, path=final)
-    try:
-        with store_errors(final):
-            (partial / "submissions").mkdir(parents=True)
-            _write_json(partial / "config.json", dict(files.config))
-            (partial / "program.py").write_text(files.program, encoding="utf-8")
-            (partial / "output.log").write_bytes(files.output)
-            _write_lines(partial / "log.jsonl", files.log)
+    with store_errors(final):
+        root.mkdir(parents=True, exist_ok=True)
+        with whole_folder(root / result.rollout_id) as folder:
+            (folder / "submissions").mkdir()
+            write_json(folder / "config.json", dict(files.config))
+            (folder / "program.py").write_text(files.program, encoding="utf-8")
+            (folder / "output.log").write_bytes(files.output)
+            _write_lines(folder / "log.jsonl", files.log)
             if files.actions is not None:
-                _write_lines(partial / "actions.jsonl", files.actions)
+                _write_lines(folder / "actions.jsonl", files.actions)
             if files.trajectory is not None:
-                (partial / "trajectory.json").write_text(files.trajectory, encoding="utf-8")
+                (folder / "trajectory.json").write_text(files.trajectory, encoding="utf-8")
             for number, content in files.submissions.items():
-                (partial / "submissions" / f"{number}.npy").write_bytes(content)
-            _write_json(partial / "result.json", result.to_dict())
-            partial.rename(final)
-    except StoreError:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+                (folder / "submissions" / f"{number}.npy").write_bytes(content)
+            write_json(folder / "result.json", result.to_dict())
     return result
 
 
@@ -104,14 +86,8 @@ def rewrite_result(result: RolloutResult) -> None:
     """
     assert result.path is not None, "only a result that was kept can be written again"
     final = result.path / "result.json"
-    partial = final.with_name(".result.json.partial")
-    try:
-        with store_errors(final):
-            _write_json(partial, result.to_dict())
-            partial.replace(final)
-    except StoreError:
-        partial.unlink(missing_ok=True)
-        raise
+    with store_errors(final):
+        write_json(final, result.to_dict())
 
 
 def read_run(folder: Path) -> RolloutResult:
@@ -142,13 +118,3 @@ def read_run(folder: Path) -> RolloutResult:
 def _write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> None:
     with path.open("w", encoding="utf-8") as stream:
         stream.writelines(f"{json.dumps(value, sort_keys=True)}\n" for value in values)
-
-
-def _write_json(path: Path, value: object) -> None:
-    path.unlink(missing_ok=True)
-    # Not through a link that somebody put there.
-    with path.open("x", encoding="utf-8") as stream:
-        json.dump(value, stream, indent=2, sort_keys=True, allow_nan=False)
-        stream.write("\n")
-        stream.flush()
-        os.fsync(stream.fileno())

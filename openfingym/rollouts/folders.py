@@ -16,7 +16,6 @@ rollout's identity, so one listing tells what is finished.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -30,8 +29,10 @@ from pathlib import Path
 from typing import Self
 
 from openfingym.errors import StoreError, UsageError
+from openfingym.files.locks import take
 from openfingym.files.strange import MEGABYTE, read_bytes
-from openfingym.results import RolloutResult, read_run, store_errors
+from openfingym.files.whole import store_errors, write_json
+from openfingym.results import RolloutResult, read_run
 from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
 
 LOCK, STAGING, FAILED = ".lock", ".staging", ".failed"
@@ -201,23 +202,17 @@ def _is_run(folder: Path) -> bool:
 def _locked(root: Path) -> Iterator[None]:
     """Hold the folder's lock; the kernel drops it when the process dies, however that comes about."""
     with store_errors(root):
-        # Who opens the run of a stranger must not write through a link of his.
-        lock = os.open(root / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
-    try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock = take(root / LOCK, wait=False, mode=0o644)
         except BlockingIOError:
-            owner = os.read(lock, 200).decode(errors="replace").strip() or "another process"
+            owner = read_bytes(root, LOCK, MEGABYTE)[:200].decode(errors="replace").strip() or "another process"
             raise UsageError(f"{root}: {owner} is writing there; wait until it ends, or give another folder with --out") from None
-        except OSError as error:
-            raise StoreError(f"{root}: its file system has no locks ({error.strerror}); choose another one with --out") from error
+    with lock:
         with store_errors(root):
-            os.ftruncate(lock, 0)
+            os.ftruncate(lock.descriptor, 0)
             owner = f"{OWNER}{os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC,"
-            os.pwrite(lock, owner.encode(), 0)
+            os.pwrite(lock.descriptor, owner.encode(), 0)
         yield
-    finally:
-        os.close(lock)
 
 
 def _finished(root: Path) -> dict[str, Path]:
@@ -249,11 +244,4 @@ def _read(spec: RolloutSpec, folder: Path) -> RolloutResult | None:
 def _amend(path: Path, changes: Mapping[str, object], *, sync: bool = False) -> None:
     """Write changes of a JSON object, whole or not at all."""
     value = {**json.loads(path.read_text(encoding="utf-8")), **changes}
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("w", encoding="utf-8") as stream:
-        json.dump(value, stream, indent=2, sort_keys=True, allow_nan=False)
-        stream.write("\n")
-        if sync:
-            stream.flush()
-            os.fsync(stream.fileno())
-    partial.replace(path)
+    write_json(path, value, sync=sync)

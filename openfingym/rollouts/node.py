@@ -12,8 +12,9 @@ from pathlib import Path
 
 from openfingym import catalog
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, StoreError
+from openfingym.files.whole import store_errors
 from openfingym.models.endpoint import PATIENCE_S
-from openfingym.results import RolloutResult, store_errors
+from openfingym.results import RolloutResult
 from openfingym.rollouts.local import LocalRollouts, ModelAccess
 from openfingym.rollouts.spec import RolloutSpec
 from openfingym.verifiers import VerifierAddress

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import platform
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from openfingym.agents import Agent
+from openfingym.digests import sha256_of_text
 from openfingym.errors import UsageError
 from openfingym.kinds import is_sequential
 from openfingym.packages.package import BuiltPackage
@@ -103,7 +103,7 @@ def _config(
         "data_kind": manifest.data_kind,
         "agent": agent.name,
         "agent_digest": _digest_of(agent),
-        "program_sha256": hashlib.sha256(program.encode()).hexdigest() if program else None,
+        "program_sha256": sha256_of_text(program) if program else None,
         "backend": result.backend,
         "environment": backend.environment() if backend else None,
         "limits": asdict(limits_of(package)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import re
 from collections.abc import Mapping
@@ -10,9 +9,9 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cached_property, lru_cache
 
 from openfingym.agents import Agent
+from openfingym.digests import sha256_of_json
 from openfingym.errors import UsageError
 from openfingym.models.meter import Allowance
-from openfingym.packages.package import canonical_json
 
 NAME_DIGITS = 16
 """Hex digits of an identity that a folder's name carries."""
@@ -59,7 +58,7 @@ class RolloutSpec:
     @cached_property
     def identity(self) -> str:
         """SHA-256 of :attr:`inputs`, in hex: two rollouts with one identity are the same rollout."""
-        return hashlib.sha256(canonical_json(self.inputs)).hexdigest()
+        return sha256_of_json(self.inputs)
 
     @property
     def label(self) -> str:
@@ -99,7 +98,7 @@ def _digest(agent: Agent) -> str:
         # What a newer version may add changes nothing where it is not used.
         if item.name not in {"name", "trusted"} and getattr(agent, item.name) != item.default
     }
-    return hashlib.sha256(canonical_json(made_of)).hexdigest()
+    return sha256_of_json(made_of)
 
 
 _digest_once = lru_cache(maxsize=256)(_digest)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,6 +9,7 @@ from pydantic import ValidationError
 
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_bytes, walk
+from openfingym.files.whole import write_text
 from openfingym.trajectory.record import FORMAT, RolloutRecord
 
 NAME = "trajectory.json"
@@ -31,7 +30,7 @@ def write_rollout(path: Path, rollout: RolloutRecord) -> None:
     Raises:
         StoreError: it cannot be written.
     """
-    write_text(path, rollout.model_dump_json() + "\n")
+    write_text(path, rollout.model_dump_json() + "\n", errors="backslashreplace")
 
 
 def read_rollout(path: Path) -> RolloutRecord:
@@ -70,27 +69,6 @@ def find_rollouts(places: Iterable[Path]) -> Iterator[Path]:
             yield place.resolve()
         else:
             raise UsageError(f"{place}: no such run")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file that appears complete or not at all.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.unlink(missing_ok=True)
-        # Not through a link that somebody put there.
-        with partial.open("x", encoding="utf-8", errors="backslashreplace") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        raise StoreError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def _format(raw: bytes) -> object:

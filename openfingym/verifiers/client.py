@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -38,6 +38,7 @@ from openfingym.verifiers.answers import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from tenacity import RetryCallState
 
     from openfingym.task.episodes import FoldName
 
@@ -68,6 +69,14 @@ PROBLEM_PREFIX = "urn:openfingym:problem:"
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+
+class _Lost(NamedTuple):
+    """A request without an answer."""
+
+    reason: str
+    repeat: bool
+    """Whether it is to be sent again."""
 
 
 class VerifierClient:
@@ -358,25 +367,47 @@ class VerifierClient:
     def _send(
         self, method: str, path: str, token: str | None, *, again: tuple[type[Exception], ...] = (httpx.TransportError,), **request: Any
     ) -> httpx.Response:
+        from tenacity import Retrying, retry_if_result, wait_exponential
+
         headers = {**request.pop("headers", {}), **({"Authorization": f"Bearer {token}"} if token else {})}
-        until, pause, waits = time.monotonic() + self._patience_s, FIRST_PAUSE_S, self._patience_s > PATIENCE_S
-        while True:
+        until, over = time.monotonic() + self._patience_s, False
+
+        def attempt() -> httpx.Response | _Lost:
             try:
-                answer = self._http.request(method, path, headers=headers, **request)
+                return self._http.request(method, path, headers=headers, **request)
             except httpx.TransportError as error:
                 # A timeout already took its time; the verifier is there, and repeating would add to its load.
-                lost = isinstance(error, httpx.ReadTimeout) or not isinstance(error, again)
-                over = time.monotonic() + pause > until
-                if lost or over or self._hurry.wait(pause):
-                    kind = VerifierAwayError if over and waits else VerifierError
-                    raise kind(f"the verifier at {self.where} cannot be reached: {error or type(error).__name__}") from error
-                if waits and not self._away.is_set():
-                    _log.warning("the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s)
-                    self._away.set()
-            else:
-                self._away.clear()
-                return answer
-            pause = min(4 * pause, LONGEST_PAUSE_S)
+                repeat = isinstance(error, again) and not isinstance(error, httpx.ReadTimeout)
+                # Not the error itself: whoever keeps it keeps its connection open.
+                return _Lost(str(error) or type(error).__name__, repeat)
+
+        def stop(state: RetryCallState) -> bool:
+            nonlocal over
+            over = time.monotonic() + state.upcoming_sleep > until
+            # The pause is here, for nothing is sent after a hurry that ends it.
+            return over or self._hurry.wait(state.upcoming_sleep)
+
+        attempts = Retrying(
+            retry=retry_if_result(lambda found: isinstance(found, _Lost) and found.repeat),
+            wait=wait_exponential(multiplier=FIRST_PAUSE_S, exp_base=4, max=LONGEST_PAUSE_S),
+            stop=stop,
+            before_sleep=self._tell,
+            sleep=lambda _: None,
+            retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
+        )
+        found: httpx.Response | _Lost = attempts(attempt)
+        if isinstance(found, httpx.Response):
+            self._away.clear()
+            return found
+        over = over or time.monotonic() > until
+        kind = VerifierAwayError if over and self._patience_s > PATIENCE_S else VerifierError
+        raise kind(f"the verifier at {self.where} cannot be reached: {found.reason}")
+
+    def _tell(self, _: RetryCallState) -> None:
+        """Say once that the verifier is waited for."""
+        if self._patience_s > PATIENCE_S and not self._away.is_set():
+            _log.warning("the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s)
+            self._away.set()
 
     def _checked(self, answer: httpx.Response) -> Any:
         if answer.is_success:

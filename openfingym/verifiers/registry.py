@@ -17,11 +17,9 @@ Paths are relative to the file. There is no token in it, so that everybody may r
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import secrets
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +28,8 @@ from typing import Self
 from pydantic import field_validator, model_validator
 
 from openfingym.errors import UsageError, VerifierAbsentError, VerifierError
+from openfingym.files.locks import take
+from openfingym.files.whole import whole_file
 from openfingym.task import Task
 from openfingym.task.contracts import Section, as_tuple
 from openfingym.task.pattern import TaskPattern
@@ -224,23 +224,18 @@ def _answers(location: str) -> bool:
 def _locked(path: Path) -> Iterator[None]:
     """Keep other writers out; readers need no lock, for the file is always whole."""
     try:
-        lock = os.open(path.with_name(f".{path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        lock = take(path.with_name(f".{path.name}.lock"))
     except OSError as error:
         raise UsageError(f"{path}: the registry of verifiers cannot be written ({error.strerror})") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with lock:
         yield
-    finally:
-        os.close(lock)
 
 
 def _write(path: Path, entries: Sequence[RegistryEntry]) -> None:
     blocks = [HEADER, *("[[verifiers]]\n" + "".join(_lines(entry)) for entry in entries)]
     try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", encoding="utf-8", delete=False) as stream:
+        with whole_file(path, mode=0o644) as stream:
             stream.write("\n".join(blocks))
-        Path(stream.name).chmod(0o644)  # whatever the umask is
-        Path(stream.name).replace(path)
     except OSError as error:
         raise UsageError(f"{path}: the registry of verifiers cannot be written ({error.strerror})") from error
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.metadata
 import json
 import platform
 import re
 from typing import Final
+
+from openfingym.digests import sha256_of_text
 
 DISTRIBUTIONS: Final = ("numpy", "scipy", "pandas", "scikit-learn", "statsmodels", "lightgbm", "arch")
 """What a program may import, where it is installed, with everything these need."""
@@ -45,4 +46,4 @@ def environment() -> dict[str, object]:
         "machine": platform.machine(),
         "packages": {name: distribution.version for name, distribution in sorted(distributions().items())},
     }
-    return {**found, "digest": hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()}
+    return {**found, "digest": sha256_of_text(json.dumps(found, sort_keys=True))}

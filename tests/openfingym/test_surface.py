@@ -32,13 +32,13 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_importing_loads_nothing_heavy() -> None:
-    heavy = ["numpy", "pandas", "sklearn", "gymnasium", "pydantic", "fastapi", "docker", "httpx", "aiohttp", "rich"]
+    heavy = ["numpy", "pandas", "sklearn", "gymnasium", "pydantic", "fastapi", "docker", "httpx", "jinja2", "rich"]
     program = f"import sys, openfingym; print([name for name in {heavy!r} if name in sys.modules])"
     assert run_python(program) == "[]"
 
 
 def test_help_loads_nothing_heavy() -> None:
-    heavy = ["numpy", "pandas", "sklearn", "gymnasium", "pydantic", "fastapi", "docker", "httpx", "aiohttp", "rich"]
+    heavy = ["numpy", "pandas", "sklearn", "gymnasium", "pydantic", "fastapi", "docker", "httpx", "jinja2", "rich"]
     program = (
         "import sys; sys.argv = ['openfingym', '--help']\n"
         "from openfingym.cli import main\n"

@@ -322,7 +322,7 @@ def test_another_answer_than_101_is_passed_on() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        Frame(Opcode.TEXT, b"hi").serialize(mask=True),
+        b"\x81\x82\x01\x02\x03\x04" + bytes([ord("h") ^ 1, ord("i") ^ 2]),  # masked, as only a client may
         b"\xc1\x02hi",
         Frame(Opcode.BINARY, b"hi").serialize(mask=False),
         Frame(Opcode.CONT, b"hi").serialize(mask=False),

@@ -8,7 +8,6 @@ state unless the caller gave a place for it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import secrets
@@ -18,9 +17,10 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self
 
 from openfingym.errors import DigestMismatchError, VerifierError
+from openfingym.files.locks import Lock, take
 from openfingym_verifier.child import command, environment
 from openfingym_verifier.serving import SHUTDOWN_S
 
@@ -49,7 +49,7 @@ class EmbeddedVerifier:
     """Its state directory."""
     _process: subprocess.Popen[bytes]
     _directory: Path
-    _owner: IO[bytes]
+    _owner: Lock
 
     @classmethod
     def start(cls, packages: Sequence[BuiltPackage], state: Path | None = None, *, policy: PolicyName = "local") -> Self:
@@ -149,18 +149,16 @@ def _hand_over(process: subprocess.Popen[bytes], order: dict[str, object], stder
         raise VerifierError(f"the embedded verifier did not start: {answer['message']}")
 
 
-def _private_directory() -> tuple[Path, IO[bytes]]:
+def _private_directory() -> tuple[Path, Lock]:
     """A new private directory and the lock that shows that its owner lives; directories of dead owners go."""
     root = _root()
-    with (root / "lock").open("ab") as lock:
-        # Without this, another start could take a directory not yet locked for a dead owner's.
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    # Without this, another start could take a directory not yet locked for a dead owner's.
+    with take(root / "lock"):
         for leftover in root.iterdir():
             if leftover.is_dir():
                 _reap(leftover)
         directory = Path(tempfile.mkdtemp(prefix="", dir=root))
-        owner = (directory / "owner").open("ab")
-        fcntl.flock(owner, fcntl.LOCK_EX)
+        owner = take(directory / "owner")
     return directory, owner
 
 
@@ -179,8 +177,7 @@ def _root() -> Path:
 
 def _reap(directory: Path) -> None:
     try:
-        with (directory / "owner").open("ab") as owner:
-            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        take(directory / "owner", wait=False, flags=0).release()
     except BlockingIOError:
         return
     except FileNotFoundError:
@@ -188,6 +185,6 @@ def _reap(directory: Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def _remove(directory: Path, owner: IO[bytes]) -> None:
+def _remove(directory: Path, owner: Lock) -> None:
     shutil.rmtree(directory, ignore_errors=True)
-    owner.close()
+    owner.release()

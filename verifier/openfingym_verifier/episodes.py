@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pydantic_core
 
+from openfingym.digests import canonical_json
 from openfingym.errors import SubmissionError, VerifierError
-from openfingym.packages.package import canonical_json
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
+from openfingym.digests import canonical_json, sha256_of, sha256_of_json, sha256_of_text
 from openfingym.errors import VerifierError
-from openfingym.packages.package import canonical_json
 
 if TYPE_CHECKING:
     from openfingym.results import Disclosure
@@ -108,7 +107,7 @@ class Scored:
             (text.decode(), self.rollout_id, self.n),
         )
         if written.rowcount == 1:
-            digest = hashlib.sha256(text).hexdigest()
+            digest = sha256_of(text)
             transaction.log(self.rollout_id, {"event": "scored", "at_ns": self.at_ns, "submission": self.n, "feedback": digest})
             if self.feedback["total"] is not None:
                 _disclose(transaction, self.rollout_id, "public", self.n, self.at_ns)
@@ -158,7 +157,7 @@ class Stepped:
         )
         if written.rowcount != 1:
             raise VerifierError(f"rollout {self.rollout_id} has no episode {self.n}")
-        digest = hashlib.sha256(self.action.encode()).hexdigest()
+        digest = sha256_of_text(self.action)
         transaction.log(self.rollout_id, {"event": "stepped", "at_ns": self.at_ns, "episode": self.n, "step": self.step, "action": digest})
 
 
@@ -177,7 +176,7 @@ class Played:
             "INSERT INTO submissions (rollout_id, n, received_ns) VALUES (?, 1, ?)", (self.rollout_id, self.at_ns)
         )
         transaction.connection.execute("INSERT INTO payloads (submission, content) VALUES (?, ?)", (row.lastrowid, self.payload))
-        entry = {"event": "played", "at_ns": self.at_ns, "submission": 1, "payload": hashlib.sha256(self.payload).hexdigest()}
+        entry = {"event": "played", "at_ns": self.at_ns, "submission": 1, "payload": sha256_of(self.payload)}
         transaction.log(self.rollout_id, entry)
         return self.finalized.apply(transaction)
 
@@ -195,7 +194,7 @@ class Finalized:
 
     def apply(self, transaction: Transaction) -> dict[str, object]:
         """Write it; returns the complete result."""
-        digest = hashlib.sha256(canonical_json(self.result)).hexdigest()
+        digest = sha256_of_json(self.result)
         entry = {"event": "finalized", "at_ns": self.at_ns, "state": self.result["state"], "flags": self.result["flags"], "result": digest}
         complete = {**self.result, "log_head": transaction.log(self.rollout_id, {**entry, "disclosure": self.disclosure})}
         written = transaction.connection.execute(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from openfingym.digests import sha256_of
 from openfingym.errors import VerifierError
 from openfingym_verifier.problems import REFUSALS, Problem
 from openfingym_verifier.submission import read_submission
@@ -64,8 +64,8 @@ def parse(submission: Submission, body: bytes, task: HiddenTask) -> Parsed:
         logger.exception("a body of %s was refused for a reason that nobody had thought of", submission.media_type[:100])
         raise Problem("malformed-submission", f"The body cannot be read as {submission.media_type[:100]}.") from None
     payload = values.data.cast("B")
-    body_digest = None if submission.idempotency_key is None else hashlib.sha256(body).hexdigest()
-    return Parsed(values, payload, hashlib.sha256(payload).hexdigest(), body_digest)
+    body_digest = None if submission.idempotency_key is None else sha256_of(body)
+    return Parsed(values, payload, sha256_of(payload), body_digest)
 
 
 def refusal(error: SubmissionError) -> Problem:

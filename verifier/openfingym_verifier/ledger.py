@@ -10,14 +10,14 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import sqlite3
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from openfingym.errors import StoreError, VerifierError
+from openfingym.files.locks import Lock, take
 from openfingym_verifier import log
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.policy import LOCAL_USER
@@ -235,7 +235,7 @@ class Ledger:
     def close(self) -> None:
         """Write what is queued and let go of the directory."""
         self.writer.close()
-        self._lock.close()
+        self._lock.release()
 
     async def probe(self) -> None:
         """Write as much as a small rollout does, and take it away again.
@@ -378,14 +378,11 @@ class Ledger:
             return [{**dict(row), "entry": json.loads(row["entry"])} for row in connection.execute(query, (rollout_id,))]
 
 
-def _exclusive(path: Path) -> IO[bytes]:
-    lock = path.open("ab")
+def _exclusive(path: Path) -> Lock:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return take(path, wait=False, mode=0o644)
     except BlockingIOError:
-        lock.close()
         raise VerifierError(f"{path.parent}: another verifier is using this state directory; stop it or choose another") from None
-    return lock
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

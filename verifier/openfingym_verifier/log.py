@@ -9,13 +9,12 @@ values nor labels.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from openfingym.digests import canonical_json, sha256_of, sha256_of_json, sha256_of_text
 from openfingym.errors import StoreError, VerifierError
-from openfingym.packages.package import canonical_json
 
 if TYPE_CHECKING:
     import sqlite3
@@ -54,7 +53,7 @@ class ChainReport:
 
 def entry_hash(prev_hash: str, entry: bytes) -> str:
     """Hash of a row, given the previous row's and the entry's canonical JSON."""
-    return hashlib.sha256(prev_hash.encode() + entry).hexdigest()
+    return sha256_of(prev_hash.encode() + entry)
 
 
 def append(connection: sqlite3.Connection, prev_hash: str, rollout_id: str, entry: dict[str, object]) -> str:
@@ -182,12 +181,12 @@ class Digests:
     @staticmethod
     def _payloads(database: Database) -> Iterator[tuple[object, str]]:
         for row in database.query("SELECT rollout_id, n, content FROM submissions JOIN payloads ON submission = submissions.id"):
-            yield (row["rollout_id"], row["n"]), hashlib.sha256(row["content"]).hexdigest()
+            yield (row["rollout_id"], row["n"]), sha256_of(row["content"])
 
     @staticmethod
     def _feedback(database: Database) -> Iterator[tuple[object, str]]:
         for row in database.query("SELECT rollout_id, n, feedback FROM submissions WHERE feedback IS NOT NULL"):
-            yield (row["rollout_id"], row["n"]), hashlib.sha256(row["feedback"].encode()).hexdigest()
+            yield (row["rollout_id"], row["n"]), sha256_of_text(row["feedback"])
 
     @staticmethod
     def _episodes(database: Database) -> Iterator[tuple[object, str]]:
@@ -197,13 +196,13 @@ class Digests:
     @staticmethod
     def _actions(database: Database) -> Iterator[tuple[object, str]]:
         for row in database.query("SELECT rollout_id, n, step, action FROM steps JOIN episodes ON episode = id"):
-            yield (row["rollout_id"], row["n"], row["step"]), hashlib.sha256(row["action"].encode()).hexdigest()
+            yield (row["rollout_id"], row["n"], row["step"]), sha256_of_text(row["action"])
 
     @staticmethod
     def _results(database: Database) -> Iterator[tuple[object, str]]:
         for row in database.query("SELECT id, result FROM rollouts WHERE result IS NOT NULL"):
             document = {key: value for key, value in json.loads(row["result"]).items() if key != "log_head"}
-            yield row["id"], hashlib.sha256(canonical_json(document)).hexdigest()
+            yield row["id"], sha256_of_json(document)
 
 
 def _same(what: str, logged: object, found: Iterator[tuple[object, str]]) -> None:

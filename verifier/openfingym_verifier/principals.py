@@ -6,11 +6,11 @@ keeps its SHA-256, from which it cannot be had back.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 from dataclasses import dataclass
 
+from openfingym.digests import sha256_of
 from openfingym_verifier.policy import LOCAL_USER, OPERATOR
 from openfingym_verifier.problems import Problem
 
@@ -60,4 +60,4 @@ def make_key() -> str:
 
 def key_digest(key: bytes) -> str:
     """What is kept of a key: hex SHA-256."""
-    return hashlib.sha256(key).hexdigest()
+    return sha256_of(key)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import io
 import logging
 import os
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
+from openfingym.digests import sha256_of
 from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
 from openfingym.packages.tapes import choose
 from openfingym_verifier.bucket import Bucket
@@ -375,7 +375,7 @@ class Service:
     async def _replay(self, rollout: Rollout, key: str | None, body: bytes) -> dict[str, object]:
         assert key is not None
         digest, n = rollout.by_key[key]
-        if (await self.in_pool(hashlib.sha256, body)).hexdigest() != digest:
+        if await self.in_pool(sha256_of, body) != digest:
             raise Problem("idempotency-conflict", f"This key was used for submission {n} with another body; use a new key.")
         if rollout.feedback[n - 1] is None:
             await self._settle(rollout, n)
@@ -467,7 +467,7 @@ class Service:
         if values is None:
             return nothing_accepted(rollout)
         try:
-            return await self.grading.private(task, values, hashlib.sha256(values.data.cast("B")).hexdigest())
+            return await self.grading.private(task, values, sha256_of(values.data.cast("B")))
         except SubmissionError as error:
             return str(error)
 
@@ -489,7 +489,7 @@ class Service:
         """
         task = await self.tapes.of(rollout)
         payload = await self.in_pool(self._payload, rollout, n)
-        score = await self.grading.public(task, stored_values(payload, task), hashlib.sha256(payload).hexdigest())
+        score = await self.grading.public(task, stored_values(payload, task), sha256_of(payload))
         found = _feedback(task, score, told=self._rations.take_public(rollout.row) if told is None else told)
         await self._write(Scored(rollout.id, n, now_ns(), found).apply)
         rollout.feedback[n - 1] = found

@@ -11,11 +11,11 @@ seed: with another key, a rollout ends rather than go on over other data.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from openfingym.digests import sha256_of
 from openfingym.packages.tapes import Tape
 from openfingym_verifier.problems import Problem
 
@@ -41,7 +41,7 @@ class Tapes:
 
     def commitment(self, rollout_id: str) -> str:
         """Hex SHA-256 that the seed of a rollout's tape is bound to, and that says nothing of it."""
-        return hashlib.sha256(b"openfingym.tape.commitment" + self._seed(rollout_id)).hexdigest()
+        return sha256_of(b"openfingym.tape.commitment" + self._seed(rollout_id))
 
     async def of(self, rollout: Rollout) -> HiddenTask:
         """The task of a rollout, on its tape.

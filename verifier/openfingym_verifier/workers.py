@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import pickle
 import subprocess
 import threading
@@ -20,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from openfingym.errors import SubmissionError, VerifierError
+from openfingym.machine import cores
 from openfingym.metrics import Score
 from openfingym.metrics.sampling_error import Replicates
 from openfingym_verifier.child import ONE_THREAD, command, environment
@@ -36,11 +36,6 @@ TIMEOUT_S = 300.0
 CLOSE_S = 10.0
 MAX_TAPES = 4
 """Tapes of single rollouts whose labels a worker keeps."""
-
-
-def cores() -> int:
-    """Processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Workers:

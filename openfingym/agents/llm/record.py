@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from datetime import datetime
 from importlib import metadata
 from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.playing import PlayedConversation
+from openfingym.digests import sha256_of_text
 from openfingym.trajectory.record import RecordedScore, RolloutRecord, RunProvenance, RunTiming
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def rollout_record(played: PlayedConversation, result: RolloutResult) -> Rollout
         cost_usd=result.cost_usd,
         provenance=RunProvenance(
             prompt_sha256=played.prompt_sha256,
-            code_sha256=hashlib.sha256(played.program.encode()).hexdigest() if played.program else None,
+            code_sha256=sha256_of_text(played.program) if played.program else None,
             backend=result.backend,
             versions=_versions(),
         ),

@@ -6,7 +6,6 @@ spent, says when little is left, and ends the agent by raising :class:`Ended`, w
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import Protocol
 
 from openfingym.agents.llm.ending import Ended, EndName
 from openfingym.agents.llm.tools import Toolbox
+from openfingym.digests import sha256_of_text
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
 from openfingym.models.messages import Completion, Message, Tool, ToolCall
 from openfingym.models.meter import Allowance, Meter
@@ -105,7 +105,7 @@ class Conversation:
     def prompt_sha256(self) -> str | None:
         """Digest of the system message; None without one."""
         first = self.turns[0] if self.turns else None
-        return hashlib.sha256(first.content.encode()).hexdigest() if first and first.role == "system" else None
+        return sha256_of_text(first.content) if first and first.role == "system" else None
 
     def instruct(self, text: str) -> None:
         """Say who the model is and what the rules are, before anything else."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 from openfingym.data.dataset import DatasetInfo
+from openfingym.digests import sha256_of_text
 
 if TYPE_CHECKING:
     from openfingym.data.processes.sets import ProcessSet
@@ -36,6 +36,6 @@ def process_info(known: ProcessSet) -> DatasetInfo:
         rows=counts.train + counts.public + counts.private,
         channels=known.process.channels,
         missing=0,
-        sha256=hashlib.sha256(identity.encode()).hexdigest(),
+        sha256=sha256_of_text(identity),
         units=(),
     )

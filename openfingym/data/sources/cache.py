@@ -17,11 +17,7 @@ leaves the old entry and its content as they were.
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
-import hashlib
 import json
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -29,9 +25,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openfingym import store
 from openfingym.data.sources.progress import Progress, silent
 from openfingym.data.sources.table import Origin
-from openfingym.errors import DataError, StoreError
+from openfingym.digests import sha256_of_file, sha256_of_text
+from openfingym.errors import DataError
+from openfingym.files.locks import take
+from openfingym.files.whole import whole_file
 
 if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
@@ -67,9 +67,7 @@ class Cache:
 
     def __init__(self, root: Path | None = None) -> None:
         if root is None:
-            from openfingym.store import home
-
-            root = home() / "downloads"
+            root = store.home() / "downloads"
         self.root = root
 
     def entry(self, url: str) -> CacheEntry | None:
@@ -100,7 +98,7 @@ class Cache:
         """
         path = self._blob(entry.sha256)
         try:
-            found = _digest(path)
+            found = sha256_of_file(path)
         except OSError as error:
             raise DataError(f"{path}: the cached copy of {entry.url} cannot be read ({error.strerror}); pull the dataset again") from error
         if found != entry.sha256:
@@ -140,7 +138,7 @@ class Cache:
         held = self._usable(url, sha256, asked_at - max_age_s if max_age_s is not None else 0.0)
         if held and not refresh:
             return held
-        with _as_store_error(self.root), self._locked(url):
+        with store.writing(self.root), self._locked(url):
             # Another process may have done the work while this one waited for the lock.
             held = self._usable(url, sha256, asked_at)
             if held:
@@ -156,7 +154,7 @@ class Cache:
 
     def put(self, url: str, content: bytes) -> CacheEntry:
         """Hold ``content`` as what ``url`` gives, for a file that was downloaded by other means."""
-        with _as_store_error(self.root), self._locked(url):
+        with store.writing(self.root), self._locked(url):
             part = self._file("partial", _key(url))
             part.write_bytes(content)
             return self._keep(url, part, None, None)
@@ -176,7 +174,7 @@ class Cache:
             if old is None:
                 raise DataError(f"{url}: the service says that nothing changed, but nothing is held")
             return self._record(replace(old, fetched_at=time.time()))
-        found = _digest(part)
+        found = sha256_of_file(part)
         if sha256 is not None and found != sha256:
             part.unlink()
             raise DataError(f"{url}: the file has SHA-256 {found}, but its publisher states {sha256}; it was thrown away, pull again")
@@ -185,7 +183,7 @@ class Cache:
     def _keep(self, url: str, part: Path, etag: str | None, last_modified: str | None) -> CacheEntry:
         """Move a finished download into place."""
         old = self.entry(url)
-        sha256, size = _digest(part), part.stat().st_size
+        sha256, size = sha256_of_file(part), part.stat().st_size
         blob = self._blob(sha256)
         blob.parent.mkdir(parents=True, exist_ok=True)
         part.replace(blob)
@@ -207,44 +205,16 @@ class Cache:
         """Hold the lock of ``url``; the kernel drops it even after kill -9."""
         for folder in ("blobs", "entries", "partial", "locks"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
-        lock = os.open(self._file("locks", _key(url)), os.O_CREAT | os.O_RDWR, 0o644)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with take(self._file("locks", _key(url)), mode=0o644):
             yield
-        finally:
-            os.close(lock)
 
 
 def write_json(path: Path, content: object) -> None:
     """Write a JSON file in one step, so that a reader sees the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-    try:
-        with draft.open("w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        json.dump(content, file, indent=1)
 
 
 def _key(url: str) -> str:
-    return hashlib.sha256(url.encode()).hexdigest()[:40]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextlib.contextmanager
-def _as_store_error(root: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise StoreError(f"{root}: the disk is full; free some space, or set OPENFINGYM_HOME to a folder on another disk") from error
-        if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}:
-            raise StoreError(f"{root}: cannot be written ({error.strerror}); set OPENFINGYM_HOME to a folder you own") from error
-        raise
+    return sha256_of_text(url)[:40]

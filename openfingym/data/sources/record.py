@@ -11,11 +11,8 @@ fails half-way changes nothing for a reader: the old record still names the old 
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
@@ -26,7 +23,9 @@ from openfingym.data.sources.cache import Cache, CacheEntry, write_json
 from openfingym.data.sources.source import DataSource, PublishedGraph, SourceRequest
 from openfingym.data.sources.table import DataProvenance, Origin, Table
 from openfingym.data.sources.wire import NotPublishedError
+from openfingym.digests import sha256_of_text
 from openfingym.errors import DataError
+from openfingym.files.whole import owned_folder
 
 if TYPE_CHECKING:
     from openfingym.data.graphs import Graph
@@ -178,7 +177,7 @@ def records(cache: Cache) -> list[PullRecord]:
 def record_key(source: str, request: SourceRequest) -> str:
     """Key of a pull that asks a source directly; the same request again replaces its record."""
     asked = json.dumps([sorted(request.symbols), str(request.start), str(request.end), request.interval])
-    return f"{source}.{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
+    return f"{source}.{sha256_of_text(asked)[:12]}"
 
 
 def read_table(record: PullRecord, cache: Cache, sources: Mapping[str, DataSource]) -> Table:
@@ -234,15 +233,13 @@ def _keep_graph(cache: Cache, graph: Graph) -> None:
     if _kept_graph(cache, graph.digest) is not None:
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".", dir=folder.parent))
-    try:
+    with owned_folder(folder.with_name(f".{folder.name}.partial"), mode=0o700) as draft:
+        if _kept_graph(cache, graph.digest) is not None:
+            return  # another process's copy of the same, which is as good
         write_graph(graph, draft)
-        # What is there is damaged, or another process's copy of the same, which is as good.
+        # What is there is damaged.
         shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(FileExistsError):
-            draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        draft.rename(folder)
 
 
 def _kept_graph(cache: Cache, digest: str) -> Graph | None:

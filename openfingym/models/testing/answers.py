@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import zlib
@@ -10,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
 
+from openfingym.digests import sha256_of_text
 from openfingym.models.messages import ToolCall
 from openfingym.models.testing.conversation import CompletionRequest, Reply
 from openfingym.models.text_tools import write_call
@@ -76,7 +76,7 @@ class SentReply:
 
 def answer(body: Mapping[str, object], request: CompletionRequest, reply: Reply) -> SentReply:
     """What is sent for a reply: counted, cut at ``max_tokens``, with calls in the form of the conversation."""
-    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    digest = sha256_of_text(json.dumps(body, sort_keys=True))
     made = len(request.calls)
     calls = tuple(ToolCall(f"call_{digest[:8]}_{number}", call.name, call.text) for number, call in enumerate(reply.calls, made))
     content = reply.content

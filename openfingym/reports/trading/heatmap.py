@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,16 +15,14 @@ SHADES = 4
 """Tints of gain and of loss; classes ``gain-1`` to ``gain-4`` of the page's style."""
 
 
-def surface_section(surface: Surface) -> str:
-    """A section of a page: break-even figures, and the grid."""
-    heads = "".join(f'<th scope="col">{delay} bar{"" if delay == 1 else "s"}</th>' for delay in surface.delays)
+def surface_values(surface: Surface) -> dict[str, object]:
+    """What the page shows: break-even figures in words, and the rows of the grid, each cell with its tint."""
     most = float(np.abs(surface.total_return).max())
-    rows = []
-    for cost, earned in zip(surface.costs_bps, surface.total_return, strict=True):
-        cells = "".join(f'<td class="{_tint(value, most)}">{shown(value, "%")}</td>' for value in earned.tolist())
-        rows.append(f'<tr><th scope="row">{cost:g} bps</th>{cells}</tr>')
-    table = f'<div class="scroll"><table><thead><tr><td>cost, one way</td>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-    return f'<section><h2>Cost and delay</h2><p class="note">{escape(sentence(surface))}</p>{table}</section>'
+    rows = [
+        (f"{cost:g}", [(_tint(value, most), shown(value, "%")) for value in earned.tolist()])
+        for cost, earned in zip(surface.costs_bps, surface.total_return, strict=True)
+    ]
+    return {"sentence": sentence(surface), "delays": surface.delays, "rows": rows}
 
 
 def sentence(surface: Surface) -> str:

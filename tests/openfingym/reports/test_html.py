@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import re
 import shutil
@@ -80,7 +82,7 @@ def test_an_interval_that_goes_on_is_cut_and_its_numbers_stay():
     tree = fragment(forest(report.cells))
     assert f"−{-report.cells[0].skill.value:.3f}" in texts(tree)
     assert tree.find(".//circle") is None
-    assert forest(make_report(runs(scored(0.5))).cells) == ""
+    assert forest(make_report(runs(scored(0.5))).cells) is None
 
 
 def test_the_heat_map_tints_half_and_twice_the_loss_alike():
@@ -118,8 +120,8 @@ def test_without_prices_time_stands_for_cost_and_without_skill_there_is_no_scatt
     cells = make_report(runs(*(scored(0.5, agent=agent, task=task) for task in TASKS for agent in ("a", "b")))).cells
     assert "Seconds a success" in cost_scatter(cells)
     # One point is no picture.
-    assert cost_scatter(cells[:1]) == ""
-    assert cost_scatter(make_report(runs(scored(0.5), scored(0.5, agent="b"))).cells) == ""
+    assert cost_scatter(cells[:1]) is None
+    assert cost_scatter(make_report(runs(scored(0.5), scored(0.5, agent="b"))).cells) is None
 
 
 def test_damaged_runs_are_said_at_the_top():
@@ -142,7 +144,8 @@ def test_names_are_text_and_nothing_is_loaded():
     assert not re.search(r"https?:|@import|url\(", page)
     assert all(node.get("href") is None and node.get("src") is None for node in tree.iter())
     policy = next(node.get("content") for node in tree.iter("meta") if node.get("http-equiv") == "Content-Security-Policy")
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+    (style,) = re.findall(r"<style>(.*?)</style>", page, flags=re.DOTALL)
+    assert policy == f"default-src 'none'; style-src 'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'"
     assert HOSTILE in texts(tree)
 
 
@@ -170,6 +173,11 @@ def test_in_a_browser_no_script_runs_and_nothing_is_wider_than_the_window(tmp_pa
     probe = """<script>document.title = [...document.querySelectorAll("main *")].filter((node) => !node.closest(".scroll, svg")
         && node.getBoundingClientRect().right > document.documentElement.clientWidth + 1).length + " too wide"</script>"""
     assert "too wide" not in opened(page.replace("</body>", f"{probe}</body>"), tmp_path, 500).replace(probe, "")
+    # The style that the policy names is at work; another is not, even in the page itself.
+    paint = """<style>h1 { display: none }</style><script>document.title = getComputedStyle(document.querySelector("h1")).display + " "
+        + getComputedStyle(document.querySelector("h1")).fontSize</script>"""
+    allowed = page.replace("style-src", "script-src 'unsafe-inline'; style-src").replace("</body>", f"{paint}</body>")
+    assert "<title>block 28px</title>" in opened(allowed, tmp_path, 1200)
     loose = re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", page).replace("</body>", f"{probe}</body>")
     for width in (500, 1200):
         assert "<title>0 too wide</title>" in opened(loose, tmp_path, width)

@@ -24,7 +24,8 @@ from openfingym.cli import main
 from openfingym.errors import UsageError
 from openfingym.metrics.performance import summary
 from openfingym.reports.charts import BOX, COLUMNS, Line, Scale, TimeAxis, histogram, shown, time_chart
-from openfingym.reports.trading.tearsheet import MARKERS, SYMBOLS, Heading, render
+from openfingym.reports.trading.account_charts import MARKERS, SYMBOLS
+from openfingym.reports.trading.tearsheet import Heading, render
 from openfingym.reports.trading.trace import Chain, EpisodeTrace
 from openfingym.results import RolloutResult, RunFiles, write_run
 from openfingym.trading.orders import Event, EventKind, Reason
@@ -267,9 +268,11 @@ def test_nothing_is_loaded_from_anywhere():
     tree = parsed(page)
     assert all(node.get("href", "#").startswith("#") and node.get("src") is None for node in tree.iter())
     policy = next(node.get("content") for node in tree.iter("meta") if node.get("http-equiv") == "Content-Security-Policy")
-    script = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)[0]
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    style, script = (
+        base64.b64encode(hashlib.sha256(re.findall(f"<{name}>(.*?)</{name}>", page, flags=re.DOTALL)[0].encode()).digest()).decode()
+        for name in ("style", "script")
+    )
+    assert policy == f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'"
 
 
 @contextmanager

@@ -1,0 +1,88 @@
+"""The charts of an account over time, beside those of a baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.metrics.performance import Column
+from openfingym.reports.charts import Line, Marker, TimeAxis, histogram, time_chart
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from openfingym.reports.trading.trace import Chain
+
+SYMBOLS = 8
+"""Symbols drawn, those traded most; a page of fifty charts is read by nobody."""
+MARKERS = 120
+"""Fills marked on one chart, the largest."""
+
+
+@dataclass(frozen=True)
+class Charts:
+    """Charts that share a cursor."""
+
+    axis: dict[str, object]
+    """What the cursor needs to know of the axis."""
+    drawn: list[Markup]
+
+
+def account_charts(names: tuple[str, str], chain: Chain, beside: Chain | None) -> Charts:
+    """The charts.
+
+    Args:
+        names: of the agent and of the baseline.
+        chain: the agent's episodes.
+        beside: the same episodes as the baseline traded them; None draws none.
+    """
+    axis = TimeAxis(chain.times, chain.starts)
+    growth, underwater, costs = (
+        _both(names, chain, beside, what, shift) for what, shift in (("growth", 1.0), ("underwater", 0.0), ("costs", 0.0))
+    )
+    underwater[0] = Line(names[0], underwater[0].values, "agent", area=True)
+    costs += [Line("of it fees", chain.paid("fee"), "s1"), Line("of it slippage", chain.paid("slippage"), "s2")]
+    long, short = chain.share(Column.LONG), chain.share(Column.SHORT)
+    sides = [Line("long", long, "long", area=True), Line("short", -short, "short", area=True), Line("net", long - short, "agent")]
+    traded = _most_traded(chain)
+    weights = [Line(chain.symbols[s], chain.weights[:, s], f"s{n}") for n, s in enumerate(traded)]
+    rest = len(chain.symbols) - len(traded)
+    left_out = f"The {len(traded)} symbols traded most; {rest} more are not drawn." if rest else ""
+    several = len(chain.traces) > 1
+    compounded, added = ("Compounded from one episode to the next.", "Added up over episodes.") if several else ("", "")
+    drawn = [
+        time_chart("Return on the account", axis, growth, unit="%", zero=True, note=compounded),
+        time_chart("Drawdown", axis, underwater, unit="%", zero=True),
+        time_chart("Exposure, multiple of equity", axis, sides, unit="x", zero=True),
+        time_chart("Positions, share of equity", axis, weights, unit="%", zero=True, note=left_out),
+        time_chart("Cost so far, of initial equity", axis, costs, unit="%", zero=True, note=added),
+        histogram("Returns of a step, share of steps", _both(names, chain, beside, "returns")),
+        *(_price(axis, chain, symbol) for symbol in traded),
+    ]
+    return Charts(axis.data(), drawn)
+
+
+def _both(names: tuple[str, str], chain: Chain, beside: Chain | None, what: str, shift: float = 0.0) -> list[Line]:
+    """A series of the account and, where there is one, of the baseline, less ``shift``."""
+    chains = ((names[0], "agent", chain), (names[1], "baseline", beside))
+    return [Line(name, getattr(one, what) - shift, style) for name, style, one in chains if one is not None]
+
+
+def _most_traded(chain: Chain) -> list[int]:
+    """Symbols by notional traded, the largest first; in their own order where nothing was."""
+    notional = np.zeros(len(chain.symbols))
+    for _, event in chain.fills():
+        notional[event.symbol] += event.quantity * event.price
+    return [int(s) for s in np.argsort(-notional, kind="stable")[:SYMBOLS]]
+
+
+def _price(axis: TimeAxis, chain: Chain, symbol: int) -> Markup:
+    fills = [(row, event) for row, event in chain.fills() if event.symbol == symbol]
+    largest = sorted(fills, key=lambda fill: -fill[1].quantity * fill[1].price)[:MARKERS]
+    markers = [Marker(row, event.price, "buy" if event.side > 0 else "sell") for row, event in sorted(largest, key=lambda fill: fill[0])]
+    bought = sum(event.side > 0 for _, event in fills)
+    note = f"{bought} buys ▲, {len(fills) - bought} sells ▼" + (f"; the {MARKERS} largest are marked" if len(fills) > MARKERS else "")
+    line = Line("close", np.ascontiguousarray(chain.prices[:, symbol]), "price")
+    return time_chart(chain.symbols[symbol], axis, [line], markers=markers, note=note)
