@@ -40,7 +40,10 @@ def main() -> None:
     start = time.process_time()
     graph = load_graph("yelpchi").graph
     generated = time.process_time() - start
-    print(f"{graph.nodes:,} nodes, {graph.edge_count:,} edges, {graph.features.shape[1]} features; generated in {generated:.2f} s of CPU\n")
+    print(
+        f"{graph.nodes:,} nodes, {graph.edge_count:,} edges, {graph.features.shape[1]} features; generated in "
+        f"{generated:.2f} s of CPU\n"
+    )
     print(f"{'step':<34}{'ours ms':>10}  {'peer':<30}{'peer ms':>10}{'ours / peer':>13}")
     with tempfile.TemporaryDirectory() as folder:
         for name, ours, peer, theirs in rows(graph, Path(folder)):
@@ -69,7 +72,9 @@ def rows(graph: Graph, folder: Path) -> Iterator[Row]:
         lambda: _matrix(both, graph.nodes),
     )
     file = io.BytesIO()
-    scipy.io.savemat(file, {"Network": matrix, "Attributes": graph.features, "Label": graph.labels[:, None]}, do_compression=True)
+    scipy.io.savemat(
+        file, {"Network": matrix, "Attributes": graph.features, "Label": graph.labels[:, None]}, do_compression=True
+    )
     content = file.getvalue()
     yield (
         "read a published .mat file",
@@ -82,7 +87,12 @@ def rows(graph: Graph, folder: Path) -> Iterator[Row]:
     yield from networkx_rows(graph, folder)
     scores = np.random.default_rng(0).normal(size=graph.nodes) + graph.labels
     labels = graph.labels
-    yield "AUROC", lambda: classification.auroc(labels, scores), "sklearn roc_auc_score", lambda: roc_auc_score(labels, scores)
+    yield (
+        "AUROC",
+        lambda: classification.auroc(labels, scores),
+        "sklearn roc_auc_score",
+        lambda: roc_auc_score(labels, scores),
+    )
     yield (
         "average precision",
         lambda: classification.average_precision(labels, scores),
@@ -100,7 +110,12 @@ def networkx_rows(graph: Graph, folder: Path) -> Iterator[Row]:
     np.savetxt(folder / "edges.txt", graph.edges.T, fmt="%d")
     pairs = graph.edges.T.tolist()
     load = lambda: read_graph(folder / "ours").adjacency  # type: ignore[union-attr]  # noqa: E731
-    yield "load and neighbour lists", load, "networkx.read_edgelist", lambda: nx.read_edgelist(folder / "edges.txt", nodetype=int)
+    yield (
+        "load and neighbour lists",
+        load,
+        "networkx.read_edgelist",
+        lambda: nx.read_edgelist(folder / "edges.txt", nodetype=int),
+    )
     fresh = lambda: Graph(graph.edges, graph.features, graph.labels).degrees  # noqa: E731
     yield "graph and degrees", fresh, "networkx.Graph(edges).degree", lambda: dict(nx.Graph(pairs).degree)
 

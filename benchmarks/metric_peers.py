@@ -49,7 +49,12 @@ def point(rng: np.random.Generator) -> Iterator[Row]:
         yield name, own(name, arrays), "NumPy", peer
     yield "mape", own("mape", arrays), "scikit-learn", lambda: sk.mean_absolute_percentage_error(*flat)
     yield "r2", own("r2", arrays), "scikit-learn", lambda: sk.r2_score(*flat)
-    yield "direction_macro_f1", own("direction_macro_f1", arrays), "scikit-learn f1_score", lambda: sk.f1_score(*up, average="macro")
+    yield (
+        "direction_macro_f1",
+        own("direction_macro_f1", arrays),
+        "scikit-learn f1_score",
+        lambda: sk.f1_score(*up, average="macro"),
+    )
 
 
 def risk(rng: np.random.Generator) -> Iterator[Row]:
@@ -124,7 +129,12 @@ def answers(rng: np.random.Generator) -> Iterator[Row]:
         return float(np.mean([sk.mean_pinball_loss(cells, q[..., i].ravel(), alpha=a) for i, a in enumerate(levels)]))
 
     for name in ("pinball", "crps_quantiles"):
-        yield name, own(name, {"y_true": y, "quantiles": q, "levels": levels}), "scikit-learn, level by level", each_level
+        yield (
+            name,
+            own(name, {"y_true": y, "quantiles": q, "levels": levels}),
+            "scikit-learn, level by level",
+            each_level,
+        )
     s, t = rng.standard_normal((4000, 100)), cells[:4000]
     rank = (2.0 * np.arange(1, 101) - 101.0) / 10_000.0
     yield (
@@ -159,22 +169,35 @@ def laws(rng: np.random.Generator) -> Iterator[Row]:
         for t in range(60):
             for d in range(20):
                 edges = np.linspace(real[:, t, d].min(), real[:, t, d].max(), 51)
-                gaps.append(np.abs(np.histogram(fake[:, t, d], edges)[0] - np.histogram(real[:, t, d], edges)[0]).mean())
+                gaps.append(
+                    np.abs(np.histogram(fake[:, t, d], edges)[0] - np.histogram(real[:, t, d], edges)[0]).mean()
+                )
         return float(np.mean(gaps))
 
     for name in ("marginal", "marginal_total_variation"):
         yield name, own(name, arrays), "numpy.histogram, cell by cell", histograms
 
     def lagged(lags: Iterator[int] | range) -> list[list[np.ndarray]]:
-        return [[(u[:, : 60 - k] * u[:, k:]).mean(axis=(0, 1)) for k in lags] for u in (x - x.mean(axis=(0, 1)) for x in sides)]
+        return [
+            [(u[:, : 60 - k] * u[:, k:]).mean(axis=(0, 1)) for k in lags]
+            for u in (x - x.mean(axis=(0, 1)) for x in sides)
+        ]
 
-    yield "autocorrelation_stationary", own("autocorrelation_stationary", arrays), "NumPy, lag by lag", lambda: lagged(range(60))
+    yield (
+        "autocorrelation_stationary",
+        own("autocorrelation_stationary", arrays),
+        "NumPy, lag by lag",
+        lambda: lagged(range(60)),
+    )
     for lag in (1, 5):
         name = f"autocorrelation_lag_{lag}"
         yield name, own(name, arrays), "NumPy", lambda lag=lag: lagged(range(0, lag + 1, lag))
 
     def by_path() -> list[list[np.ndarray]]:
-        return [[(u[:, : 60 - k] * u[:, k:]).sum(axis=1) for k in range(11)] for u in (x - x.mean(axis=1, keepdims=True) for x in sides)]
+        return [
+            [(u[:, : 60 - k] * u[:, k:]).sum(axis=1) for k in range(11)]
+            for u in (x - x.mean(axis=1, keepdims=True) for x in sides)
+        ]
 
     yield "autocorrelation_tailgan", own("autocorrelation_tailgan", arrays), "NumPy, lag by lag", by_path
     yield (
@@ -208,10 +231,18 @@ def laws(rng: np.random.Generator) -> Iterator[Row]:
     yield "cross_correlation", own("cross_correlation", arrays), "numpy.einsum, lag by lag", cross
 
     def one_lag(k: int) -> list[np.ndarray]:
-        return [u[:, : 60 - k].reshape(-1, 20).T @ u[:, k:].reshape(-1, 20) for u in (x - x.mean(axis=(0, 1)) for x in sides)]
+        return [
+            u[:, : 60 - k].reshape(-1, 20).T @ u[:, k:].reshape(-1, 20)
+            for u in (x - x.mean(axis=(0, 1)) for x in sides)
+        ]
 
     for lag in (0, 5):
-        yield f"cross_correlation_lag_{lag}", own(f"cross_correlation_lag_{lag}", arrays), "NumPy", lambda lag=lag: one_lag(lag)
+        yield (
+            f"cross_correlation_lag_{lag}",
+            own(f"cross_correlation_lag_{lag}", arrays),
+            "NumPy",
+            lambda lag=lag: one_lag(lag),
+        )
     weights = strategy_weights(20)
 
     def tails() -> list[np.ndarray]:
@@ -233,7 +264,8 @@ def ridge(real: np.ndarray, fake: np.ndarray) -> float:
 
     mean, deviation = real.mean(axis=(0, 1)), real.std(axis=(0, 1))
     (x, y), (x_real, y_real) = (
-        (z[:, :-2].reshape(len(z), -1), z[:, -2:].reshape(len(z), -1)) for z in ((fake - mean) / deviation, (real - mean) / deviation)
+        (z[:, :-2].reshape(len(z), -1), z[:, -2:].reshape(len(z), -1))
+        for z in ((fake - mean) / deviation, (real - mean) / deviation)
     )
     return float(np.abs(Ridge().fit(x, y).predict(x_real) - y_real).mean())
 
@@ -261,18 +293,28 @@ def strategies(rng: np.random.Generator) -> Iterator[Row]:
         np.quantile(real, (0.31, 0.69), axis=(0, 1))
         for increments in (real, fake):
             prices = 1 + np.cumsum(increments, axis=1)
-            for signal, sign in ((prices - prices[:, :11].mean(axis=1, keepdims=True), -1), (prices - np.roll(prices, 10, axis=1), 1)):
+            for signal, sign in (
+                (prices - prices[:, :11].mean(axis=1, keepdims=True), -1),
+                (prices - np.roll(prices, 10, axis=1), 1),
+            ):
                 held, total = np.zeros((5000, 5)), np.zeros((5000, 5))
                 for t in range(1, 99):
                     before, now = signal[:, t - 1], signal[:, t]
                     held = np.where(before * now <= 0, 0, held)
-                    held = np.where((before < 0.01) & (now >= 0.01), sign, np.where((before > -0.01) & (now <= -0.01), -sign, held))
+                    held = np.where(
+                        (before < 0.01) & (now >= 0.01), sign, np.where((before > -0.01) & (now <= -0.01), -sign, held)
+                    )
                     total += held * increments[:, t + 1]
                 profits.append(np.quantile(total, 0.05, axis=0))
         return profits
 
     for level in ("01", "05", "10"):
-        yield f"dynamic_tail_error_{level}", own(f"dynamic_tail_error_{level}", arrays), "NumPy, step by step", step_by_step
+        yield (
+            f"dynamic_tail_error_{level}",
+            own(f"dynamic_tail_error_{level}", arrays),
+            "NumPy, step by step",
+            step_by_step,
+        )
 
     def scored() -> None:
         step_by_step()
@@ -280,7 +322,12 @@ def strategies(rng: np.random.Generator) -> Iterator[Row]:
         for _ in range(2):
             scores @ draws, (scores * scores) @ draws
 
-    yield "score_test_rejection", own("score_test_rejection", arrays), "NumPy: positions, and the resampled sums", scored
+    yield (
+        "score_test_rejection",
+        own("score_test_rejection", arrays),
+        "NumPy: positions, and the resampled sums",
+        scored,
+    )
     triple = {"train": more, "held_out": real, "fake": fake}
 
     def quantiles(levels: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -290,7 +337,8 @@ def strategies(rng: np.random.Generator) -> Iterator[Row]:
     def with_scores() -> list[np.ndarray]:
         """Quantiles, and four times the sum that the score is."""
         return [
-            ((x <= v[0][:, None]) - 0.05) * 5.0 * (x**2 - v[0][:, None] ** 2) + (x <= v[0][:, None]) * (v[0][:, None] - x)
+            ((x <= v[0][:, None]) - 0.05) * 5.0 * (x**2 - v[0][:, None] ** 2)
+            + (x <= v[0][:, None]) * (v[0][:, None] - x)
             for x, v in quantiles(1) + quantiles(1)[:1]
         ]
 

@@ -80,8 +80,18 @@ def geometry(rng: np.random.Generator) -> Iterator[Row]:
             levels = fresh
         return levels
 
-    yield "signature, depth 4", lambda: signature.signature(signature.with_time(walk), 4), "NumPy, Chen's identity", lambda: by_levels(4)
-    yield "sig_w1", own("sig_w1", {"real": walk, "fake": walk[::-1]}), "NumPy, Chen's identity", lambda: (by_levels(2), by_levels(2))
+    yield (
+        "signature, depth 4",
+        lambda: signature.signature(signature.with_time(walk), 4),
+        "NumPy, Chen's identity",
+        lambda: by_levels(4),
+    )
+    yield (
+        "sig_w1",
+        own("sig_w1", {"real": walk, "fake": walk[::-1]}),
+        "NumPy, Chen's identity",
+        lambda: (by_levels(2), by_levels(2)),
+    )
     returns = 0.02 * rng.standard_normal((251, 128, 5))
 
     def polynomial() -> object:
@@ -105,7 +115,10 @@ def kernels(rng: np.random.Generator) -> Iterator[Row]:
         "sig_mmd, 64 paths",
         lambda: signature_kernel.mmd_squared(x, y, 5),
         "numpy.exp of the static kernels",
-        lambda: [np.exp(-0.5 * ((a[:, None, :, None] - b[None, :, None]) ** 2).sum(axis=-1)) for a, b in ((x, x), (y, y), (x, y))],
+        lambda: [
+            np.exp(-0.5 * ((a[:, None, :, None] - b[None, :, None]) ** 2).sum(axis=-1))
+            for a, b in ((x, x), (y, y), (x, y))
+        ],
     )
     if importlib.util.find_spec("numba") is None:
         print("Numba is not installed: its backend is left out")
@@ -121,9 +134,16 @@ def kernels(rng: np.random.Generator) -> Iterator[Row]:
         return
     import pysiglib
 
-    # Both over the same radial static kernel; pySigLib solves a partial differential equation for all levels, ours stops at the fifth.
+    # Both over the same radial static kernel; pySigLib solves a partial differential equation for all levels, ours
+    # stops at the fifth.
     real, fake = walk[:1000][:PATHS], walk[1000:][:PATHS]
-    options = {"static_kernel": pysiglib.RBFKernel(1.0), "time_aug": True, "dyadic_order": 0, "max_batch": 1000, "n_jobs": 1}
+    options = {
+        "static_kernel": pysiglib.RBFKernel(1.0),
+        "time_aug": True,
+        "dyadic_order": 0,
+        "max_batch": 1000,
+        "n_jobs": 1,
+    }
     yield (
         f"sig_mmd, {PATHS} paths, Numba",
         lambda: signature_kernel.mmd_squared(real, fake, 5, backend="numba"),
@@ -150,7 +170,10 @@ def main() -> None:
                 slow.append(f"{name} {mine / theirs:.2f}")
             print(f"{name:32} {mine:9.3f} {theirs:9.3f} {mine / theirs:7.2f}  {label}", flush=True)
     print(f"slower than {TARGET}x: {', '.join(slow) or 'none'}")
-    print(f"no peer: {', '.join(name for name in METRICS if name not in seen and not any(row.startswith(name) for row in seen))}")
+    print(
+        "no peer: "
+        + ", ".join(name for name in METRICS if name not in seen and not any(row.startswith(name) for row in seen))
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """``openfingym report`` on 10,000 finished rollouts, beside reading their ``result.json`` and nothing more.
 
-Run ``python benchmarks/report.py [ROLLOUTS]``. Prints wall seconds, CPU seconds and peak memory of each child, medians of interleaved
-runs, and ratios to the bare reading.
+Run ``python benchmarks/report.py [ROLLOUTS]``. Prints wall seconds, CPU seconds and peak memory of each child, medians
+of interleaved runs, and ratios to the bare reading.
 """
 
 from __future__ import annotations
@@ -88,7 +88,14 @@ def main() -> None:
         commands = {
             "bare json.loads": [sys.executable, "-c", BARE, str(root / "runs")],
             "report": [*report, str(root / "runs")],
-            "report --html --csv": [*report, str(root / "runs"), "--html", str(root / "t.html"), "--csv", str(root / "t.csv")],
+            "report --html --csv": [
+                *report,
+                str(root / "runs"),
+                "--html",
+                str(root / "t.html"),
+                "--csv",
+                str(root / "t.csv"),
+            ],
         }
         found: dict[str, list[tuple[float, float, float]]] = {title: [] for title in commands}
         for _ in range(RUNS):

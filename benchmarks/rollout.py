@@ -31,19 +31,40 @@ def isolation_flags(folder: Path) -> list[str]:
     (folder / "seccomp.json").write_text(profile())
     scratch = "rw,exec,nosuid,nodev,size=64m,uid=65534,gid=65534,mode=0700"
     return [
-        "--network=none", "--ipc=private", "--cgroupns=private", "--read-only", "--cap-drop=ALL", "--user=65534:65534", "--init",
-        "--security-opt=no-new-privileges", f"--security-opt=seccomp={folder / 'seccomp.json'}", "--hostname=agent", "--log-driver=none",
-        "--memory=512m", "--memory-swap=512m", "--cpus=1", "--pids-limit=65", "--ulimit=nofile=1024", "--ulimit=core=0", "--shm-size=64m",
-        f"--tmpfs=/work:{scratch}", f"--tmpfs=/tmp:{scratch}", "--workdir=/work",
+        "--network=none",
+        "--ipc=private",
+        "--cgroupns=private",
+        "--read-only",
+        "--cap-drop=ALL",
+        "--user=65534:65534",
+        "--init",
+        "--security-opt=no-new-privileges",
+        f"--security-opt=seccomp={folder / 'seccomp.json'}",
+        "--hostname=agent",
+        "--log-driver=none",
+        "--memory=512m",
+        "--memory-swap=512m",
+        "--cpus=1",
+        "--pids-limit=65",
+        "--ulimit=nofile=1024",
+        "--ulimit=core=0",
+        "--shm-size=64m",
+        f"--tmpfs=/work:{scratch}",
+        f"--tmpfs=/tmp:{scratch}",
+        "--workdir=/work",
         f"--mount=type=bind,src={folder / 'program.py'},dst=/agent/program.py,readonly",
         f"--mount=type=bind,src={folder / 'gate'},dst=/run/openfingym,readonly",
         f"--mount=type=bind,src={folder / 'interface.py'},dst=/task/interface.py,readonly",
-    ]  # fmt: skip
+    ]
 
 
 def bare(image: str, flags: list[str]) -> float:
     started = time.perf_counter()
-    subprocess.run(["docker", "run", "--rm", *flags, "--entrypoint=python3", image, "/agent/program.py"], check=True, capture_output=True)
+    subprocess.run(
+        ["docker", "run", "--rm", *flags, "--entrypoint=python3", image, "/agent/program.py"],
+        check=True,
+        capture_output=True,
+    )
     return time.perf_counter() - started
 
 

@@ -1,14 +1,14 @@
 """Batch rollouts: going on with a long run, and what the harness costs over bare containers.
 
 Run: ``python benchmarks/rollouts.py``. Prints, of a run of 10,000 rollouts with one missing, the time from the start of
-the command to the start of the missing one (limit: 5 s); and, where a Docker engine and the agent image are there, rollouts
-a minute of a one-shot agent whose model answers at once, over the same program under ``docker run`` with the same isolation,
-equally many at once (limits: 0.8, and 2 with the warm pool).
+the command to the start of the missing one (limit: 5 s); and, where a Docker engine and the agent image are there,
+rollouts a minute of a one-shot agent whose model answers at once, over the same program under ``docker run`` with the
+same isolation, equally many at once (limits: 0.8, and 2 with the warm pool).
 
-The warm pool is shown twice: with as many workspaces as there are rollouts at once, refilled while they run, so that every
-start is part of the time; and with all workspaces waiting already, as they are where models take their time. Rollouts never
-share a container, so with as many rollouts at once as there are processors, a pool that refills saves only what the peer
-spends beside its container's start, its interpreter and its imports.
+The warm pool is shown twice: with as many workspaces as there are rollouts at once, refilled while they run, so that
+every start is part of the time; and with all workspaces waiting already, as they are where models take their time.
+Rollouts never share a container, so with as many rollouts at once as there are processors, a pool that refills saves
+only what the peer spends beside its container's start, its interpreter and its imports.
 """
 
 from __future__ import annotations
@@ -53,8 +53,18 @@ def finished(out: Path, package: BuiltPackage) -> None:
         folder = out / spec.folder
         folder.mkdir(parents=True)
         result = RolloutResult(
-            f"r{seed}", TASK, spec.task_digest, "real", "naive", "inline", seed, "scored", total=0.5, relative_total=0.8, path=folder
-        )  # fmt: skip
+            f"r{seed}",
+            TASK,
+            spec.task_digest,
+            "real",
+            "naive",
+            "inline",
+            seed,
+            "scored",
+            total=0.5,
+            relative_total=0.8,
+            path=folder,
+        )
         (folder / "result.json").write_text(json.dumps(result.to_dict(), indent=2))
         (folder / "config.json").write_text("{}")
 
@@ -64,10 +74,23 @@ def resume(package: BuiltPackage) -> float:
         out = Path(name)
         finished(out, package)
         code = "from openfingym.cli import main; main()"
-        options = ["--tasks", TASK, "--agent", "naive", "--seeds", str(FINISHED), "--backend", "inline", "--out", str(out)]
+        options = [
+            "--tasks",
+            TASK,
+            "--agent",
+            "naive",
+            "--seeds",
+            str(FINISHED),
+            "--backend",
+            "inline",
+            "--out",
+            str(out),
+        ]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         began = datetime.now(UTC)
-        subprocess.run([sys.executable, "-c", code, "rollout", *options], env=environment, check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-c", code, "rollout", *options], env=environment, check=True, capture_output=True
+        )
         (new,) = out.glob(f"*/naive-s{FINISHED - 1}-*/result.json")
         return (datetime.fromisoformat(json.loads(new.read_text())["started_at"]) - began).total_seconds()
 
@@ -75,7 +98,8 @@ def resume(package: BuiltPackage) -> float:
 def ours(package: BuiltPackage, out: Path, *, at_once: int, waiting: int) -> tuple[float, str]:
     """Seconds for all rollouts, the verifier and so many workspaces already there; and the program they ran."""
     specs = [
-        RolloutSpec(TASK, package.manifest.digest, resolve("oneshot"), "stand-in/competent", seed=seed) for seed in range(ROLLOUTS + 1)
+        RolloutSpec(TASK, package.manifest.digest, resolve("oneshot"), "stand-in/competent", seed=seed)
+        for seed in range(ROLLOUTS + 1)
     ]
     rollouts = LocalRollouts([package], backend="docker", upcoming=specs if waiting else (), places=waiting or 1)
 
@@ -105,7 +129,9 @@ def bare(package: BuiltPackage, program: str, folder: Path, *, at_once: int) -> 
     (folder / "gate").mkdir(parents=True)
     (folder / "program.py").write_text(program)
     # The peer computes the same, and submits to nobody.
-    (folder / "interface.py").write_text(package.interface.read_text() + "\n\ndef submit(predictions):\n    return predictions.sum()\n")
+    (folder / "interface.py").write_text(
+        package.interface.read_text() + "\n\ndef submit(predictions):\n    return predictions.sum()\n"
+    )
     mount = f"--mount=type=bind,src={package.data},dst=/task/data,readonly"
     command = [
         "docker",
@@ -118,7 +144,12 @@ def bare(package: BuiltPackage, program: str, folder: Path, *, at_once: int) -> 
     ]
     started = time.perf_counter()
     with ThreadPoolExecutor(at_once) as pool:
-        list(pool.map(lambda _: subprocess.run([*command, "/agent/program.py"], check=True, capture_output=True), range(ROLLOUTS)))
+        list(
+            pool.map(
+                lambda _: subprocess.run([*command, "/agent/program.py"], check=True, capture_output=True),
+                range(ROLLOUTS),
+            )
+        )
     return time.perf_counter() - started
 
 
@@ -140,7 +171,12 @@ def main() -> int:
 
 def compare(package: BuiltPackage, at_once: int) -> bool:
     """Print the rows of one concurrency; whether a limit was missed."""
-    limits = {"docker run --rm": None, "one-shot": COLD_LIMIT, "one-shot, pool refilling": WARM_LIMIT, "one-shot, pool full": WARM_LIMIT}
+    limits = {
+        "docker run --rm": None,
+        "one-shot": COLD_LIMIT,
+        "one-shot, pool refilling": WARM_LIMIT,
+        "one-shot, pool full": WARM_LIMIT,
+    }
     best = dict.fromkeys(limits, float("inf"))
     with tempfile.TemporaryDirectory() as name:
         for turn in range(TURNS):
@@ -155,7 +191,10 @@ def compare(package: BuiltPackage, at_once: int) -> bool:
     for path, limit in limits.items():
         ratio = best["docker run --rm"] / best[path]
         missed |= limit is not None and ratio < limit
-        print(f"{path:<28}{at_once:>8}{60 * ROLLOUTS / best[path]:>12.0f}{ratio:>8.2f}" + ("" if limit is None else f"   limit {limit}"))
+        print(
+            f"{path:<28}{at_once:>8}{60 * ROLLOUTS / best[path]:>12.0f}{ratio:>8.2f}"
+            + ("" if limit is None else f"   limit {limit}")
+        )
     return missed
 
 

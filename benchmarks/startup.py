@@ -1,6 +1,7 @@
 """CPU cost of starting: ``openfingym --help`` and ``import openfingym``, beside bare Python and Gymnasium.
 
-Run ``python benchmarks/startup.py``. Prints medians of CPU seconds (user + system of the child) and ratios to bare Python.
+Run ``python benchmarks/startup.py``. Prints medians of CPU seconds (user + system of the child) and ratios to bare
+Python.
 """
 
 from __future__ import annotations

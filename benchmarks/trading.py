@@ -1,9 +1,9 @@
 """Trading environments and matching beside named peers, on the same bars in the same run.
 
-Run ``python benchmarks/trading.py``. The peers go into a throwaway virtual environment (``--peers FOLDER`` names one to keep);
-they are no dependencies of this project. Rounds are interleaved; medians. FinRL is measured by its NumPy environment's own
-module, installed without its dependencies. No peer has all the rules that are on here: fees, slippage, reservations, the
-short cap; gym-anytrading, gym-trading-env and FinRL have no orders at all.
+Run ``python benchmarks/trading.py``. The peers go into a throwaway virtual environment (``--peers FOLDER`` names one to
+keep); they are no dependencies of this project. Rounds are interleaved; medians. FinRL is measured by its NumPy
+environment's own module, installed without its dependencies. No peer has all the rules that are on here: fees,
+slippage, reservations, the short cap; gym-anytrading, gym-trading-env and FinRL have no orders at all.
 """
 
 from __future__ import annotations
@@ -42,11 +42,14 @@ def bars_of(rows: int, symbols: int) -> Bars:
     close = 100.0 * np.exp(np.cumsum(0.005 * rng.standard_normal((rows, symbols)), axis=0) * 0.3)
     opening = np.vstack([close[:1], close[:-1] * np.exp(0.001 * rng.standard_normal((rows - 1, symbols)))])
     high, low = (
-        extreme(opening, close) * np.exp(sign * 0.002 * rng.random(close.shape)) for extreme, sign in ((np.maximum, 1), (np.minimum, -1))
+        extreme(opening, close) * np.exp(sign * 0.002 * rng.random(close.shape))
+        for extreme, sign in ((np.maximum, 1), (np.minimum, -1))
     )
     times = np.datetime64("2000-01-01", "ns") + np.arange(rows) * np.timedelta64(1, "h")
     names = [f"s{i}" for i in range(symbols)]
-    return Bars.from_arrays(times, names, open=opening, high=high, low=low, close=close, volume=np.full(close.shape, 1e6))
+    return Bars.from_arrays(
+        times, names, open=opening, high=high, low=low, close=close, volume=np.full(close.shape, 1e6)
+    )
 
 
 def env_step(bars: Bars, form: str) -> Callable[[], float]:
@@ -56,7 +59,9 @@ def env_step(bars: Bars, form: str) -> Callable[[], float]:
     # Several symbols are held long only, as FinRL holds them.
     actions: list[object] = list(rng.uniform(-1.0 if symbols == 1 else 0.0, 1.0, (len(bars), symbols)) / symbols)
     if form == "table":
-        actions = [np.array([[rng.integers(symbols), (-1) ** n, 1.0, 0, np.nan, np.nan, 0, np.nan]]) for n in range(len(bars))]
+        actions = [
+            np.array([[rng.integers(symbols), (-1) ** n, 1.0, 0, np.nan, np.nan, 0, np.nan]]) for n in range(len(bars))
+        ]
     elif form == "list":
         actions = [[Order(int(rng.integers(symbols)), Side((-1) ** n), 1.0)] for n in range(len(bars))]
 
@@ -123,7 +128,9 @@ def readable_matching(bars: Bars) -> Callable[[], float]:
             if account.orders:
                 account.cancel(left)
             side = Side.BUY if row % 2 == 0 else Side.SELL
-            _, left = account.submit((Order(0, side, 1.0), Order(0, Side.BUY, 1.0, OrderType.LIMIT, closes[row] * 0.995)))
+            _, left = account.submit(
+                (Order(0, side, 1.0), Order(0, Side.BUY, 1.0, OrderType.LIMIT, closes[row] * 0.995))
+            )
             account.on_bar(opens, highs, lows, ends, volumes)
             account.events()
         return (time.perf_counter() - began) / (len(closes) - 1)
@@ -186,7 +193,9 @@ def main() -> None:
             "backtesting 100k": peer("backtesting", 1, 100_000),
         }
         seconds: dict[str, list[float]] = {name: [] for name in measured}
-        for run in (run for name, run in measured.items() if not name.startswith(("FinRL", "gym", "vectorbt", "backtesting"))):
+        for run in (
+            run for name, run in measured.items() if not name.startswith(("FinRL", "gym", "vectorbt", "backtesting"))
+        ):
             run()  # compile
         for number in range(options.rounds):
             print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
@@ -212,14 +221,19 @@ def report(s: dict[str, float]) -> None:
     print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
     print(f"{'what':38} {'ours, 1/s':>12} {'peer':>16} {'its, 1/s':>12} {'ratio':>8} {'goal':>6}")
     for what, ours, peer, goal in rows:
-        print(f"{what:38} {1 / s[ours]:12,.0f} {peer:>16} {1 / s[peer]:12,.0f} {s[peer] / s[ours]:8.1f} {goal or '':>6}")
+        print(
+            f"{what:38} {1 / s[ours]:12,.0f} {peer:>16} {1 / s[peer]:12,.0f} {s[peer] / s[ours]:8.1f} {goal or '':>6}"
+        )
     for count in (256, 1024, 4096):
         print(
             f"make_vec, {count} environments: {1e-6 / s[f'vector {count}']:.1f} million environment-steps/s"
             + (" (goal 20)" if count == 1024 else "")
         )
     for form in ("compiled", "readable"):
-        print(f"{form} core, 100,000 bars over 5,000 bars, time a bar: {s[f'{form} 100k'] / s[f'{form} 5k']:.2f} (flat is 1)")
+        print(
+            f"{form} core, 100,000 bars over 5,000 bars, time a bar: {s[f'{form} 100k'] / s[f'{form} 5k']:.2f} (flat "
+            "is 1)"
+        )
 
 
 if __name__ == "__main__":

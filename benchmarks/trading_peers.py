@@ -69,13 +69,22 @@ def vectorbt(bars: np.ndarray) -> Iterator[float]:
         if c.call_idx == 0:
             size = 1.0 if c.i % 2 == 0 else -1.0
             return c.from_col, order_nb(
-                size=size, price=opening[c.i, 0], fees=1e-4, slippage=2e-4, size_type=SizeType.Amount, direction=Direction.Both
+                size=size,
+                price=opening[c.i, 0],
+                fees=1e-4,
+                slippage=2e-4,
+                size_type=SizeType.Amount,
+                direction=Direction.Both,
             )
         if c.call_idx == 1 and c.i > 0:
             limit = close[c.i - 1, 0] * 0.995
             if low[c.i, 0] <= limit:
                 return c.from_col, order_nb(
-                    size=1.0, price=min(limit, opening[c.i, 0]), fees=1e-4, size_type=SizeType.Amount, direction=Direction.Both
+                    size=1.0,
+                    price=min(limit, opening[c.i, 0]),
+                    fees=1e-4,
+                    size_type=SizeType.Amount,
+                    direction=Direction.Both,
                 )
         return -1, order_nothing_nb()
 

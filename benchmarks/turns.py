@@ -1,14 +1,14 @@
 """CPU of the harness a turn of a language model's conversation: everything but the model and the code that runs.
 
-Run: ``python benchmarks/turns.py``. The agent is `react`; its model answers at once, from a process of its own, and calls
-``run_python`` in every turn, with a program and an output of a kilobyte each, so that the conversation grows as real ones do.
-The programs run in a workspace, outside this process, and so does the verifier.
+Run: ``python benchmarks/turns.py``. The agent is `react`; its model answers at once, from a process of its own, and
+calls ``run_python`` in every turn, with a program and an output of a kilobyte each, so that the conversation grows as
+real ones do. The programs run in a workspace, outside this process, and so does the verifier.
 
 Counted is the CPU of this process, of all its threads and of the kernel for it, over whole rollouts: their start, every
-request, answer and call, the budget that is asked of the verifier, the record and its files. What is spent before the first
-rollout (imports, building the task, starting the verifier) is not. Limit: 5 ms a turn, in conversations of 40 turns. Beside it
-stands what the `openai` client takes for the same requests when a program calls it as its page says. All take turns, and each is
-given its best one: a busy machine makes the same work cost more.
+request, answer and call, the budget that is asked of the verifier, the record and its files. What is spent before the
+first rollout (imports, building the task, starting the verifier) is not. Limit: 5 ms a turn, in conversations of 40
+turns. Beside it stands what the `openai` client takes for the same requests when a program calls it as its page says.
+All take turns, and each is given its best one: a busy machine makes the same work cost more.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class Steady:
 
     def respond(self, request: CompletionRequest) -> Reply:
         """Continue the conversation."""
-        return Reply(f"I try the {request.turn}. thing, which ought to be better.", (Call("run_python", {"code": PROGRAM}),))
+        return Reply(
+            f"I try the {request.turn}. thing, which ought to be better.", (Call("run_python", {"code": PROGRAM}),)
+        )
 
 
 def serve(told: multiprocessing.SimpleQueue[str], done: Event) -> None:
@@ -85,7 +87,9 @@ def client_alone(url: str, record: RolloutRecord) -> float:
         async with openai.AsyncOpenAI(base_url=url, api_key="none") as client:
             before = time.process_time()
             for end in (number for number, message in enumerate(said) if message["role"] == "assistant"):
-                await client.chat.completions.create(model="steady", messages=said[:end], tools=tools, max_tokens=16_384, seed=0)
+                await client.chat.completions.create(
+                    model="steady", messages=said[:end], tools=tools, max_tokens=16_384, seed=0
+                )
             return 1000 * (time.process_time() - before) / TURNS
 
     return asyncio.run(conversation())
@@ -103,7 +107,10 @@ def main() -> int:
     best = dict.fromkeys(("the client alone", *AT_ONCE), math.inf)
     try:
         model = ModelSpec.parse("steady", base_url=(url := told.get()))
-        with tempfile.TemporaryDirectory() as name, Launcher([build(load_task(TASK))], backend=options.backend) as launcher:
+        with (
+            tempfile.TemporaryDirectory() as name,
+            Launcher([build(load_task(TASK))], backend=options.backend) as launcher,
+        ):
             out = Path(name)
             measure(launcher, model, 1, out)
             if options.profile:

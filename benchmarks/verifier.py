@@ -137,8 +137,15 @@ def serve_bare(uds: str, public: Path, truth: Path) -> None:
 
     package = BuiltPackage(public, truth)
     n, spec = package.manifest.n_public, package.task.spec
-    arrays = {"y_true": package.read_truth()["targets"][:n], "last_value": np.array(package.array("test_inputs"))[:n, -1, :]}
-    options = {"semantics": "log_return", "periods_per_year": spec.scoring.periods_per_year, "tail_level": spec.scoring.tail_level}
+    arrays = {
+        "y_true": package.read_truth()["targets"][:n],
+        "last_value": np.array(package.array("test_inputs"))[:n, -1, :],
+    }
+    options = {
+        "semantics": "log_return",
+        "periods_per_year": spec.scoring.periods_per_year,
+        "tail_level": spec.scoring.tail_level,
+    }
     app = FastAPI()
 
     @app.post("/v1/submissions", status_code=201)
@@ -170,7 +177,10 @@ def running(command: list[str], uds: Path) -> Iterator[None]:
 def request_bytes(token: str, shape: tuple[int, ...] = SHAPE, seed: int = 1) -> bytes:
     body = io.BytesIO()
     np.save(body, 0.01 * np.random.default_rng(seed).standard_normal(shape))
-    head = f"POST /v1/submissions HTTP/1.1\r\nHost: v\r\nAuthorization: Bearer {token}\r\nContent-Type: application/x-npy\r\n"
+    head = (
+        f"POST /v1/submissions HTTP/1.1\r\nHost: v\r\nAuthorization: Bearer {token}\r\nContent-Type: "
+        "application/x-npy\r\n"
+    )
     return f"{head}Content-Length: {body.tell()}\r\n\r\n".encode() + body.getvalue()
 
 
@@ -200,7 +210,10 @@ def measure(uds: Path, tokens: list[str], count: int) -> tuple[float, float]:
     """Median and 99th percentile in seconds over all requests of one round, one process a token."""
     start = multiprocessing.Barrier(len(tokens) + 1)
     out: SimpleQueue[list[float]] = multiprocessing.SimpleQueue()
-    processes = [multiprocessing.Process(target=client, args=(str(uds), request_bytes(token), count, start, out)) for token in tokens]
+    processes = [
+        multiprocessing.Process(target=client, args=(str(uds), request_bytes(token), count, start, out))
+        for token in tokens
+    ]
     for process in processes:
         process.start()
     start.wait()
@@ -226,7 +239,10 @@ def submission_table(rounds: int, requests: int) -> bool:
         packages = ["--package", str(public), str(truth), "--state", str(folder / "state")]
         stack.enter_context(running(["-m", "openfingym_verifier", *packages, "--uds", str(ours)], ours))
         print(f"milliseconds; the ratio of medians should be at most {TARGET}; then the ratio in the quietest round")
-        print(f"{'clients':>7} {'bare p50':>9} {'ours p50':>9} {'bare p99':>9} {'ours p99':>9} {'ratio':>7} {'quietest':>9}")
+        print(
+            f"{'clients':>7} {'bare p50':>9} {'ours p50':>9} {'bare p99':>9} {'ours p99':>9} {'ratio':>7} "
+            f"{'quietest':>9}"
+        )
         met = True
         for clients in CLIENTS:
             tokens = rollout_tokens(ours, clients)
@@ -234,7 +250,9 @@ def submission_table(rounds: int, requests: int) -> bool:
             for uds in (bare, ours):
                 measure(uds, tokens, each)
             results = [(measure(bare, tokens, each), measure(ours, tokens, each)) for _ in range(rounds)]
-            columns = [1e3 * statistics.median(r[server][column] for r in results) for column in (0, 1) for server in (0, 1)]
+            columns = [
+                1e3 * statistics.median(r[server][column] for r in results) for column in (0, 1) for server in (0, 1)
+            ]
             ratios = [our[0] / their[0] for their, our in results]
             ratio = statistics.median(ratios)
             met = met and ratio <= TARGET
@@ -253,7 +271,9 @@ def heavy_table(requests: int) -> bool:
         light, heavy = write_package(folder), write_package(folder, "heavy", HEAVY, HEAVY_ROWS)
         shape = BuiltPackage(*heavy).manifest.submission_shape
         packages = [part for public, truth in (light, heavy) for part in ("--package", str(public), str(truth))]
-        stack.enter_context(running(["-m", "openfingym_verifier", *packages, "--state", str(folder / "state"), "--uds", str(uds)], uds))
+        stack.enter_context(
+            running(["-m", "openfingym_verifier", *packages, "--state", str(folder / "state"), "--uds", str(uds)], uds)
+        )
         measure(uds, rollout_tokens(uds, 1), requests)
         alone = measure(uds, rollout_tokens(uds, 1), requests)
         start = multiprocessing.Barrier(HEAVY_CLIENTS + 1)
@@ -276,7 +296,10 @@ def heavy_table(requests: int) -> bool:
         for load in loads:
             load.join()
         beside = statistics.median(r[0] for r in rounds), statistics.median(r[1] for r in rounds)
-        print(f"{HEAVY_CLIENTS} heavy submissions of {shape} took {seconds:.1f} s on {os.cpu_count()} cores; light ones, in milliseconds:")
+        print(
+            f"{HEAVY_CLIENTS} heavy submissions of {shape} took {seconds:.1f} s on {os.cpu_count()} cores; light ones, "
+            "in milliseconds:"
+        )
         print(f"{'':>12} {'p50':>8} {'p99':>8}")
         print(f"{'alone':>12} {1e3 * alone[0]:>8.2f} {1e3 * alone[1]:>8.2f}")
         print(f"{'beside them':>12} {1e3 * beside[0]:>8.2f} {1e3 * beside[1]:>8.2f}  median of {len(rounds)} rounds")

@@ -3,8 +3,8 @@
 Run: ``python benchmarks/workspace.py``. Needs an engine, its command line, and the agent image. A rollout takes a
 workspace with a gate of its own, runs a program that imports NumPy, as nearly every one does, and closes. Once the pool
 is empty at first and fills and refills meanwhile, so that every start is part of the time; once all the workspaces wait
-already, as they do when models keep the rollouts waiting. The peer is ``docker run --rm`` with the same isolation flags;
-all take turns.
+already, as they do when models keep the rollouts waiting. The peer is ``docker run --rm`` with the same isolation
+flags; all take turns.
 
 Starting a container costs about as much processor time here as it does there: a refilled pool is ahead by what the peer
 leaves unused, which needs more processors than rollouts at a time.
@@ -52,7 +52,15 @@ async def at_once(rollout: Callable[[int], Awaitable[None]]) -> float:
 
 
 async def bare(folder: Path) -> float:
-    command = ["docker", "run", "--rm", *isolation_flags(folder), "--entrypoint=python3", agent_image_tag(), "/agent/program.py"]
+    command = [
+        "docker",
+        "run",
+        "--rm",
+        *isolation_flags(folder),
+        "--entrypoint=python3",
+        agent_image_tag(),
+        "/agent/program.py",
+    ]
 
     async def rollout(_number: int) -> None:
         process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.DEVNULL)
@@ -66,7 +74,9 @@ async def pooled(backend: DockerBackend, package: BuiltPackage, taken: list[floa
         async with WorkspacePool(backend, gates, size=size) as pool:
 
             async def rollout(number: int) -> None:
-                ticket = RolloutTicket(f"bench-{number}", package.manifest.name, package.manifest.digest, "token", "", 5)
+                ticket = RolloutTicket(
+                    f"bench-{number}", package.manifest.name, package.manifest.digest, "token", "", 5
+                )
                 started = time.perf_counter()
                 workspace = await pool.take(ticket, seed=number)
                 taken.append(time.perf_counter() - started)
@@ -103,7 +113,8 @@ async def main() -> int:
     print(f"{'a pool that refills':<22}{refilled:>14.0f}{refilled / peer:>8.2f}")
     print(f"{'a pool that is full':<22}{filled:>14.0f}{filled / peer:>8.2f}   target {TARGET}")
     print(
-        f"a workspace is had after {statistics.median(warm) * 1e3:.1f} ms where it waits, {statistics.median(cold) * 1e3:.0f} ms where not"
+        f"a workspace is had after {statistics.median(warm) * 1e3:.1f} ms where it waits, "
+        f"{statistics.median(cold) * 1e3:.0f} ms where not"
     )
     return 0 if filled / peer >= TARGET else 1
 

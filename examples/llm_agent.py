@@ -6,8 +6,8 @@ Run it with::
     python examples/llm_agent.py gpt-4.1-mini                     # $OPENAI_API_KEY
     python examples/llm_agent.py my-model http://localhost:8000/v1
 
-An agent is anything with ``act(session)``. The session keeps the conversation, runs programs in the container, counts what is
-spent and ends the agent at its limits; it submits nothing by itself.
+An agent is anything with ``act(session)``. The session keeps the conversation, runs programs in the container, counts
+what is spent and ends the agent at its limits; it submits nothing by itself.
 """
 
 import sys
@@ -24,7 +24,10 @@ from openfingym.models import Allowance, ModelSpec
 class Planner:
     """Asks for a plan, then for one code block a turn."""
 
-    system: str = "You forecast financial series. Write one code block a turn, fenced and marked `python`; you see what it prints."
+    system: str = (
+        "You forecast financial series. Write one code block a turn, fenced and marked `python`; you see what it "
+        "prints."
+    )
     takes_steps = False  # in a task that is stepped through, its programs take the steps
 
     async def act(self, session: Conversation) -> None:
@@ -50,5 +53,10 @@ result = openfingym.run(
     model=ModelSpec.parse(name or "stand-in/competent", base_url=base_url),
     allowance=Allowance(turns=15, tokens=200_000),
 )
-print(f"{result.state}: loss {result.total}, relative to the baseline {result.relative_total}; {result.reason or 'no complaints'}")
-print(f"{result.turns} answers, {result.prompt_tokens} + {result.completion_tokens} tokens; {result.path}/trajectory.json")
+print(
+    f"{result.state}: loss {result.total}, relative to the baseline {result.relative_total}; "
+    f"{result.reason or 'no complaints'}"
+)
+print(
+    f"{result.turns} answers, {result.prompt_tokens} + {result.completion_tokens} tokens; {result.path}/trajectory.json"
+)

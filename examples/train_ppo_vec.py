@@ -41,7 +41,9 @@ def simulate(rows: int, signal: float, rng: np.random.Generator) -> Bars:
     opened = np.vstack([[[100.0]], close[:-1]])
     times = np.datetime64("2000-01-01T00", "ns") + np.arange(rows) * np.timedelta64(1, "h")
     high, low = np.maximum(opened, close), np.minimum(opened, close)
-    return Bars.from_arrays(times, ("sim",), open=opened, high=high, low=low, close=close, volume=np.full_like(close, 1e6))
+    return Bars.from_arrays(
+        times, ("sim",), open=opened, high=high, low=low, close=close, volume=np.full_like(close, 1e6)
+    )
 
 
 @dataclass
@@ -64,7 +66,11 @@ class Agent:
 
     def act(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """An action for each row, drawn from its probabilities."""
-        return (rng.random(len(x))[:, None] > np.cumsum(self.probabilities(x), axis=1)).sum(axis=1).clip(max=len(WEIGHTS) - 1)
+        return (
+            (rng.random(len(x))[:, None] > np.cumsum(self.probabilities(x), axis=1))
+            .sum(axis=1)
+            .clip(max=len(WEIGHTS) - 1)
+        )
 
 
 class Adam:
@@ -90,7 +96,9 @@ def features_of(env: TradingVectorEnv, observations: np.ndarray) -> np.ndarray:
 
 def train(bars: Bars, rng: np.random.Generator) -> tuple[Agent, int]:
     """PPO; returns the agent and the environment steps it took."""
-    env = TradingVectorEnv(NUM_ENVS, bars, MARKET, lookback=LOOKBACK, steps=STEPS, autoreset_mode=AutoresetMode.SAME_STEP)
+    env = TradingVectorEnv(
+        NUM_ENVS, bars, MARKET, lookback=LOOKBACK, steps=STEPS, autoreset_mode=AutoresetMode.SAME_STEP
+    )
     observations, _ = env.reset(seed=int(rng.integers(2**31)))
     x = features_of(env, observations)
     agent, adam_policy, adam_value = Agent.fresh(x.shape[1]), Adam((x.shape[1], len(WEIGHTS))), Adam((x.shape[1],))
@@ -111,7 +119,9 @@ def train(bars: Bars, rng: np.random.Generator) -> tuple[Agent, int]:
     return agent, NUM_ENVS * STEPS * ROUNDS
 
 
-def gae(agent: Agent, xs: np.ndarray, last: np.ndarray, rewards: np.ndarray, alive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def gae(
+    agent: Agent, xs: np.ndarray, last: np.ndarray, rewards: np.ndarray, alive: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Advantages and value targets (Schulman et al. 2016)."""
     values = np.concatenate([xs @ agent.value, (last @ agent.value)[None]])
     advantages, running = np.zeros_like(rewards), np.zeros(rewards.shape[1])
@@ -141,7 +151,9 @@ def improve(agent: Agent, batch: tuple[np.ndarray, ...], policy: Adam, value: Ad
 
 
 def evaluate(bars: Bars, agent: Agent | None, rng: np.random.Generator) -> np.ndarray:
-    """Simple return of every bar of a fresh market, all bars once: the likeliest action, or a random one for no agent."""
+    """Simple return of every bar of a fresh market, all bars once: the likeliest action, or a random one for no
+    agent.
+    """
     count = (len(bars) - LOOKBACK) // STEPS - 1
     env = TradingVectorEnv(count, bars, MARKET, lookback=LOOKBACK, steps=STEPS)
     observations, _ = env.reset(options={"start": LOOKBACK + STEPS * np.arange(count)})
@@ -172,7 +184,9 @@ def main() -> None:
         verdict = "beats random trading" if errors > 3.0 else "does not beat random trading"
         print(f"{name}: {steps:,} environment steps in {seconds:.1f} s, learning included")
         ppo_bps, random_bps = 1e4 * learnt.mean(), 1e4 * random.mean()
-        print(f"  return a bar on {len(difference):,} unseen bars: PPO {ppo_bps:+.2f} bps, random {random_bps:+.2f} bps")
+        print(
+            f"  return a bar on {len(difference):,} unseen bars: PPO {ppo_bps:+.2f} bps, random {random_bps:+.2f} bps"
+        )
         print(f"  difference {errors:+.1f} standard errors: {verdict}\n")
 
 

@@ -78,5 +78,6 @@ def __dir__() -> list[str]:
 
 
 if "gymnasium" in sys.modules:
-    # So that `gymnasium.make("openfingym/treasury-forecast-v0")` works; see docs/environments.md for the other order of imports.
+    # So that `gymnasium.make("openfingym/treasury-forecast-v0")` works; see docs/environments.md for the other order of
+    # imports.
     importlib.import_module("openfingym.envs")

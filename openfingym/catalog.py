@@ -68,7 +68,9 @@ def task_folders() -> dict[str, Path]:
     for folder in _all_folders():
         other = found.setdefault(folder.name, folder)
         if other.resolve() != folder.resolve():
-            raise TaskError(f"the task name {folder.name!r} is taken by {other}; rename one of the two folders", path=folder)
+            raise TaskError(
+                f"the task name {folder.name!r} is taken by {other}; rename one of the two folders", path=folder
+            )
     return dict(sorted(found.items()))
 
 
@@ -106,7 +108,9 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
         folders = task_folders()
         if text not in folders:
             near = difflib.get_close_matches(text, folders, 3, cutoff=0.8)
-            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`openfingym tasks` lists the known ones"
+            hint = (
+                f"did you mean {' or '.join(map(repr, near))}?" if near else "`openfingym tasks` lists the known ones"
+            )
             raise TaskNotFoundError(f"no task is named {text!r}; {hint}")
         folder = folders[text]
     from openfingym.kinds import kind_of
@@ -173,11 +177,16 @@ def builtin_root() -> Path:
 
 
 def _all_folders() -> Iterator[Path]:
-    roots = [builtin_root(), *(Path(part).expanduser() for part in os.environ.get(TASKS_VARIABLE, "").split(os.pathsep) if part)]
+    roots = [
+        builtin_root(),
+        *(Path(part).expanduser() for part in os.environ.get(TASKS_VARIABLE, "").split(os.pathsep) if part),
+    ]
     for root in roots:
         if not root.is_dir():
             raise TaskError(
-                f"{root} (from ${TASKS_VARIABLE}) is not a folder" if root != roots[0] else f"{root}: the built-in tasks are missing"
+                f"{root} (from ${TASKS_VARIABLE}) is not a folder"
+                if root != roots[0]
+                else f"{root}: the built-in tasks are missing"
             )
         yield from sorted(folder for folder in root.iterdir() if folder.is_dir() and has_task_file(folder, CONFIG))
     for entry in entry_points(group=ENTRY_POINT_GROUP):

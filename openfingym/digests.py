@@ -31,7 +31,11 @@ def sha256_of_file(path: Path) -> str:
 
 def sha256_of_files(folder: Path) -> dict[str, str]:
     """Digest of every file in a folder and below it, by its path from there with ``/``, sorted by parts of the path."""
-    return {path.relative_to(folder).as_posix(): sha256_of_file(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): sha256_of_file(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def canonical_json(value: object) -> bytes:

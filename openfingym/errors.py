@@ -110,7 +110,9 @@ class RuntimeFailureError(OpenFinGymError):
 
 
 class ModelUnavailableError(OpenFinGymError):
-    """A model's endpoint is down, limits us, does not let us in, or answers what is no answer; never the agent's fault."""
+    """A model's endpoint is down, limits us, does not let us in, or answers what is no answer; never the agent's
+    fault.
+    """
 
     exit_code = 4
 
@@ -122,7 +124,8 @@ class ModelRefusedError(OpenFinGymError):
     """A model's endpoint refused this very request; another attempt at the same would be refused too.
 
     Attributes:
-        reason: ``context-too-long``; ``content-filter``; ``no-tools``, the endpoint takes none for this model; ``bad-call``, the
+        reason: ``context-too-long``; ``content-filter``; ``no-tools``, the endpoint takes none for this model;
+        ``bad-call``, the
             model wrote a call that its endpoint cannot read; ``bad-request``, anything else.
     """
 

@@ -91,7 +91,11 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in FULL:
-            raise StoreError(f"{path}: the disk is full; free some space, or set OPENFINGYM_HOME to a folder on another disk") from error
+            raise StoreError(
+                f"{path}: the disk is full; free some space, or set OPENFINGYM_HOME to a folder on another disk"
+            ) from error
         if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}:
-            raise StoreError(f"{path}: cannot be written ({error.strerror}); set OPENFINGYM_HOME to a folder you own") from error
+            raise StoreError(
+                f"{path}: cannot be written ({error.strerror}); set OPENFINGYM_HOME to a folder you own"
+            ) from error
         raise

@@ -116,11 +116,17 @@ def equities(text: str) -> Table:
     reader = csv.reader(io.StringIO(text))
     header = next(reader)
     body = list(reader)
-    return [row[0] for row in body], [name.lower() for name in header[1:]], [[float(cell) for cell in row[1:]] for row in body]
+    return (
+        [row[0] for row in body],
+        [name.lower() for name in header[1:]],
+        [[float(cell) for cell in row[1:]] for row in body],
+    )
 
 
 def stocks(text: str) -> Table:
-    """Bars of three stocks, adjusted for the splits among the rows and for nothing else; adjusted closes as published."""
+    """Bars of three stocks, adjusted for the splits among the rows and for nothing else; adjusted closes as
+    published.
+    """
     bars = {ticker: _bars(text, ticker) for ticker in STOCKS}
     dates = list(bars[STOCKS[0]])
     if any(list(bars[ticker]) != dates for ticker in STOCKS):
@@ -141,12 +147,22 @@ def google(text: str) -> Table:
 
 def _bars(text: str, ticker: str) -> dict[str, dict[str, float]]:
     """One stock's bars by date."""
-    names = {"Open": "open", "High": "high", "Low": "low", "Close": "close", "Volume": "volume", "Adj Close": "adj_close"}
+    names = {
+        "Open": "open",
+        "High": "high",
+        "Low": "low",
+        "Close": "close",
+        "Volume": "volume",
+        "Adj Close": "adj_close",
+    }
     bars: dict[str, dict[str, float]] = {}
     for record in csv.DictReader(io.StringIO(text)):
         if record["Ticker"] == ticker:
             bar = bars[record["Date"]] = {name: float(record[column]) for column, name in names.items()}
-            if not bar["low"] <= min(bar["open"], bar["close"]) <= max(bar["open"], bar["close"]) <= bar["high"] or bar["volume"] <= 0.0:
+            if (
+                not bar["low"] <= min(bar["open"], bar["close"]) <= max(bar["open"], bar["close"]) <= bar["high"]
+                or bar["volume"] <= 0.0
+            ):
                 raise SystemExit(f"{ticker} {record['Date']}: not a bar ({bar})")
     return bars
 
@@ -157,7 +173,10 @@ def _check_splits(bars: dict[str, dict[str, float]], ticker: str) -> None:
     for before, date in itertools.pairwise(bars):
         splits = sum(before < day <= date for day in SPLITS.get(ticker, ()))
         if not 2.0**splits / 1.5 < ratio[date] / ratio[before] < 2.0**splits * 1.5:
-            raise SystemExit(f"{ticker} {date}: the adjusted closes show splits other than the {splits} since {before} that are stated")
+            raise SystemExit(
+                f"{ticker} {date}: the adjusted closes show splits other than the {splits} since {before} that are "
+                "stated"
+            )
 
 
 def _unsplit(bar: dict[str, float], date: str, ticker: str) -> list[float]:
@@ -166,7 +185,11 @@ def _unsplit(bar: dict[str, float], date: str, ticker: str) -> list[float]:
     return [*(bar[name] / shares for name in OHLCV[:4]), bar["volume"] * shares, bar["adj_close"]]
 
 
-UST, ECB, WIKI = "ust_curve_daily/treasury_curves_sdist.csv", "ecb_fx_daily/eurofxref-hist.zip", "bokeh_stocks_wiki/stocks.csv.gz"
+UST, ECB, WIKI = (
+    "ust_curve_daily/treasury_curves_sdist.csv",
+    "ecb_fx_daily/eurofxref-hist.zip",
+    "bokeh_stocks_wiki/stocks.csv.gz",
+)
 RECIPES = (
     *(Recipe(name, UST, partial(treasury, first=first, last=last)) for name, (first, last) in UST_SPANS.items()),
     Recipe("ecb-fx", ECB, partial(foreign_exchange, first=FX_FIRST, pairs=FX_PAIRS)),
@@ -211,13 +234,17 @@ def main() -> int:
     """Derive every series; see the module's text."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--from", dest="originals", type=Path, required=True, help="folder of the originals")
-    parser.add_argument("--to", dest="out", type=Path, help="folder to write NAME.csv.gz into; nothing is written without it")
+    parser.add_argument(
+        "--to", dest="out", type=Path, help="folder to write NAME.csv.gz into; nothing is written without it"
+    )
     arguments = parser.parse_args()
     faults = 0
     for recipe in RECIPES:
         differences = derive(recipe, arguments.originals, arguments.out)
         faults += bool(differences)
-        sys.stdout.write("\n  ".join([f"{recipe.name}: {'differs' if differences else 'as recorded'}", *differences]) + "\n")
+        sys.stdout.write(
+            "\n  ".join([f"{recipe.name}: {'differs' if differences else 'as recorded'}", *differences]) + "\n"
+        )
     return 1 if faults else 0
 
 

@@ -1,4 +1,5 @@
-"""Fixtures shared by every test: a store of its own for the whole session, whatever the number of processes that run it."""
+"""Fixtures shared by every test: a store of its own for the whole session, whatever the number of processes that run
+it."""
 
 from __future__ import annotations
 
@@ -16,13 +17,20 @@ from openfingym.packages.scaffold import new_task
 
 @pytest.fixture(scope="session", autouse=True)
 def store_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A store that no other test run shares, and every process of this one does; also clears what could redirect a test elsewhere."""
+    """A store that no other test run shares, and every process of this one does; also clears what could redirect a test
+    elsewhere."""
     folder = tmp_path_factory.getbasetemp()
     home = (folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder) / "store"
     home.mkdir(exist_ok=True)
     patch = pytest.MonkeyPatch()
     patch.setenv("OPENFINGYM_HOME", str(home))
-    for name in ("OPENFINGYM_TASKS", "OPENFINGYM_VERIFIER", "OPENFINGYM_ADMIN_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+    for name in (
+        "OPENFINGYM_TASKS",
+        "OPENFINGYM_VERIFIER",
+        "OPENFINGYM_ADMIN_TOKEN",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+    ):
         patch.delenv(name, raising=False)
     yield home
     patch.undo()
@@ -41,7 +49,8 @@ def own_task(tmp_path: Path) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file's tests in one process, since they share what it sets up; skip what this machine cannot run, unless CI requires it."""
+    """Keep a file's tests in one process, since they share what it sets up; skip what this machine cannot run, unless
+    CI requires it."""
     for item in items:
         if not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))

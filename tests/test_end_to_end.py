@@ -74,7 +74,9 @@ def test_ridge_scores_and_its_run_can_be_read_by_another_program(
         scores[result.backend, result.task] = result.total
     for (backend, task), total in scores.items():
         if backend == "docker" and ("sandbox", task) in scores:
-            assert scores["sandbox", task] == pytest.approx(total, rel=1e-9), "the same program scores the same wherever it runs"
+            assert scores["sandbox", task] == pytest.approx(total, rel=1e-9), (
+                "the same program scores the same wherever it runs"
+            )
 
 
 LOOK_AROUND = """
@@ -95,7 +97,10 @@ def test_a_run_says_by_digest_what_it_was_made_of(launcher: Launcher, tmp_path: 
     environment = config["environment"]
     if result.backend == "docker":
         inspect = ["docker", "image", "inspect", "--format", "{{.Id}}", environment["image"]]
-        assert subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.strip() == environment["image_id"]
+        assert (
+            subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.strip()
+            == environment["image_id"]
+        )
         assert environment["image_id"] == f"sha256:{environment['digest']}"
     else:
         seen = json.loads((result.path / "output.log").read_bytes())
@@ -126,7 +131,10 @@ REJECTED = {
     "syntax": ("def broken(:", ["status 1", "SyntaxError"]),
     "wrong shape": ("import interface, numpy as np\ninterface.submit(np.zeros((3, 3)))", ["(40, 5, 6)", "(3, 3)"]),
     "nan": (f"import interface, numpy as np\np = {NAIVE}\np[3, 2, 1] = np.nan\ninterface.submit(p)", ["finite"]),
-    "huge": (f"import interface, numpy as np\np = {NAIVE}\np[0, 0, 0] = 1e308\ninterface.submit(p)", ["[-5, 30]", "1e+308"]),
+    "huge": (
+        f"import interface, numpy as np\np = {NAIVE}\np[0, 0, 0] = 1e308\ninterface.submit(p)",
+        ["[-5, 30]", "1e+308"],
+    ),
     "nothing": ("print('hello')", ["no submission"]),
 }
 
@@ -142,7 +150,10 @@ def test_the_agents_fault_is_rejected_with_the_reason(case: str, launcher: Launc
 
 
 def test_the_last_accepted_submission_counts_and_a_crash_after_it_does_not_matter(launcher: Launcher) -> None:
-    source = f"import interface, numpy as np\np = {NAIVE}\ninterface.submit(p + 1.0)\ninterface.submit(p)\nraise SystemExit(9)"
+    source = (
+        f"import interface, numpy as np\np = {NAIVE}\ninterface.submit(p + 1.0)\ninterface.submit(p)\nraise "
+        "SystemExit(9)"
+    )
     result = launcher.run(launcher.packages[0], program(source))
     assert result.state == "scored"
     assert result.total == pytest.approx(result.baseline_total)
@@ -171,8 +182,12 @@ def test_feedback_is_public_rounded_and_clipped(launcher: Launcher, tmp_path: Pa
     )
     result = launcher.run(package, program(source), out=tmp_path)
     assert result.path is not None
-    lines = [line.split()[1:] for line in (result.path / "output.log").read_text().splitlines() if line.startswith("SHOWN")]
-    first, second = ({name: float(value) for name, _, value in (item.partition("=") for item in line)} for line in lines)
+    lines = [
+        line.split()[1:] for line in (result.path / "output.log").read_text().splitlines() if line.startswith("SHOWN")
+    ]
+    first, second = (
+        {name: float(value) for name, _, value in (item.partition("=") for item in line)} for line in lines
+    )
     public = slice(package.manifest.n_public)
     inputs = np.asarray(package.array("test_inputs"))[public]
     naive = np.repeat(inputs[:, -1:, :], package.manifest.horizon, axis=1)
@@ -180,7 +195,9 @@ def test_feedback_is_public_rounded_and_clipped(launcher: Launcher, tmp_path: Pa
     mse = float(np.mean(error**2))
     exact = {"mse": mse, "rmse": mse**0.5, "mae": float(np.mean(np.abs(error)))}
     assert first == {name: float(f"{value:.3g}") for name, value in exact.items()}
-    assert first != {name: float(f"{value:.3g}") for name, value in result.metrics.items()}, "it is not the private fold's"
+    assert first != {name: float(f"{value:.3g}") for name, value in result.metrics.items()}, (
+        "it is not the private fold's"
+    )
     assert second == dict.fromkeys(exact, 5.0), "a forecast of 29 % is worse than the clip in every loss"
 
 
@@ -197,10 +214,14 @@ def collected() -> Iterator[None]:
 def test_a_verifier_that_dies_is_our_error_and_never_a_score(treasury: BuiltPackage, tmp_path: Path) -> None:
     with EmbeddedVerifier.start([treasury]) as verifier:
         address = VerifierAddress(str(verifier.uds), verifier.admin_token)
-        with Launcher([treasury], backend="inline", verifiers={treasury.manifest.name: address}, patience_s=0.5) as launcher:
+        with Launcher(
+            [treasury], backend="inline", verifiers={treasury.manifest.name: address}, patience_s=0.5
+        ) as launcher:
             killer = threading.Timer(0.5, os.kill, (verifier.pid, signal.SIGKILL))
             killer.start()
-            sleeper = Agent("sleeper", "program", "import time, interface\ntime.sleep(2)\ninterface.budget()", trusted=True)
+            sleeper = Agent(
+                "sleeper", "program", "import time, interface\ntime.sleep(2)\ninterface.budget()", trusted=True
+            )
             result = launcher.run(treasury, sleeper, out=tmp_path)
             killer.join()
             assert (result.state, result.total) == ("error", None)
@@ -212,7 +233,9 @@ def test_a_verifier_that_dies_is_our_error_and_never_a_score(treasury: BuiltPack
     assert [path.name for path in tmp_path.iterdir()] == [result.rollout_id], "the failed run is kept as evidence"
 
 
-def test_a_score_whose_evidence_cannot_be_had_is_no_score(treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_score_whose_evidence_cannot_be_had_is_no_score(
+    treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def silent(client: VerifierClient, rollout_id: str) -> None:
         raise VerifierError("the verifier cannot be reached")
 
@@ -226,7 +249,9 @@ def test_a_score_whose_evidence_cannot_be_had_is_no_score(treasury: BuiltPackage
 
 
 @pytest.mark.parametrize("fault", [httpx.ConnectError, httpx.ConnectTimeout])
-def test_a_rollout_is_asked_for_again_where_no_request_arrived(fault: type[httpx.TransportError], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rollout_is_asked_for_again_where_no_request_arrived(
+    fault: type[httpx.TransportError], monkeypatch: pytest.MonkeyPatch
+) -> None:
     ticket = dict.fromkeys((item.name for item in dataclasses.fields(RolloutTicket)), "known")
     answers = iter([fault("the machine is down"), httpx.Response(201, json=ticket)])
 
@@ -245,7 +270,8 @@ WALK = (ROOT / "tests" / "runtime" / "hostile" / "walk.py").read_text()
 
 
 def test_a_program_that_reads_everything_it_can_finds_no_label(launcher: Launcher, tmp_path: Path) -> None:
-    """Every readable byte of every file, mount table, environment and process is searched for truth rows, from the inside."""
+    """Every readable byte of every file, mount table, environment and process is searched for truth rows, from the
+    inside."""
     package: BuiltPackage = launcher.packages[1]
     truth = package.read_truth()["targets"]
     # Searching from inside needs needles that do not give the labels away: hashes of 24-byte runs.
@@ -262,11 +288,13 @@ def test_a_program_that_reads_everything_it_can_finds_no_label(launcher: Launche
         "    for at in range(0, len(content) - SIZE + 1, 8):\n"
         "        if hash24(content[at:at + SIZE]) in WANTED: hits += 1; print('BREACH', path, at); return\n"
         "def hash24(raw): return hashlib.blake2b(raw, digest_size=8).hexdigest()\n"
-        "for top in ('/task', '/agent', '/work', '/tmp', '/run', '/etc', '/opt/agent', '/home', '/root', '/var', '/mnt', '/srv'):\n"
+        "for top in ('/task', '/agent', '/work', '/tmp', '/run', '/etc', '/opt/agent', '/home', '/root', '/var', "
+        "'/mnt', '/srv'):\n"
         "    for folder, _, files in os.walk(top):\n"
         "        for name in files:\n"
         "            path = os.path.join(folder, name)\n"
-        "            if os.path.isfile(path) and not path.endswith(('.py', '.pyc', '.so', '.pyi', '.h', '.pxd')): scan(path)\n"
+        "            if os.path.isfile(path) and not path.endswith(('.py', '.pyc', '.so', '.pyi', '.h', '.pxd')): "
+        "scan(path)\n"
         "print('SEEN', seen, 'HITS', hits)\n"
     )
     result = launcher.run(package, program(source), out=tmp_path)
@@ -292,7 +320,10 @@ def _hashes(truth: np.ndarray) -> set[str]:  # type: ignore[type-arg]
 
 
 def test_inline_is_refused_for_a_program_of_ones_own() -> None:
-    with Launcher.for_tasks(["treasury-forecast"], backend="inline") as launcher, pytest.raises(UsageError, match="isolates nothing"):
+    with (
+        Launcher.for_tasks(["treasury-forecast"], backend="inline") as launcher,
+        pytest.raises(UsageError, match="isolates nothing"),
+    ):
         launcher.run(launcher.packages[0], program("print()"))
 
 
@@ -304,7 +335,16 @@ def test_inline_runs_the_built_in_agents() -> None:
 
 def test_the_command_line_prints_json_and_a_meaningful_status(tmp_path: Path) -> None:
     def run(*arguments: str) -> tuple[int, dict[str, object]]:
-        command = [sys.executable, "-c", "from openfingym.cli import main; main()", "run", *arguments, "--out", str(tmp_path), "--json"]
+        command = [
+            sys.executable,
+            "-c",
+            "from openfingym.cli import main; main()",
+            "run",
+            *arguments,
+            "--out",
+            str(tmp_path),
+            "--json",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return done.returncode, json.loads(done.stdout)
 
@@ -320,12 +360,16 @@ def test_the_command_line_prints_json_and_a_meaningful_status(tmp_path: Path) ->
 @pytest.mark.sandbox
 @pytest.mark.parametrize("example", ["my_first_agent.py"])
 def test_the_example_agent_beats_nothing_by_luck_but_is_scored(example: str) -> None:
-    result = openfingym.run("treasury-forecast", agent="script", program=ROOT / "examples" / example, backend="sandbox", out=None)
+    result = openfingym.run(
+        "treasury-forecast", agent="script", program=ROOT / "examples" / example, backend="sandbox", out=None
+    )
     assert result.state == "scored", result
 
 
 def test_the_quickstart_example_runs() -> None:
-    done = subprocess.run([sys.executable, str(ROOT / "examples" / "quickstart.py")], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "quickstart.py")], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "verified loss" in done.stdout
 
@@ -357,7 +401,17 @@ def test_a_verifier_that_serves_over_tcp(tmp_path: Path) -> None:
         port = probe.getsockname()[1]
     cli = [sys.executable, "-c", "from openfingym.cli import main; main()"]
     environment = {**os.environ, "OPENFINGYM_ADMIN_TOKEN": "a secret for this test only"}
-    serve = [*cli, "verifier", "serve", "--task", "treasury-forecast", "--port", str(port), "--state", str(tmp_path / "state")]
+    serve = [
+        *cli,
+        "verifier",
+        "serve",
+        "--task",
+        "treasury-forecast",
+        "--port",
+        str(port),
+        "--state",
+        str(tmp_path / "state"),
+    ]
     with subprocess.Popen(serve, env=environment, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
@@ -367,9 +421,13 @@ def test_a_verifier_that_serves_over_tcp(tmp_path: Path) -> None:
             done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
             assert json.loads(done.stdout)["state"] == "scored"
-            status = subprocess.run([*cli, "verifier", "status", where[1]], env=environment, capture_output=True, text=True, check=False)
+            status = subprocess.run(
+                [*cli, "verifier", "status", where[1]], env=environment, capture_output=True, text=True, check=False
+            )
             assert "treasury-forecast" in status.stdout
-            wrong = subprocess.run(run, env={**environment, "OPENFINGYM_ADMIN_TOKEN": "wrong"}, capture_output=True, text=True, check=False)
+            wrong = subprocess.run(
+                run, env={**environment, "OPENFINGYM_ADMIN_TOKEN": "wrong"}, capture_output=True, text=True, check=False
+            )
             assert wrong.returncode == 4
             assert "unauthorized" in wrong.stdout
         finally:

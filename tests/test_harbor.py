@@ -63,7 +63,9 @@ def _python_312() -> list[str] | None:
     if sys.version_info >= (3, 12):
         return [sys.executable]
     candidates = [shutil.which(name) for name in ("python3.12", "python3.13")]
-    candidates += [str(path) for path in Path(os.environ.get("PYENV_ROOT", "/nonexistent")).glob("versions/3.1[23]*/bin/python")]
+    candidates += [
+        str(path) for path in Path(os.environ.get("PYENV_ROOT", "/nonexistent")).glob("versions/3.1[23]*/bin/python")
+    ]
     for candidate in filter(None, candidates):
         probe = subprocess.run(
             [candidate, "-c", "import venv, ensurepip, sys; print(sys.version_info >= (3, 12))"],
@@ -79,7 +81,9 @@ def _python_312() -> list[str] | None:
 @pytest.mark.harbor
 @pytest.mark.timeout(600)
 def test_harbor_reads_the_package(harbor_python: Path, treasury: BuiltPackage) -> None:
-    done = subprocess.run([harbor_python, "-c", CHECK, str(treasury.public)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [harbor_python, "-c", CHECK, str(treasury.public)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
     assert seen["name"] == "openfingym/treasury-forecast"

@@ -20,7 +20,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("dist")
     for target in ("wheel", "sdist"):
         subprocess.run(
-            [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(out)], cwd=ROOT, check=True, capture_output=True
+            [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(out)],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
         )
     return out
 
@@ -29,7 +32,11 @@ def test_the_wheel_holds_the_three_packages_and_the_tasks(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"openfingym", "openfingym_runtime", "openfingym_verifier"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {
+        "openfingym",
+        "openfingym_runtime",
+        "openfingym_verifier",
+    }
     for name in (
         "openfingym/py.typed",
         "openfingym/_packages/treasury-forecast/task.toml",
@@ -53,10 +60,26 @@ def test_the_sdist_holds_only_the_project(built: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     tops = {name.split("/")[0] for name in names}
     assert tops <= {
-        "openfingym", "verifier", "runtime", "tasks", "examples", "tests", "benchmarks", "docs", "scripts", "Dockerfile.agent",
-        "Dockerfile.verifier", "Makefile", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "pyproject.toml", "PKG-INFO",
+        "openfingym",
+        "verifier",
+        "runtime",
+        "tasks",
+        "examples",
+        "tests",
+        "benchmarks",
+        "docs",
+        "scripts",
+        "Dockerfile.agent",
+        "Dockerfile.verifier",
+        "Makefile",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "README.md",
+        "pyproject.toml",
+        "PKG-INFO",
         ".gitignore",
-    }  # fmt: skip
+    }
     assert {"tests/test_packaging.py", "examples/cluster/Dockerfile", "examples/cluster/shard.sh"} <= names
 
 
@@ -65,7 +88,9 @@ def test_the_wheel_works_without_a_checkout(built: Path, tmp_path: Path) -> None
     (wheel,) = built.glob("*.whl")
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", str(wheel)], check=True, capture_output=True)
+    subprocess.run(
+        [python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", str(wheel)], check=True, capture_output=True
+    )
     here = [path for path in sys.path if path.endswith("site-packages")]
     site = next((tmp_path / "env" / "lib").glob("python3.*/site-packages"))
     # Only this environment's installed distributions are shared, not its editable openfingym.

@@ -1,4 +1,6 @@
-"""Whether a result shows any skill: it does not if its advantage is within sampling error, or if answers without skill reach it."""
+"""Whether a result shows any skill: it does not if its advantage is within sampling error, or if answers without skill
+reach it.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Small advantages that add up: an answer without skill may be no break in any one task, and better in nearly all of them.
+"""Small advantages that add up: an answer without skill may be no break in any one task, and better in nearly all of
+them.
 
-A task of twenty windows cannot tell an advantage of a fifth from luck, ten datasets can. The log relative totals of an answer on
-tasks that rank by the same metrics are averaged within each dataset, whose tasks share their market, and Student's t over datasets
-asks whether the mean is below 0.
+A task of twenty windows cannot tell an advantage of a fifth from luck, ten datasets can. The log relative totals of an
+answer on tasks that rank by the same metrics are averaged within each dataset, whose tasks share their market, and
+Student's t over datasets asks whether the mean is below 0.
 """
 
 from __future__ import annotations
@@ -48,18 +49,24 @@ class Pooled:
     p_value: float
     """One-sided: that an answer as good as the baseline would do as well by chance."""
     breaks: bool
-    """Whether it is better than the baseline beyond chance, by Bonferroni's bound over the answers that were looked at."""
+    """Whether it is better than the baseline beyond chance, by Bonferroni's bound over the answers that were looked
+    at."""
 
     def __str__(self) -> str:
         return (
-            f"{self.name!r} {self.relative:.4g} on average over {self.tasks} tasks that rank by {self.metrics}, on {self.datasets} datasets"
+            f"{self.name!r} {self.relative:.4g} on average over {self.tasks} tasks that rank by {self.metrics}, on "
+            f"{self.datasets} datasets"
         )
 
 
 def outcomes_of(dataset: str, row: Reached, survey: Survey) -> Iterator[SkilllessOutcome]:
     """What the answers got that a task does not refuse."""
     metrics = ", ".join(row.metrics)
-    return (SkilllessOutcome(metrics, dataset, trial.name, trial.relative) for trial in survey.trials if trial.relative is not None)
+    return (
+        SkilllessOutcome(metrics, dataset, trial.name, trial.relative)
+        for trial in survey.trials
+        if trial.relative is not None
+    )
 
 
 def pooled(outcomes: Iterable[SkilllessOutcome]) -> list[Pooled]:
@@ -76,5 +83,7 @@ def pooled(outcomes: Iterable[SkilllessOutcome]) -> list[Pooled]:
         mean, error = fmean(means), stdev(means) / math.sqrt(len(means))
         p_value = float(t.cdf(mean / error, len(means) - 1)) if error > 0.0 else float(mean >= 0.0)
         breaks = math.exp(mean) < MATERIAL and p_value < FALSE_ALARM / len(enough)
-        rows.append(Pooled(metrics, name, sum(map(len, datasets.values())), len(means), math.exp(mean), p_value, breaks))
+        rows.append(
+            Pooled(metrics, name, sum(map(len, datasets.values())), len(means), math.exp(mean), p_value, breaks)
+        )
     return sorted(rows, key=lambda row: (row.p_value, row.metrics, row.name))

@@ -1,9 +1,9 @@
 """The promise that no answer without skill is better than a task's reference, and whether it is kept.
 
-With some fifteen answers to each of seventy tasks, fifty are better than their reference in a 95 % interval by luck alone. An answer
-therefore breaks the promise only if its advantage is beyond what any of :data:`COMPARISONS` would reach by chance with a probability
-of :data:`FALSE_ALARM`: Bonferroni's bound, which is the first step of Holm's. The advantage is measured in standard errors of the
-log relative total, taken from the interval that goes with every score.
+With some fifteen answers to each of seventy tasks, fifty are better than their reference in a 95 % interval by luck
+alone. An answer therefore breaks the promise only if its advantage is beyond what any of :data:`COMPARISONS` would
+reach by chance with a probability of :data:`FALSE_ALARM`: Bonferroni's bound, which is the first step of Holm's. The
+advantage is measured in standard errors of the log relative total, taken from the interval that goes with every score.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ SEED = 20261122
 FALSE_ALARM = 0.05
 """Probability that a catalogue without a break fails, at most."""
 COMPARISONS = 1200
-"""Answers without skill to all tasks that come with this library, about; a task of one's own is judged as one of them."""
+"""Answers without skill to all tasks that come with this library, about; a task of one's own is judged as one of
+them."""
 CRITICAL = NormalDist().inv_cdf(FALSE_ALARM / COMPARISONS)
 """Standard errors below 0 that the log relative total of a break lies at least."""
 MATERIAL = 0.999
@@ -56,7 +57,8 @@ class Trial:
     relative: float | None
     """Relative total on the private fold; None where the task refuses the answer."""
     interval: tuple[float, float] | None = None
-    """95 % interval; None where it was not asked for, since the answer is no better, or the fold is too small for one."""
+    """95 % interval; None where it was not asked for, since the answer is no better, or the fold is too small for
+    one."""
     refusal: str | None = None
     """Type of the problem, such as ``memorised``."""
 
@@ -72,7 +74,12 @@ class Trial:
     @property
     def breaks(self) -> bool:
         """Whether it is better than the reference, beyond chance."""
-        return self.relative is not None and self.relative < MATERIAL and self.deviates is not None and self.deviates < CRITICAL
+        return (
+            self.relative is not None
+            and self.relative < MATERIAL
+            and self.deviates is not None
+            and self.deviates < CRITICAL
+        )
 
     def __str__(self) -> str:
         if self.relative is None:
@@ -88,7 +95,8 @@ class Survey:
     trials: tuple[Trial, ...]
     """On the private fold; where a metric is heavy, on a sample of it."""
     reached: float | None = None
-    """Relative total of the best answer, on the whole private fold if that was asked for; None where the task refuses all."""
+    """Relative total of the best answer, on the whole private fold if that was asked for; None where the task refuses
+    all."""
 
     @property
     def best(self) -> Trial | None:
@@ -152,7 +160,9 @@ def reader_of(package: BuiltPackage, hidden: Mapping[str, Array]) -> Reader:
 class _Judge:
     """Scores submissions on a fold, beside the baseline."""
 
-    def __init__(self, package: BuiltPackage, fold: Fold, baseline: NDArray[np.float64], cut: Cut = lambda values: values) -> None:
+    def __init__(
+        self, package: BuiltPackage, fold: Fold, baseline: NDArray[np.float64], cut: Cut = lambda values: values
+    ) -> None:
         """Score the baseline.
 
         Args:
@@ -197,7 +207,9 @@ class _Judge:
         found = self.relative(values)
         if found >= MATERIAL:
             return Trial(name, found)
-        return Trial(name, found, sampling_error(self._scoring, self._replicated(values), self._reference).relative_interval)
+        return Trial(
+            name, found, sampling_error(self._scoring, self._replicated(values), self._reference).relative_interval
+        )
 
     @cached_property
     def _reference(self) -> Score:

@@ -1,8 +1,9 @@
 """What answers without skill reach on each task, as it was last measured.
 
-``skillless.json`` beside this module has a row for each task that comes with the library; ``openfingym task check --all --adversarial
---record PATH`` makes one. A row belongs to one build of its task and to one version of each metric that ranks, and says nothing
-of any other.
+``skillless.json`` beside this module has a row for each task that comes with the library; ``openfingym task check --all
+--adversarial
+--record PATH`` makes one. A row belongs to one build of its task and to one version of each metric that ranks, and says
+nothing of any other.
 """
 
 from __future__ import annotations
@@ -115,7 +116,9 @@ def reached_on(digest: str) -> Reached | None:
 
 
 def reached_in(build: str) -> Reached | None:
-    """:func:`reached_on` by the key of the build (:func:`openfingym.packages.build.build_key`), which is known before anything is built."""
+    """:func:`reached_on` by the key of the build (:func:`openfingym.packages.build.build_key`), which is known before
+    anything is built.
+    """
     return next((row for row in _current().values() if row.build == build), None)
 
 

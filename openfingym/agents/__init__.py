@@ -3,7 +3,8 @@
 A *program* agent is a Python program run in isolation through the task's interface, as an
 agent's own code would be. The *oracle* runs on the host, reads the hidden targets and submits
 them: it exists to check that a task can be solved and that the best answer scores best. A *model* agent asks
-a language model, in a loop on the host, and a *command* is an external agent of the user's own; see :mod:`openfingym.agents.llm`.
+a language model, in a loop on the host, and a *command* is an external agent of the user's own; see
+:mod:`openfingym.agents.llm`.
 """
 
 from __future__ import annotations
@@ -59,7 +60,11 @@ class Agent:
 
 
 def resolve(
-    agent: str | Agent, program: str | Path | None = None, *, command: Sequence[str] | None = None, files: str | Path | None = None
+    agent: str | Agent,
+    program: str | Path | None = None,
+    *,
+    command: Sequence[str] | None = None,
+    files: str | Path | None = None,
 ) -> Agent:
     """Turn an agent's name into an :class:`Agent`.
 
@@ -102,14 +107,17 @@ def resolve(
         return Agent("script", "program", read_program(Path(program)))
     if agent == "oracle":
         return Agent("oracle", "oracle", trusted=True)
-    source = (resources.files("openfingym") / "agents" / "programs" / f"{agent.replace('-', '_')}.py").read_text(encoding="utf-8")
+    source = (resources.files("openfingym") / "agents" / "programs" / f"{agent.replace('-', '_')}.py").read_text(
+        encoding="utf-8"
+    )
     return Agent(agent, "program", source, trusted=True)
 
 
 def with_sampling(
     agent: Agent, *, temperature: float | None = None, reply_tokens: int | None = None, text_tools: bool | None = None
 ) -> Agent:
-    """The agent, asking its model as stated; None leaves a setting as it is. An agent that asks no model stays as it is.
+    """The agent, asking its model as stated; None leaves a setting as it is. An agent that asks no model stays as it
+    is.
 
     Raises:
         UsageError: its loop is the user's own, and has no such settings.
@@ -138,7 +146,8 @@ def require_fit(agent: Agent, task: Task) -> None:
     record = BUILTIN.get(agent.name) if agent.trusted else None
     if record is not None and not record.fits(task.spec):
         raise UsageError(
-            f"agent {agent.name!r} does not fit {task.name!r}: it is for {record.fit}; agents that fit are {', '.join(fitting(task))}"
+            f"agent {agent.name!r} does not fit {task.name!r}: it is for {record.fit}; agents that fit are "
+            f"{', '.join(fitting(task))}"
         )
 
 

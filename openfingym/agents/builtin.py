@@ -56,7 +56,11 @@ def _panel(spec: Spec) -> bool:
 
 def _risk(spec: Spec) -> bool:
     compared = "delta_var" in {metric.name for metric in spec.scoring.metrics}
-    return isinstance(spec.contract, ForecastContract) and compared and spec.contract.value_semantics in {"log_return", "price_level"}
+    return (
+        isinstance(spec.contract, ForecastContract)
+        and compared
+        and spec.contract.value_semantics in {"log_return", "price_level"}
+    )
 
 
 def _volatility(spec: Spec) -> bool:
@@ -70,7 +74,10 @@ def _yields(spec: Spec) -> bool:
 
 
 def _returns(spec: Spec) -> bool:
-    return isinstance(spec.contract, GenerationContract) and spec.contract.value_semantics in {"log_return", "price_level"}
+    return isinstance(spec.contract, GenerationContract) and spec.contract.value_semantics in {
+        "log_return",
+        "price_level",
+    }
 
 
 def _baseline(name: str, does: str, fit: str, fits: Callable[[Spec], bool]) -> Builtin:
@@ -79,7 +86,10 @@ def _baseline(name: str, does: str, fit: str, fits: Callable[[Spec], bool]) -> B
 
 _RECORDS = (
     _baseline(
-        "naive", "zero return, last level, Gaussian draws, random scores, buy and hold: what the relative total divides by", "all", _any
+        "naive",
+        "zero return, last level, Gaussian draws, random scores, buy and hold: what the relative total divides by",
+        "all",
+        _any,
     ),
     _baseline(
         "mean",
@@ -87,21 +97,56 @@ _RECORDS = (
         "forecasts, curves, rows",
         _of(ForecastContract, CurvesContract, RowsContract),
     ),
-    _baseline("seasonal", "mean of the hour or of the weekday, shrunk by what chance explains", "forecasts of every step", _seasonal),
-    _baseline("ridge", "ridge regression of the target path on the input window", "forecasts, rows", _of(ForecastContract, RowsContract)),
-    _baseline("gbm", "gradient-boosted trees on summaries of the window", "forecasts, rows", _of(ForecastContract, RowsContract)),
+    _baseline(
+        "seasonal",
+        "mean of the hour or of the weekday, shrunk by what chance explains",
+        "forecasts of every step",
+        _seasonal,
+    ),
+    _baseline(
+        "ridge",
+        "ridge regression of the target path on the input window",
+        "forecasts, rows",
+        _of(ForecastContract, RowsContract),
+    ),
+    _baseline(
+        "gbm",
+        "gradient-boosted trees on summaries of the window",
+        "forecasts, rows",
+        _of(ForecastContract, RowsContract),
+    ),
     _baseline("var", "vector autoregression, shrunk and iterated", "forecasts of a panel", _panel),
     _baseline("arima", "an ARIMA model a channel", "forecasts of a panel", _panel),
-    _baseline("historical", "past returns drawn at random: volatility, no forecast", "forecasts that compare risk", _risk),
+    _baseline(
+        "historical", "past returns drawn at random: volatility, no forecast", "forecasts that compare risk", _risk
+    ),
     _baseline("har", "HAR-RV with the spillovers of neighbours", "forecasts of realised volatility", _volatility),
     _baseline("nelson-siegel", "level, slope and curvature that revert (Diebold and Li)", "yields and curves", _yields),
-    _baseline("bootstrap", "blocks of training windows in a like state, put together", "generation", _of(GenerationContract)),
+    _baseline(
+        "bootstrap", "blocks of training windows in a like state, put together", "generation", _of(GenerationContract)
+    ),
     _baseline("copula", "Gaussian copula over whole windows", "generation", _of(GenerationContract)),
-    _baseline("garch-sim", "AR(1)-GARCH(1, 1) a channel, driven by joint past shocks", "generation of returns or prices", _returns),
-    _baseline("isolation-forest", "isolation forest on node features, without labels", "fraud on nodes", _of(NodesContract)),
-    _baseline("degree", "degree, neighbours' degrees and clustering, without labels", "fraud on nodes", _of(NodesContract)),
-    _baseline("graph-smooth", "boosted trees on nodes and neighbours, smoothed", "fraud", _of(NodesContract, GraphsContract)),
-    _baseline("rolling-ridge", "ridge regression on the last returns, corrected by outcomes", "rolling forecasts", _of(RollingContract)),
+    _baseline(
+        "garch-sim",
+        "AR(1)-GARCH(1, 1) a channel, driven by joint past shocks",
+        "generation of returns or prices",
+        _returns,
+    ),
+    _baseline(
+        "isolation-forest", "isolation forest on node features, without labels", "fraud on nodes", _of(NodesContract)
+    ),
+    _baseline(
+        "degree", "degree, neighbours' degrees and clustering, without labels", "fraud on nodes", _of(NodesContract)
+    ),
+    _baseline(
+        "graph-smooth", "boosted trees on nodes and neighbours, smoothed", "fraud", _of(NodesContract, GraphsContract)
+    ),
+    _baseline(
+        "rolling-ridge",
+        "ridge regression on the last returns, corrected by outcomes",
+        "rolling forecasts",
+        _of(RollingContract),
+    ),
     _baseline("cash", "buys nothing", "trading", _of(TradingContract)),
     _baseline("buy-and-hold", "equal parts, bought at the first open and held", "trading", _of(TradingContract)),
     _baseline("equal-weight", "equal parts, restored every so often", "trading", _of(TradingContract)),
@@ -112,7 +157,13 @@ _RECORDS = (
     Builtin("nop", "does nothing: must be rejected", "check", "all", _any),
     Builtin("oracle", "submits the hidden answer from the host: must score best", "check", "all", _any),
     Builtin("oneshot", "one completion, one program, run once: the paper's setting", "model", "all", _any),
-    Builtin("react", "thinks, calls tools, reads what they answer; steps where the task is stepped through", "model", "all", _any),
+    Builtin(
+        "react",
+        "thinks, calls tools, reads what they answer; steps where the task is stepped through",
+        "model",
+        "all",
+        _any,
+    ),
     Builtin("codeblock", "one code block a turn, whose output the model reads", "model", "all", _any),
     Builtin("script", "your own program, given with --program", "yours", "all", _any),
     Builtin("command", "your own agent, given with --command", "yours", "all", _any),

@@ -71,7 +71,9 @@ class _FailedError(Exception):
     """A check did not hold; the message says how."""
 
 
-def check_task(task: Task, *, backend: str | None = None, adversarial: bool = False, on_all: bool = False) -> CheckReport:
+def check_task(
+    task: Task, *, backend: str | None = None, adversarial: bool = False, on_all: bool = False
+) -> CheckReport:
     """Run every check.
 
     Args:
@@ -128,7 +130,10 @@ def _build(task: Task, package: BuiltPackage, built: list[Material]) -> str:
     built.append(write_package(task, package.public, package.truth))
     manifest = package.manifest
     package.read_truth()
-    return f"{manifest.n_train} train, {manifest.n_public} public, {manifest.n_private} private; digest {manifest.digest[:16]}"
+    return (
+        f"{manifest.n_train} train, {manifest.n_public} public, {manifest.n_private} private; digest "
+        f"{manifest.digest[:16]}"
+    )
 
 
 def _structure(package: BuiltPackage) -> str:
@@ -150,7 +155,9 @@ def _contract(task: Task, package: BuiltPackage, material: Material, hidden: Map
         raise _FailedError(f"contract.json says {stated['submission_shape']}, package.json {list(shape)}")
     for name, array in material.public.items():
         found = package.array(name)
-        if list(found.shape) != stated["arrays"][name]["shape"] or len(found.shape) != len(stated["arrays"][name]["axes"]):
+        if list(found.shape) != stated["arrays"][name]["shape"] or len(found.shape) != len(
+            stated["arrays"][name]["axes"]
+        ):
             raise _FailedError(f"{name} has shape {list(found.shape)}, contract.json says {stated['arrays'][name]}")
         if found.dtype.kind == "f" and not _finite(found):
             raise _FailedError(f"{name} holds non-finite values")
@@ -160,13 +167,20 @@ def _contract(task: Task, package: BuiltPackage, material: Material, hidden: Map
     if best.shape != shape or best.dtype != np.float64:
         raise _FailedError(f"the best answer is {best.dtype}{list(best.shape)}, expected float64{list(shape)}")
     if kind_of(task).is_record:
-        return f"record float64[{', '.join(map(str, shape))}] ({', '.join(package.manifest.submission_axes)}), of which no range is asked"
+        return (
+            f"record float64[{', '.join(map(str, shape))}] ({', '.join(package.manifest.submission_axes)}), of which "
+            "no range is asked"
+        )
     outside = (best < contract.low) | (best > contract.high)
     if outside.any():
         raise _FailedError(
-            f"{int(outside.sum())} hidden values lie outside [{contract.low:g}, {contract.high:g}]: no answer could match them"
+            f"{int(outside.sum())} hidden values lie outside [{contract.low:g}, {contract.high:g}]: no answer could "
+            "match them"
         )
-    return f"submission float64{list(shape)} ({', '.join(package.manifest.submission_axes)}) within [{contract.low:g}, {contract.high:g}]"
+    return (
+        f"submission float64{list(shape)} ({', '.join(package.manifest.submission_axes)}) within [{contract.low:g}, "
+        f"{contract.high:g}]"
+    )
 
 
 def _finite(array: NDArray[np.float64]) -> bool:
@@ -179,13 +193,17 @@ def _determinism(task: Task, package: BuiltPackage, folder: Path) -> str:
     again = BuiltPackage(folder / "public", folder / "truth")
     write_package(task, again.public, again.truth)
     if again.manifest != package.manifest:
-        differing = [name for name, digest in again.manifest.files.items() if package.manifest.files.get(name) != digest]
+        differing = [
+            name for name, digest in again.manifest.files.items() if package.manifest.files.get(name) != digest
+        ]
         raise _FailedError(f"two builds differ: {', '.join(differing) or 'the hidden arrays'}")
     return "two builds give the same bytes"
 
 
 def _time(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
-    """Rows are in order, training ends before the hidden part begins, and hidden windows of one series do not overlap."""
+    """Rows are in order, training ends before the hidden part begins, and hidden windows of one series do not
+    overlap.
+    """
     import numpy as np
 
     if is_sequential(package.task.spec.contract):
@@ -200,12 +218,19 @@ def _time(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
             raise _FailedError(f"{name}: a window's rows are not in time order")
     if train.max() >= test.min():
         raise _FailedError("a training window reaches into the hidden part")
-    series = package.array("test_series") if "test_series" in package.contract["arrays"] else np.zeros(len(test), dtype=np.int64)
+    series = (
+        package.array("test_series")
+        if "test_series" in package.contract["arrays"]
+        else np.zeros(len(test), dtype=np.int64)
+    )
     for number in np.unique(series):
         own = test[series == number]
         if (own[1:, 0] <= own[:-1, -1]).any():
             raise _FailedError("hidden windows overlap: one window's inputs would show another's targets")
-    return f"training ends {str(train.max())[:10]}, hidden windows run {str(test.min())[:10]} to {str(test.max())[:10]} without overlap"
+    return (
+        f"training ends {str(train.max())[:10]}, hidden windows run {str(test.min())[:10]} to {str(test.max())[:10]} "
+        "without overlap"
+    )
 
 
 def _independence(task: Task, package: BuiltPackage) -> str:
@@ -248,10 +273,15 @@ def _leak(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     named = all(array.ndim > 1 and array.shape[-1] == len(manifest.labels) for array in values.values())
     used: set[int] = set()
     for leak in find_leaks(package.public, values, ids=ids, folds=folds, channels=manifest.labels if named else ()):
-        waiving = {number for number, waiver in enumerate(waivers) if (waiver.file, waiver.finding) == (leak.file, leak.finding)}
+        waiving = {
+            number
+            for number, waiver in enumerate(waivers)
+            if (waiver.file, waiver.finding) == (leak.file, leak.finding)
+        }
         if not waiving:
             raise _FailedError(
-                f"hidden values may be in the public half: {leak}. If it is no leak, say so under [[metadata.openfingym.waivers]] "
+                f"hidden values may be in the public half: {leak}. If it is no leak, say so under "
+                "[[metadata.openfingym.waivers]] "
                 f"in task.toml: file = {json.dumps(leak.file)}, finding = {json.dumps(leak.finding)}, and a reason"
             )
         used |= waiving
@@ -302,11 +332,15 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     ranks = {name: relative(spec.scoring, found.metrics, scores["baseline"].metrics) for name, found in scores.items()}
     shown = ", ".join(f"{name} {found.total:.4g} (relative {ranks[name]:.3g})" for name, found in scores.items())
     if not ranks["oracle"] < ranks["baseline"] < ranks["worst"]:
-        raise _FailedError(f"expected oracle < {spec.scoring.baseline} baseline < worst in relative total, found {shown}")
+        raise _FailedError(
+            f"expected oracle < {spec.scoring.baseline} baseline < worst in relative total, found {shown}"
+        )
     return shown
 
 
-def _skill(task: Task, package: BuiltPackage, surveyed: list[tuple[Reached, tuple[SkilllessOutcome, ...]]], on_all: bool) -> str:
+def _skill(
+    task: Task, package: BuiltPackage, surveyed: list[tuple[Reached, tuple[SkilllessOutcome, ...]]], on_all: bool
+) -> str:
     """No answer without skill is better than the baseline, beyond chance; what they reach is added to ``surveyed``."""
     from openfingym.adversarial.pooled import outcomes_of
     from openfingym.adversarial.promise import survey
@@ -318,9 +352,13 @@ def _skill(task: Task, package: BuiltPackage, surveyed: list[tuple[Reached, tupl
     refused = f", {found.refused} refused" if found.refused else ""
     if found.breaks:
         shown = "; ".join(map(str, found.breaks[:3]))
-        raise _FailedError(f"{len(found.breaks)} of {len(found.trials)} answers without skill are better than the baseline: {shown}")
+        raise _FailedError(
+            f"{len(found.breaks)} of {len(found.trials)} answers without skill are better than the baseline: {shown}"
+        )
     best = "every one is refused" if found.best is None else f"the best has a relative total of {found.best}"
-    return f"none of {len(found.trials)} answers without skill{refused} is better than the baseline beyond chance; {best}"
+    return (
+        f"none of {len(found.trials)} answers without skill{refused} is better than the baseline beyond chance; {best}"
+    )
 
 
 def smoke(task: Task, backend: str) -> str:
@@ -338,4 +376,7 @@ def smoke(task: Task, backend: str) -> str:
     for name, result in results.items():
         if result.state != wanted[name]:
             raise _FailedError(f"the {name} program ended {result.state}, expected {wanted[name]}: {result.reason}")
-    return f"naive scored {results['naive'].total:.4g} in {results['naive'].wall_s:.1f} s ({results['naive'].backend}), nop rejected"
+    return (
+        f"naive scored {results['naive'].total:.4g} in {results['naive'].wall_s:.1f} s ({results['naive'].backend}), "
+        "nop rejected"
+    )

@@ -34,7 +34,9 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     for number in range(manifest.n_test):
         actions = list(kind.oracle_actions(package.task.spec, package.array, hidden, number))
         shown, outcome = _play(kind, package, hidden, number, actions)
-        kind.check_shown(package.task.spec.contract, hidden, number, shown, None if number == manifest.n_public else before)
+        kind.check_shown(
+            package.task.spec.contract, hidden, number, shown, None if number == manifest.n_public else before
+        )
         before = shown[-1]
         _ends(number, shown)
         if not np.array_equal(outcome, best[number]):
@@ -43,7 +45,8 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
         steps += len(shown) - 1
     _left_alone(kind, package, hidden)
     return (
-        f"{manifest.n_test} episodes show {steps} bars, one a step and in the order of time; rows behind an origin change nothing shown "
+        f"{manifest.n_test} episodes show {steps} bars, one a step and in the order of time; rows behind an origin "
+        "change nothing shown "
         "before it; the same actions give the same bytes"
     )
 
@@ -71,7 +74,12 @@ def _ends(number: int, shown: Sequence[Step]) -> None:
 
 
 def _no_later_row(
-    kind: SequentialKind, package: BuiltPackage, hidden: Mapping[str, Array], number: int, actions: Sequence[object], shown: Sequence[Step]
+    kind: SequentialKind,
+    package: BuiltPackage,
+    hidden: Mapping[str, Array],
+    number: int,
+    actions: Sequence[object],
+    shown: Sequence[Step],
 ) -> None:
     """With other rows behind an origin, the same actions are shown the same up to it."""
     middle = len(shown) // 2
@@ -79,7 +87,9 @@ def _no_later_row(
     again, _ = _play(kind, package, altered, number, actions[:middle])
     for k, (ours, theirs) in enumerate(zip(shown, again, strict=False)):
         if ours != theirs:
-            raise TaskError(f"episode {number}, step {k}: what is shown depends on rows that come later ({dict(ours.info)})")
+            raise TaskError(
+                f"episode {number}, step {k}: what is shown depends on rows that come later ({dict(ours.info)})"
+            )
     whole, _ = _play(kind, package, hidden, number, actions)
     if whole != shown:
         raise TaskError(f"episode {number}: the same actions are not shown the same twice")

@@ -10,11 +10,18 @@ from openfingym.packages.many import TaskOutcome, each
 
 
 def check_tasks(
-    folders: Sequence[Path], *, jobs: int, real: bool = False, backend: str | None = None, adversarial: bool = False, on_all: bool = False
+    folders: Sequence[Path],
+    *,
+    jobs: int,
+    real: bool = False,
+    backend: str | None = None,
+    adversarial: bool = False,
+    on_all: bool = False,
 ) -> Iterator[TaskOutcome[dict[str, object]]]:
     """Check task packages, as many at once as ``jobs``; yields each report as plain values, in any order.
 
-    ``real`` is that of :func:`openfingym.catalog.load_task`, the others are those of :func:`openfingym.checks.check.check_task`.
+    ``real`` is that of :func:`openfingym.catalog.load_task`, the others are those of
+    :func:`openfingym.checks.check.check_task`.
     """
     return each(partial(_check, real=real, backend=backend, adversarial=adversarial, on_all=on_all), folders, jobs)
 

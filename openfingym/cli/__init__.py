@@ -23,7 +23,10 @@ COMMANDS = {
     "run": ("openfingym.cli.run:run", "Run one agent on one or more tasks and print verified scores."),
     "rollout": ("openfingym.cli.rollout:rollout", "Run many rollouts: tasks x agents x models x seeds."),
     "score": ("openfingym.cli.score:score", "Score an answer of your own against a truth of your own."),
-    "report": ("openfingym.cli.report:report", "Compare finished runs; what the baselines get on every task, and what a trading run did."),
+    "report": (
+        "openfingym.cli.report:report",
+        "Compare finished runs; what the baselines get on every task, and what a trading run did.",
+    ),
     "view": ("openfingym.cli.view:view", "Read what an agent did, and how it ended."),
     "export": ("openfingym.cli.export:export", "Write what was recorded in the formats others read."),
     "verifier": ("openfingym.cli.verifier:verifier", "Serve the verifier, ask it how it is, and say who takes part."),
@@ -58,8 +61,12 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
         ctx.exit()
 
 
-@click.command("openfingym", cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version and exit.")
+@click.command(
+    "openfingym", cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version and exit."
+)
 def cli() -> None:
     """Evaluate and train AI agents on quantitative finance, with scores that can be trusted.
 

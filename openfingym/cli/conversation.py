@@ -71,7 +71,9 @@ def print_conversation(console: Console, rollout: RolloutRecord, lines: int | No
         rewards = [reward for reward in rollout.rewards if reward.message == index]
         if rewards:
             steps = f"step {rewards[0].step}" + (f" to {rewards[-1].step}" if len(rewards) > 1 else "")
-            _print(console, [Text(f"    reward of {steps}: {sum(reward.reward for reward in rewards):.6g}", style="green")])
+            _print(
+                console, [Text(f"    reward of {steps}: {sum(reward.reward for reward in rewards):.6g}", style="green")]
+            )
 
 
 def print_block(console: Console, text: str, lines: int | None) -> None:
@@ -100,7 +102,10 @@ def _said(turn: Turn, answer: int, lines: int | None) -> Iterator[Text]:
     if turn.generation is not None:
         made = turn.generation
         taken = f"  {made.latency_s:.1f} s, {made.usage.prompt} + {made.usage.completion} tokens"
-        heading.append(taken if made.finish_reason in {"stop", "tool_calls"} else f"{taken}, ended by {made.finish_reason}", style="dim")
+        heading.append(
+            taken if made.finish_reason in {"stop", "tool_calls"} else f"{taken}, ended by {made.finish_reason}",
+            style="dim",
+        )
     yield heading
     if turn.reasoning:
         yield from _block(turn.reasoning, lines, style="dim italic")
@@ -140,7 +145,9 @@ def _result(call: ToolUse, lines: int | None) -> Iterator[Text]:
 
 
 def _block(text: str, lines: int | None, style: str = "") -> Iterator[Text]:
-    """A text, indented; where so many lines are to be shown, its middle is left out, and the end of a line that goes on and on."""
+    """A text, indented; where so many lines are to be shown, its middle is left out, and the end of a line that goes on
+    and on.
+    """
     found = printable(text.strip("\n")).split("\n")
     if lines is not None and len(found) > lines + 2:
         first, last = lines - lines // 3, lines // 3

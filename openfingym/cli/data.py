@@ -69,7 +69,14 @@ def pull_command(
     wanted = tuple(symbol.strip() for symbol in symbols.split(",")) if symbols else ()
     with terminal_progress() as progress:
         record = pull(
-            name, symbols=wanted, start=start, end=end, interval=interval, refresh=refresh, base_url=mirror, progress=progress
+            name,
+            symbols=wanted,
+            start=start,
+            end=end,
+            interval=interval,
+            refresh=refresh,
+            base_url=mirror,
+            progress=progress,
         ).record
     _print_record(record, as_json=as_json)
 
@@ -84,7 +91,15 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
     rows = []
     for name in names or tuple(info.name for info in datasets()):
         panel = load_panel(name)
-        rows.append({"dataset": name, "rows": len(panel.times), "channels": len(panel.channels), "digest": panel.digest, "ok": True})
+        rows.append(
+            {
+                "dataset": name,
+                "rows": len(panel.times),
+                "channels": len(panel.channels),
+                "digest": panel.digest,
+                "ok": True,
+            }
+        )
         if not as_json:
             click.echo(f"ok  {name}  {len(panel.times)} rows x {len(panel.channels)} channels  {panel.digest[:16]}")
     if as_json:
@@ -122,7 +137,20 @@ def _print_listings(rows: list[Listing], *, as_json: bool) -> None:
         return
     print_table(
         "",
-        ["dataset", "form", "kind", "frequency", "first", "last", "rows", "cols", "missing", "source", "licence", "here"],
+        [
+            "dataset",
+            "form",
+            "kind",
+            "frequency",
+            "first",
+            "last",
+            "rows",
+            "cols",
+            "missing",
+            "source",
+            "licence",
+            "here",
+        ],
         [
             (
                 row.name,

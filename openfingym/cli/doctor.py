@@ -75,7 +75,9 @@ def _store() -> str:
     with store.staging() as folder:
         free = shutil.disk_usage(folder).free // 1_000_000
     if free < MIN_FREE_MB:
-        raise StoreError(f"{store.home()}: {free} MB free, {MIN_FREE_MB} wanted; set OPENFINGYM_HOME to a folder on another disk")
+        raise StoreError(
+            f"{store.home()}: {free} MB free, {MIN_FREE_MB} wanted; set OPENFINGYM_HOME to a folder on another disk"
+        )
     return f"{store.home()}, {free} MB free"
 
 
@@ -97,4 +99,7 @@ def _backend(name: str) -> str:
         return "ready"
     from openfingym_runtime.sandbox import cgroup
 
-    return f"ready; memory is bounded by {'a control group' if cgroup.available() else 'counting, as no control group can be had'}"
+    return (
+        "ready; memory is bounded by "
+        f"{'a control group' if cgroup.available() else 'counting, as no control group can be had'}"
+    )

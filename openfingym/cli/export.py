@@ -116,8 +116,15 @@ def _trials(rollouts: Iterator[RolloutRecord], out: Path, left_out: dict[str, in
             continue
         folder = out / trial_name(rollout)
         (folder / "agent").mkdir(parents=True, exist_ok=True)
-        for path, content in ((folder / "agent" / "trajectory.json", document), (folder / "result.json", to_trial(rollout))):
-            write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", errors="backslashreplace")
+        for path, content in (
+            (folder / "agent" / "trajectory.json", document),
+            (folder / "result.json", to_trial(rollout)),
+        ):
+            write_text(
+                path,
+                json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+                errors="backslashreplace",
+            )
         yield folder
 
 

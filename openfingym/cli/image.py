@@ -11,7 +11,9 @@ def image() -> None:
 
 
 @image.command()
-@click.option("--base", help="Base image with Python 3.11 or later. Default: $OPENFINGYM_BASE_IMAGE, else python:3.11-slim.")
+@click.option(
+    "--base", help="Base image with Python 3.11 or later. Default: $OPENFINGYM_BASE_IMAGE, else python:3.11-slim."
+)
 def build(base: str | None) -> None:
     """Build the agent image, unless the engine has it already."""
     from openfingym_runtime.images import ensure_agent_image

@@ -19,10 +19,16 @@ if TYPE_CHECKING:
     from openfingym.models.spec import ModelSpec
 
 _POSITIVE = click.FloatRange(min=0.0, min_open=True)
-_ONE = click.option("--model", "model_name", help="Model of agents that ask one, such as stand-in/competent, which needs no key.")
-_MANY = click.option("--model", "model_name", multiple=True, help="Model of agents that ask one, such as stand-in/competent; repeatable.")
+_ONE = click.option(
+    "--model", "model_name", help="Model of agents that ask one, such as stand-in/competent, which needs no key."
+)
+_MANY = click.option(
+    "--model", "model_name", multiple=True, help="Model of agents that ask one, such as stand-in/competent; repeatable."
+)
 _OPTIONS = (
-    click.option("--base-url", help="Its OpenAI-compatible endpoint; default: $OPENAI_BASE_URL. The key is in $OPENAI_API_KEY."),
+    click.option(
+        "--base-url", help="Its OpenAI-compatible endpoint; default: $OPENAI_BASE_URL. The key is in $OPENAI_API_KEY."
+    ),
     click.option("--temperature", type=click.FloatRange(min=0.0), help="Its randomness; default: the endpoint's."),
     click.option("--reply-tokens", type=click.IntRange(min=1), help="Longest answer of the model.  [default: 16384]"),
     click.option(
@@ -30,10 +36,18 @@ _OPTIONS = (
         default=None,
         help="Have it write calls of tools as text, or never; default: where the endpoint takes no tools.",
     ),
-    click.option("--max-turns", type=click.IntRange(min=1), help="Most answers of the model; default: 40, and more where there are steps."),
-    click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens, input and output together; default: no limit."),
+    click.option(
+        "--max-turns",
+        type=click.IntRange(min=1),
+        help="Most answers of the model; default: 40, and more where there are steps.",
+    ),
+    click.option(
+        "--max-tokens", type=click.IntRange(min=1), help="Most tokens, input and output together; default: no limit."
+    ),
     click.option("--max-cost", type=_POSITIVE, help="Most US dollars; default: no limit."),
-    click.option("--max-seconds", type=_POSITIVE, help="Most seconds; default: an hour, and more where there are steps."),
+    click.option(
+        "--max-seconds", type=_POSITIVE, help="Most seconds; default: an hour, and more where there are steps."
+    ),
     click.option("--prices", type=click.Path(dir_okay=False, path_type=Path), help="TOML file of prices of models."),
 )
 

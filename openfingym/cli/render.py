@@ -26,7 +26,12 @@ def print_json(value: object) -> None:
 
 
 def print_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = (), optional: Sequence[str] = ()
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    right: Sequence[str] = (),
+    optional: Sequence[str] = (),
 ) -> None:
     """Print a table on stdout.
 
@@ -51,14 +56,18 @@ def print_table(
     console.print(table)
 
 
-def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str], left_out: Container[str]) -> Table:
+def _table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str], left_out: Container[str]
+) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
     shown = [index for index, column in enumerate(columns) if column not in left_out]
     for index in shown:
-        table.add_column(columns[index], justify="right" if columns[index] in right else "left", no_wrap=index == 0, overflow="fold")
+        table.add_column(
+            columns[index], justify="right" if columns[index] in right else "left", no_wrap=index == 0, overflow="fold"
+        )
     for row in rows:
         table.add_row(*(printable(str(row[index])) for index in shown))
     return table
@@ -75,8 +84,12 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
-    """A number with its 95 % interval, such as ``0.842 [0.71, 0.99]``; an interval is shown to no more digits than it has."""
-    return number(value, 3 if interval else 4) + (f" [{number(interval[0], 3)}, {number(interval[1], 3)}]" if interval else "")
+    """A number with its 95 % interval, such as ``0.842 [0.71, 0.99]``; an interval is shown to no more digits than it
+    has.
+    """
+    return number(value, 3 if interval else 4) + (
+        f" [{number(interval[0], 3)}, {number(interval[1], 3)}]" if interval else ""
+    )
 
 
 class TerminalProgress:

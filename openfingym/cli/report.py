@@ -49,9 +49,13 @@ def report() -> None:
 
 
 @report.command()
-@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument(
+    "folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a self-contained page with plots.")
-@click.option("--csv", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures of every row and family.")
+@click.option(
+    "--csv", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures of every row and family."
+)
 @click.option(
     "--by",
     type=click.Choice(BY),
@@ -62,11 +66,13 @@ def report() -> None:
 )
 @click.option("--tasks", "each_task", is_flag=True, help="Print every task too.")
 @json_option
-def compare(folders: tuple[Path, ...], html: Path | None, csv: Path | None, by: tuple[str, ...], each_task: bool, as_json: bool) -> None:
+def compare(
+    folders: tuple[Path, ...], html: Path | None, csv: Path | None, by: tuple[str, ...], each_task: bool, as_json: bool
+) -> None:
     """Compare finished runs: skill with intervals, success, cost, and who is better.
 
-    RUN is a run's folder, or one with runs anywhere below it. Real and simulated data never share a figure; a failure of ours is
-    counted, and is in none.
+    RUN is a run's folder, or one with runs anywhere below it. Real and simulated data never share a figure; a failure
+    of ours is counted, and is in none.
     """
     from openfingym.reports.report import make_report
     from openfingym.reports.runs import read_runs
@@ -135,13 +141,18 @@ def _write(path: Path, text: str) -> None:
     from openfingym.files.whole import store_errors
 
     with store_errors(path, "choose another file"):
-        # Names that are no Unicode, as those of folders may be, are written as escapes. A pipe or a device is written to.
+        # Names that are no Unicode, as those of folders may be, are written as escapes. A pipe or a device is written
+        # to.
         path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 @report.command()
 @click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: tearsheet.html in the run's folder.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write. Default: tearsheet.html in the run's folder.",
+)
 @json_option
 def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
     """The tear sheet of a trading run, as one HTML file.
@@ -187,8 +198,8 @@ def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
 def surface(run_folder: Path, as_json: bool) -> None:
     """What is left of a trading run at other costs and decision delays.
 
-    RUN_FOLDER is a folder that `openfingym run` wrote. The decisions of its private episodes are carried out again, later and
-    at other costs; the table has the mean total return.
+    RUN_FOLDER is a folder that `openfingym run` wrote. The decisions of its private episodes are carried out again,
+    later and at other costs; the table has the mean total return.
     """
     from openfingym.reports.trading.heatmap import sentence
     from openfingym.reports.trading.replay import replay
@@ -202,7 +213,8 @@ def surface(run_folder: Path, as_json: bool) -> None:
         return
     columns = ["cost, one way", *(f"{delay} bars" for delay in found.delays)]
     rows = [
-        (f"{cost:g} bps", *(f"{value:.2%}" for value in earned)) for cost, earned in zip(found.costs_bps, found.total_return, strict=True)
+        (f"{cost:g} bps", *(f"{value:.2%}" for value in earned))
+        for cost, earned in zip(found.costs_bps, found.total_return, strict=True)
     ]
     print_table("", columns, rows, right=columns)
     click.echo(sentence(found))
@@ -213,9 +225,13 @@ def surface(run_folder: Path, as_json: bool) -> None:
 @click.option("--tasks", "pattern", default="*", show_default=True, help="Only tasks whose name matches.")
 @click.option("--family", type=click.Choice(FAMILIES), help="Only this family.")
 @click.option("--agents", help="With --run: only these agents, separated by commas.")
-@click.option("--backend", type=click.Choice(["auto", "docker", "sandbox", "inline"]), default="auto", show_default=True)
+@click.option(
+    "--backend", type=click.Choice(["auto", "docker", "sandbox", "inline"]), default="auto", show_default=True
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed the programs are given.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File of results; one that is there is gone on with.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="File of results; one that is there is gone on with."
+)
 @click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
 @json_option
 def baselines(
@@ -243,7 +259,12 @@ def baselines(
     old, shown = table.stale(rows), table.skills(rows)
     if as_json:
         keys = [(row.task, row.agent) for row in rows]
-        print_json([{**_plain(row), "stale": key in old, "skill_shown": shown.get(key)} for row, key in zip(rows, keys, strict=True)])
+        print_json(
+            [
+                {**_plain(row), "stale": key in old, "skill_shown": shown.get(key)}
+                for row, key in zip(rows, keys, strict=True)
+            ]
+        )
     elif markdown:
         click.echo(_markdown(rows, old, shown))
     else:
@@ -298,7 +319,10 @@ def _cells(row: BaselineResult, old: set[tuple[str, str]], shown: Mapping[tuple[
 
 def _ranked(rows: Sequence[BaselineResult]) -> list[BaselineResult]:
     worst = float("inf")
-    return sorted(rows, key=lambda row: (row.family, row.task, worst if row.relative_total is None else row.relative_total, row.agent))
+    return sorted(
+        rows,
+        key=lambda row: (row.family, row.task, worst if row.relative_total is None else row.relative_total, row.agent),
+    )
 
 
 def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapping[tuple[str, str], Skill]) -> None:
@@ -307,17 +331,30 @@ def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapp
     for kind in ("real", "simulated", "specified"):
         chosen = _ranked([row for row in rows if row.data_kind == kind])
         if chosen:
-            print_table(f"{kind} data", COLUMNS, [_cells(row, old, shown) for row in chosen], right=["relative", "loss", "seconds"])
+            print_table(
+                f"{kind} data",
+                COLUMNS,
+                [_cells(row, old, shown) for row in chosen],
+                right=["relative", "loss", "seconds"],
+            )
     count = len({row.task for row in rows})
     click.echo(f"{count} tasks, {len(rows)} results")
     if any(row.relative_interval for row in rows):
-        click.echo("[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart")
-    click.echo("relative: loss over the task's baseline, geometric mean over metrics; 1 is the baseline, lower is better")
+        click.echo(
+            "[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart"
+        )
+    click.echo(
+        "relative: loss over the task's baseline, geometric mean over metrics; 1 is the baseline, lower is better"
+    )
     for meaning in meanings_of(shown.values()):
         click.echo(meaning)
-    click.echo("loss: the source paper's total; oracle and nop are checks: the best there is, and an agent that does nothing")
+    click.echo(
+        "loss: the source paper's total; oracle and nop are checks: the best there is, and an agent that does nothing"
+    )
     if old:
-        click.echo(f"stale: {len(old)} results are of tasks or programs that have changed since; measure again with --run")
+        click.echo(
+            f"stale: {len(old)} results are of tasks or programs that have changed since; measure again with --run"
+        )
 
 
 def _markdown(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapping[tuple[str, str], str]) -> str:
@@ -325,7 +362,12 @@ def _markdown(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: 
     for kind in ("real", "simulated", "specified"):
         chosen = _ranked([row for row in rows if row.data_kind == kind])
         if chosen:
-            lines += [f"## {kind.capitalize()} data", "", f"| {' | '.join(COLUMNS)} |", "|---|---|---|---|---:|---|---:|---:|"]
+            lines += [
+                f"## {kind.capitalize()} data",
+                "",
+                f"| {' | '.join(COLUMNS)} |",
+                "|---|---|---|---|---:|---|---:|---:|",
+            ]
             lines += [f"| {' | '.join(_cells(row, old, shown))} |" for row in chosen]
             lines.append("")
     return "\n".join(lines).rstrip()

@@ -33,9 +33,13 @@ INTERRUPTED = 130
 
 
 @click.command()
-@click.option("--tasks", multiple=True, help="Name, glob over names, family/glob such as 'forecasting/*', or folder; repeatable.")
+@click.option(
+    "--tasks", multiple=True, help="Name, glob over names, family/glob such as 'forecasting/*', or folder; repeatable."
+)
 @click.option("--agent", "agents", multiple=True, help="Built-in agent; repeatable. `openfingym agents` lists them.")
-@click.option("--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script.")
+@click.option(
+    "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
+)
 @click.option("--seeds", help="How many seeds, counted from 0; or which, such as 3,5,8.")
 @click.option("--attempts", type=click.IntRange(min=1), help="Repetitions with the same seed.")
 @click.option(
@@ -44,7 +48,12 @@ INTERRUPTED = 130
     type=click.Path(dir_okay=False, path_type=Path),
     help="TOML file that says all this and more; options win over it.",
 )
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the run; what is there goes on.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder of the run; what is there goes on.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be run and what it may cost; run nothing.")
 @click.option("--again", is_flag=True, help="Run everything once more, as further attempts.")
 @click.option(
@@ -53,8 +62,14 @@ INTERRUPTED = 130
     help="Run again what failed for a reason of ours, unless its agent knows hidden data.",
 )
 @model_options(many=True)
-@click.option("--concurrency", type=click.IntRange(min=1), help="Rollouts at once on each machine; default: one a core.")
-@click.option("--backend", type=click.Choice(BACKENDS), help="How programs are isolated; ray: on the nodes of a running Ray cluster.")
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), help="Rollouts at once on each machine; default: one a core."
+)
+@click.option(
+    "--backend",
+    type=click.Choice(BACKENDS),
+    help="How programs are isolated; ray: on the nodes of a running Ray cluster.",
+)
 @verifier_option
 @click.option(
     "--patience",
@@ -62,7 +77,9 @@ INTERRUPTED = 130
     metavar="SECONDS",
     help="How long a model's endpoint, Docker or a verifier that does not answer is waited for.  [default: 600]",
 )
-@click.option("--shard", "part", metavar="K/N", help="Only every N-th rollout, from the K-th on: one part for each of N machines.")
+@click.option(
+    "--shard", "part", metavar="K/N", help="Only every N-th rollout, from the K-th on: one part for each of N machines."
+)
 @real_option
 @fresh_option
 @quiet_option
@@ -103,10 +120,21 @@ def rollout(
     from openfingym.verifiers.finding import require_served
 
     changes = {
-        "tasks": tasks, "agents": agents, "seeds": _seeds(seeds), "attempts": attempts, "models": model.model_name,
-        "base_url": model.base_url, "limits": model.limits, "sampling": model.sampling, "prices": model.prices and str(model.prices),
-        "concurrency": concurrency, "backend": None if backend == "ray" else backend, "patience_s": patience, "real": real, "fresh": fresh,
-    }  # fmt: skip
+        "tasks": tasks,
+        "agents": agents,
+        "seeds": _seeds(seeds),
+        "attempts": attempts,
+        "models": model.model_name,
+        "base_url": model.base_url,
+        "limits": model.limits,
+        "sampling": model.sampling,
+        "prices": model.prices and str(model.prices),
+        "concurrency": concurrency,
+        "backend": None if backend == "ray" else backend,
+        "patience_s": patience,
+        "real": real,
+        "fresh": fresh,
+    }
     plan = _plan(file, changes, agents)
     selection = select(plan, program=program)
     if backend != "ray" and not dry_run:
@@ -118,8 +146,12 @@ def rollout(
     with contextlib.nullcontext(RunFolder.look(out)) if dry_run else RunFolder.open(out) as folder:
         with _interruptible_preparation(ctx), TerminalProgress(enabled=not quiet, lines=True) as show:
             jobs = default_jobs()
-            work = prepare(plan, selection, folder, part=part, again=again, retry_errors=retry == "error", jobs=jobs, show=show)
-            if way.verifiers is not None and not way.ray and not dry_run:  # Ray's nodes may reach what this machine does not
+            work = prepare(
+                plan, selection, folder, part=part, again=again, retry_errors=retry == "error", jobs=jobs, show=show
+            )
+            if (
+                way.verifiers is not None and not way.ray and not dry_run
+            ):  # Ray's nodes may reach what this machine does not
                 show("asking the verifiers")
                 require_served(work.needed, way.verifiers)
         if not quiet:
@@ -224,13 +256,17 @@ async def _drive(
 
 
 def _endings() -> list[signal.Signals]:
-    """Ctrl-C, and what cleans up as it does: being terminated, and losing the terminal, unless ``nohup`` is to keep that off."""
+    """Ctrl-C, and what cleans up as it does: being terminated, and losing the terminal, unless ``nohup`` is to keep
+    that off.
+    """
     found = [signal.SIGINT, signal.SIGTERM]
     return found if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [*found, signal.SIGHUP]
 
 
 def _interruptible(work: Coroutine[object, object, T], stopping: Callable[[], None]) -> T | None:
-    """Run to the end, or to the first of the signals that end it, which lets it clean up; None where that came first."""
+    """Run to the end, or to the first of the signals that end it, which lets it clean up; None where that came
+    first.
+    """
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         task = loop.create_task(work)
@@ -253,7 +289,9 @@ def _interruptible_preparation(ctx: click.Context) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("interrupted before the first rollout; what was built is kept, and the same command goes on", err=True)
+        click.echo(
+            "interrupted before the first rollout; what was built is kept, and the same command goes on", err=True
+        )
         ctx.exit(INTERRUPTED)
 
 
@@ -266,6 +304,10 @@ def _announce(selection: Selection, work: Work, out: Path) -> None:
 
 def _say_how_to_go_on(work: Work, folder: RunFolder, *, again: bool) -> None:
     finished = sum(folder.find(spec) is not None for spec in work.specs)
-    resume = f"with --attempts {1 + max(spec.attempt for spec in work.specs)} instead of --again" if again else "unchanged"
-    click.echo(f"interrupted: {finished} of {len(work.specs)} rollouts are finished and kept in {folder.root}", err=True)
+    resume = (
+        f"with --attempts {1 + max(spec.attempt for spec in work.specs)} instead of --again" if again else "unchanged"
+    )
+    click.echo(
+        f"interrupted: {finished} of {len(work.specs)} rollouts are finished and kept in {folder.root}", err=True
+    )
     click.echo(f"to go on, run the same command {resume}; nothing was left running", err=True)

@@ -43,7 +43,9 @@ class LiveProgress:
             from rich.live import Live
 
             console = Console(file=self._stream)
-            self._live = Live(console=console, get_renderable=self._render, refresh_per_second=DRAWN_A_SECOND, transient=True)
+            self._live = Live(
+                console=console, get_renderable=self._render, refresh_per_second=DRAWN_A_SECOND, transient=True
+            )
             self._live.start()
         return self
 
@@ -71,14 +73,20 @@ class LiveProgress:
         if self._live is None or result.state == "error":
             reason, left = one_line(result.reason or "", SHOWN_REASON), self._left()
             how = f"scored, skill {result.skill:.3g}" if result.skill is not None else f"{result.state}: {reason}"
-            self._say(f"{self._finished}/{self._total} {spec.title}: {how} ({result.wall_s:.1f} s{f'; {left}' if left else ''})")
+            self._say(
+                f"{self._finished}/{self._total} {spec.title}: {how} ({result.wall_s:.1f} "
+                f"s{f'; {left}' if left else ''})"
+            )
 
     def stopping(self) -> None:
         """Say that a wish to stop was heard."""
         if not self._stopping:
             self._say("stopping: what runs now is ended and not kept, what is finished stays")
         else:
-            self._say("still stopping; nothing would be lost by `kill -9`, but what runs now would be left for the next run to remove")
+            self._say(
+                "still stopping; nothing would be lost by `kill -9`, but what runs now would be left for the next run "
+                "to remove"
+            )
         self._stopping = True
 
     def _say(self, line: str) -> None:
@@ -99,7 +107,9 @@ class LiveProgress:
         counts.add_column(ratio=1)
         elapsed = f"{duration(time.monotonic() - self._entered)} so far"
         bar = ProgressBar(total=self._total, completed=self._finished)
-        counts.add_row(bar, f"{self._finished}/{self._total}", ", ".join(part for part in (elapsed, self._left()) if part))
+        counts.add_row(
+            bar, f"{self._finished}/{self._total}", ", ".join(part for part in (elapsed, self._left()) if part)
+        )
         return Group(counts, Text(self._status(), no_wrap=True, overflow="ellipsis"))
 
     def _status(self) -> str:

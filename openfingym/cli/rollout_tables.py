@@ -77,19 +77,36 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, resumed: int, wa
         return
     columns = ["agent", "model", "tasks", "runs", "scored", "rejected", "errors", "skill", "cost"]
     rows = [
-        (g.agent, g.model or "-", g.tasks, g.rollouts, g.scored, g.rejected, g.error, number(g.median_skill), _money(g.cost_usd))
+        (
+            g.agent,
+            g.model or "-",
+            g.tasks,
+            g.rollouts,
+            g.scored,
+            g.rejected,
+            g.error,
+            number(g.median_skill),
+            _money(g.cost_usd),
+        )
         for g in groups
     ]
     print_table("", columns, rows, right=columns[2:], optional=["tasks"])
     errors = [result for result in results if result.state == "error"]
     for result in errors[:SHOWN_ERRORS]:
-        click.echo(f"{result.task} {result.agent} seed {result.seed}: a failure of ours, not a score: {printable(result.reason or '')}")
+        click.echo(
+            f"{result.task} {result.agent} seed {result.seed}: a failure of ours, not a score: "
+            f"{printable(result.reason or '')}"
+        )
     again = sum(not result.told for result in errors)
     if again:
-        click.echo(f"run the same command with --retry error to redo {'it' if again == len(errors) == 1 else f'{again} of them'}")
+        click.echo(
+            "run the same command with --retry error to redo "
+            f"{'it' if again == len(errors) == 1 else f'{again} of them'}"
+        )
     if again < len(errors):
         click.echo(
-            f"{len(errors) - again} were told something of hidden data first: another try would be a second one; --again makes new attempts"
+            f"{len(errors) - again} were told something of hidden data first: another try would be a second one; "
+            "--again makes new attempts"
         )
     ran = len(results) - resumed
     before = f", {resumed} finished before" if resumed else ""
@@ -97,7 +114,9 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, resumed: int, wa
     click.echo((f"{ran} run in {duration(wall_s)}" if ran else "nothing was left to run") + before + where)
     click.echo("skill: median of what was scored; 0 is the baseline, higher is better")
     click.echo(f"compare: openfingym report {out}")
-    click.echo(f"read what was done: openfingym view {out}" + (" --state rejected" if any(g.rejected for g in groups) else ""))
+    click.echo(
+        f"read what was done: openfingym view {out}" + (" --state rejected" if any(g.rejected for g in groups) else "")
+    )
 
 
 def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
@@ -140,7 +159,10 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
     print_table("", columns, rows, right=columns[2:], optional=["tasks"])
     click.echo(f"tasks: {', '.join(tasks)}")
     if plan.models:
-        click.echo("expected: if the rest costs what the finished ones did; at most: by the limits on cost, or on tokens at a known price,")
+        click.echo(
+            "expected: if the rest costs what the finished ones did; at most: by the limits on cost, or on tokens at a "
+            "known price,"
+        )
         click.echo("which the last answer of each may go over")
     click.echo(f"a dry run: {len(work.missing)} of {len(work.specs)} rollouts would be run into {out}, and none was")
 
@@ -196,7 +218,9 @@ def _cost(results: Sequence[RolloutResult]) -> float | None:
 def _most(allowance: Allowance, model: str, prices: PriceTable) -> float | None:
     """What one rollout may cost, in US dollars."""
     price = prices.find(model)
-    by_tokens = None if price is None or allowance.tokens is None else allowance.tokens * max(price.input, price.output) / 1e6
+    by_tokens = (
+        None if price is None or allowance.tokens is None else allowance.tokens * max(price.input, price.output) / 1e6
+    )
     return min((bound for bound in (allowance.cost_usd, by_tokens) if bound is not None), default=None)
 
 

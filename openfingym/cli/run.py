@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
 @click.option("--agent", default="naive", show_default=True, help="Built-in agent; `openfingym agents` lists them.")
-@click.option("--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script.")
-@click.option("--command", help="Your own agent, a command that talks JSON over stdin and stdout, with --agent command.")
+@click.option(
+    "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
+)
+@click.option(
+    "--command", help="Your own agent, a command that talks JSON over stdin and stdout, with --agent command."
+)
 @click.option(
     "--files",
     type=click.Path(file_okay=False, path_type=Path),
@@ -42,7 +46,11 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed the program is given.")
 @click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"), show_default=True, help="Folder for results."
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder for results.",
 )
 @verifier_option
 @real_option
@@ -78,7 +86,9 @@ def run(
     from openfingym.packages.tapes import require_renewal
     from openfingym.rollouts.launcher import Launcher
 
-    resolved = model.sampled(resolve(agent, program, command=shlex.split(command) if command is not None else None, files=files))
+    resolved = model.sampled(
+        resolve(agent, program, command=shlex.split(command) if command is not None else None, files=files)
+    )
     require_model(resolved, given=model.model_name is not None)
     spec, allowance, prices = model.spec(), model.allowance(), model.price_table()
     tasks = [catalog.load_task(name, real=real) for name in names]
@@ -100,7 +110,15 @@ def run(
                 show(f"{package.manifest.name}: running {resolved.name}")
                 listener = _listener(show, package, resolved)
                 result = launcher.run(
-                    package, resolved, model=spec, allowance=allowance, prices=prices, seed=seed, out=out, listener=listener, fresh=fresh
+                    package,
+                    resolved,
+                    model=spec,
+                    allowance=allowance,
+                    prices=prices,
+                    seed=seed,
+                    out=out,
+                    listener=listener,
+                    fresh=fresh,
                 )
                 results.append(result)
     if as_json:
@@ -112,8 +130,14 @@ def run(
 
 
 POLICIES = {
-    ("strict", "rounded"): "policy: strict, season {season}: shown no finer than the sampling error, moved towards the baseline",
-    ("strict", "held"): "policy: strict, season {season}: once the season is closed, `openfingym verifier collect` fetches what is held",
+    (
+        "strict",
+        "rounded",
+    ): "policy: strict, season {season}: shown no finer than the sampling error, moved towards the baseline",
+    (
+        "strict",
+        "held",
+    ): "policy: strict, season {season}: once the season is closed, `openfingym verifier collect` fetches what is held",
     ("strict", "full"): "policy: strict, season {season}: shown as it was computed",
     ("local", "full"): "policy: local: shown as it was computed, to the user of the machine on which the labels lie",
 }
@@ -178,15 +202,26 @@ def print_results(results: list[RolloutResult]) -> None:
             click.echo(f"{result.task}: {TAPES[result.tape]}")
         for flag in result.flags:
             click.echo(f"{result.task}: flagged by the verifier: {flag}")
-    click.echo("loss: the task's total, the source paper's where it has one, verified on the private fold, lower is better")
-    click.echo("relative: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; this one ranks")
+    click.echo(
+        "loss: the task's total, the source paper's where it has one, verified on the private fold, lower is better"
+    )
+    click.echo(
+        "relative: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; this "
+        "one ranks"
+    )
     if any(result.relative_interval for result in results):
-        click.echo("[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart")
+        click.echo(
+            "[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart"
+        )
     for meaning in meanings_of(map(skill_of, results)):
         click.echo(meaning)
-    for policy, disclosure, season in dict.fromkeys((result.policy, result.disclosure, result.season) for result in results):
+    for policy, disclosure, season in dict.fromkeys(
+        (result.policy, result.disclosure, result.season) for result in results
+    ):
         if policy is not None and disclosure is not None:
             click.echo(POLICIES[policy, disclosure].format(season=season))
-    click.echo(f"details: {typed(results[0].path)}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else ""))
+    click.echo(
+        f"details: {typed(results[0].path)}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else "")
+    )
     if any(result.turns for result in results):
         click.echo(f"read what was done: openfingym view {typed(results[0].path)}")

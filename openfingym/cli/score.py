@@ -15,7 +15,9 @@ FILE = click.Path(path_type=Path)
 @click.command()
 @click.option("--task", "name", required=True, help="Name or folder of the task.")
 @click.option("--submission", required=True, type=FILE, help="The answer: .npy, .npz, .json, .csv, .arrow or .parquet.")
-@click.option("--truth", required=True, type=FILE, help="The hidden arrays: a folder of .npy files, an .npz, or one .npy.")
+@click.option(
+    "--truth", required=True, type=FILE, help="The hidden arrays: a folder of .npy files, an .npz, or one .npy."
+)
 @real_option
 @json_option
 def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -> None:
@@ -33,7 +35,11 @@ def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -
         return
     names = list(card.private.metrics)
     rows = [
-        (key, *(number(fold.metrics[key]) for fold in (card.public, card.private)), number(card.private.baseline_metrics[key]))
+        (
+            key,
+            *(number(fold.metrics[key]) for fold in (card.public, card.private)),
+            number(card.private.baseline_metrics[key]),
+        )
         for key in names
     ]
     both = card.public, card.private
@@ -45,4 +51,7 @@ def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -
     print_table(f"{card.task}: {card.data_kind} data", ["metric", *right], rows, right=right)
     if card.private.relative_interval is not None:
         click.echo("[low, high]: 95 % interval, for what other hidden rows of the same market would have given")
-    click.echo("loss: the source paper's total, lower is better; relative: loss over the baseline's, geometric mean, 1 is the baseline")
+    click.echo(
+        "loss: the source paper's total, lower is better; relative: loss over the baseline's, geometric mean, 1 is the "
+        "baseline"
+    )

@@ -31,7 +31,9 @@ class _Lasting(io.FileIO):
                 # Once is enough: what is still in buffers is written again, at the latest when the interpreter ends.
                 self._lost = True
                 if self._needed and not isinstance(error, BrokenPipeError):
-                    raise RuntimeFailureError(f"what there is to say cannot be written to the standard output: {error}") from error
+                    raise RuntimeFailureError(
+                        f"what there is to say cannot be written to the standard output: {error}"
+                    ) from error
         return size
 
 

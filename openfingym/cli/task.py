@@ -19,10 +19,14 @@ KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print the results alone, not how it goes.")
 fresh_option = click.option(
-    "--fresh", is_flag=True, help="Hidden data drawn for each rollout, instead of the package's own, where the task can have any."
+    "--fresh",
+    is_flag=True,
+    help="Hidden data drawn for each rollout, instead of the package's own, where the task can have any.",
 )
 real_option = click.option(
-    "--real", is_flag=True, help="Run on real data: those that were pulled (`openfingym data pull`), where the task knows of any."
+    "--real",
+    is_flag=True,
+    help="Run on real data: those that were pulled (`openfingym data pull`), where the task knows of any.",
 )
 
 
@@ -103,7 +107,9 @@ def show(name: str, real: bool, as_json: bool) -> None:
         click.echo(f"{key:>14}  {value}")
 
 
-jobs_option = click.option("--jobs", type=click.IntRange(min=1), help="Processes at once. Default: one a core, at most 4.")
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes at once. Default: one a core, at most 4."
+)
 
 
 @task.command("build")
@@ -115,7 +121,13 @@ jobs_option = click.option("--jobs", type=click.IntRange(min=1), help="Processes
 @json_option
 @click.pass_context
 def build_command(
-    ctx: click.Context, names: tuple[str, ...], everything: bool, force: bool, jobs: int | None, real: bool, as_json: bool
+    ctx: click.Context,
+    names: tuple[str, ...],
+    everything: bool,
+    force: bool,
+    jobs: int | None,
+    real: bool,
+    as_json: bool,
 ) -> None:
     """Materialise task packages into the store, several at once."""
     from dataclasses import asdict
@@ -146,7 +158,9 @@ def build_command(
     type=click.Choice(["auto", "docker", "sandbox", "inline"]),
     help="Also run the naive program and one that does nothing through this backend.",
 )
-@click.option("--adversarial", is_flag=True, help="Also score answers without skill: none may be better than the baseline.")
+@click.option(
+    "--adversarial", is_flag=True, help="Also score answers without skill: none may be better than the baseline."
+)
 @click.option(
     "--record",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -179,7 +193,12 @@ def check(
     reports, failed = {}, []
     with Counter(len(folders), quiet=not as_json) as count:
         checked = check_tasks(
-            folders, jobs=jobs or default_jobs(), real=real, backend=smoke, adversarial=adversarial, on_all=record is not None
+            folders,
+            jobs=jobs or default_jobs(),
+            real=real,
+            backend=smoke,
+            adversarial=adversarial,
+            on_all=record is not None,
         )
         for outcome in checked:
             count(outcome.name)
@@ -197,7 +216,8 @@ def check(
     unsound = [name for name, found in reports.items() if not found["passed"]]
     if not as_json and len(folders) > 1:
         click.echo(
-            f"{len(reports) - len(unsound)} of {len(folders)} tasks passed" + (f"; not {', '.join(sorted(unsound))}" if unsound else "")
+            f"{len(reports) - len(unsound)} of {len(folders)} tasks passed"
+            + (f"; not {', '.join(sorted(unsound))}" if unsound else "")
         )
     for one in together:
         click.echo(f"FAIL  skill: an answer without skill is better than the baseline: {one}", err=as_json)
@@ -262,9 +282,14 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
 @task.command()
 @click.argument("name", metavar="NAME")
 @click.option(
-    "--kind", default="forecast", show_default=True, help=f"What the task asks for: {', '.join(KINDS)}, or a kind that is installed."
+    "--kind",
+    default="forecast",
+    show_default=True,
+    help=f"What the task asks for: {', '.join(KINDS)}, or a kind that is installed.",
 )
-@click.option("--to", "parent", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder to create it in.")
+@click.option(
+    "--to", "parent", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder to create it in."
+)
 def new(name: str, kind: str, parent: Path) -> None:
     """Scaffold a task package that passes `task check` as it is.
 

@@ -27,7 +27,8 @@ FAILED = 4
 verifier_option = click.option(
     "--verifier",
     "address",
-    help="URL or unix socket of a running verifier, or a registry file of several; default: $OPENFINGYM_VERIFIER, or one is started.",
+    help="URL or unix socket of a running verifier, or a registry file of several; default: $OPENFINGYM_VERIFIER, or "
+    "one is started.",
 )
 
 
@@ -41,25 +42,46 @@ for command in (participant, season, collect):
 
 
 @verifier.command()
-@click.option("--task", "names", multiple=True, metavar="TASK", help="A task to serve; may be repeated. Default: every known task.")
+@click.option(
+    "--task",
+    "names",
+    multiple=True,
+    metavar="TASK",
+    help="A task to serve; may be repeated. Default: every known task.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 lets the system choose.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 lets the system choose."
+)
 @click.option("--uds", type=click.Path(path_type=Path), help="Serve on this unix socket instead of TCP.")
-@click.option("--state", type=click.Path(file_okay=False, path_type=Path), help="Folder of its ledger. Default: verifier/ in the store.")
+@click.option(
+    "--state",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of its ledger. Default: verifier/ in the store.",
+)
 @click.option(
     "--admin-token-file",
     "token_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File with the admin token, made with a new one if missing. Default: $OPENFINGYM_ADMIN_TOKEN, or admin.token in the state folder.",
+    help="File with the admin token, made with a new one if missing. Default: $OPENFINGYM_ADMIN_TOKEN, or admin.token "
+    "in the state folder.",
 )
 @click.option(
     "--monitor-token-file",
     "monitor_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File with the token of who may read /metrics and nothing else, made if missing. Default: the admin token's holder alone.",
+    help="File with the token of who may read /metrics and nothing else, made if missing. Default: the admin token's "
+    "holder alone.",
 )
-@click.option("--tls-cert", "tls_cert", type=click.Path(dir_okay=False, path_type=Path), help="PEM certificate to encrypt TCP with.")
-@click.option("--tls-key", "tls_key", type=click.Path(dir_okay=False, path_type=Path), help="PEM key of the certificate.")
+@click.option(
+    "--tls-cert",
+    "tls_cert",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="PEM certificate to encrypt TCP with.",
+)
+@click.option(
+    "--tls-key", "tls_key", type=click.Path(dir_okay=False, path_type=Path), help="PEM key of the certificate."
+)
 @click.option(
     "--behind-proxy",
     "proxies",
@@ -75,7 +97,12 @@ for command in (participant, season, collect):
     show_default=True,
     help="What participants are told about hidden data: so much a task and season, or everything.",
 )
-@click.option("--register", "registry", type=click.Path(dir_okay=False, path_type=Path), help="Be listed in this registry file meanwhile.")
+@click.option(
+    "--register",
+    "registry",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Be listed in this registry file meanwhile.",
+)
 @click.option(
     "--fresh/--no-fresh",
     default=None,
@@ -98,8 +125,8 @@ def serve(
 ) -> None:
     """Serve tasks until interrupted.
 
-    Rollouts are created with the admin token, or by participants with the keys that `openfingym verifier participant add` makes.
-    Beyond this machine, serve with a certificate or behind a proxy that has one.
+    Rollouts are created with the admin token, or by participants with the keys that `openfingym verifier participant
+    add` makes. Beyond this machine, serve with a certificate or behind a proxy that has one.
     """
     import contextlib
 
@@ -121,7 +148,9 @@ def serve(
             if registry is not None:
                 entry = _enlist(registry, where[0], tasks, token_file)
                 stack.callback(unregister, registry, entry)
-            click.echo(f"serving {', '.join(task.name for task in tasks)} on {', '.join(where)}, policy {policy}", err=True)
+            click.echo(
+                f"serving {', '.join(task.name for task in tasks)} on {', '.join(where)}, policy {policy}", err=True
+            )
 
         serve_packages(
             packages,
@@ -167,7 +196,9 @@ def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
 
 
 def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
-    """The admin token, and the file that holds it: the one that is given, or the environment's, or the state folder's own."""
+    """The admin token, and the file that holds it: the one that is given, or the environment's, or the state folder's
+    own.
+    """
     from openfingym.verifiers.address import ADMIN_TOKEN_VARIABLE
     from openfingym.verifiers.registry import SHORTEST_TOKEN
     from openfingym_verifier.tokens import token_from_environment
@@ -176,7 +207,10 @@ def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
     token = token_from_environment(ADMIN_TOKEN_VARIABLE)
     if file is None and token:
         if len(token) < SHORTEST_TOKEN:
-            raise UsageError(f"${ADMIN_TOKEN_VARIABLE}: {len(token)} characters; expected a secret of at least {SHORTEST_TOKEN}, or none")
+            raise UsageError(
+                f"${ADMIN_TOKEN_VARIABLE}: {len(token)} characters; expected a secret of at least {SHORTEST_TOKEN}, or "
+                "none"
+            )
         return token, None
     if file is None:
         file = state / "admin.token"
@@ -239,7 +273,9 @@ def _look_listed(registry: Registry, entry: RegistryEntry) -> _Look:
         return found
     held = {task.name for task in found.tasks}
     missing = [name for name in entry.tasks if not set(name) & set("*?[/") and name not in held]
-    return replace(found, problems=tuple(f"{registry.path} leaves {name} to it, which it does not serve" for name in missing))
+    return replace(
+        found, problems=tuple(f"{registry.path} leaves {name} to it, which it does not serve" for name in missing)
+    )
 
 
 def _ask(location: str, find: Callable[[], VerifierAddress]) -> _Look:

@@ -1,4 +1,6 @@
-"""``openfingym verifier participant``, ``season`` and ``collect``: who takes part, in which season, and what was held."""
+"""``openfingym verifier participant``, ``season`` and ``collect``: who takes part, in which season, and what was
+held.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import Season, VerifierClient
 
 address_option = click.option(
-    "--verifier", "address", help="URL or unix socket of the running verifier; default: $OPENFINGYM_VERIFIER.", metavar="LOCATION"
+    "--verifier",
+    "address",
+    help="URL or unix socket of the running verifier; default: $OPENFINGYM_VERIFIER.",
+    metavar="LOCATION",
 )
 
 
@@ -25,8 +30,8 @@ address_option = click.option(
 def participant() -> None:
     """Give keys to participants, and withdraw them; needs the admin token.
 
-    A key creates rollouts, and ends and reads those that it created. What its holder is told about hidden data is added up over all
-    of them; give each party one key, in $OPENFINGYM_KEY.
+    A key creates rollouts, and ends and reads those that it created. What its holder is told about hidden data is added
+    up over all of them; give each party one key, in $OPENFINGYM_KEY.
     """
 
 
@@ -63,7 +68,11 @@ def list_participants(address: str | None, as_json: bool) -> None:
     if as_json:
         print_json([asdict(one) for one in found])
     else:
-        print_table("", ["participant", "since", "revoked"], [(one.name, one.created_at, one.revoked_at or "-") for one in found])
+        print_table(
+            "",
+            ["participant", "since", "revoked"],
+            [(one.name, one.created_at, one.revoked_at or "-") for one in found],
+        )
 
 
 @click.group()
@@ -84,7 +93,9 @@ def show_season(address: str | None, as_json: bool) -> None:
 @address_option
 @json_option
 def close_season(address: str | None, as_json: bool) -> None:
-    """Close the season. Participants can then collect the latest of what is held; rollouts are created again in the next."""
+    """Close the season. Participants can then collect the latest of what is held; rollouts are created again in the
+    next.
+    """
     with _client(address) as client:
         _print_season(client.close_season(), as_json=as_json)
 
@@ -94,14 +105,20 @@ def close_season(address: str | None, as_json: bool) -> None:
 @address_option
 @json_option
 def open_season(name: str, address: str | None, as_json: bool) -> None:
-    """Open the season NAME. What was told about a task's hidden data in earlier seasons still counts: labels stay the same."""
+    """Open the season NAME. What was told about a task's hidden data in earlier seasons still counts: labels stay the
+    same.
+    """
     with _client(address) as client:
         _print_season(client.open_season(name), as_json=as_json)
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="RUN...")
-@click.option("--verifier", "address", help="URL or socket of the verifier, or a registry file; default: $OPENFINGYM_VERIFIER.")
+@click.argument(
+    "runs", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="RUN..."
+)
+@click.option(
+    "--verifier", "address", help="URL or socket of the verifier, or a registry file; default: $OPENFINGYM_VERIFIER."
+)
 @click.pass_context
 def collect(ctx: click.Context, runs: tuple[Path, ...], address: str | None) -> None:
     """Fetch results that were held, once their season is closed.
@@ -118,7 +135,9 @@ def collect(ctx: click.Context, runs: tuple[Path, ...], address: str | None) -> 
         click.echo("no result is held")
         return
     held = _collect(waiting, address)
-    click.echo(f"collected {len(waiting) - held} of {len(waiting)} results" + (f"; {held} are held still" if held else ""))
+    click.echo(
+        f"collected {len(waiting) - held} of {len(waiting)} results" + (f"; {held} are held still" if held else "")
+    )
     ctx.exit(3 if held else 0)
 
 
@@ -159,7 +178,10 @@ def _client(address: str | None) -> VerifierClient:
 
     location = address or os.environ.get(VERIFIER_VARIABLE)
     if not location:
-        raise UsageError(f"name the verifier with --verifier, as http://host:port or the path of its socket, or in ${VERIFIER_VARIABLE}")
+        raise UsageError(
+            "name the verifier with --verifier, as http://host:port or the path of its socket, or in "
+            f"${VERIFIER_VARIABLE}"
+        )
     return VerifierAddress(location, token_of_environment(location)).connect(timeout_s=QUICK_ANSWER_S)
 
 
@@ -167,4 +189,7 @@ def _print_season(found: Season, *, as_json: bool) -> None:
     if as_json:
         print_json(asdict(found))
     else:
-        click.echo(f"season {found.name}: opened {found.opened_at}, {'open' if found.closed_at is None else f'closed {found.closed_at}'}")
+        click.echo(
+            f"season {found.name}: opened {found.opened_at}, "
+            f"{'open' if found.closed_at is None else f'closed {found.closed_at}'}"
+        )

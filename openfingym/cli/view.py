@@ -37,13 +37,22 @@ STATES = ("scored", "rejected", "deferred", "void", "error")
 
 
 @click.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--task", "tasks", multiple=True, help="Only rollouts of this task, or of tasks whose names match a glob; repeatable.")
+@click.argument(
+    "runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    help="Only rollouts of this task, or of tasks whose names match a glob; repeatable.",
+)
 @click.option("--agent", "agents", multiple=True, help="Only of this agent; repeatable.")
 @click.option("--model", "models", multiple=True, help="Only of this model; repeatable.")
 @click.option("--seed", "seeds", multiple=True, type=int, help="Only with this seed; repeatable.")
 @click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Only in this state; repeatable.")
-@click.option("--full", is_flag=True, help=f"Show every line; default: of each text the first and last, {LINES} together.")
+@click.option(
+    "--full", is_flag=True, help=f"Show every line; default: of each text the first and last, {LINES} together."
+)
 @json_option
 def view(
     runs: tuple[Path, ...],
@@ -73,7 +82,10 @@ def view(
         and (not states or result.state in states)
     ]
     if not chosen:
-        raise UsageError(f"{', '.join(map(str, runs))}: {'none of the rollouts there is so' if found else 'no finished rollout is there'}")
+        raise UsageError(
+            f"{', '.join(map(str, runs))}: "
+            f"{'none of the rollouts there is so' if found else 'no finished rollout is there'}"
+        )
     if len(chosen) > 1:
         _list(chosen, as_json=as_json)
         return
@@ -114,7 +126,8 @@ def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
 
     columns = ["state", "skill", "task", "agent", "model", "seed", "attempt", "answers", "folder"]
     rows = [
-        (r.state, number(r.skill, 3), r.task, r.agent, r.model or "-", r.seed, r.attempt, r.turns or "-", folder) for folder, r in chosen
+        (r.state, number(r.skill, 3), r.task, r.agent, r.model or "-", r.seed, r.attempt, r.turns or "-", folder)
+        for folder, r in chosen
     ]
     optional = ["folder", "answers", "attempt", "model", "agent", "seed"]
     print_table("", columns, rows, right=["skill", "seed", "attempt", "answers"], optional=optional)
@@ -125,7 +138,9 @@ def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
     click.echo(printable(f"{len(chosen)} rollouts; to read one, say which: {which}: {chosen[0][0]}"))
 
 
-def _show(console: Console, folder: Path, result: RolloutResult, rollout: RolloutRecord | None, lines: int | None) -> None:
+def _show(
+    console: Console, folder: Path, result: RolloutResult, rollout: RolloutRecord | None, lines: int | None
+) -> None:
     from rich.text import Text
 
     from openfingym.cli.conversation import print_block, print_conversation
@@ -170,8 +185,15 @@ def _outcome(result: RolloutResult) -> str:
         return f"{result.state}{whose}: {one_line(result.reason or 'no reason was given', 1000)}"
     against = f" ({result.baseline} {number(result.baseline_total)})" if result.baseline else ""
     verdict = f", {VERDICTS[result.verdict]}" if result.verdict else ""
-    skill = None if result.relative_interval is None else (1.0 - result.relative_interval[1], 1.0 - result.relative_interval[0])
-    return f"scored: skill {with_interval(result.skill, skill)}, loss {number(result.total)}{against}, {result.data_kind} data{verdict}"
+    skill = (
+        None
+        if result.relative_interval is None
+        else (1.0 - result.relative_interval[1], 1.0 - result.relative_interval[0])
+    )
+    return (
+        f"scored: skill {with_interval(result.skill, skill)}, loss {number(result.total)}{against}, {result.data_kind} "
+        f"data{verdict}"
+    )
 
 
 def _account(result: RolloutResult, rollout: RolloutRecord | None) -> Iterator[str]:
@@ -184,8 +206,10 @@ def _account(result: RolloutResult, rollout: RolloutRecord | None) -> Iterator[s
         yield f"{name} {number(value)}{spread}{beside}"
     took = f"{result.wall_s:.1f} s"
     if rollout is not None:
-        took += f", {rollout.timing.model_s:.1f} s of them waiting for the model, {rollout.timing.execution_s:.1f} s running programs"
-    yield f"{took}; ended by {result.ended_by or 'nothing known'}; {result.submissions_accepted} of {result.budget} submissions accepted"
+        timing = rollout.timing
+        took += f", {timing.model_s:.1f} s of them waiting for the model, {timing.execution_s:.1f} s running programs"
+    accepted = f"{result.submissions_accepted} of {result.budget} submissions accepted"
+    yield f"{took}; ended by {result.ended_by or 'nothing known'}; {accepted}"
     if result.turns:
         cost = "cost unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
         yield f"{result.turns} answers, {result.prompt_tokens} + {result.completion_tokens} tokens, {cost}"

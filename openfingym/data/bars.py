@@ -121,13 +121,17 @@ class Bars:
         dividend: Floats | None = None,
         name: str = "bars",
     ) -> Bars:
-        """As :meth:`from_arrays`, from one float64[T, S, 5] with the fields along the last axis, as :meth:`to_array` gives it.
+        """As :meth:`from_arrays`, from one float64[T, S, 5] with the fields along the last axis, as :meth:`to_array`
+        gives it.
 
         Raises:
             DataError: as there, or the array has another shape.
         """
         if values.ndim != 3 or values.shape[2] != len(FIELDS):
-            raise DataError(f"{name}: values must be [rows, symbols, {len(FIELDS)}] ({', '.join(FIELDS)}), found {list(values.shape)}")
+            raise DataError(
+                f"{name}: values must be [rows, symbols, {len(FIELDS)}] ({', '.join(FIELDS)}), found "
+                f"{list(values.shape)}"
+            )
         fields = {field: values[:, :, i] for i, field in enumerate(FIELDS)}
         return cls.from_arrays(times, symbols, **fields, split=split, dividend=dividend, name=name)
 
@@ -146,14 +150,19 @@ class Bars:
         known = [channel.removesuffix("_open") for channel in panel.channels if channel.endswith("_open")]
         names = tuple(symbols) or ((where,) if plain else tuple(known))
         if not names:
-            raise DataError(f"{where} holds no bars: it has no channel 'open' or '<symbol>_open'; it has {', '.join(panel.channels[:12])}")
+            raise DataError(
+                f"{where} holds no bars: it has no channel 'open' or '<symbol>_open'; it has "
+                f"{', '.join(panel.channels[:12])}"
+            )
         alone = plain and len(names) == 1 and names[0] not in known
         values = np.empty((len(panel.times), len(names), len(FIELDS)))
         for s, symbol in enumerate(names):
             for i, field in enumerate(FIELDS):
                 channel = field if alone else f"{symbol}_{field}"
                 if channel not in panel.channels:
-                    raise DataError(f"{where}: no bars of {symbol!r}, channel {channel!r} is not there{suggestion(symbol, known)}")
+                    raise DataError(
+                        f"{where}: no bars of {symbol!r}, channel {channel!r} is not there{suggestion(symbol, known)}"
+                    )
                 values[:, s, i] = panel.values[:, panel.channels.index(channel)]
         return cls.from_array(panel.times, names, values, name=where)
 
@@ -168,7 +177,9 @@ class Bars:
             actions: float64[T, S, 2], split and dividend.
         """
         columns = {field: values[:, :, i] for i, field in enumerate(FIELDS)}
-        return cls(times, symbols, split=actions[:, :, 0], dividend=actions[:, :, 1], tradable=values[:, :, 4] > 0.0, **columns)
+        return cls(
+            times, symbols, split=actions[:, :, 0], dividend=actions[:, :, 1], tradable=values[:, :, 4] > 0.0, **columns
+        )
 
     def between(self, rows: slice) -> Bars:
         """These rows, as views without copying anything.
@@ -191,10 +202,11 @@ class Bars:
         return np.stack([getattr(self, field) for field in FIELDS], axis=2)
 
     def features(self) -> NDArray[np.float32]:
-        """What a policy may look at, without unit and of the size of returns: float32[T, S, 5] in the order of :data:`FEATURES`.
+        """What a policy may look at, without unit and of the size of returns: float32[T, S, 5] in the order of
+        :data:`FEATURES`.
 
-        ln(close x split / last close), ln(open x split / last close), ln(high / close), ln(low / close), and ln(volume /
-        mean volume of the :data:`VOLUME_WINDOW` bars before, or as many as there are). A row reads no later one; the
+        ln(close x split / last close), ln(open x split / last close), ln(high / close), ln(low / close), and ln(volume
+        / mean volume of the :data:`VOLUME_WINDOW` bars before, or as many as there are). A row reads no later one; the
         first row and halts are 0.
         """
         out = np.zeros((*self.close.shape, len(FEATURES)))
@@ -214,19 +226,27 @@ class Bars:
 
 def _times(times: NDArray[np.datetime64], name: str) -> NDArray[np.datetime64]:
     if times.ndim != 1 or times.dtype.kind != "M" or not len(times):
-        raise DataError(f"{name}: times must be a list of datetime64, at least one, found {times.dtype} of shape {list(times.shape)}")
+        raise DataError(
+            f"{name}: times must be a list of datetime64, at least one, found {times.dtype} of shape "
+            f"{list(times.shape)}"
+        )
     stamps = times.astype("datetime64[ns]")
     late = ~(stamps[1:] > stamps[:-1])
     if late.any():
         row = int(late.argmax()) + 1
         fault = "occurs twice" if stamps[row] == stamps[row - 1] else f"is before the row above ({stamps[row - 1]})"
-        raise DataError(f"{name}, row {row}, column 'time': {stamps[row]} {fault}; rows must be in strictly increasing order")
+        raise DataError(
+            f"{name}, row {row}, column 'time': {stamps[row]} {fault}; rows must be in strictly increasing order"
+        )
     return stamps
 
 
 def _copied(key: str, values: Floats, shape: tuple[int, int], name: str) -> Floats:
     if values.shape != shape or values.dtype.kind not in "fiu":
-        raise DataError(f"{name}: {key} must be numbers of shape {list(shape)} (rows, symbols), found {values.dtype}{list(values.shape)}")
+        raise DataError(
+            f"{name}: {key} must be numbers of shape {list(shape)} (rows, symbols), found "
+            f"{values.dtype}{list(values.shape)}"
+        )
     return np.array(values, dtype=np.float64, order="C")
 
 
@@ -237,7 +257,9 @@ def _checked(columns: dict[str, Floats], times: NDArray[np.datetime64], symbols:
         if wrong.any():
             row, s = (int(i) for i in np.argwhere(wrong)[0])
             found = columns[key][row, s]
-            raise DataError(f"{name}, row {row} ({times[row]}), column '{symbols[s]}_{key}': {found:g} {fault.format(row=row)}")
+            raise DataError(
+                f"{name}, row {row} ({times[row]}), column '{symbols[s]}_{key}': {found:g} {fault.format(row=row)}"
+            )
 
     prices = {key: columns[key] for key in ("open", "high", "low", "close")}
     volume = columns["volume"]
@@ -245,7 +267,11 @@ def _checked(columns: dict[str, Floats], times: NDArray[np.datetime64], symbols:
     for key, values in (*prices.items(), ("volume", volume)):
         refuse(key, np.isinf(values), "is not finite")
     for key, values in prices.items():
-        refuse(key, np.isnan(values) != absent, "beside an open that is missing or not: a bar has all four prices, or none in a halt")
+        refuse(
+            key,
+            np.isnan(values) != absent,
+            "beside an open that is missing or not: a bar has all four prices, or none in a halt",
+        )
         refuse(key, values <= 0.0, "is not a positive price")
     refuse("volume", np.isnan(volume) & ~absent, "is missing beside prices; a halt has neither")
     refuse("volume", volume < 0.0, "is negative")
@@ -254,11 +280,19 @@ def _checked(columns: dict[str, Floats], times: NDArray[np.datetime64], symbols:
     for key in ("open", "close"):
         refuse(key, (prices[key] > prices["high"]) | (prices[key] < prices["low"]), "is outside the bar's low and high")
     refuse("split", ~(np.isfinite(columns["split"]) & (columns["split"] > 0.0)), "is no ratio of shares; 1 is none")
-    refuse("dividend", ~(np.isfinite(columns["dividend"]) & (columns["dividend"] >= 0.0)), "is no amount of cash; 0 is none")
+    refuse(
+        "dividend",
+        ~(np.isfinite(columns["dividend"]) & (columns["dividend"] >= 0.0)),
+        "is no amount of cash; 0 is none",
+    )
     halted: Faults = absent | (volume == 0.0)
     first = np.zeros_like(halted)
     first[0] = halted[0]
-    refuse("close", first, "in a halt: a symbol must trade in the first row, or it has no value; begin later or leave it out")
+    refuse(
+        "close",
+        first,
+        "in a halt: a symbol must trade in the first row, or it has no value; begin later or leave it out",
+    )
     return halted
 
 

@@ -94,7 +94,15 @@ class BookBars:
     lots_per_trade: float
 
     def __post_init__(self) -> None:
-        rates = (self.impact, self.flow_ar, self.size_ar, self.activity_ar, self.alpha, self.beta, self.alpha + self.beta)
+        rates = (
+            self.impact,
+            self.flow_ar,
+            self.size_ar,
+            self.activity_ar,
+            self.alpha,
+            self.beta,
+            self.alpha + self.beta,
+        )
         if not all(0.0 <= rate < 1.0 for rate in rates):
             raise DataError(f"autoregressions, impact and alpha + beta must be in [0, 1), found {rates}")
         if not (0.0 < self.spread_q <= 0.9 and 0.0 < self.gap_q < 1.0 and self.degrees_of_freedom > 4.0):
@@ -143,15 +151,22 @@ class BookBars:
         centre = self.log_size - 0.25 * np.log(h)
         drawn = [self.size_sd * autoregression(normals(bits, n), self.size_ar) for _ in range(4)]
         signs = (1.0, -1.0, 1.0, -1.0)
-        sizes = [1.0 + np.floor(np.exp(centre + sign * self.size_flow * flow + one)) for sign, one in zip(signs, drawn, strict=True)]
+        sizes = [
+            1.0 + np.floor(np.exp(centre + sign * self.size_flow * flow + one))
+            for sign, one in zip(signs, drawn, strict=True)
+        ]
         return Quotes(bid, ask, bid_2, ask_2, *sizes)
 
     def _trades(self, bits: Bits, quotes: Quotes, flow: Floats, h: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Buy and sell volume in lots, number of trades, and whether the step's last trade is a buy; every step has a trade."""
+        """Buy and sell volume in lots, number of trades, and whether the step's last trade is a buy; every step has a
+        trade.
+        """
         from openfingym.data.processes.draws import normals, uniforms
 
         n = len(flow)
-        volume = np.exp(self.log_volume + self.activity_sd * autoregression(normals(bits, n), self.activity_ar) + 0.5 * np.log(h))
+        volume = np.exp(
+            self.log_volume + self.activity_sd * autoregression(normals(bits, n), self.activity_ar) + 0.5 * np.log(h)
+        )
         share = 1.0 / (1.0 + np.exp(-flow))
         buy = np.minimum(np.floor(volume * share), quotes.ask_size + quotes.ask_size_2)
         sell = np.minimum(np.floor(volume * (1.0 - share)), quotes.bid_size + quotes.bid_size_2)
@@ -164,7 +179,9 @@ class BookBars:
             trades += np.clip(wanted, np.where(side > best, 2.0, 1.0), np.maximum(side, 1.0)) * (side > 0.0)
         return buy, sell, trades, np.where(buy == 0.0, 0.0, np.where(sell == 0.0, 1.0, last_buy))
 
-    def _bars(self, quotes: Quotes, buy: Floats, sell: Floats, trades: Floats, last_buy: Floats, returns: Floats) -> Floats:
+    def _bars(
+        self, quotes: Quotes, buy: Floats, sell: Floats, trades: Floats, last_buy: Floats, returns: Floats
+    ) -> Floats:
         """The steps of each bar put together, float64[rows, 14]."""
 
         def by_bar(values: Floats) -> Floats:
@@ -175,7 +192,10 @@ class BookBars:
             return np.add.accumulate(by_bar(values), axis=1)[:, -1]
 
         deep_buy, deep_sell = np.maximum(buy - quotes.ask_size, 0.0), np.maximum(sell - quotes.bid_size, 0.0)
-        highest_buy, lowest_sell = np.where(deep_buy > 0.0, quotes.ask_2, quotes.ask), np.where(deep_sell > 0.0, quotes.bid_2, quotes.bid)
+        highest_buy, lowest_sell = (
+            np.where(deep_buy > 0.0, quotes.ask_2, quotes.ask),
+            np.where(deep_sell > 0.0, quotes.bid_2, quotes.bid),
+        )
         highest = np.where(buy > 0.0, highest_buy, quotes.bid)
         lowest = np.where(sell > 0.0, lowest_sell, quotes.ask)
         both = (buy > 0.0) & (sell > 0.0)
@@ -183,10 +203,15 @@ class BookBars:
         first = np.where(np.where(both, 1.0 - last_buy, last_buy) > 0.0, quotes.ask, quotes.bid)
         last = np.where(last_buy > 0.0, highest_buy, lowest_sell)
         notional = total(
-            (buy - deep_buy) * quotes.ask + deep_buy * quotes.ask_2 + (sell - deep_sell) * quotes.bid + deep_sell * quotes.bid_2
+            (buy - deep_buy) * quotes.ask
+            + deep_buy * quotes.ask_2
+            + (sell - deep_sell) * quotes.bid
+            + deep_sell * quotes.bid_2
         )
         volume = total(buy + sell)
-        bids, asks = (by_bar(size)[:, -1] for size in (quotes.bid_size + quotes.bid_size_2, quotes.ask_size + quotes.ask_size_2))
+        bids, asks = (
+            by_bar(size)[:, -1] for size in (quotes.bid_size + quotes.bid_size_2, quotes.ask_size + quotes.ask_size_2)
+        )
         per_unit = round(1.0 / self.tick)
         columns = (
             by_bar(first)[:, 0] / per_unit,

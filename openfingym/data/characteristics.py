@@ -43,11 +43,30 @@ _FIRMS, _LATENT, _WEIGHTS, _MACRO, _MARKET, _INDUSTRY, _OWN = range(7)
 """Which stream of the seed draws what; the last three make returns, the others features."""
 
 REPORTED = (
-    "accruals", "asset_growth", "book_leverage", "capital_expenditure_growth", "capital_turnover", "cash_flow_to_debt", "cash_holdings",
-    "current_ratio", "debt_growth", "depreciation_to_plant", "employee_growth", "gross_profitability",
-    "inventory_change", "net_operating_assets", "operating_profitability", "organization_capital", "receivables_turnover",
-    "research_to_sales", "return_on_assets", "return_on_equity", "sales_growth", "share_issuance", "tangibility",
-)  # fmt: skip
+    "accruals",
+    "asset_growth",
+    "book_leverage",
+    "capital_expenditure_growth",
+    "capital_turnover",
+    "cash_flow_to_debt",
+    "cash_holdings",
+    "current_ratio",
+    "debt_growth",
+    "depreciation_to_plant",
+    "employee_growth",
+    "gross_profitability",
+    "inventory_change",
+    "net_operating_assets",
+    "operating_profitability",
+    "organization_capital",
+    "receivables_turnover",
+    "research_to_sales",
+    "return_on_assets",
+    "return_on_equity",
+    "sales_growth",
+    "share_issuance",
+    "tangibility",
+)
 """From quarterly accounts: they change every third month, in which one depends on the stock."""
 WATCHED = (
     "analyst_coverage",
@@ -74,7 +93,12 @@ SHARED = 0.5
 """Share of a characteristic's variance that comes from them."""
 
 PREMIUM = 0.004
-LINEAR = (("gross_profitability", 0.01), ("asset_growth", -0.009), ("share_issuance", -0.007), ("forecast_dispersion", -0.006))
+LINEAR = (
+    ("gross_profitability", 0.01),
+    ("asset_growth", -0.009),
+    ("share_issuance", -0.007),
+    ("forecast_dispersion", -0.006),
+)
 """Effect on the expected monthly return of going from the median to the highest rank."""
 BY_MACRO = (("book_leverage", "term_spread", 0.004), ("cash_holdings", "inflation", -0.003))
 PRODUCTS = (("return_on_equity", "institutional_ownership", 0.01),)
@@ -96,7 +120,8 @@ class Characteristics:
     names: tuple[str, ...]
     """Names of the 42 features."""
     features: NDArray[np.float64]
-    """float64[m, 60, 42]: ranks within the month on [-1, 1], then industries (0 or 1), then macro variables (standardised)."""
+    """float64[m, 60, 42]: ranks within the month on [-1, 1], then industries (0 or 1), then macro variables
+    (standardised)."""
     excess_return: NDArray[np.float64]
     """float64[m, 60], log return over the bill in the month *after* ``months``, a decimal fraction."""
     info: DatasetInfo
@@ -120,7 +145,8 @@ def simulated_characteristics(seed: int = DEFAULT_SEED, branch: Branch | None = 
     if seed == DEFAULT_SEED and branch is None and digest != SHA256:
         raise DataError(
             f"{NAME}: the simulator made data with SHA-256 {digest}, expected {SHA256}; "
-            f"this machine's arithmetic (NumPy {np.__version__}) differs beyond the rounding of returns, please report it"
+            f"this machine's arithmetic (NumPy {np.__version__}) differs beyond the rounding of returns, please report "
+            "it"
         )
     months = month_ends(FIRST, MONTHS)
     for array in (months, features, excess_return):
@@ -130,7 +156,9 @@ def simulated_characteristics(seed: int = DEFAULT_SEED, branch: Branch | None = 
 
 
 def expected_excess_return(features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Conditional mean of the excess log return, float64[...], of features float64[..., 42]: the best forecast there is."""
+    """Conditional mean of the excess log return, float64[...], of features float64[..., 42]: the best forecast there
+    is.
+    """
     column = {name: features[..., k] for k, name in enumerate(FEATURES)}
     total = np.full(features.shape[:-1], PREMIUM)
     for name, effect in LINEAR:
@@ -160,7 +188,9 @@ def _firms(seed: int, branch: Branch | None = None) -> NDArray[np.float64]:
     weights = normals(stream(seed, _WEIGHTS), LATENT, len(RANKED))
     weights /= np.sqrt(np.add.accumulate(weights * weights, axis=0)[-1])
     persistence = np.array([REPORTED_PERSISTENCE] * len(REPORTED) + [WATCHED_PERSISTENCE] * len(WATCHED))
-    firms = math.sqrt(1.0 - SHARED) * _autoregression(normals(stream(seed, _FIRMS, branch=branch), steps, STOCKS, len(RANKED)), persistence)
+    firms = math.sqrt(1.0 - SHARED) * _autoregression(
+        normals(stream(seed, _FIRMS, branch=branch), steps, STOCKS, len(RANKED)), persistence
+    )
     for factor, weight in enumerate(weights):
         firms += math.sqrt(SHARED) * latent[..., factor, None] * weight
     firms = firms[BURN_IN:]
@@ -174,7 +204,9 @@ def _firms(seed: int, branch: Branch | None = None) -> NDArray[np.float64]:
 def _shocks(seed: int, branch: Branch | None) -> NDArray[np.float64]:
     """The unpredictable part of every return, float64[months, stocks]."""
     market = students(stream(seed, _MARKET, branch=branch), DEGREES_OF_FREEDOM, MONTHS, 1)
-    industry = students(stream(seed, _INDUSTRY, branch=branch), DEGREES_OF_FREEDOM, MONTHS, len(INDUSTRIES))[:, _industry()]
+    industry = students(stream(seed, _INDUSTRY, branch=branch), DEGREES_OF_FREEDOM, MONTHS, len(INDUSTRIES))[
+        :, _industry()
+    ]
     own = students(stream(seed, _OWN, branch=branch), DEGREES_OF_FREEDOM, MONTHS, STOCKS)
     return MARKET * market + INDUSTRY * industry + OWN * own
 
@@ -185,7 +217,9 @@ def _industry() -> NDArray[np.int64]:
 
 
 def _autoregression(white: NDArray[np.float64], phi: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    """x(t) = phi x(t - 1) + sqrt(1 - phi^2) white(t) from x = 0, float64[steps, ...], of unit variance in the long run."""
+    """x(t) = phi x(t - 1) + sqrt(1 - phi^2) white(t) from x = 0, float64[steps, ...], of unit variance in the long
+    run.
+    """
     state, gain = np.zeros(white.shape[1:]), np.sqrt(1.0 - np.square(phi))
     out = np.empty_like(white)
     for t, shock in enumerate(white):
@@ -200,9 +234,11 @@ def _info(months: NDArray[np.datetime64], seed: int, digest: str) -> DatasetInfo
         name=NAME,
         title=f"Simulated characteristics and excess returns of {STOCKS} stocks",
         kind="simulated",
-        source="seeded simulator of OpenFinGym (openfingym/data/characteristics.py); stands in for a panel of US stocks",
+        source="seeded simulator of OpenFinGym (openfingym/data/characteristics.py); stands in for a panel of US "
+        "stocks",
         provenance=(
-            f"persistent firm and macro variables, ranked within the month, seed {seed}; the expected return is a nonlinear function of "
+            f"persistent firm and macro variables, ranked within the month, seed {seed}; the expected return is a "
+            "nonlinear function of "
             "ten features; everything chosen by hand in the range commonly reported, not fitted"
         ),
         licence="Apache-2.0",
@@ -217,7 +253,9 @@ def _info(months: NDArray[np.datetime64], seed: int, digest: str) -> DatasetInfo
         channels=FEATURES,
         missing=0,
         sha256=digest,
-        units=("rank within the month, -1 to 1",) * len(RANKED) + ("0 or 1",) * len(INDUSTRIES) + ("standard deviations",) * len(MACRO),
+        units=("rank within the month, -1 to 1",) * len(RANKED)
+        + ("0 or 1",) * len(INDUSTRIES)
+        + ("standard deviations",) * len(MACRO),
         notes=(
             "the digest is that of features, then excess returns, float64 in C order, little-endian",
             "no feature is computed from a price or a return, so that no month's features tell the label of another",

@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.data.book_bars import autoregression
-from openfingym.data.simulate import PERIODS_PER_YEAR, PanelSimulator, calendar_times, parse_simulator, paths, significant
+from openfingym.data.simulate import (
+    PERIODS_PER_YEAR,
+    PanelSimulator,
+    calendar_times,
+    parse_simulator,
+    paths,
+    significant,
+)
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -54,10 +61,14 @@ class CoinBars:
 
     def __post_init__(self) -> None:
         if len(self.median_volume) != len(self.panel.channels) or min(self.median_volume) <= 0.0:
-            raise DataError(f"need a positive median volume for each of {len(self.panel.channels)} channels, found {self.median_volume}")
+            raise DataError(
+                f"need a positive median volume for each of {len(self.panel.channels)} channels, found "
+                f"{self.median_volume}"
+            )
         if not (self.moves >= 1 and 0.0 <= self.gap < 1.0 and 0.0 <= self.volume_ar < 1.0 and self.volume_sd >= 0.0):
             raise DataError(
-                f"need a move, 0 <= gap < 1, 0 <= volume_ar < 1 and no negative volume_sd, found {self.moves}, {self.gap}, {self.volume_ar}"
+                f"need a move, 0 <= gap < 1, 0 <= volume_ar < 1 and no negative volume_sd, found {self.moves}, "
+                f"{self.gap}, {self.volume_ar}"
             )
 
     @property
@@ -96,13 +107,15 @@ class CoinBars:
         flow = np.sqrt(shares) * drawn * np.sqrt(variance)[:, :, None]
         walk: Floats = np.add.accumulate(flow, axis=2)
         tied: Floats = walk + np.add.accumulate(shares) * (returns - walk[:, :, -1])[:, :, None]
-        # The last one is the return itself, to the last bit, so that a close is followed by the next bar without a step.
+        # The last one is the return itself, to the last bit, so that a close is followed by the next bar without a
+        # step.
         tied[:, :, -1] = returns
         return tied
 
 
 def parse_coin_bars(table: Mapping[str, Any]) -> CoinBars:
-    """Parameters from a dataset's ``[simulator]`` table: those of the panel, ``[simulator.bars]`` and ``[simulator.bars.median_volume]``.
+    """Parameters from a dataset's ``[simulator]`` table: those of the panel, ``[simulator.bars]`` and
+    ``[simulator.bars.median_volume]``.
 
     Raises:
         KeyError, TypeError: the table has not the keys of the simulator.
@@ -117,7 +130,8 @@ def parse_coin_bars(table: Mapping[str, Any]) -> CoinBars:
 def _reach(bits: Bits, values: Floats, variance: Floats) -> Floats:
     """Highest point of Brownian bridges through the last axis of ``values``, float64[rows, coins].
 
-    The maximum of a bridge from x to y of variance s^2 has the law (x + y + sqrt((y - x)^2 - 2 s^2 ln U)) / 2, U uniform.
+    The maximum of a bridge from x to y of variance s^2 has the law (x + y + sqrt((y - x)^2 - 2 s^2 ln U)) / 2, U
+    uniform.
     """
     from openfingym.data.processes.draws import uniforms
 

@@ -158,12 +158,16 @@ def canonical_csv(times: NDArray[np.datetime64], channels: Sequence[str], values
     """
     stamps = times.astype("datetime64[ns]")
     instants = stamps.astype(np.int64)
-    unit: Literal["D", "s", "ns"] = "D" if not (instants % DAY_NS).any() else "s" if not (instants % 10**9).any() else "ns"
+    unit: Literal["D", "s", "ns"] = (
+        "D" if not (instants % DAY_NS).any() else "s" if not (instants % 10**9).any() else "ns"
+    )
     suffix = "" if unit == "D" else "Z"
     labels = np.datetime_as_string(stamps, unit=unit).tolist()
     head = io.StringIO()
     csv.writer(head, lineterminator="\n").writerow(["time", *channels])
-    lines = [f"{label}{suffix},{','.join(map(repr, row))}\n" for label, row in zip(labels, values.tolist(), strict=True)]
+    lines = [
+        f"{label}{suffix},{','.join(map(repr, row))}\n" for label, row in zip(labels, values.tolist(), strict=True)
+    ]
     return (head.getvalue() + "".join(lines)).encode()
 
 
@@ -186,7 +190,9 @@ def _columns(header: list[str], channels: Sequence[str] | None, where: str) -> l
         raise DataError(f"{where}, line 1: needs a date column and at least one channel, found only {header[0]!r}")
     twice = sorted({name for name in present if present.count(name) > 1})
     if twice or "" in present:
-        raise DataError(f"{where}, line 1: every column needs a name of its own" + (f"; twice: {', '.join(twice)}" if twice else ""))
+        raise DataError(
+            f"{where}, line 1: every column needs a name of its own" + (f"; twice: {', '.join(twice)}" if twice else "")
+        )
     return [1 + i for i in channel_positions(present, channels, where)]
 
 
@@ -212,18 +218,27 @@ def _times(body: list[tuple[int, list[str]]], column: str, where: str) -> NDArra
         try:
             stamp = datetime.fromisoformat(row[0].strip())
         except ValueError:
-            raise DataError(f"{where}, line {line}, column {column!r}: {row[0]!r} is not an ISO date such as 2024-01-31") from None
+            raise DataError(
+                f"{where}, line {line}, column {column!r}: {row[0]!r} is not an ISO date such as 2024-01-31"
+            ) from None
         if not 1678 <= stamp.year <= 2261:
             raise DataError(f"{where}, line {line}, column {column!r}: {row[0]!r} is outside the years 1678 to 2261")
         stamp = stamp.replace(tzinfo=UTC) if stamp.tzinfo is None else stamp.astimezone(UTC)
         if stamps and stamp <= stamps[-1]:
-            fault = "occurs twice" if stamp == stamps[-1] else f"is earlier than the row above ({stamps[-1].isoformat()})"
-            raise DataError(f"{where}, line {line}, column {column!r}: {row[0]!r} {fault}; rows must be in strictly increasing order")
+            fault = (
+                "occurs twice" if stamp == stamps[-1] else f"is earlier than the row above ({stamps[-1].isoformat()})"
+            )
+            raise DataError(
+                f"{where}, line {line}, column {column!r}: {row[0]!r} {fault}; rows must be in strictly increasing "
+                "order"
+            )
         stamps.append(stamp)
     return np.array([stamp.replace(tzinfo=None) for stamp in stamps], dtype="datetime64[us]").astype("datetime64[ns]")
 
 
-def _values(body: list[tuple[int, list[str]]], header: list[str], indices: list[int], measure: Measure, where: str) -> NDArray[np.float64]:
+def _values(
+    body: list[tuple[int, list[str]]], header: list[str], indices: list[int], measure: Measure, where: str
+) -> NDArray[np.float64]:
     values = np.empty((len(body), len(indices)))
     for i, (line, row) in enumerate(body):
         for j, index in enumerate(indices):
@@ -252,5 +267,10 @@ def _frequency(times: NDArray[np.datetime64]) -> Frequency:
     if len(times) < 2:
         return "none"
     hours = float(np.median(np.diff(times).astype(np.int64))) / 3.6e12
-    bounds: tuple[tuple[float, Frequency], ...] = ((1.0, "intraday"), (24.0, "hourly"), (24.0 * 5, "daily"), (24.0 * 20, "weekly"))
+    bounds: tuple[tuple[float, Frequency], ...] = (
+        (1.0, "intraday"),
+        (24.0, "hourly"),
+        (24.0 * 5, "daily"),
+        (24.0 * 20, "weekly"),
+    )
     return next((name for limit, name in bounds if hours < limit), "monthly")

@@ -6,13 +6,16 @@ Up to a country's last liquid point L, continuously compounded zero rates are Ne
 
 and beyond it the forward rate goes exponentially to the ultimate forward rate, w = ln(1 + UFR)::
 
-    f(L + h) = w + (f(L) - w) exp(-a h)          so that  u y(u) = L y(L) + (u - L) w + (f(L) - w) (1 - exp(-a (u - L))) / a
+    f(L + h) = w + (f(L) - w) exp(-a h)          so that  u y(u) = L y(L) + (u - L) w + (f(L) - w) (1 - exp(-a (u - L)))
+    / a
 
 This is the form of the extrapolation in EIOPA's 2020 opinion on the review of Solvency II, not the older Smith-Wilson
-method: both end at the UFR, and this one needs no linear system. What is stored is 100 (exp(y) - 1), compounded annually.
+method: both end at the UFR, and this one needs no linear system. What is stored is 100 (exp(y) - 1), compounded
+annually.
 
-The factors of country c are b_k(c, t) = mean_k(c) + scale(c) (r_k C_k(t) + sqrt(1 - r_k^2) O_k(c, t)): C common, O its own,
-both first-order autoregressions, with t shocks whose correlations are those between the factors of the Treasury curve.
+The factors of country c are b_k(c, t) = mean_k(c) + scale(c) (r_k C_k(t) + sqrt(1 - r_k^2) O_k(c, t)): C common, O its
+own, both first-order autoregressions, with t shocks whose correlations are those between the factors of the Treasury
+curve.
 """
 
 from __future__ import annotations
@@ -47,8 +50,8 @@ DECAY = (2.1, 6.0)
 """l1 and l2, years."""
 
 PERSISTENCE = (0.961, 0.985, 0.948, 0.923)
-"""Monthly autoregression of level, slope and the two curvatures, fitted to ``ust-par-yields`` and corrected for the bias
-of a short sample (Kendall 1954), + (1 + 3 phi) / n; the next two are fitted to the same series."""
+"""Monthly autoregression of level, slope and the two curvatures, fitted to ``ust-par-yields`` and corrected for the
+bias of a short sample (Kendall 1954), + (1 + 3 phi) / n; the next two are fitted to the same series."""
 SHOCK = (0.247, 0.339, 0.755, 0.875)
 """Standard deviation of their monthly shocks, percentage points."""
 CORRELATION = (
@@ -163,7 +166,9 @@ def spot_rates(factors: NDArray[np.float64], maturities: NDArray[np.float64]) ->
         beyond = maturities[~liquid]
         fading = (1.0 - np.exp(-CONVERGENCE * (beyond - country.liquid))) / CONVERGENCE
         curves[:, c, liquid] = _combine(b, _zero_loadings(maturities[liquid]))
-        curves[:, c, ~liquid] = (country.liquid * zero + (beyond - country.liquid) * ultimate + (forward - ultimate) * fading) / beyond
+        curves[:, c, ~liquid] = (
+            country.liquid * zero + (beyond - country.liquid) * ultimate + (forward - ultimate) * fading
+        ) / beyond
     annual: NDArray[np.float64] = 100.0 * np.expm1(curves / 100.0)
     return annual
 
@@ -222,10 +227,13 @@ def _info(times: NDArray[np.datetime64], seed: int, digest: str) -> DatasetInfo:
         name=NAME,
         title=f"Simulated risk-free curves of {len(COUNTRIES)} currency areas, 1 to {MATURITIES} years",
         kind="simulated",
-        source="seeded simulator of OpenFinGym (openfingym/data/curves.py); stands in for EIOPA's monthly risk-free curves",
+        source="seeded simulator of OpenFinGym (openfingym/data/curves.py); stands in for EIOPA's monthly risk-free "
+        "curves",
         provenance=(
-            f"Nelson-Siegel-Svensson factors, one autoregression each, seed {seed}; dynamics fitted to the month ends of ust-par-yields, "
-            "country means and scales chosen by hand; beyond the last liquid point forwards converge exponentially to the ultimate one; "
+            f"Nelson-Siegel-Svensson factors, one autoregression each, seed {seed}; dynamics fitted to the month ends "
+            "of ust-par-yields, "
+            "country means and scales chosen by hand; beyond the last liquid point forwards converge exponentially to "
+            "the ultimate one; "
             "rounded to 0.001 percentage points"
         ),
         licence="Apache-2.0",
@@ -241,7 +249,10 @@ def _info(times: NDArray[np.datetime64], seed: int, digest: str) -> DatasetInfo:
         missing=0,
         sha256=digest,
         notes=(
-            "each channel is a curve of 150 maturities; the digest is that of the float64 values in C order, little-endian",
+            (
+                "each channel is a curve of 150 maturities; the digest is that of the float64 values in C order, "
+                "little-endian"
+            ),
             "no value is a rate that anybody published; the codes say which area a channel imitates",
             "the ultimate forward rate does not change; EIOPA's moves by up to 0.15 points a year",
             "rates have no lower bound, and no quote is missing",

@@ -57,7 +57,8 @@ class DatasetInfo:
     missing: int
     """Cells without a value; a bundled dataset has none."""
     sha256: str
-    """Hex digest of the canonical CSV (see :func:`openfingym.data.canonical_csv`), which is what the ``.csv.gz`` unpacks to."""
+    """Hex digest of the canonical CSV (see :func:`openfingym.data.canonical_csv`), which is what the ``.csv.gz``
+    unpacks to."""
     units: tuple[str, ...] = ()
     """Unit of each channel where they differ (``mixed``); empty where ``unit`` says it for all."""
     notes: tuple[str, ...] = ()
@@ -103,10 +104,13 @@ def _read(path: Path) -> DatasetInfo:
         info = DatasetInfo(**{**stated, **lists}, originals=originals)
     except (OSError, ValueError, TypeError) as error:
         names = ", ".join(field.name for field in fields(DatasetInfo))
-        raise DataError(f"{path}: not a readable provenance file ({error}); its keys are {names}; reinstall openfingym") from error
+        raise DataError(
+            f"{path}: not a readable provenance file ({error}); its keys are {names}; reinstall openfingym"
+        ) from error
     if len(info.units) != (len(info.channels) if info.measure == "mixed" else 0):
         raise DataError(
-            f"{path}: states {len(info.units)} units for {len(info.channels)} channels of measure {info.measure!r}; reinstall openfingym"
+            f"{path}: states {len(info.units)} units for {len(info.channels)} channels of measure {info.measure!r}; "
+            "reinstall openfingym"
         )
     if info.name != path.stem:
         raise DataError(f"{path}: names itself {info.name!r}; reinstall openfingym")

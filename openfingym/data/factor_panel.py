@@ -74,7 +74,9 @@ class FactorPanel:
         from openfingym.data.processes.book import stationary_autoregression
         from openfingym.data.processes.draws import normals, stream
 
-        return self.noise * stationary_autoregression(normals(stream(self.simulator.seed, 1, branch=branch), rows), self.noise_ar)
+        return self.noise * stationary_autoregression(
+            normals(stream(self.simulator.seed, 1, branch=branch), rows), self.noise_ar
+        )
 
 
 def parse_factor_panel(table: Mapping[str, Any]) -> FactorPanel:
@@ -84,7 +86,11 @@ def parse_factor_panel(table: Mapping[str, Any]) -> FactorPanel:
         KeyError, TypeError: the table has not those keys.
         DataError: the parameters make no process, or the indicators have too few rows to start from.
     """
-    panel = FactorPanel(parse_simulator(table["prices"]), **{key: value for key, value in table.items() if key != "prices"})
+    panel = FactorPanel(
+        parse_simulator(table["prices"]), **{key: value for key, value in table.items() if key != "prices"}
+    )
     if panel.warm_up <= MONTH or not 0.0 <= panel.noise_ar < 1.0:
-        raise DataError(f"need more than {MONTH} rows of warm-up and 0 <= noise_ar < 1, found {panel.warm_up} and {panel.noise_ar}")
+        raise DataError(
+            f"need more than {MONTH} rows of warm-up and 0 <= noise_ar < 1, found {panel.warm_up} and {panel.noise_ar}"
+        )
     return panel

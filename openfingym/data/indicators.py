@@ -32,7 +32,9 @@ def ema(values: NDArray[np.float64], span: int) -> NDArray[np.float64]:
 
 
 def macd(values: NDArray[np.float64], fast: int = 12, slow: int = 26) -> NDArray[np.float64]:
-    """Moving average convergence/divergence: the fast minus the slow EMA (Appel 1979), float64[n], in the unit of ``values``."""
+    """Moving average convergence/divergence: the fast minus the slow EMA (Appel 1979), float64[n], in the unit of
+    ``values``.
+    """
     return ema(values, fast) - ema(values, slow)
 
 

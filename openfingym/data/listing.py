@@ -169,7 +169,9 @@ def _pullable(cache: Cache) -> Iterator[Listing]:
             yield _of_pull(name, "source", SOURCES[name].gives, name, None)
 
 
-def _of_pull(name: str, form: Form, title: str, source_name: str, record: PullRecord | None, interval: str | None = None) -> Listing:
+def _of_pull(
+    name: str, form: Form, title: str, source_name: str, record: PullRecord | None, interval: str | None = None
+) -> Listing:
     from openfingym.data.sources import SOURCES
 
     source = SOURCES[source_name]
@@ -187,7 +189,9 @@ def _of_pull(name: str, form: Form, title: str, source_name: str, record: PullRe
         columns=record.columns if record else None,
         missing=record.missing if record else None,
         here=f"pulled {record.pulled_at}" if record else "not pulled",
-        details=_plain(record) if record else {"gives": source.gives, "service": source.base_url, "frequencies": source.frequency},
+        details=_plain(record)
+        if record
+        else {"gives": source.gives, "service": source.base_url, "frequencies": source.frequency},
     )
 
 

@@ -71,7 +71,8 @@ def load_graph(name: str, *, real: bool = False, seed: int = DEFAULT_SEED, cache
         name=f"{name}-graph-simulated",
         title=f"{spec.title}, simulated; {_size(graph)}",
         kind="simulated",
-        source="seeded simulator of OpenFinGym (openfingym/data/graphs/attributed.py); stands in for the published graph",
+        source="seeded simulator of OpenFinGym (openfingym/data/graphs/attributed.py); stands in for the published "
+        "graph",
         provenance=f"degree-corrected block model with injected anomalies, seed {seed}; edge count: {spec.edges_from}",
         licence="Apache-2.0",
         rows=graph.nodes,
@@ -92,14 +93,18 @@ def load_graph_set(name: str, *, seed: int = DEFAULT_SEED) -> LoadedGraphSet:
     graphs = ba_2motifs(seed)
     info = _info(
         name=name,
-        title=f"{len(graphs.labels):,} graphs with a house or a five-cycle, {graphs.features.shape[1]} constant features a node",
+        title=f"{len(graphs.labels):,} graphs with a house or a five-cycle, {graphs.features.shape[1]} constant "
+        "features a node",
         kind="specified",
         source="BA-2motifs, Luo et al. (2020), PGExplainer",
-        provenance=f"generated from its specification, seed {seed}; two shortcuts closed: edge counts balanced, nodes shuffled",
+        provenance=f"generated from its specification, seed {seed}; two shortcuts closed: edge counts balanced, nodes "
+        "shuffled",
         licence="Apache-2.0",
         rows=len(graphs.labels),
         sha256=graphs.digest,
-        notes=("as specified, the number of edges and fixed adjacency entries give the class away; see docs/synthetic.md",),
+        notes=(
+            "as specified, the number of edges and fixed adjacency entries give the class away; see docs/synthetic.md",
+        ),
     )
     return LoadedGraphSet(graphs, info)
 
@@ -112,7 +117,10 @@ def _published(name: str, cache: Cache | None) -> LoadedGraph:
     cache = cache or DefaultCache()
     record = last_pull(dataset, cache)
     if record is None:
-        raise DataError(f"the published {name} graph has not been pulled. Run this once, with a network: openfingym data pull {dataset}")
+        raise DataError(
+            f"the published {name} graph has not been pulled. Run this once, with a network: openfingym data pull "
+            f"{dataset}"
+        )
     graph = read_published(record, cache).graph
     info = _info(
         name=dataset,
@@ -168,5 +176,6 @@ def _info(
 def _size(graph: Graph) -> str:
     sort = " sparse" if isinstance(graph.features, SparseRows) else ""
     return (
-        f"{graph.nodes:,} nodes, {graph.edge_count:,} edges, {graph.features.shape[1]:,}{sort} features, {graph.anomaly_rate:.1%} anomalies"
+        f"{graph.nodes:,} nodes, {graph.edge_count:,} edges, {graph.features.shape[1]:,}{sort} features, "
+        f"{graph.anomaly_rate:.1%} anomalies"
     )

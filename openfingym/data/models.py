@@ -1,8 +1,8 @@
 """The rows of a simulated dataset, from the ``[simulator]`` table of its TOML file.
 
 The table's ``model`` says which simulator reads it: ``prices`` (the default, :mod:`openfingym.data.simulate`),
-``factor-panel`` (:mod:`openfingym.data.factor_panel`), ``book-bars`` (:mod:`openfingym.data.book_bars`) or ``coin-bars``
-(:mod:`openfingym.data.coin_bars`).
+``factor-panel`` (:mod:`openfingym.data.factor_panel`), ``book-bars`` (:mod:`openfingym.data.book_bars`) or
+``coin-bars`` (:mod:`openfingym.data.coin_bars`).
 """
 
 from __future__ import annotations

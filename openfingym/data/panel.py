@@ -39,7 +39,9 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class ContinuedPanel(Panel):
-    """A simulated panel with another future; nothing is ever built from it, so its digest is of the bytes alone, which is quick."""
+    """A simulated panel with another future; nothing is ever built from it, so its digest is of the bytes alone, which
+    is quick.
+    """
 
     @cached_property
     def digest(self) -> str:
@@ -84,7 +86,10 @@ def continue_panel(name: str, channels: Sequence[str] | None = None, *, seed: in
     info = dataset_info(name)
     positions = channel_positions(info.channels, channels, name)
     if info.kind != "simulated" or not 0 <= kept <= info.rows:
-        raise DataError(f"{name}: only the rows of a simulator can be drawn anew, {info.rows} of them; found {info.kind} data and {kept}")
+        raise DataError(
+            f"{name}: only the rows of a simulator can be drawn anew, {info.rows} of them; found {info.kind} data and "
+            f"{kept}"
+        )
     times, values = read_model(SERIES / f"{name}.toml").generate(Branch(seed, info.rows - kept))
     chosen = np.ascontiguousarray(values[:, positions])
     times.flags.writeable = chosen.flags.writeable = False
@@ -117,6 +122,7 @@ def _simulated(info: DatasetInfo) -> tuple[NDArray[np.datetime64], NDArray[np.fl
     if found != info.sha256:
         raise DataError(
             f"{info.name}: the simulator made data with SHA-256 {found}, expected {info.sha256}; "
-            f"this machine's arithmetic (NumPy {np.__version__}) differs beyond the rounding of prices, please report it"
+            f"this machine's arithmetic (NumPy {np.__version__}) differs beyond the rounding of prices, please report "
+            "it"
         )
     return times, values

@@ -76,7 +76,8 @@ def pulled_panel(
         interval: bar length of ``yahoo`` and ``binance-...``; a day if None.
         start: first day wanted, which the pull must reach back to; all rows if None.
         end: last day wanted, which the pull must reach.
-        measure: measure of a source that has several (``fred``): otherwise ``yield`` where all ids are Treasury rates, else ``mixed``.
+        measure: measure of a source that has several (``fred``): otherwise ``yield`` where all ids are Treasury rates,
+            else ``mixed``.
         cache: where pulls are kept; the one in the store by default.
 
     Raises:
@@ -114,7 +115,8 @@ def pulled_table(
 
 
 def pulled_curves(countries: Sequence[str] = ("Euro",), *, cache: Cache | None = None) -> Curves:
-    """EIOPA's risk-free curves that were pulled last, as percent, in the shape of :func:`openfingym.data.curves.simulated_curves`.
+    """EIOPA's risk-free curves that were pulled last, as percent, in the shape of
+    :func:`openfingym.data.curves.simulated_curves`.
 
     Args:
         countries: as EIOPA names them.
@@ -129,7 +131,11 @@ def pulled_curves(countries: Sequence[str] = ("Euro",), *, cache: Cache | None =
     channels = [f"{country}.{year}y" for country in countries for year in range(1, MATURITIES + 1)]
     panel = pulled_panel("eiopa", channels, cache=cache)
     values = panel.values.reshape(len(panel.times), len(countries), MATURITIES)
-    info = replace(panel.info, channels=tuple(countries), title=f"Risk-free curves of {len(countries)} countries, 1 to {MATURITIES} years")
+    info = replace(
+        panel.info,
+        channels=tuple(countries),
+        title=f"Risk-free curves of {len(countries)} countries, 1 to {MATURITIES} years",
+    )
     maturities = np.arange(1, MATURITIES + 1)
     maturities.flags.writeable = False
     return Curves(panel.times, tuple(countries), maturities, values, info)
@@ -154,7 +160,12 @@ def source_of(name: str) -> str:
 
 
 def pull_command(
-    source: str, symbols: Sequence[str] = (), *, interval: str | None = None, start: date | None = None, end: date | None = None
+    source: str,
+    symbols: Sequence[str] = (),
+    *,
+    interval: str | None = None,
+    start: date | None = None,
+    end: date | None = None,
 ) -> str:
     """The command that pulls this, for a shell."""
     from openfingym.data.sources import PULLABLE
@@ -171,7 +182,12 @@ def pull_command(
 
 
 def _missing(
-    source: str, channels: Sequence[str], interval: str | None, start: date | None, end: date | None, record: PullRecord | None
+    source: str,
+    channels: Sequence[str],
+    interval: str | None,
+    start: date | None,
+    end: date | None,
+    record: PullRecord | None,
 ) -> str:
     more = f" and {len(channels) - SHOWN} more" if len(channels) > SHOWN else ""
     what = f"{', '.join(channels[:SHOWN]) or 'all channels'}{more} of {source}"
@@ -211,7 +227,9 @@ def _choose(table: Table, record: PullRecord, channels: tuple[str, ...]) -> _Cho
 def _closes(table: Table, symbols: Sequence[str]) -> NDArray[np.float64]:
     """float64[n, len(symbols)]: the close of each, NaN where there was no bar."""
     # A table of one symbol names its columns without it.
-    return np.stack([table.column("close" if "close" in table.columns else f"{symbol}.close") for symbol in symbols], axis=1)
+    return np.stack(
+        [table.column("close" if "close" in table.columns else f"{symbol}.close") for symbol in symbols], axis=1
+    )
 
 
 def _adjusted_closes(table: Table, symbols: tuple[str, ...]) -> _Chosen:
@@ -231,8 +249,10 @@ def _adjusted_closes(table: Table, symbols: tuple[str, ...]) -> _Chosen:
             if np.nanmax(apart, initial=0.0) > 1e-3:
                 notes.append(f"{symbol}: up to {np.nanmax(apart):.2%} from Yahoo's own adjusted close")
     actions_text = (
-        f"adjusted for {counts['split']} splits by Yahoo, and here for {counts['dividend']} dividends and {counts['capital-gain']} capital "
-        "gains: all earlier closes times 1 - D / P, P the close before the ex-date; so ratios are total returns, and not point-in-time"
+        f"adjusted for {counts['split']} splits by Yahoo, and here for {counts['dividend']} dividends and "
+        f"{counts['capital-gain']} capital "
+        "gains: all earlier closes times 1 - D / P, P the close before the ex-date; so ratios are total returns, and "
+        "not point-in-time"
     )
     return _Chosen(values, symbols, table.unit.partition(";")[0], actions_text, tuple(notes))
 
@@ -282,7 +302,9 @@ def _measure(source: str, channels: Sequence[str]) -> Measure:
     return "yield" if source in {"treasury", "eiopa"} else "price"
 
 
-def _aligned(table: Table, record: PullRecord, chosen: _Chosen, measure: Measure, start: date | None, end: date | None) -> Panel:
+def _aligned(
+    table: Table, record: PullRecord, chosen: _Chosen, measure: Measure, start: date | None, end: date | None
+) -> Panel:
     """Cut to the period, keep the rows in which every channel has a value, and say what went."""
     from openfingym.data.panel import Panel
 
@@ -290,17 +312,25 @@ def _aligned(table: Table, record: PullRecord, chosen: _Chosen, measure: Measure
     if measure == "price":
         # A price that is zero or below has no return, so it counts as missing; crude oil in April 2020 had one.
         for row, column in np.argwhere(values <= 0.0):
-            notes.append(f"{chosen.channels[column]}: {values[row, column]} on {table.times[row].astype('datetime64[D]')} taken as missing")
+            notes.append(
+                f"{chosen.channels[column]}: {values[row, column]} on {table.times[row].astype('datetime64[D]')} taken "
+                "as missing"
+            )
         values[values <= 0.0] = np.nan
     provenance = table.provenance.noting(*notes)
     wide = replace(table, values=values, columns=chosen.channels, unit=chosen.unit, provenance=provenance)
     whole = wide.between(start, end).complete()
-    title = f"{', '.join(chosen.channels[:SHOWN])}{' and more' if len(chosen.channels) > SHOWN else ''}, pulled from {record.source}"
+    title = (
+        f"{', '.join(chosen.channels[:SHOWN])}{' and more' if len(chosen.channels) > SHOWN else ''}, pulled from "
+        f"{record.source}"
+    )
     panel = whole.to_panel(name=f"pulled-{record.source}", title=title, measure=measure)
     info = replace(
         panel.info,
-        provenance=f"pulled {record.pulled_at} from {record.base_url}, read by {record.parser}; {len(record.files)} files",
-        calendar=f"the {len(whole.times)} rows in which every channel has a value, of {len(wide.between(start, end).times)} in the period; "
+        provenance=f"pulled {record.pulled_at} from {record.base_url}, read by {record.parser}; {len(record.files)} "
+        "files",
+        calendar=f"the {len(whole.times)} rows in which every channel has a value, of "
+        f"{len(wide.between(start, end).times)} in the period; "
         "nothing is filled",
         corporate_actions=chosen.corporate_actions,
         originals=tuple((origin.url, origin.sha256) for origin in record.files),

@@ -6,8 +6,8 @@
 | binance-archive, binance-rest | pairs | as published |
 
 Symbols share one clock: all rows from the first in which every symbol trades. Where one has no bar in
-a later row, it is halted there (see :mod:`openfingym.data.bars`); nothing else is filled. A high or low that misses open or
-close by no more than the rounding of an adjustment is moved to it.
+a later row, it is halted there (see :mod:`openfingym.data.bars`); nothing else is filled. A high or low that misses
+open or close by no more than the rounding of an adjustment is moved to it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def pulled_bars(
         raise DataError(f"{source}: in no row do all of {', '.join(wanted)} trade")
     first = int(trades.argmax())
     times, values = wide.times[first:], values[first:]
-    bars = Bars.from_array(times, called, values, dividend=_dividends(table, wanted, times), name=f"pulled-{record.source}")
+    bars = Bars.from_array(
+        times, called, values, dividend=_dividends(table, wanted, times), name=f"pulled-{record.source}"
+    )
     return bars, _info(bars, wide, record, first)
 
 
@@ -119,10 +121,12 @@ def _info(bars: Bars, table: Table, record: PullRecord, skipped: int) -> Dataset
     digest = content_digest(bars.times, (*channels, *(f"{symbol}_dividend" for symbol in bars.symbols)), everything)
     info = DatasetInfo(
         name=f"pulled-{record.source}",
-        title=f"Bars of {', '.join(bars.symbols[:6])}{' and more' if len(bars.symbols) > 6 else ''}, pulled from {record.source}",
+        title=f"Bars of {', '.join(bars.symbols[:6])}{' and more' if len(bars.symbols) > 6 else ''}, pulled from "
+        f"{record.source}",
         kind="real",
         source=table.provenance.publisher,
-        provenance=f"pulled {record.pulled_at} from {record.base_url}, read by {record.parser}; {len(record.files)} files",
+        provenance=f"pulled {record.pulled_at} from {record.base_url}, read by {record.parser}; {len(record.files)} "
+        "files",
         licence=table.provenance.licence,
         frequency=table.frequency,
         measure="mixed",

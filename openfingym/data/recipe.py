@@ -42,8 +42,8 @@ MEASURES_OF: Mapping[str, tuple[str, ...]] = {
     "realised_vol": ("price",),
     "mixed": ("mixed",),
 }
-"""Measures a panel may have, by what its values are wanted as. Of a mixed panel, a task may call the targets prices, where
-they are positive; the other channels are inputs only."""
+"""Measures a panel may have, by what its values are wanted as. Of a mixed panel, a task may call the targets prices,
+where they are positive; the other channels are inputs only."""
 VOLATILITY_WINDOW = 21
 """Daily returns in one value of realised volatility: a month."""
 RETURN_DECIMALS = 10
@@ -109,7 +109,8 @@ def to_values(panel: Panel, semantics: ValueSemantics) -> tuple[NDArray[np.datet
         raise TaskError(f"unknown {semantics!r}; known: {', '.join(MEASURES_OF)}", key="contract.value_semantics")
     if panel.info.measure not in measures:
         wanted, found = (
-            {"price": "prices", "yield": "yields", "mixed": "mixed values"}[measure] for measure in (measures[0], panel.info.measure)
+            {"price": "prices", "yield": "yields", "mixed": "mixed values"}[measure]
+            for measure in (measures[0], panel.info.measure)
         )
         raise TaskError(
             f"{semantics!r} needs a dataset of {wanted}, but {panel.info.name!r} holds {found}",
@@ -187,7 +188,8 @@ def cut(
 def _check(values: NDArray[np.float64], times: NDArray[np.datetime64]) -> None:
     if values.ndim != 2 or values.dtype != np.float64 or times.shape != values.shape[:1]:
         raise DataError(
-            f"need float64 values [rows, channels] and one time a row, found {values.dtype}{list(values.shape)} and {list(times.shape)}"
+            f"need float64 values [rows, channels] and one time a row, found {values.dtype}{list(values.shape)} and "
+            f"{list(times.shape)}"
         )
     if not np.isfinite(values).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
@@ -209,14 +211,17 @@ def _blocks(rows: int, length: int, split: Split) -> tuple[range, range, range]:
             needs = (length, length + split.embargo, length + split.embargo)
             total = max(math.ceil(need / share) for need, share in zip(needs, shares, strict=True))
             raise TaskError(
-                f"the {name} block has {len(block)} of {rows} rows, but one window needs {length} (lookback + horizon); "
+                f"the {name} block has {len(block)} of {rows} rows, but one window needs {length} (lookback + "
+                "horizon); "
                 f"with these proportions and an embargo of {split.embargo}, {total} rows are enough",
                 key=f"split.{name}",
             )
     return blocks
 
 
-def _scaling(rows: NDArray[np.float64], split: Split, scaled: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scaling(
+    rows: NDArray[np.float64], split: Split, scaled: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(subtracted, divided by), float64[d] each."""
     none, one = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
     if split.scaling in {"none", "start"}:
@@ -228,7 +233,10 @@ def _scaling(rows: NDArray[np.float64], split: Split, scaled: NDArray[np.bool_] 
         _refuse(chosen & (mean <= 0.0), "has no positive mean in the training block, by which it could be divided")
         return none, np.where(chosen, mean, one)
     scale = np.array([math.sqrt(math.fsum(column) / len(rows)) for column in ((rows - mean) ** 2).T.tolist()])
-    _refuse(chosen & (scale <= 1e-12 * np.maximum(np.abs(mean), 1.0)), "is constant in the training block and cannot be standardised")
+    _refuse(
+        chosen & (scale <= 1e-12 * np.maximum(np.abs(mean), 1.0)),
+        "is constant in the training block and cannot be standardised",
+    )
     return np.where(chosen, mean, none), np.where(chosen, scale, one)
 
 

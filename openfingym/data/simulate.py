@@ -111,7 +111,9 @@ class PanelSimulator:
     def __post_init__(self) -> None:
         persistence = self.alpha + self.gamma / 2 + self.beta
         if not (min(self.alpha, self.beta, self.alpha + self.gamma) >= 0.0 and persistence < 1.0):
-            raise DataError(f"alpha + gamma / 2 + beta must be below 1 and no coefficient negative, found {persistence:.6g}")
+            raise DataError(
+                f"alpha + gamma / 2 + beta must be below 1 and no coefficient negative, found {persistence:.6g}"
+            )
         if self.degrees_of_freedom <= 4.0:
             raise DataError(f"degrees_of_freedom must be above 4, found {self.degrees_of_freedom}")
         if self.rows < 1 or self.burn_in < 0 or self.calendar not in PERIODS_PER_YEAR:
@@ -120,12 +122,18 @@ class PanelSimulator:
             if channel.market**2 + channel.own_sector**2 > 1.0:
                 raise DataError(f"channel {channel.name!r}: market^2 + own_sector^2 must not exceed 1")
         if not (0.0 <= self.momentum < 1.0 and 0.0 <= self.momentum_decay < 1.0):
-            raise DataError(f"momentum and momentum_decay must be in [0, 1), found {self.momentum} and {self.momentum_decay}")
+            raise DataError(
+                f"momentum and momentum_decay must be in [0, 1), found {self.momentum} and {self.momentum_decay}"
+            )
         for target in dict.fromkeys(spill.target for spill in self.spillovers):
             shares = [spill.news for spill in self.spillovers if spill.target == target]
             if min(shares) < 0.0 or sum(shares) > 1.0:
-                raise DataError(f"spillovers to {target!r}: shares of the news must not be negative, nor exceed 1 together")
-        if unknown := {name for spill in self.spillovers for name in (spill.source, spill.target)} - set(self.channel_names):
+                raise DataError(
+                    f"spillovers to {target!r}: shares of the news must not be negative, nor exceed 1 together"
+                )
+        if unknown := {name for spill in self.spillovers for name in (spill.source, spill.target)} - set(
+            self.channel_names
+        ):
             raise DataError(f"spillovers name channels that are not there: {', '.join(sorted(unknown))}")
 
 
@@ -152,7 +160,9 @@ def parse_simulator(table: Mapping[str, Any]) -> PanelSimulator:
     return PanelSimulator(**rest, channels=channels, spillovers=spillovers)
 
 
-def simulate(simulator: PanelSimulator, branch: Branch | None = None) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
+def simulate(
+    simulator: PanelSimulator, branch: Branch | None = None
+) -> tuple[NDArray[np.datetime64], NDArray[np.float64]]:
     """Generate the panel.
 
     Args:
@@ -162,7 +172,9 @@ def simulate(simulator: PanelSimulator, branch: Branch | None = None) -> tuple[N
     Returns:
         (times datetime64[ns][rows], prices float64[rows, channels]).
     """
-    return calendar_times(simulator.calendar, simulator.start, simulator.rows), prices(simulator, paths(simulator, branch).returns)
+    return calendar_times(simulator.calendar, simulator.start, simulator.rows), prices(
+        simulator, paths(simulator, branch).returns
+    )
 
 
 def paths(simulator: PanelSimulator, branch: Branch | None = None) -> SimulatedPaths:
@@ -190,7 +202,9 @@ def significant(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]
     return rounded
 
 
-def student_t(uniforms: tuple[NDArray[np.float64], NDArray[np.float64]], degrees_of_freedom: float) -> NDArray[np.float64]:
+def student_t(
+    uniforms: tuple[NDArray[np.float64], NDArray[np.float64]], degrees_of_freedom: float
+) -> NDArray[np.float64]:
     """Student t of unit variance from two independent uniforms on (0, 1].
 
     Bailey (1994), Mathematics of Computation 62, 779-781: sqrt(k (u^(-2/k) - 1)) cos(2 pi v) has
@@ -221,7 +235,9 @@ def _shocks(simulator: PanelSimulator, branch: Branch | None) -> NDArray[np.floa
 
 def _run(simulator: PanelSimulator, shocks: NDArray[np.float64]) -> SimulatedPaths:
     """The recursion, over burn-in and rows."""
-    v = np.array([channel.volatility for channel in simulator.channels]) / math.sqrt(PERIODS_PER_YEAR[simulator.calendar])
+    v = np.array([channel.volatility for channel in simulator.channels]) / math.sqrt(
+        PERIODS_PER_YEAR[simulator.calendar]
+    )
     variance = v * v
     omega = variance * (1.0 - simulator.alpha - simulator.gamma / 2 - simulator.beta)
     sectors = [channel.sector for channel in simulator.channels]
@@ -250,7 +266,9 @@ def _run(simulator: PanelSimulator, shocks: NDArray[np.float64]) -> SimulatedPat
 def _spills(
     simulator: PanelSimulator, v: NDArray[np.float64]
 ) -> tuple[list[tuple[int, NDArray[np.float64], NDArray[np.float64]]], NDArray[np.float64]]:
-    """(source, effect on every channel's return, effect on every channel's news) of each source, and the share of own news."""
+    """(source, effect on every channel's return, effect on every channel's news) of each source, and the share of own
+    news.
+    """
     names = simulator.channel_names
     own = np.ones_like(v)
     found: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}

@@ -52,9 +52,11 @@ def realised_volatility(prices: NDArray[np.float64], window: int = VOLATILITY_WI
         raise DataError(f"prices[{row}, {channel}] is {prices[row, channel]:g}; a log return needs positive prices")
     if window < 1 or len(prices) <= window:
         raise DataError(
-            f"realised volatility over {window} returns needs a window of one or more and {window + 1} rows, found {len(prices)}"
+            f"realised volatility over {window} returns needs a window of one or more and {window + 1} rows, found "
+            f"{len(prices)}"
         )
-    # The logarithm of a ratio, near zero, errs in its seventeenth decimal; the difference of two logarithms in its fifteenth.
+    # The logarithm of a ratio, near zero, errs in its seventeenth decimal; the difference of two logarithms in its
+    # fifteenth.
     squares = np.log(prices[1:] / prices[:-1]) ** 2
     total = np.zeros((len(prices) - window, prices.shape[1]))
     for lag in range(window):
@@ -64,13 +66,15 @@ def realised_volatility(prices: NDArray[np.float64], window: int = VOLATILITY_WI
     if not volatility.all():
         row, channel = np.argwhere(volatility == 0.0)[0]
         raise DataError(
-            f"channel {channel} does not move in the {window} returns up to row {row + window}; its realised volatility is zero"
+            f"channel {channel} does not move in the {window} returns up to row {row + window}; its realised "
+            "volatility is zero"
         )
     return volatility
 
 
 def rows_apart(lookback: int, window: int = GRAPH_WINDOW, volatility_window: int = VOLATILITY_WINDOW) -> int:
-    """Rows to leave out between a hidden target and the first input of the next window, so that the two share no return.
+    """Rows to leave out between a hidden target and the first input of the next window, so that the two share no
+    return.
 
     The volatility of one day shares all but one return with that of the day before: windows of volatilities that merely
     do not overlap would show a hidden target, nearly, as the next window's first input.
@@ -107,14 +111,17 @@ def rolling_graphs(
     rows = np.asarray(rows)
     if d < 2 or window - LAGS - (1 + LAGS * d) < 1:
         raise DataError(
-            f"a VAR of {LAGS} lags needs two channels and {2 + LAGS + LAGS * d} rows or more, found {d} and a window of {window}"
+            f"a VAR of {LAGS} lags needs two channels and {2 + LAGS + LAGS * d} rows or more, found {d} and a window "
+            f"of {window}"
         )
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise DataError(f"rows must be a list of row numbers, found shape {rows.shape} of {rows.dtype}")
     rows = rows.astype(np.int64)
     outside = (rows < window - 1) | (rows >= n)
     if outside.any():
-        raise DataError(f"end row {rows[outside][0]} has no {window} rows behind it; it must be from {window - 1} to {n - 1}")
+        raise DataError(
+            f"end row {rows[outside][0]} has no {window} rows behind it; it must be from {window - 1} to {n - 1}"
+        )
     correlation, spillover = np.empty((len(rows), d, d)), np.empty((len(rows), d, d))
     for start in range(0, len(rows), _BLOCK):
         ends = rows[start : start + _BLOCK]
@@ -125,13 +132,17 @@ def rolling_graphs(
 
 
 def _standardised(windows: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Windows float64[window, k, d] with mean zero and sum of squares one; neither graph depends on a channel's scale."""
+    """Windows float64[window, k, d] with mean zero and sum of squares one; neither graph depends on a channel's
+    scale.
+    """
     centred = windows - _sum(windows) / len(windows)
     norm = np.sqrt(_sum(centred * centred))
     constant = (windows == windows[0]).all(axis=0) | (norm == 0.0)
     if constant.any():
         k, channel = np.argwhere(constant)[0]
-        raise DataError(f"channel {channel} is constant in the {len(windows)} rows up to row {ends[k]}; it has no correlation")
+        raise DataError(
+            f"channel {channel} is constant in the {len(windows)} rows up to row {ends[k]}; it has no correlation"
+        )
     standard: NDArray[np.float64] = centred / norm
     return standard
 
@@ -168,7 +179,9 @@ def _spillovers(standard: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArr
     return table
 
 
-def _autoregressions(standard: NDArray[np.float64], ends: NDArray[np.int64]) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+def _autoregressions(
+    standard: NDArray[np.float64], ends: NDArray[np.int64]
+) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
     """Least squares by Householder reflections, for all windows at once.
 
     Returns:
@@ -206,7 +219,8 @@ def _reflect(both: NDArray[np.float64], j: int, norm: NDArray[np.float64], ends:
     dependent = length <= DEPENDENT * norm
     if dependent.any():
         raise DataError(
-            f"the channels are linearly dependent in the window up to row {ends[np.argmax(dependent)]}; a VAR is not identified"
+            f"the channels are linearly dependent in the window up to row {ends[np.argmax(dependent)]}; a VAR is not "
+            "identified"
         )
     pivot = np.where(v[0] > 0.0, -length, length)
     v[0] -= pivot

@@ -41,7 +41,8 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     ## Observation space
     ``Dict`` of every public array that holds numbers; a forecast has ``train_inputs`` (n_train, lookback,
     channels), ``train_targets`` (n_train, horizon, channels) and ``test_inputs`` (n_test, lookback, channels),
-    float64 in the task's unit. ``info`` of ``reset`` describes the axes. The hidden values are in the verifier's process only.
+    float64 in the task's unit. ``info`` of ``reset`` describes the axes. The hidden values are in the verifier's
+    process only.
 
     ## Reward
     Higher is better, finite, from the private fold. ``loss``: -min(total loss, 99), and -100 for a
@@ -52,13 +53,14 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     ## Episode end
     Always terminated after one step. ``info`` of that step has ``state``, ``reason``, ``total`` (the
     paper's weighted loss), ``relative_total``, their 95 % intervals ``total_interval`` and ``relative_interval``,
-    ``standard_errors`` of the metrics, ``verdict`` (better or worse than the baseline beyond the sampling error, or no difference),
-    ``direction``, ``metrics``, ``baseline`` with its total and metrics, ``skill`` and provenance. The attribute ``rollout_id``
-    names the last rollout in the verifier's log.
+    ``standard_errors`` of the metrics, ``verdict`` (better or worse than the baseline beyond the sampling error, or no
+    difference), ``direction``, ``metrics``, ``baseline`` with its total and metrics, ``skill`` and provenance. The
+    attribute ``rollout_id`` names the last rollout in the verifier's log.
 
     ## Arguments
-    ``fresh``: each rollout has hidden data of its own, drawn from the simulator (docs/trust.md). With ``predictions`` the observation
-    holds that rollout's inputs; a program finds them where it runs, and the observation keeps those of the package.
+    ``fresh``: each rollout has hidden data of its own, drawn from the simulator (docs/trust.md). With ``predictions``
+    the observation holds that rollout's inputs; a program finds them where it runs, and the observation keeps those of
+    the package.
 
     ## Version history
     v0: first version.
@@ -96,7 +98,9 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         self._own: Observation = {}
         arrays = {name: np.asarray(self.package.array(name)) for name in self.package.contract["arrays"]}
         self._observation = {name: array for name, array in arrays.items() if array.dtype.kind != "M"}
-        self.observation_space = spaces.Dict({name: _box(array, bounded=not fresh) for name, array in self._observation.items()})  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
+        self.observation_space = spaces.Dict(
+            {name: _box(array, bounded=not fresh) for name, array in self._observation.items()}
+        )  # type: ignore[assignment]  # Gymnasium's Dict is not generic in its values
         contract, shape = self.task.spec.contract, self.package.manifest.submission_shape
         self.action_space = (
             spaces.Box(contract.low, contract.high, shape, np.float64)
@@ -195,7 +199,12 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
 
     def _provenance(self) -> Info:
         manifest = self.package.manifest
-        return {"task": manifest.name, "task_version": manifest.version, "task_digest": manifest.digest, "data_kind": manifest.data_kind}
+        return {
+            "task": manifest.name,
+            "task_version": manifest.version,
+            "task_digest": manifest.digest,
+            "data_kind": manifest.data_kind,
+        }
 
     def _run_code(self, lease: Lease, source: str) -> RolloutResult:
         result = lease.launcher.run(self.package, Agent("code", "program", source), seed=self._seed, fresh=self._fresh)
@@ -209,7 +218,10 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
                 raise UsageError(f"an action dict has the one key 'predictions', found {sorted(action)}")
             action = action["predictions"]
         client = lease.client
-        ticket, self._ticket = self._ticket or client.create_rollout(self.package.manifest.name, agent=AGENT, seed=self._seed), None
+        ticket, self._ticket = (
+            self._ticket or client.create_rollout(self.package.manifest.name, agent=AGENT, seed=self._seed),
+            None,
+        )
         refusal = None
         try:
             client.submit(ticket.token, np.asarray(action))

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import RolloutTicket
 
 Split = Literal["train", "practice", "test"]
-"""Which bars a sequential environment is on: those everybody has, or the hidden ones of the public or the private fold."""
+"""Which bars a sequential environment is on: those everybody has, or the hidden ones of the public or the private
+fold."""
 
 
 class HiddenEpisodes:
-    """One rollout's episodes. Private ones come in order of time, each once; when all are played the rollout can be finished."""
+    """One rollout's episodes. Private ones come in order of time, each once; when all are played the rollout can be
+    finished.
+    """
 
     def __init__(self, package: BuiltPackage, *, fold: FoldName, agent: str = "policy", fresh: bool = False) -> None:
         """Prepare; the verifier is started, and the rollout begun, with the first episode.
@@ -64,11 +67,15 @@ class HiddenEpisodes:
         client = lease.client
         if self._ticket is None:
             self._seed = seed or 0
-            self._ticket = client.create_rollout(self.package.manifest.name, agent=self._agent, seed=self._seed, fresh=self._fresh)
+            self._ticket = client.create_rollout(
+                self.package.manifest.name, agent=self._agent, seed=self._seed, fresh=self._fresh
+            )
         try:
             self._at = client.start_episode(self._ticket.token, self._fold)
         except SubmissionError as error:
-            raise UsageError(f"{error}; result() gives the score of this rollout, and the reset() after it begins another") from None
+            raise UsageError(
+                f"{error}; result() gives the score of this rollout, and the reset() after it begins another"
+            ) from None
         return self._at
 
     def step(self, action: Mapping[str, object] | None) -> EpisodeStep:

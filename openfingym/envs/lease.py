@@ -60,7 +60,9 @@ class Lease:
                     stack.close()
 
 
-def as_result(verified: VerifiedResult, package: BuiltPackage, agent: str, seed: int, refusal: str | None = None) -> RolloutResult:
+def as_result(
+    verified: VerifiedResult, package: BuiltPackage, agent: str, seed: int, refusal: str | None = None
+) -> RolloutResult:
     """What an environment's rollout came to.
 
     Args:

@@ -32,16 +32,16 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
     """Make the environment of a task, building its package on first use.
 
     Which one, the task's kind says (:attr:`openfingym.kinds.Kind.environment`). A batch task gives a
-    :class:`~openfingym.envs.batch.BatchEnv`, whose one action is a submission. A sequential task is stepped through: on the training
-    bars, which everybody has, with ``split="train"`` (:class:`~openfingym.envs.trading.TradingEnv` or
-    :class:`~openfingym.envs.rolling.RollingEnv`); on hidden ones behind the verifier with ``practice`` (the public fold) and
-    ``test`` (the private fold, each episode once; ``env.unwrapped.result()`` then gives the verified score).
+    :class:`~openfingym.envs.batch.BatchEnv`, whose one action is a submission. A sequential task is stepped through: on
+    the training bars, which everybody has, with ``split="train"`` (:class:`~openfingym.envs.trading.TradingEnv` or
+    :class:`~openfingym.envs.rolling.RollingEnv`); on hidden ones behind the verifier with ``practice`` (the public
+    fold) and ``test`` (the private fold, each episode once; ``env.unwrapped.result()`` then gives the verified score).
 
     Args:
         task: a task's name, its folder, or a task.
         split: for sequential tasks; ``train`` if None.
-        options: options of the environment, such as ``action`` and ``reward`` of a batch task, or ``lookback``, ``action``, ``observation``
-            and ``reward`` of a trading task.
+        options: options of the environment, such as ``action`` and ``reward`` of a batch task, or ``lookback``,
+            ``action``, ``observation`` and ``reward`` of a trading task.
 
     Raises:
         TaskNotFoundError: no such task.
@@ -55,7 +55,10 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
     if isinstance(kind, SequentialKind):
         return _made(maker, loaded, split=split or "train", **options)
     if split is not None:
-        raise UsageError(f"split is for tasks that are stepped through; {loaded.name!r} is a {kind.name} task, scored on its hidden part")
+        raise UsageError(
+            f"split is for tasks that are stepped through; {loaded.name!r} is a {kind.name} task, scored on its hidden "
+            "part"
+        )
     return _made(maker, loaded, **options)
 
 
@@ -65,7 +68,8 @@ def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> Vecto
     Args:
         task: a trading task's name, its folder, or a task.
         num_envs: how many accounts.
-        options: options of :class:`~openfingym.envs.trading_vector.TradingVectorEnv`, such as ``lookback``, ``action`` and ``reward``.
+        options: options of :class:`~openfingym.envs.trading_vector.TradingVectorEnv`, such as ``lookback``, ``action``
+            and ``reward``.
 
     Raises:
         TaskNotFoundError: no such task.
@@ -115,7 +119,12 @@ def _training(package: BuiltPackage, options: dict[str, object]) -> dict[str, ob
 
     contract = package.task.spec.contract
     assert isinstance(contract, TradingContract)
-    own = {"market": market_of(contract), "initial_cash": contract.initial_cash, "lookback": LOOKBACK, "steps": contract.steps}
+    own = {
+        "market": market_of(contract),
+        "initial_cash": contract.initial_cash,
+        "lookback": LOOKBACK,
+        "steps": contract.steps,
+    }
     return {"bars": training_bars(package), **own, **options}
 
 
@@ -139,5 +148,7 @@ def _made(kind: Callable[..., T], *arguments: object, **options: object) -> T:
     known = inspect.signature(kind).parameters
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     if not takes_all and (unknown := [name for name in options if name not in known]):
-        raise UsageError(f"unknown option {', '.join(map(repr, unknown))} of {kind.__name__}; known: {', '.join(known)}")
+        raise UsageError(
+            f"unknown option {', '.join(map(repr, unknown))} of {kind.__name__}; known: {', '.join(known)}"
+        )
     return kind(*arguments, **options)

@@ -41,4 +41,6 @@ def register_env(name: str) -> None:
     env_id = f"{NAMESPACE}/{name}-v0"
     if env_id not in gymnasium.registry:
         making = "openfingym.envs.making"
-        gymnasium.register(id=env_id, entry_point=f"{making}:make", vector_entry_point=f"{making}:make_vec", kwargs={"task": name})
+        gymnasium.register(
+            id=env_id, entry_point=f"{making}:make", vector_entry_point=f"{making}:make_vec", kwargs={"task": name}
+        )

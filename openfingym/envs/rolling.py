@@ -38,8 +38,8 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
     ``Box(low, high, (symbols,), float64)``: log return of each symbol's close over the next ``horizon`` bars.
 
     ## Observation space
-    ``Dict`` with ``bars``: float64 (lookback, symbols, 5), open, high, low, close and volume of the last bars; the last row
-    is the origin.
+    ``Dict`` with ``bars``: float64 (lookback, symbols, 5), open, high, low, close and volume of the last bars; the last
+    row is the origin.
 
     ## Reward
     Minus the mean absolute error of the predictions whose horizon the newest bar completes; 0 before there are any.
@@ -48,9 +48,10 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
     Truncated after ``steps`` predictions; never terminated.
 
     ## Arguments
-    ``split``: ``train`` takes episodes from the training bars, which begin at random; ``practice`` and ``test`` step through the
-    hidden ones behind the verifier, in order of time: those of the public fold, which do not count, and those of the private
-    fold, each once. :meth:`result` then gives the verified score. ``fresh``: other hidden bars for each rollout (docs/trust.md).
+    ``split``: ``train`` takes episodes from the training bars, which begin at random; ``practice`` and ``test`` step
+    through the hidden ones behind the verifier, in order of time: those of the public fold, which do not count, and
+    those of the private fold, each once. :meth:`result` then gives the verified score. ``fresh``: other hidden bars for
+    each rollout (docs/trust.md).
 
     ## Version history
     v0: first version.

@@ -39,24 +39,26 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
     ``action="weights"``: ``Box(-1 or 0, 1, (S,), float64)``, target shares of equity, negative for short. The long ones
     may add up to 1 and the short ones to ``market.max_short``; otherwise they are rejected and positions stay.
 
-    ``action="orders"``: ``Dict`` of ``orders`` and ``cancels``. ``orders`` is a ``Sequence`` of ``Dict`` with ``symbol`` (its
-    position), ``side`` (0 buy, 1 sell), ``quantity`` (units), ``type`` (0 market, 1 limit, 2 stop, 3 stop-limit), ``limit_price``
-    and ``stop_price`` (cash a unit; ignored where the type does not use it) and ``time_in_force`` (0 good till cancelled,
-    1 immediate or cancel); ``cancels`` is a ``Sequence`` of order ids. Instead of it, a step also takes a sequence of
-    :class:`~openfingym.trading.orders.Order`, a :class:`~openfingym.trading.actions.Decision`, or a table float64[K, 8] as in
-    :mod:`openfingym.trading.compiled.requests`, which is the fastest. What the market refuses never raises: it is in the next
-    observation.
+    ``action="orders"``: ``Dict`` of ``orders`` and ``cancels``. ``orders`` is a ``Sequence`` of ``Dict`` with
+    ``symbol`` (its position), ``side`` (0 buy, 1 sell), ``quantity`` (units), ``type`` (0 market, 1 limit, 2 stop, 3
+    stop-limit), ``limit_price`` and ``stop_price`` (cash a unit; ignored where the type does not use it) and
+    ``time_in_force`` (0 good till cancelled, 1 immediate or cancel); ``cancels`` is a ``Sequence`` of order ids.
+    Instead of it, a step also takes a sequence of :class:`~openfingym.trading.orders.Order`, a
+    :class:`~openfingym.trading.actions.Decision`, or a table float64[K, 8] as in
+    :mod:`openfingym.trading.compiled.requests`, which is the fastest. What the market refuses never raises: it is in
+    the next observation.
 
     ## Observation space
-    ``observation="flat"``: ``Box`` float32. The attribute ``layout`` maps names to place and shape: ``features`` [lookback, S, 5]
-    (see :meth:`~openfingym.data.bars.Bars.features`, without unit), ``weights`` [S] of positions and ``cash`` as shares of
-    equity, ``open_buys`` and ``open_sells`` [S] (value of open orders as shares of equity), ``rejections`` [S + 1] of the last
-    step by symbol, the last for those of none, and ``steps_left`` (share of the episode). Shares are clipped to a million.
+    ``observation="flat"``: ``Box`` float32. The attribute ``layout`` maps names to place and shape: ``features``
+    [lookback, S, 5] (see :meth:`~openfingym.data.bars.Bars.features`, without unit), ``weights`` [S] of positions and
+    ``cash`` as shares of equity, ``open_buys`` and ``open_sells`` [S] (value of open orders as shares of equity),
+    ``rejections`` [S + 1] of the last step by symbol, the last for those of none, and ``steps_left`` (share of the
+    episode). Shares are clipped to a million.
 
     ``observation="dict"``: ``bars`` [lookback, S, 5] (open, high, low, close in cash, volume in units),
-    ``account`` [5] (cash, equity, free cash, value of longs and of shorts, in cash), ``positions`` [S] (units), ``orders``
-    [max_open_orders, 9] (id, symbol, side, type, time in force, remaining units, limit price, stop price, triggered; zeros
-    where there is none), ``rejections`` [S + 1, reasons] (counts of the last step by symbol and
+    ``account`` [5] (cash, equity, free cash, value of longs and of shorts, in cash), ``positions`` [S] (units),
+    ``orders`` [max_open_orders, 9] (id, symbol, side, type, time in force, remaining units, limit price, stop price,
+    triggered; zeros where there is none), ``rejections`` [S + 1, reasons] (counts of the last step by symbol and
     :class:`~openfingym.trading.orders.Reason`) and ``steps_left`` [1].
 
     ## Reward
@@ -66,8 +68,9 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
     B - A^2 is 0.
 
     ## Episode end
-    Terminated when equity reaches 0; truncated after ``steps`` bars or with the last bar. ``info`` has ``equity`` (cash),
-    ``row``, ``prices`` [S] (closes) and, if there were any, ``events`` (:class:`~openfingym.envs.trading_forms.EventList`).
+    Terminated when equity reaches 0; truncated after ``steps`` bars or with the last bar. ``info`` has ``equity``
+    (cash), ``row``, ``prices`` [S] (closes) and, if there were any, ``events``
+    (:class:`~openfingym.envs.trading_forms.EventList`).
 
     ## Version history
     v0: first version.
@@ -101,18 +104,24 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             action: ``weights`` or ``orders``.
             observation: ``flat`` or ``dict``.
             reward: ``log-return``, ``differential-sharpe`` or ``pnl``.
-            start: where episodes start: ``random``, ``first``, or the row seen first. ``reset`` takes it as an option too.
+            start: where episodes start: ``random``, ``first``, or the row seen first. ``reset`` takes it as an option
+                too.
             decay: decay of the moments of the differential Sharpe ratio, a step.
-            engine: ``compiled``, or the readable simulator, which does the same to the last bit, slower, and takes orders
-                with client ids.
+            engine: ``compiled``, or the readable simulator, which does the same to the last bit, slower, and takes
+                orders with client ids.
 
         Raises:
             UsageError: an option is unknown or does not fit the bars.
         """
-        for name, value, known in (("observation", observation, ("flat", "dict")), ("engine", engine, ("compiled", "python"))):
+        for name, value, known in (
+            ("observation", observation, ("flat", "dict")),
+            ("engine", engine, ("compiled", "python")),
+        ):
             if value not in known:
                 raise UsageError(f"{name} is {value!r}; known: {known[0]!r}, {known[1]!r}")
-        self._episodes = Episodes(bars, market or MarketRules(), float(initial_cash), lookback, steps, action, reward, start, decay)
+        self._episodes = Episodes(
+            bars, market or MarketRules(), float(initial_cash), lookback, steps, action, reward, start, decay
+        )
         self.bars, self.market, self.render_mode = bars, self._episodes.market, None
         self.layout: dict[str, Layout] = self._episodes.layout
         self._flat, self._size = observation == "flat", self._episodes.size
@@ -127,7 +136,9 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         self._simulator: Simulator | None = None
         self._over = True
         # Gymnasium's Env is generic in what a space holds, its spaces are not.
-        self.action_space = cast("spaces.Space[Action]", self._episodes.weights_space() if self._weighted else order_space(self._symbols))
+        self.action_space = cast(
+            "spaces.Space[Action]", self._episodes.weights_space() if self._weighted else order_space(self._symbols)
+        )
         self.observation_space = cast(
             "spaces.Space[Observation]",
             self._episodes.observation_space(self._most)
@@ -152,13 +163,28 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             raise UsageError(f"unknown reset options: {', '.join(map(str, given))}; known: start")
         rows = self._episodes.starts(1, self.np_random, start)  # type: ignore[arg-type]  # checked there
         out = np.empty((1, self._size), np.float32)
-        KERNELS.begin(*self._state, self._tape, self._features, self._numbers, np.zeros(1, np.int64), rows, self._episodes.ends(rows), out)
+        KERNELS.begin(
+            *self._state,
+            self._tape,
+            self._features,
+            self._numbers,
+            np.zeros(1, np.int64),
+            rows,
+            self._episodes.ends(rows),
+            out,
+        )
         row = int(rows[0])
         if self._readable:
             closes, volumes = self.bars.close[row].tolist(), self.bars.volume[row].tolist()
-            self._simulator = Simulator(self.market, cash=self._episodes.initial_cash, closes=closes, volumes=volumes, row=row)
+            self._simulator = Simulator(
+                self.market, cash=self._episodes.initial_cash, closes=closes, volumes=volumes, row=row
+            )
         self._over = False
-        return self._seen(out[0]), {"equity": self._episodes.initial_cash, "row": row, "prices": self._closes[row].copy()}
+        return self._seen(out[0]), {
+            "equity": self._episodes.initial_cash,
+            "row": row,
+            "prices": self._closes[row].copy(),
+        }
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
         """Decide at this row's close, and let the next bar pass.
@@ -173,7 +199,9 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         if self._weighted:
             asked = np.asarray(action, np.float64, "C")
             if asked.shape != self._shape:
-                raise UsageError(f"an action is {self._symbols} target weights, shape {self._shape}; found shape {asked.shape}")
+                raise UsageError(
+                    f"an action is {self._symbols} target weights, shape {self._shape}; found shape {asked.shape}"
+                )
         else:
             asked = read(action)
             if isinstance(asked, Decision):
@@ -187,7 +215,9 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         if self._simulator is not None or isinstance(asked, Decision):
             stepped, client_ids = self._step_readable(asked, out)
         else:
-            self._step = self._step or bound(KERNELS.step, *self._state, self._tape, self._features, numbers, asked, out)
+            self._step = self._step or bound(
+                KERNELS.step, *self._state, self._tape, self._features, numbers, asked, out
+            )
             stepped = self._step(*self._state, self._tape, self._features, numbers, asked, out)
         reward, equity, row, last, bankrupt, happened = stepped
         info: Info = {"equity": equity, "row": row, "prices": self._closes[row].copy()}
@@ -223,7 +253,9 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
     def _seen(self, out: NDArray[np.float32]) -> Observation:
         if self._flat:
             return out
-        return describe(self._state, self._tape, self._episodes.lookback, proceeds_fund_longs=self.market.short_proceeds_fund_longs)
+        return describe(
+            self._state, self._tape, self._episodes.lookback, proceeds_fund_longs=self.market.short_proceeds_fund_longs
+        )
 
     def _make_room(self, requests: int) -> None:
         """Have room for the events of a step with so many requests."""

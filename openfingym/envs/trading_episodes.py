@@ -55,10 +55,14 @@ class Episodes:
             raise UsageError(f"initial_cash is {self.initial_cash}; expected an amount above 0")
         if not 1 <= self.lookback < rows:
             raise UsageError(
-                f"lookback is {self.lookback}; expected 1 to {rows - 1}, as there are {rows} bars and one must be left to trade"
+                f"lookback is {self.lookback}; expected 1 to {rows - 1}, as there are {rows} bars and one must be left "
+                "to trade"
             )
         if self.steps is not None and not 1 <= self.steps <= rows - self.lookback:
-            raise UsageError(f"steps is {self.steps}; expected 1 to {rows - self.lookback}: {rows} bars less a lookback of {self.lookback}")
+            raise UsageError(
+                f"steps is {self.steps}; expected 1 to {rows - self.lookback}: {rows} bars less a lookback of "
+                f"{self.lookback}"
+            )
         if not 0.0 < self.decay < 1.0:
             raise UsageError(f"decay is {self.decay}; expected a share above 0 and below 1")
         for name, known in (("action", ActionName), ("reward", RewardName)):
@@ -103,7 +107,9 @@ class Episodes:
 
     def _numbers(self, *, forgiving: bool) -> Floats:
         reward = get_args(RewardName).index(self.reward)
-        return np.append(market_numbers(self.market, forgiving=forgiving), (self.initial_cash, self.lookback, reward, self.decay))
+        return np.append(
+            market_numbers(self.market, forgiving=forgiving), (self.initial_cash, self.lookback, reward, self.decay)
+        )
 
     def starts(self, count: int, random: np.random.Generator, start: Start) -> NDArray[np.int64]:
         """Rows at whose close episodes start.
@@ -119,7 +125,9 @@ class Episodes:
         if isinstance(start, bool) or not isinstance(start, int | np.integer):
             raise UsageError(f"start is {start!r}; expected 'random', 'first' or a row")
         if not first <= start <= last:
-            raise UsageError(f"start is row {start}; expected {first} to {last}, so that lookback and steps fit into the bars")
+            raise UsageError(
+                f"start is row {start}; expected {first} to {last}, so that lookback and steps fit into the bars"
+            )
         return np.full(count, int(start))
 
     def ends(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -60,7 +60,9 @@ def order_space(symbols: int) -> spaces.Dict:
         "stop_price": amount,
         "time_in_force": spaces.Discrete(2),
     }
-    return spaces.Dict({"orders": spaces.Sequence(spaces.Dict(order)), "cancels": spaces.Sequence(spaces.Discrete(2**31 - 1, start=1))})
+    return spaces.Dict(
+        {"orders": spaces.Sequence(spaces.Dict(order)), "cancels": spaces.Sequence(spaces.Discrete(2**31 - 1, start=1))}
+    )
 
 
 def read(action: OrdersAction) -> Floats | Decision:
@@ -90,7 +92,10 @@ def _table_of_names(action: Mapping[str, object]) -> Floats:
     try:
         if not set(action) <= {"orders", "cancels"}:
             raise KeyError(*(set(action) - {"orders", "cancels"}))
-        rows: list[tuple[float, ...]] = [(_NAN, _NAN, _NAN, CANCEL, _NAN, _NAN, _NAN, max(float(order_id), 1.0)) for order_id in cancels]  # type: ignore[attr-defined]
+        rows: list[tuple[float, ...]] = [
+            (_NAN, _NAN, _NAN, CANCEL, _NAN, _NAN, _NAN, max(float(order_id), 1.0))
+            for order_id in cancels  # type: ignore[attr-defined]
+        ]
         rows += [
             (
                 float(order["symbol"]),
@@ -106,7 +111,8 @@ def _table_of_names(action: Mapping[str, object]) -> Floats:
         ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            f"expected a dict of 'orders' and 'cancels' as the action space has it; found {str(action)[:80]} ({error!r})"
+            f"expected a dict of 'orders' and 'cancels' as the action space has it; found {str(action)[:80]} "
+            f"({error!r})"
         ) from error
     return np.array(rows, np.float64).reshape(len(rows), REQUEST)
 
@@ -157,7 +163,9 @@ def _rejections(happened: Floats, symbols: int) -> NDArray[np.int64]:
 
 
 class EventList(Sequence[Event]):
-    """The events of a step in order, made when they are looked at; ``array`` has them as float64[n, 10], in the order of the fields."""
+    """The events of a step in order, made when they are looked at; ``array`` has them as float64[n, 10], in the order
+    of the fields.
+    """
 
     def __init__(self, array: Floats, client_ids: Sequence[str | None] = ()) -> None:
         self.array = array

@@ -36,21 +36,22 @@ Info = dict[str, object]
 
 
 class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
-    """Trading hidden bars, with the spaces of :class:`~openfingym.envs.trading.TradingEnv`, so that one policy fits both.
+    """Trading hidden bars, with the spaces of :class:`~openfingym.envs.trading.TradingEnv`, so that one policy fits
+    both.
 
     ## Action space
     As there: target weights, or orders (which may have client ids here).
 
     ## Observation space
-    As there, flat. What the verifier shows beside it, such as fills, rejections with their reasons and open orders, is in ``info``
-    under ``shown`` (see :mod:`openfingym.kinds.trading`).
+    As there, flat. What the verifier shows beside it, such as fills, rejections with their reasons and open orders, is
+    in ``info`` under ``shown`` (see :mod:`openfingym.kinds.trading`).
 
     ## Reward
     The log return of equity, as the verifier computes it.
 
     ## Episode end
-    Terminated at ruin, truncated after the task's number of steps. ``reset`` begins the next episode, in order of time; each
-    private one is played once, and :meth:`result` then gives the verified score.
+    Terminated at ruin, truncated after the task's number of steps. ``reset`` begins the next episode, in order of time;
+    each private one is played once, and :meth:`result` then gives the verified score.
 
     ## Version history
     v0: first version.
@@ -59,7 +60,13 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
     metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
 
     def __init__(
-        self, package: BuiltPackage, *, fold: FoldName = "private", lookback: int = 16, action: ActionName = "weights", fresh: bool = False
+        self,
+        package: BuiltPackage,
+        *,
+        fold: FoldName = "private",
+        lookback: int = 16,
+        action: ActionName = "weights",
+        fresh: bool = False,
     ) -> None:
         """Make an environment; the verifier is started with the first episode.
 
@@ -78,12 +85,17 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         # The relative volume of the first row shown looks back by a window of its own, its return by one bar.
         most = contract.lookback - VOLUME_WINDOW
         if not 1 <= lookback <= most:
-            raise UsageError(f"lookback is {lookback}; {package.manifest.name!r} shows {contract.lookback} bars, enough for 1 to {most}")
+            raise UsageError(
+                f"lookback is {lookback}; {package.manifest.name!r} shows {contract.lookback} bars, enough for 1 to "
+                f"{most}"
+            )
         bars = training_bars(package)
         self.package, self.market, self.render_mode = package, market_of(contract), None
         self._hidden = HiddenEpisodes(package, fold=fold, fresh=fresh)
         self._contract, self._lookback, self._weighted = contract, lookback, action == "weights"
-        episodes = Episodes(bars, self.market, contract.initial_cash, lookback, contract.steps, action, "log-return", "random", 0.01)
+        episodes = Episodes(
+            bars, self.market, contract.initial_cash, lookback, contract.steps, action, "log-return", "random", 0.01
+        )
         self.layout = episodes.layout
         self._size = episodes.size
         self._open_orders: list[_Open] = []
@@ -104,7 +116,9 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         """
         super().reset(seed=seed)
         if options:
-            raise UsageError(f"unknown reset options: {', '.join(map(str, options))}; hidden episodes come in order of time")
+            raise UsageError(
+                f"unknown reset options: {', '.join(map(str, options))}; hidden episodes come in order of time"
+            )
         shown = self._hidden.start(seed)
         self._splits.clear()
         self._splits.extend([np.ones(len(self._contract.symbols))] * (self._contract.lookback - 1))
@@ -140,7 +154,9 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
             return decision_json(_decision(action, self._open_orders), self._contract.symbols)
         weights = np.asarray(action, np.float64)
         if weights.shape != self.action_space.shape:
-            raise UsageError(f"an action is target weights of shape {self.action_space.shape}; found shape {weights.shape}")
+            raise UsageError(
+                f"an action is target weights of shape {self.action_space.shape}; found shape {weights.shape}"
+            )
         # JSON has no NaN: like null, which stands for it, it is rejected by the market.
         return {"weights": [weight if math.isfinite(weight) else None for weight in weights.tolist()]}
 
@@ -162,7 +178,9 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         for order in cast("Sequence[Mapping[str, object]]", seen["open_orders"]):
             place = symbols.index(cast("str", order["symbol"]))
             self._open_orders.append(_Open(cast("int", order["order"]), place))
-            price = next((order[name] for name in ("limit_price", "stop_price") if order[name] is not None), closes[place])
+            price = next(
+                (order[name] for name in ("limit_price", "stop_price") if order[name] is not None), closes[place]
+            )
             side = parts["open_buys" if order["side"] == "buy" else "open_sells"]
             side[place] = min(side[place] + cast("float", order["remaining"]) * cast("float", price) * scale, BOUND)
         for refused in cast("Sequence[Mapping[str, object]]", seen["rejections"]):
@@ -197,7 +215,10 @@ def training_bars(package: BuiltPackage) -> Bars:
     contract = package.task.spec.contract
     assert isinstance(contract, TradingContract)
     return Bars.from_array(
-        np.asarray(package.array("train_times")), contract.symbols, np.asarray(package.array("train_bars")), name=package.manifest.name
+        np.asarray(package.array("train_times")),
+        contract.symbols,
+        np.asarray(package.array("train_bars")),
+        name=package.manifest.name,
     )
 
 
@@ -227,7 +248,12 @@ class _Recorder:
         self.decision = replace(self.decision, cancels=(*self.decision.cancels, order_id))
 
     def replace(
-        self, order_id: int, *, quantity: float | None = None, limit_price: float | None = None, stop_price: float | None = None
+        self,
+        order_id: int,
+        *,
+        quantity: float | None = None,
+        limit_price: float | None = None,
+        stop_price: float | None = None,
     ) -> None:
         """Keep a change."""
         change = Replacement(order_id, quantity, limit_price, stop_price)

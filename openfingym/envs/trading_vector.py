@@ -28,16 +28,16 @@ _WORTH_A_THREAD = 128
 class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
     """``num_envs`` accounts on the same bars, each in an episode of its own, in one compiled call a step.
 
-    Each does what a :class:`~openfingym.envs.trading.TradingEnv` with flat observations does, to the last bit, whatever the
-    number of threads; Numba's ``set_num_threads`` sets it. The bars are held once. Observations are fresh arrays.
+    Each does what a :class:`~openfingym.envs.trading.TradingEnv` with flat observations does, to the last bit, whatever
+    the number of threads; Numba's ``set_num_threads`` sets it. The bars are held once. Observations are fresh arrays.
     A process that has made a step must not be forked afterwards (OpenMP forbids it); start workers by ``spawn``.
 
     ## Action space
     ``action="weights"``: ``Box(-1 or 0, 1, (N, S), float64)``, target shares of equity.
 
-    ``action="orders"``: ``Box((N, max_orders, 8), float64)``, a table of requests for each environment with the columns of
-    :mod:`openfingym.trading.compiled.requests`: symbol, side, quantity, type, limit price, stop price, time in force, order
-    id. A row with NaN as its type is empty. Prices that a type does not use are ignored.
+    ``action="orders"``: ``Box((N, max_orders, 8), float64)``, a table of requests for each environment with the columns
+    of :mod:`openfingym.trading.compiled.requests`: symbol, side, quantity, type, limit price, stop price, time in
+    force, order id. A row with NaN as its type is empty. Prices that a type does not use are ignored.
 
     ## Observation space
     ``Box((N, size), float32)``; ``layout`` tells what is where.
@@ -46,9 +46,9 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
     As :class:`~openfingym.envs.trading.TradingEnv`.
 
     ## Episode end
-    ``metadata["autoreset_mode"]`` is what was asked for: in the step after an episode's last one (``NEXT_STEP``, the action is
-    ignored and the reward 0), or within the last one (``SAME_STEP``; ``info`` then has ``final_obs`` and ``final_info``).
-    ``info`` has ``equity`` [N] in cash.
+    ``metadata["autoreset_mode"]`` is what was asked for: in the step after an episode's last one (``NEXT_STEP``, the
+    action is ignored and the reward 0), or within the last one (``SAME_STEP``; ``info`` then has ``final_obs`` and
+    ``final_info``). ``info`` has ``equity`` [N] in cash.
 
     ## Version history
     v0: first version.
@@ -93,7 +93,10 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         if num_envs < 1:
             raise UsageError(f"num_envs is {num_envs}; expected 1 or more")
         if not 1 <= max_orders <= market.max_orders_per_batch:
-            raise UsageError(f"max_orders is {max_orders}; expected 1 to {market.max_orders_per_batch}, the market's max_orders_per_batch")
+            raise UsageError(
+                f"max_orders is {max_orders}; expected 1 to {market.max_orders_per_batch}, the market's "
+                "max_orders_per_batch"
+            )
         if autoreset_mode not in {AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP}:
             raise UsageError(f"autoreset_mode is {autoreset_mode}; known: NEXT_STEP and SAME_STEP")
         self._episodes = e = Episodes(bars, market, float(initial_cash), lookback, steps, action, reward, start, decay)
@@ -182,7 +185,9 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         return out, rewards, terminated, truncated, info
 
     def _ended(self, ended: Flags, equity: Floats) -> Info:
-        """What Gymnasium has ``info`` say of episodes that ended within the step; ``equity`` becomes that of the new ones."""
+        """What Gymnasium has ``info`` say of episodes that ended within the step; ``equity`` becomes that of the new
+        ones.
+        """
         final = np.full(self.num_envs, None, object)
         for place in np.flatnonzero(ended):
             final[place] = self._final[place].copy()

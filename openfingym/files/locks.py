@@ -1,6 +1,7 @@
 """Locks between processes, each on a file. A lock ends with the process that took it, however that comes about.
 
-A child made by a fork holds none of its parent's: were it otherwise, a lock would outlive its owner for as long as a child does.
+A child made by a fork holds none of its parent's: were it otherwise, a lock would outlive its owner for as long as a
+child does.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ _held: set[Lock] = set()
 
 
 def take(path: Path, *, wait: bool = True, flags: int = os.O_CREAT, mode: int = 0o600) -> Lock:
-    """Hold the lock of a file, which is there when it is held; nothing is followed, and nothing waited for but the lock.
+    """Hold the lock of a file, which is there when it is held; nothing is followed, and nothing waited for but the
+    lock.
 
     Args:
         path: the file.

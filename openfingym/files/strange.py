@@ -1,8 +1,9 @@
 """Reading files in folders that strangers made: a task package from the net, a run folder that somebody sent.
 
-What is there may be a link to a file of yours, a pipe that never ends, a device, a file of terabytes, or JSON as deep as it is
-long. So a file is opened below its folder one component after the other, no link is followed, what was opened is asked what it
-is, and no more than a stated number of bytes is read. The folder itself is the caller's own choice, and may be a link.
+What is there may be a link to a file of yours, a pipe that never ends, a device, a file of terabytes, or JSON as deep
+as it is long. So a file is opened below its folder one component after the other, no link is followed, what was opened
+is asked what it is, and no more than a stated number of bytes is read. The folder itself is the caller's own choice,
+and may be a link.
 
 Every fault is an :class:`OSError` whose ``strerror`` is a phrase that fits behind the file's path.
 """
@@ -61,8 +62,8 @@ def opened(folder: Path, name: str) -> int:
 
     Raises:
         FileNotFoundError: there is none.
-        OSError: it is, or goes through, a link; it is no regular file, somebody else's private file under a second name, or
-            cannot be opened.
+        OSError: it is, or goes through, a link; it is no regular file, somebody else's private file under a second
+            name, or cannot be opened.
     """
     parts = PurePosixPath(name).parts
     if not parts or ".." in parts or parts[0] == "/" or "\0" in name:
@@ -108,7 +109,8 @@ def read_bytes(folder: Path, name: str, most: int) -> bytes:
         OSError: as there, or it has more.
     """
     with os.fdopen(opened(folder, name), "rb") as stream:
-        # A size may be stated falsely, and may grow: what is read is counted. In parts, as room is made for all that is asked for.
+        # A size may be stated falsely, and may grow: what is read is counted. In parts, as room is made for all that is
+        # asked for.
         parts, left = [], most + 1 if os.fstat(stream.fileno()).st_size <= most else 0
         while left and (part := stream.read(min(left, MEGABYTE))):
             parts.append(part)

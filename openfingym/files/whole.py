@@ -1,8 +1,8 @@
 """Files and folders that are written whole or not at all, whatever ends the process that writes them.
 
-Until it is complete, what shall be ``NAME`` is ``.NAME.partial`` beside it, locked by its writer. So nobody sees half of it, who writes the
-same waits for his turn, and what a writer left who was killed goes when the next one comes. Nothing is written through a link: one that is
-in the place is replaced.
+Until it is complete, what shall be ``NAME`` is ``.NAME.partial`` beside it, locked by its writer. So nobody sees half
+of it, who writes the same waits for his turn, and what a writer left who was killed goes when the next one comes.
+Nothing is written through a link: one that is in the place is replaced.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def owned_folder(folder: Path, *, mode: int = 0o777) -> Iterator[Path]:
-    """A folder for the time of the block; what is there of an earlier one goes first. ``NAME.lock`` beside it shows that its owner lives.
+    """A folder for the time of the block; what is there of an earlier one goes first. ``NAME.lock`` beside it shows
+    that its owner lives.
 
     Args:
         folder: where it shall be; it may be moved away from there.

@@ -1,9 +1,10 @@
 """What differs from one kind of task to the next; one file a kind.
 
 Whatever the kind, a task has public arrays, hidden arrays, and one float64 array as the submission.
-A kind is a class (:class:`Kind`) that says how they are made from the data (:meth:`Kind.load`, :meth:`Kind.shape`), how the
-rows of a submission fall into a public and a private fold (:meth:`Kind.folds`), which arrays the
-metrics are given (:meth:`Kind.answer`), and everything else in which kinds differ. :data:`KINDS` has an instance of each.
+A kind is a class (:class:`Kind`) that says how they are made from the data (:meth:`Kind.load`, :meth:`Kind.shape`), how
+the rows of a submission fall into a public and a private fold (:meth:`Kind.folds`), which arrays the
+metrics are given (:meth:`Kind.answer`), and everything else in which kinds differ. :data:`KINDS` has an instance of
+each.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from typing import TYPE_CHECKING
 from openfingym.errors import UsageError
 from openfingym.kinds.kind import Kind, SequentialKind
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material
-from openfingym.task.known_kinds import ENTRY_POINT_GROUP, OWN, installed_kinds, known_kinds, load_kind, register_contract
+from openfingym.task.known_kinds import (
+    ENTRY_POINT_GROUP,
+    OWN,
+    installed_kinds,
+    known_kinds,
+    load_kind,
+    register_contract,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +57,9 @@ __all__ = [
 
 
 class Kinds(Mapping[str, Kind]):
-    """Kinds by name: those of the library, of installed distributions, and registered here. Each is loaded when first asked for."""
+    """Kinds by name: those of the library, of installed distributions, and registered here. Each is loaded when first
+    asked for.
+    """
 
     def __init__(self) -> None:
         self._loaded: dict[str, Kind] = {}
@@ -104,7 +114,9 @@ def kind_named(contract: Contract) -> Kind:
 
 
 def reference_version(kind: str) -> int:
-    """Version of a kind's reference: the answer of its ``naive`` to the same data, by which a relative total divides."""
+    """Version of a kind's reference: the answer of its ``naive`` to the same data, by which a relative total
+    divides.
+    """
     return KINDS[kind].reference_version
 
 

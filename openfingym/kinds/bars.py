@@ -25,7 +25,16 @@ import numpy as np
 from openfingym.data.bars import FIELDS, Bars
 from openfingym.errors import TaskError, UsageError
 from openfingym.kinds.kind import SequentialKind
-from openfingym.kinds.panels import no_real_data, panel_key, panel_kind, panel_of, panel_recipe, panel_renewable, renewed_panel, split_text
+from openfingym.kinds.panels import (
+    no_real_data,
+    panel_key,
+    panel_kind,
+    panel_of,
+    panel_recipe,
+    panel_renewable,
+    renewed_panel,
+    split_text,
+)
 from openfingym.task.contracts import BarsContract
 
 if TYPE_CHECKING:
@@ -112,7 +121,9 @@ class BarsKind(SequentialKind):
         return scrambled(source, cut(task, len(source.bars), contract_of(task.spec.contract).horizon), generator)
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """Blocks of steps, through all episodes of a fold: one follows the other in time. Steps whose outcomes overlap are in one block."""
+        """Blocks of steps, through all episodes of a fold: one follows the other in time. Steps whose outcomes overlap
+        are in one block.
+        """
         from openfingym.metrics.resampling import block_bootstrap
 
         own, episodes = contract_of(contract), fold.rows.stop - (fold.rows.start or 0)
@@ -130,13 +141,16 @@ class BarsKind(SequentialKind):
         """As the contract says."""
         return contract_of(contract).symbols
 
-    def check_shown(self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None) -> None:
+    def check_shown(
+        self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None
+    ) -> None:
         """Every observation ends with the bar of its time, and the next one adds a single bar."""
         rows = hidden[f"{_fold_of(contract_of(contract), hidden, number)}_bars"]
         first = _row(shown[0])
         if before is not None and first != _row(before):
             raise TaskError(
-                f"episode {number} begins at row {first}, the one before it ends at row {_row(before)}; no row may be left out or skipped"
+                f"episode {number} begins at row {first}, the one before it ends at row {_row(before)}; no row may be "
+                "left out or skipped"
             )
         for k, step in enumerate(shown):
             bars = np.array(step.observation["bars"], dtype=np.float64)
@@ -146,7 +160,9 @@ class BarsKind(SequentialKind):
             if not np.array_equal(bars, rows[now + 1 - len(bars) : now + 1]):
                 raise TaskError(f"episode {number}, step {k}: the bars shown are not those up to row {now}")
 
-    def later_changed(self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Step) -> Mapping[str, Array]:
+    def later_changed(
+        self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Step
+    ) -> Mapping[str, Array]:
         """The bars behind the newest one, turned around in time and scaled, so that they stay bars."""
         name = f"{_fold_of(contract_of(contract), hidden, number)}_bars"
         later, rows = _row(shown) + 1, hidden[name].copy()
@@ -178,13 +194,19 @@ def bars_of(task: Task) -> Source:
     pulled = reference.pulled
     if len(pulled.symbols) != len(contract.symbols):
         raise TaskError(
-            f"{len(pulled.symbols)} symbols of {pulled.source} for the {len(contract.symbols)} of contract.symbols; name one for each",
+            f"{len(pulled.symbols)} symbols of {pulled.source} for the {len(contract.symbols)} of contract.symbols; "
+            "name one for each",
             path=task.config_path,
             key="dataset.pulled.symbols",
         )
     # The source's symbols go by the task's names, so that the contract stays the same.
     bars, info = pulled_bars(
-        pulled.source, pulled.symbols, names=contract.symbols, interval=pulled.interval, start=reference.first, end=reference.last
+        pulled.source,
+        pulled.symbols,
+        names=contract.symbols,
+        interval=pulled.interval,
+        start=reference.first,
+        end=reference.last,
     )
     days = bars.times.astype("datetime64[D]")
     recipe = (
@@ -200,7 +222,9 @@ def renewed_bars(task: Task, seed: int) -> Source:
     from openfingym.data.recipe import train_rows
 
     panel = renewed_panel(task, seed, lambda rows: train_rows(rows, task.spec.rows))
-    return Source(Bars.from_panel(panel, contract_of(task.spec.contract).symbols), panel.info, panel.digest, panel_recipe(panel))
+    return Source(
+        Bars.from_panel(panel, contract_of(task.spec.contract).symbols), panel.info, panel.digest, panel_recipe(panel)
+    )
 
 
 def twin_arrays(train: NDArray[np.float64], hidden: Mapping[str, Array], embargo: int, seed: int) -> dict[str, Array]:
@@ -248,7 +272,10 @@ def cut(task: Task, rows: int, tail: int) -> Cut:
     train, public = Fraction(str(split.train)), Fraction(str(split.public))
     first = train_rows(rows, split)
     second = first + int(public * rows)
-    shares = {"public": (first + split.embargo, second, public), "private": (second + split.embargo, rows, 1 - train - public)}
+    shares = {
+        "public": (first + split.embargo, second, public),
+        "private": (second + split.embargo, rows, 1 - train - public),
+    }
     if first < contract.lookback:
         raise TaskError(
             f"the train block has {first} of {rows} rows, fewer than one lookback ({contract.lookback})",
@@ -261,7 +288,8 @@ def cut(task: Task, rows: int, tail: int) -> Cut:
         if counts[name] < 1:
             needs = rows_of(1, contract, tail)
             raise TaskError(
-                f"the {name} block has {max(stop - start, 0)} of {rows} rows, but one episode needs {needs} (lookback, steps and what the "
+                f"the {name} block has {max(stop - start, 0)} of {rows} rows, but one episode needs {needs} (lookback, "
+                "steps and what the "
                 f"last outcome reaches ahead); with these shares and an embargo of {split.embargo}, "
                 f"{math.ceil((needs + split.embargo) / share)} rows are enough",
                 path=task.config_path,
@@ -319,7 +347,9 @@ def window(contract: BarsContract, hidden: Mapping[str, Array], number: int, tai
     """
     n_public, n_private = _episodes(contract, hidden, tail)
     if not 0 <= number < n_public + n_private:
-        raise UsageError(f"there is no episode {number}; there are {n_public} public and {n_private} private ones, counted from 0")
+        raise UsageError(
+            f"there is no episode {number}; there are {n_public} public and {n_private} private ones, counted from 0"
+        )
     fold, place = (FOLDS[0], number) if number < n_public else (FOLDS[1], number - n_public)
     first = place * contract.steps
     rows = slice(first, first + rows_of(1, contract, tail))
@@ -345,7 +375,9 @@ def _row(step: Step) -> int:
 
 
 def scrambled(source: Source, blocks: Cut, generator: np.random.Generator) -> Source:
-    """The bars with everything from the first hidden row on replaced by noise, which still are bars; the embargo between as well."""
+    """The bars with everything from the first hidden row on replaced by noise, which still are bars; the embargo
+    between as well.
+    """
     bars = source.bars
     values = bars.to_array()
     hidden = values[blocks.public.start :]
@@ -353,7 +385,9 @@ def scrambled(source: Source, blocks: Cut, generator: np.random.Generator) -> So
     prices = np.sort(generator.uniform(low[:, None], high[:, None], (*hidden.shape[:2], 4)), axis=2)
     hidden[:, :, 2], hidden[:, :, 0], hidden[:, :, 3], hidden[:, :, 1] = np.moveaxis(prices, 2, 0)
     hidden[:, :, 4] = generator.uniform(1.0, 2.0, hidden.shape[:2]) * bars.volume.max(axis=0)
-    return replace(source, bars=Bars.from_array(bars.times, bars.symbols, values, split=bars.split, dividend=bars.dividend))
+    return replace(
+        source, bars=Bars.from_array(bars.times, bars.symbols, values, split=bars.split, dividend=bars.dividend)
+    )
 
 
 def recipe(task: Task, source: Source, blocks: Cut) -> tuple[str, ...]:
@@ -365,8 +399,14 @@ def recipe(task: Task, source: Source, blocks: Cut) -> tuple[str, ...]:
         f"bars of {', '.join(contract.symbols)}: {', '.join(FIELDS)}, as they are",
         f"halts: {halts or 'none'}; a bar without prices or volume stands at the last close and cannot be traded",
         f"{split_text(task.spec.rows)} rows dropped between",
-        f"episodes of {contract.steps} steps, one after the other: {blocks.n_public} public, {blocks.n_private} private",
-        f"an observation shows {contract.lookback} bars; those before an episode's first origin are rows of the episode before",
+        (
+            f"episodes of {contract.steps} steps, one after the other: {blocks.n_public} public, {blocks.n_private} "
+            "private"
+        ),
+        (
+            f"an observation shows {contract.lookback} bars; those before an episode's first origin are rows of the "
+            "episode before"
+        ),
     )
 
 

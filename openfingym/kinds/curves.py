@@ -182,7 +182,9 @@ class CurvesKind(Kind):
         """Noise, of which the smallest number is the lower bound and the largest the upper one."""
         return np.sort(super().worst(contract, hidden, shape), axis=1)
 
-    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    def folds(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
+    ) -> tuple[Fold, Fold]:
         """The first and the remaining windows."""
         from openfingym.metrics import Truth
 
@@ -195,7 +197,8 @@ class CurvesKind(Kind):
         """Refuse intervals that are not.
 
         Raises:
-            SubmissionError: a lower bound is above the central forecast or that above the upper one; names the position.
+            SubmissionError: a lower bound is above the central forecast or that above the upper one; names the
+                position.
         """
         for below, above in ((0, 1), (1, 2)):
             crossed = values[:, below] > values[:, above]
@@ -237,7 +240,9 @@ class CurvesKind(Kind):
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""
         contract = _contract(task.spec.contract)
-        inputs, targets, test = (material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs"))
+        inputs, targets, test = (
+            material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs")
+        )
         facts = (
             ("value", f"yield, {contract.unit}, monthly"),
             ("countries", ", ".join(map(str, material.facts["series"]))),  # type: ignore[call-overload]  # a list of names
@@ -247,11 +252,16 @@ class CurvesKind(Kind):
             ("inputs of a window", f"{contract.lookback} months of one country's curve"),
             (
                 "targets of a window",
-                f"the next month's curve: lower, central and upper, which should hold {contract.coverage:.0%} of the values",
+                (
+                    f"the next month's curve: lower, central and upper, which should hold {contract.coverage:.0%} of "
+                    "the "
+                    "values"
+                ),
             ),
         )
         note = (
-            "Windows are in time order; those to predict are later than all of training, and none of their targets appears\n"
+            "Windows are in time order; those to predict are later than all of training, and none of their targets "
+            "appears\n"
             "anywhere in the data you have. Nowhere may lower be above central, or central above upper."
         )
         usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}

@@ -64,10 +64,16 @@ class ForecastKind(PanelKind):
         from openfingym.data.dataset import suggestion
 
         contract, split = _contract(task.spec.contract), task.spec.rows
-        for key, names in (("split.log1p", split.log1p), ("split.scaled", split.scaled), ("contract.targets", contract.targets)):
+        for key, names in (
+            ("split.log1p", split.log1p),
+            ("split.scaled", split.scaled),
+            ("contract.targets", contract.targets),
+        ):
             for name in names:
                 if name not in source.channels:
-                    raise TaskError(f"no channel {name!r}{suggestion(name, source.channels)}", path=task.config_path, key=key)
+                    raise TaskError(
+                        f"no channel {name!r}{suggestion(name, source.channels)}", path=task.config_path, key=key
+                    )
         windows = _cut(task, source)
         targets = [source.channels.index(name) for name in contract.targets] or list(range(len(source.channels)))
         labels = tuple(source.channels[i] for i in targets)
@@ -93,7 +99,9 @@ class ForecastKind(PanelKind):
             public["target_columns"], axes["target_columns"] = np.array(targets, dtype=np.int64), ("target",)
         if contract.graph_window is not None:
             public |= _graphs(source, windows, contract)
-            axes |= dict.fromkeys((f"{part}_{name}" for part in ("train", "test") for name in GRAPHS), ("window", "from", "to"))
+            axes |= dict.fromkeys(
+                (f"{part}_{name}" for part in ("train", "test") for name in GRAPHS), ("window", "from", "to")
+            )
         n_train, counts = len(windows.train_inputs), (windows.n_public, windows.n_private)
         if contract.pooled:
             width = len(source.channels)
@@ -165,7 +173,9 @@ class ForecastKind(PanelKind):
         """The hidden targets."""
         return np.asarray(hidden["targets"], dtype=np.float64).reshape(shape)
 
-    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    def folds(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
+    ) -> tuple[Fold, Fold]:
         """The first and the remaining windows."""
         from openfingym.metrics import Truth
 
@@ -222,7 +232,11 @@ class ForecastKind(PanelKind):
         contract = _contract(task.spec.contract)
         inputs, targets = material.public["train_inputs"].shape, material.public["train_targets"].shape
         channels = [str(name) for name in _listed(material.facts["series" if contract.pooled else "channels"])]
-        value = "unlike things, see the text above" if contract.value_semantics == "mixed" else contract.value_semantics.replace("_", " ")
+        value = (
+            "unlike things, see the text above"
+            if contract.value_semantics == "mixed"
+            else contract.value_semantics.replace("_", " ")
+        )
         ahead = "the next row" if contract.horizon == 1 else f"the next {contract.horizon} rows"
         if contract.horizons:
             ahead = f"the rows {', '.join(map(str, contract.horizons))} steps ahead"
@@ -232,20 +246,29 @@ class ForecastKind(PanelKind):
             ("training windows", str(material.n_train)),
             ("windows to predict", str(material.shape[0])),
             ("inputs of a window", f"{inputs[1]} rows x {inputs[2]} channels"),
-            ("targets of a window", f"{ahead}: {', '.join(material.labels)}" if contract.targets else f"{ahead} x {targets[2]} channels"),
+            (
+                "targets of a window",
+                f"{ahead}: {', '.join(material.labels)}" if contract.targets else f"{ahead} x {targets[2]} channels",
+            ),
             ("scaling", _scaling(task)),
         ]
         extra = ""
         if contract.graph_window is not None:
             facts.append(
-                ("graphs of a window", f"correlation and Diebold-Yilmaz spillover of the last {contract.graph_window} daily volatilities")
+                (
+                    "graphs of a window",
+                    f"correlation and Diebold-Yilmaz spillover of the last {contract.graph_window} daily volatilities",
+                )
             )
             extra = (
                 '\ngraphs = interface.load("train_correlation"), interface.load("train_spillover")'
                 "  # float64 (windows, from, to); also test_"
             )
         if contract.pooled:
-            extra = '\nseries = interface.load("test_series")  # int64, which series a window is of; times: interface.load_times()'
+            extra = (
+                '\nseries = interface.load("test_series")  # int64, which series a window is of; times: '
+                "interface.load_times()"
+            )
         test = material.public["test_inputs"].shape
         usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
 test = interface.load_test_inputs()  # float64 {test}{extra}
@@ -287,13 +310,17 @@ def _cut(task: Task, panel: Panel) -> Windows:
     if contract.value_semantics == "realised_vol":
         # Between a hidden target and the next window, so that volatilities of the two share no return.
         lead = rows_apart(contract.lookback, contract.graph_window or 1, recipe.VOLATILITY_WINDOW)
-    return recipe.cut(values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=lead, scaled=scaled)
+    return recipe.cut(
+        values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=lead, scaled=scaled
+    )
 
 
-def _noisy_returns(prices: NDArray[np.float64], hidden: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.float64]:
+def _noisy_returns(
+    prices: NDArray[np.float64], hidden: NDArray[np.bool_], generator: np.random.Generator
+) -> NDArray[np.float64]:
     """Prices whose returns are noise in the hidden rows, and to the last bit the same in all others."""
-    # A return belongs to the step between two prices, so the last price of a hidden run also makes the first return after it.
-    # Scaling a stretch of prices by a power of two leaves every bit of their ratios as it was.
+    # A return belongs to the step between two prices, so the last price of a hidden run also makes the first return
+    # after it. Scaling a stretch of prices by a power of two leaves every bit of their ratios as it was.
     begins = hidden & ~np.concatenate([[False], hidden[:-1]])
     stretch = np.cumsum(begins)
     steps = generator.integers(1, 16, (int(stretch[-1]) + 1, prices.shape[1]))
@@ -380,15 +407,26 @@ def _recipe(task: Task, panel: Panel, windows: Windows) -> tuple[str, ...]:
         "log_return": "log returns ln(p_t / p_(t-1)), stamped with the later time, 10 decimals",
         "realised_vol": "root of the mean squared log return over the last 21 rows, 10 decimals",
     }.get(contract.value_semantics, "values as they are")
-    graphs = ", after the rows that their first volatility and graph are made of" if contract.value_semantics == "realised_vol" else ""
+    graphs = (
+        ", after the rows that their first volatility and graph are made of"
+        if contract.value_semantics == "realised_vol"
+        else ""
+    )
     steps = [
         *panel_recipe(panel),
         f"channels: {', '.join(panel.channels)}",
         f"values: {value}",
         f"scaling: {_scaling(task)}",
         f"{split_text(split)} rows dropped between",
-        f"training windows of {contract.lookback} + {contract.horizon} rows{graphs}, one every {split.train_stride} rows",
-        f"hidden windows of the same length{graphs}, tiling their block: {windows.n_public} public, {windows.n_private} private",
+        (
+            f"training windows of {contract.lookback} + {contract.horizon} rows{graphs}, one every "
+            f"{split.train_stride} "
+            "rows"
+        ),
+        (
+            f"hidden windows of the same length{graphs}, tiling their block: {windows.n_public} public, "
+            f"{windows.n_private} private"
+        ),
     ]
     if contract.pooled:
         steps.append(f"every channel a window of its own: {len(panel.channels)} times as many windows")

@@ -129,7 +129,9 @@ class GenerationKind(Kind):
         if known is not None:
             return _from_process(task, known, seed)
         lost = recipe.rows_lost(_contract(task.spec.contract).value_semantics)
-        return _from_panel(task, renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows)))
+        return _from_panel(
+            task, renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows))
+        )
 
     def shape(self, task: Task, source: Paths) -> Material:
         """Contexts and futures."""
@@ -160,7 +162,9 @@ class GenerationKind(Kind):
             n_train=train.shape[0],
             n_public=counts[0],
             n_private=counts[1],
-            shape=(samples, contract.futures, contract.horizon, width) if conditional else (samples, contract.horizon, width),
+            shape=(samples, contract.futures, contract.horizon, width)
+            if conditional
+            else (samples, contract.horizon, width),
             submission_axes=("context", "future", "row", "channel") if conditional else AXES,
             labels=source.channels,
             recipe=source.recipe,
@@ -185,10 +189,12 @@ class GenerationKind(Kind):
         return replace(source, public=noise(source.public), private=noise(source.private))
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Independent Gaussian draws with the moments of training: of each value, or of each increment where windows wander.
+        """Independent Gaussian draws with the moments of training: of each value, or of each increment where windows
+        wander.
 
-        Beside paths that wander, white noise is so rough that any answer without skill which is less so, such as a constant, would be
-        nearer to them. So windows are random walks where that makes those of training much likelier than independent values do.
+        Beside paths that wander, white noise is so rough that any answer without skill which is less so, such as a
+        constant, would be nearer to them. So windows are random walks where that makes those of training much likelier
+        than independent values do.
         """
         targets = read("train_targets")
         (mean, deviation), (step, spread) = _moments(targets), _moments(targets, increments=True)
@@ -211,7 +217,9 @@ class GenerationKind(Kind):
             return np.repeat(real[:, None], shape[1], axis=1)
         return real[-shape[0] :]
 
-    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    def folds(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
+    ) -> tuple[Fold, Fold]:
         """With contexts, the first and the remaining ones; without, all samples against either real set."""
         from openfingym.metrics import Truth, find_metric
         from openfingym.metrics.copying import copy_reference
@@ -236,7 +244,11 @@ class GenerationKind(Kind):
                 return Fold(slice(None), Truth({**arrays, "real": futures}, options, seed), known)
             contexts = np.ascontiguousarray(read("test_inputs")[rows], dtype=np.float64)
             whole = np.concatenate([contexts, futures], axis=1)
-            return Fold(rows, Truth({**arrays, "real": whole, "future.real": futures}, options, seed), {**known, "contexts": contexts})
+            return Fold(
+                rows,
+                Truth({**arrays, "real": whole, "future.real": futures}, options, seed),
+                {**known, "contexts": contexts},
+            )
 
         return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
 
@@ -255,7 +267,8 @@ class GenerationKind(Kind):
         excess = report.memorised_share - report.held_out_share
         if report.flagged and excess > limit:
             raise SubmissionError(
-                f"memorised: the share of windows that are copies of training windows, or nearly, is {excess:.0%} higher than among real "
+                f"memorised: the share of windows that are copies of training windows, or nearly, is {excess:.0%} "
+                "higher than among real "
                 f"windows; at most {limit:.0%} is accepted",
                 problem="memorised",
             )
@@ -270,7 +283,9 @@ class GenerationKind(Kind):
         return {"fake": np.concatenate([contexts, flat], axis=1), "future.fake": flat, "futures": values}
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """Groups of consecutive windows, generated and real ones together: metrics of windows take too long for a bootstrap."""
+        """Groups of consecutive windows, generated and real ones together: metrics of windows take too long for a
+        bootstrap.
+        """
         from openfingym.metrics.resampling import grouped
 
         return grouped(len(fold.truth.arrays["real"]), FEWEST_IN_GROUP)  # type: ignore[arg-type]  # an array
@@ -285,9 +300,12 @@ class GenerationKind(Kind):
         of_real = {"real", "future.real", "held_out"}
         arrays = {name: array[units] if name in of_real else array for name, array in fold.truth.arrays.items()}  # type: ignore[index]
         known = {name: array[units] if name == "contexts" else array for name, array in fold.known.items()}
-        # Without contexts there may be more generated windows than real ones, or fewer; their order is nobody's but the agent's.
+        # Without contexts there may be more generated windows than real ones, or fewer; their order is nobody's but the
+        # agent's.
         place = np.arange(len(values)) * real // len(values)
-        return Fold(slice(None), Truth(arrays, fold.truth.options, fold.truth.seed), known), values[np.isin(place, units)]
+        return Fold(slice(None), Truth(arrays, fold.truth.options, fold.truth.seed), known), values[
+            np.isin(place, units)
+        ]
 
     def channels(self, task: Task) -> int:
         """Of the process set, or series of the panel."""
@@ -301,24 +319,35 @@ class GenerationKind(Kind):
     def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """The futures of each context, sorted: exchanging them changes nothing.
 
-        Without contexts there is nothing to probe: such a window belongs to no label, and whatever one submission tells about
-        a window, it tells about the law of them all.
+        Without contexts there is nothing to probe: such a window belongs to no label, and whatever one submission tells
+        about a window, it tells about the law of them all.
         """
         return None if values.ndim == 3 else np.sort(values, axis=1)
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""
         contract = _contract(task.spec.contract)
-        inputs, targets, test = (tuple(material.public[name].shape) for name in ("train_inputs", "train_targets", "test_inputs"))
+        inputs, targets, test = (
+            tuple(material.public[name].shape) for name in ("train_inputs", "train_targets", "test_inputs")
+        )
         given = f"{contract.lookback} rows of context and " if contract.lookback else ""
         facts = (
             ("value", f"{contract.value_semantics.replace('_', ' ')}, {contract.unit}, {task.spec.frequency}"),
             ("channels", ", ".join(material.labels)),
-            ("training windows", f"{material.n_train}: {given}{contract.horizon} rows x {len(material.labels)} channels"),
-            ("wanted", f"{contract.futures} futures for each of {test[0]} contexts" if contract.lookback else f"{test[0]} windows"),
+            (
+                "training windows",
+                f"{material.n_train}: {given}{contract.horizon} rows x {len(material.labels)} channels",
+            ),
+            (
+                "wanted",
+                f"{contract.futures} futures for each of {test[0]} contexts"
+                if contract.lookback
+                else f"{test[0]} windows",
+            ),
         )
         note = (
-            "What counts is the law of the windows, not any single one: they are compared with real windows that are in none of the\n"
+            "What counts is the law of the windows, not any single one: they are compared with real windows that are "
+            "in none of the\n"
             "data you have. Returning training windows, or small changes of them, is detected: beyond a share of\n"
             f"{contract.max_memorised:.0%} more than among real windows, a submission is refused."
         )
@@ -349,13 +378,15 @@ def _from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Pat
     """The paths of a set; those of the two hidden splits from another seed, where one is given."""
     from openfingym.data.processes import DEFAULT_SEED, draw_sets, stream_paths
     from openfingym.data.processes.info import process_info
-    from openfingym.data.processes.sets import SplitSizes
+    from openfingym.data.processes.sets import Counts
 
     if task.spec.split is not None:
         raise TaskError("a process set has splits of its own; remove the table", path=task.config_path, key="split")
     if task.spec.dataset.first or task.spec.dataset.last:
         raise TaskError("a process set has no dates; remove first and last", path=task.config_path, key="dataset")
-    drawn = draw_sets(known.name, DEFAULT_SEED if seed is None else seed, SplitSizes(1, known.counts.public, known.counts.private))
+    drawn = draw_sets(
+        known.name, DEFAULT_SEED if seed is None else seed, Counts(1, known.counts.public, known.counts.private)
+    )
     train = Blocks((known.counts.train, *known.shape), partial(stream_paths, known, "train"))
     info = process_info(known)
     return Paths(
@@ -380,12 +411,20 @@ def _from_panel(task: Task, panel: Panel) -> Paths:
 
     contract, split = _contract(task.spec.contract), task.spec.split
     if split is None:
-        raise TaskError("windows of a panel need the table [metadata.openfingym.split]", path=task.config_path, key="split")
+        raise TaskError(
+            "windows of a panel need the table [metadata.openfingym.split]", path=task.config_path, key="split"
+        )
     if split.log1p or split.scaled:
-        raise TaskError("log1p and scaled are for forecasts; a generated window is scaled as a whole", path=task.config_path, key="split")
+        raise TaskError(
+            "log1p and scaled are for forecasts; a generated window is scaled as a whole",
+            path=task.config_path,
+            key="split",
+        )
     times, values = recipe.to_values(panel, contract.value_semantics)
     anchored = split.scaling == "start"
-    windows = recipe.cut(values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=int(anchored))
+    windows = recipe.cut(
+        values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=int(anchored)
+    )
     whole = {}
     for part in ("train", "test"):
         whole[part] = np.concatenate([getattr(windows, f"{part}_inputs"), getattr(windows, f"{part}_targets")], axis=1)
@@ -393,11 +432,17 @@ def _from_panel(task: Task, panel: Panel) -> Paths:
             before = values[getattr(windows, f"{part}_starts") - 1]
             if not (before > 0.0).all():
                 raise TaskError(
-                    "a window cannot be divided by the row before it where that is not positive", path=task.config_path, key="split.scaling"
+                    "a window cannot be divided by the row before it where that is not positive",
+                    path=task.config_path,
+                    key="split.scaling",
                 )
             whole[part] /= before[:, None]
     length = contract.lookback + contract.horizon
-    scaled = "each window divided by the row before it" if anchored else f"scaling: {split.scaling}, by the training block alone"
+    scaled = (
+        "each window divided by the row before it"
+        if anchored
+        else f"scaling: {split.scaling}, by the training block alone"
+    )
     return Paths(
         info=panel.info,
         digest=panel.digest,
@@ -429,7 +474,9 @@ def _part(train: Blocks | NDArray[np.float64], rows: slice) -> Blocks | NDArray[
 
 
 def _moments(targets: Array, *, increments: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of each row and channel, [rows, channels] each; or of the increments between rows, [rows - 1, channels] each."""
+    """Mean and deviation of each row and channel, [rows, channels] each; or of the increments between rows, [rows - 1,
+    channels] each.
+    """
     # In blocks: the largest training set is read from disk.
     total, square = np.zeros(1), np.zeros(1)
     for start in range(0, len(targets), 2000):
@@ -442,11 +489,12 @@ def _moments(targets: Array, *, increments: bool = False) -> tuple[NDArray[np.fl
 
 
 def _wanders(deviation: NDArray[np.float64], spread: NDArray[np.float64]) -> bool:
-    """Whether increments are on the geometric average less than :data:`NARROW` times as wide as values, over all rows and channels.
+    """Whether increments are on the geometric average less than :data:`NARROW` times as wide as values, over all rows
+    and channels.
 
-    The log likelihood of a Gaussian at its own moments is minus the log of its deviation, up to what is the same for both: so a random
-    walk is taken where it is clearly the likelier of the two. Values that turn back as often as they go on, as those of a rough
-    fractional motion or the sizes in an order book, are nearer to independent ones.
+    The log likelihood of a Gaussian at its own moments is minus the log of its deviation, up to what is the same for
+    both: so a random walk is taken where it is clearly the likelier of the two. Values that turn back as often as they
+    go on, as those of a rough fractional motion or the sizes in an order book, are nearer to independent ones.
 
     Args:
         deviation: of the values, float64[rows - 1, channels], without the first row, which both draw alike.

@@ -68,7 +68,11 @@ class GraphsKind(ScoresKind):
         if task.real:
             raise no_real_data(task)
         contract, loaded = _contract(task.spec.contract), load_graph_set(str(task.spec.dataset.name))
-        return DividedSet(loaded.graphs, loaded.info, stratified_split(loaded.graphs.labels, SPLIT_SEED, contract.train, contract.public))
+        return DividedSet(
+            loaded.graphs,
+            loaded.info,
+            stratified_split(loaded.graphs.labels, SPLIT_SEED, contract.train, contract.public),
+        )
 
     def renewable(self, task: Task) -> bool:
         """Always: the set is drawn from its specification."""
@@ -92,8 +96,14 @@ class GraphsKind(ScoresKind):
 
         contract, graphs, info, split = _contract(task.spec.contract), source.graphs, source.info, source.split
         hidden = np.concatenate([split.public, split.private])
-        public: dict[str, Array] = {f"graph_{name}": array for name, array in graph_set_arrays(graphs).items() if name != "labels"}
-        public |= {"train_graphs": split.train, "train_labels": graphs.labels[split.train].astype(np.int64), "test_graphs": hidden}
+        public: dict[str, Array] = {
+            f"graph_{name}": array for name, array in graph_set_arrays(graphs).items() if name != "labels"
+        }
+        public |= {
+            "train_graphs": split.train,
+            "train_labels": graphs.labels[split.train].astype(np.int64),
+            "test_graphs": hidden,
+        }
         count = len(graphs.labels)
         return Material(
             info=info,
@@ -108,8 +118,15 @@ class GraphsKind(ScoresKind):
             submission_axes=("graph",),
             labels=("score",),
             recipe=(
-                f"dataset {info.name}: {info.kind}, {count} graphs, {int(graphs.offsets[-1])} nodes in all, {info.source}",
-                f"labels at random within each class: {contract.train:.0%} known, {contract.public:.0%} public, the rest private",
+                (
+                    f"dataset {info.name}: {info.kind}, {count} graphs, {int(graphs.offsets[-1])} nodes in all, "
+                    f"{info.source}"
+                ),
+                (
+                    f"labels at random within each class: {contract.train:.0%} known, {contract.public:.0%} public, "
+                    "the "
+                    "rest private"
+                ),
             ),
             facts={
                 "lookback": 0,
@@ -139,11 +156,13 @@ class GraphsKind(ScoresKind):
             ("graphs with a known label", str(material.n_train)),
             ("graphs to score", str(material.shape[0])),
         )
-        note = "All graphs are known; the labels of those to score are not. A score of 0.5 or more calls a graph positive."
+        note = (
+            "All graphs are known; the labels of those to score are not. A score of 0.5 or more calls a graph positive."
+        )
         usage = f"""\
 graphs, labels = interface.load_train()  # list of {material.n_train} graphs (.edges int64 (2, m), .features), int64 labels
 test = interface.load_test_inputs()  # list of {material.shape[0]} graphs
-feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""
+feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""  # noqa: E501
         return Brief(rows, note, usage)
 
 

@@ -1,7 +1,8 @@
 """What a kind of task is: a class, of which the registry holds an instance.
 
-Everything that the library asks about a kind is a member here, so that no other module compares its name. A class has its
-contract and all abstract methods; the rest has a default that is right for a forecast-like task, answered in one array.
+Everything that the library asks about a kind is a member here, so that no other module compares its name. A class has
+its contract and all abstract methods; the rest has a default that is right for a forecast-like task, answered in one
+array.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ class Kind(ABC):
     load_test: ClassVar[tuple[str, ...]]
     """The public array that ``interface.load_test_inputs()`` returns; none for a task that is stepped through."""
     environment: ClassVar[str] = "openfingym.envs.batch:BatchEnv"
-    """What :func:`openfingym.make` calls with the task and the caller's options, as ``module:name``; of a sequential kind with ``split``,
-    too. It returns a Gymnasium environment."""
+    """What :func:`openfingym.make` calls with the task and the caller's options, as ``module:name``; of a sequential
+    kind with ``split``, too. It returns a Gymnasium environment."""
     vector_environment: ClassVar[str | None] = None
-    """What :func:`openfingym.make_vec` calls with the task, ``num_envs`` and the caller's options; None for a kind that has none."""
+    """What :func:`openfingym.make_vec` calls with the task, ``num_envs`` and the caller's options; None for a kind that
+    has none."""
     reference_version: ClassVar[int] = 1
     """Version of the reference, raised whenever :meth:`naive` gives another answer to the same data."""
     heavy: ClassVar[bool] = False
@@ -49,10 +51,11 @@ class Kind(ABC):
     always_scores: ClassVar[bool] = False
     """Whether every answer within shape and range has a value of every metric of errors."""
     drawn: ClassVar[bool] = False
-    """Whether answers are draws from a law, of which none is about a hidden item: they are as large as what they imitate, may repeat each
-    other by chance, and come as near to perfect as luck has it."""
+    """Whether answers are draws from a law, of which none is about a hidden item: they are as large as what they
+    imitate, may repeat each other by chance, and come as near to perfect as luck has it."""
     is_record: ClassVar[bool] = False
-    """Whether what is scored is an account that the verifier keeps: it is held to no range, and its foresight shows in its timing."""
+    """Whether what is scored is an account that the verifier keeps: it is held to no range, and its foresight shows in
+    its timing."""
     ranks: ClassVar[bool] = False
     """Whether :meth:`compared` gives ranks."""
     structured: ClassVar[bool] = False
@@ -89,11 +92,14 @@ class Kind(ABC):
         """Cut, split and hide."""
 
     def renewable(self, task: Task) -> bool:
-        """Whether what is hidden can be drawn anew: it comes from a simulator of ours, and training does not depend on it."""
+        """Whether what is hidden can be drawn anew: it comes from a simulator of ours, and training does not depend on
+        it.
+        """
         return False
 
     def renewed(self, task: Task, seed: int) -> Any:
-        """The task's data with everything hidden drawn anew from the law of what follows training; only where :meth:`renewable`.
+        """The task's data with everything hidden drawn anew from the law of what follows training; only where
+        :meth:`renewable`.
 
         :meth:`shape` makes of it the same training arrays, and arrays of the same shapes.
 
@@ -117,7 +123,9 @@ class Kind(ABC):
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Submissions without skill, by name. None may rank better than the baseline; see :mod:`openfingym.kinds.skillless`."""
+        """Submissions without skill, by name. None may rank better than the baseline; see
+        :mod:`openfingym.kinds.skillless`.
+        """
 
     @abstractmethod
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -128,7 +136,9 @@ class Kind(ABC):
         return np.random.default_rng(0).uniform(contract.low, contract.high, shape)
 
     @abstractmethod
-    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    def folds(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
+    ) -> tuple[Fold, Fold]:
         """The public and the private fold, of ``counts`` rows.
 
         Raises:
@@ -136,7 +146,8 @@ class Kind(ABC):
         """
 
     def check(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
-        """Refuse what shape and range cannot, before a submission is accepted; ``values`` is a whole submission, the fold the public one.
+        """Refuse what shape and range cannot, before a submission is accepted; ``values`` is a whole submission, the
+        fold the public one.
 
         Raises:
             SubmissionError: names the position or the reason.
@@ -148,13 +159,16 @@ class Kind(ABC):
         """The arrays of an answer by the names that metrics use, from the fold's rows of a submission."""
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """How the fold is drawn again, for standard errors: what is drawn as a whole, and how; None where there is too little of it."""
+        """How the fold is drawn again, for standard errors: what is drawn as a whole, and how; None where there is too
+        little of it.
+        """
         return None
 
     def resampled(
         self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
     ) -> tuple[Fold, NDArray[np.float64]]:
-        """The fold, and its rows of a submission, made of some of its units alone; units are rows unless a kind says otherwise.
+        """The fold, and its rows of a submission, made of some of its units alone; units are rows unless a kind says
+        otherwise.
 
         Args:
             contract: the task's.
@@ -171,7 +185,9 @@ class Kind(ABC):
         """What an agent is told about this kind."""
 
     def channels(self, task: Task) -> int | None:
-        """Series of a panel or of a generated window, symbols of bars, for the catalogue and without loading data; None for others."""
+        """Series of a panel or of a generated window, symbols of bars, for the catalogue and without loading data; None
+        for others.
+        """
         return None
 
     def hidden_shapes(self, shape: tuple[int, ...], n_test: int) -> Mapping[str, tuple[int, ...]]:
@@ -184,17 +200,20 @@ class Kind(ABC):
         return {"targets": shape}
 
     def target_times(self, contract: Contract, read: Reader) -> NDArray[np.datetime64] | None:
-        """The time of each row of a table of answers, all axes but the last as rows, datetime64[ns][rows]; None where there is none."""
+        """The time of each row of a table of answers, all axes but the last as rows, datetime64[ns][rows]; None where
+        there is none.
+        """
         return None
 
     def known_targets(self, contract: Contract, read: Reader) -> Array | None:
-        """Training targets that a plausible answer is about as large as, with one column for each label of a submission on the last axis;
-        None where an answer is no forecast.
+        """Training targets that a plausible answer is about as large as, with one column for each label of a submission
+        on the last axis; None where an answer is no forecast.
         """
         return np.asarray(read(self.load_train[1]))
 
     def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """A fold's rows of a submission as one that probes for labels would have to change them; None where there is nothing to probe.
+        """A fold's rows of a submission as one that probes for labels would have to change them; None where there is
+        nothing to probe.
 
         What metrics do not look at must not be in it, or noise there would hide a probe.
         """
@@ -219,7 +238,8 @@ class SequentialKind(Kind):
             spec: the task's.
             read: public arrays by name.
             hidden: hidden arrays by name.
-            number: counts all hidden episodes in order of time, from 0: those of the public fold, then those of the private one.
+            number: counts all hidden episodes in order of time, from 0: those of the public fold, then those of the
+                private one.
         """
 
     @abstractmethod
@@ -235,10 +255,14 @@ class SequentialKind(Kind):
         """Actions that an episode takes."""
 
     def symbols(self, contract: Contract) -> tuple[str, ...]:
-        """Names of the columns of ``bars`` in an observation, for people and models; none where observations have no bars."""
+        """Names of the columns of ``bars`` in an observation, for people and models; none where observations have no
+        bars.
+        """
         return ()
 
-    def check_shown(self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None) -> None:
+    def check_shown(
+        self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None
+    ) -> None:
         """Look whether an episode that was played shows hidden rows in the order of time, each at its own origin.
 
         Args:
@@ -254,5 +278,9 @@ class SequentialKind(Kind):
         return
 
     @abstractmethod
-    def later_changed(self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Step) -> Mapping[str, Array]:
-        """The hidden arrays with other values in all rows of the episode behind the newest one that ``shown`` may depend on."""
+    def later_changed(
+        self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Step
+    ) -> Mapping[str, Array]:
+        """The hidden arrays with other values in all rows of the episode behind the newest one that ``shown`` may
+        depend on.
+        """

@@ -70,11 +70,19 @@ class NodesKind(ScoresKind):
         from openfingym.data.loaded_graphs import load_graph
 
         contract, loaded = _contract(task.spec.contract), load_graph(str(task.spec.dataset.name), real=task.real)
-        return Divided(loaded.graph, loaded.info, stratified_split(loaded.graph.labels, SPLIT_SEED, contract.train, contract.public))
+        return Divided(
+            loaded.graph,
+            loaded.info,
+            stratified_split(loaded.graph.labels, SPLIT_SEED, contract.train, contract.public),
+        )
 
     def renewed(self, task: Task, seed: int) -> Divided:
-        """Never: the labels of one graph belong to it, and those that are known would change with those that are hidden."""
-        raise UsageError(f"{task.name}: the hidden labels of one graph cannot be drawn anew beside those that are known")
+        """Never: the labels of one graph belong to it, and those that are known would change with those that are
+        hidden.
+        """
+        raise UsageError(
+            f"{task.name}: the hidden labels of one graph cannot be drawn anew beside those that are known"
+        )
 
     def shape(self, task: Task, source: Divided) -> Material:
         """The whole graph is public; the labels are divided."""
@@ -82,8 +90,14 @@ class NodesKind(ScoresKind):
 
         contract, graph, info, split = _contract(task.spec.contract), source.graph, source.info, source.split
         hidden = np.concatenate([split.public, split.private])
-        public: dict[str, Array] = {f"graph_{name}": array for name, array in graph_arrays(graph).items() if name != "labels"}
-        public |= {"train_nodes": split.train, "train_labels": graph.labels[split.train].astype(np.int64), "test_nodes": hidden}
+        public: dict[str, Array] = {
+            f"graph_{name}": array for name, array in graph_arrays(graph).items() if name != "labels"
+        }
+        public |= {
+            "train_nodes": split.train,
+            "train_labels": graph.labels[split.train].astype(np.int64),
+            "test_nodes": hidden,
+        }
         return Material(
             info=info,
             dataset_digest=graph.digest,
@@ -101,7 +115,11 @@ class NodesKind(ScoresKind):
                 f"size: {graph.nodes} nodes, {graph.edge_count} undirected edges, {graph.features.shape[1]} features",
                 f"anomalies: {graph.anomaly_rate:.1%} of the nodes",
                 "edges once each, smaller node first, no self-loops; features as they are",
-                f"labels at random within each class: {contract.train:.0%} known, {contract.public:.0%} public, the rest private",
+                (
+                    f"labels at random within each class: {contract.train:.0%} known, {contract.public:.0%} public, "
+                    "the "
+                    "rest private"
+                ),
             ),
             facts={
                 "lookback": 0,
@@ -134,15 +152,21 @@ class NodesKind(ScoresKind):
         rows = (
             ("nodes", str(facts["n_nodes"])),
             ("undirected edges", str(facts["n_edges"])),
-            ("features of a node", f"{facts['n_features']}{', sparse' if 'graph_features_indptr' in material.public else ''}"),
+            (
+                "features of a node",
+                f"{facts['n_features']}{', sparse' if 'graph_features_indptr' in material.public else ''}",
+            ),
             ("nodes with a known label", str(material.n_train)),
             ("nodes to score", str(material.shape[0])),
         )
-        note = "Edges and features of all nodes are known; the labels of the nodes to score are not. A higher score means more anomalous."
+        note = (
+            "Edges and features of all nodes are known; the labels of the nodes to score are not. A higher score means "
+            "more anomalous."
+        )
         usage = f"""graph = interface.load_graph()  # .edges int64 (2, m), .features (n, f): an array, or sparse rows (see Graph)
 nodes, labels = interface.load_train()  # int64 ({material.n_train},) each; 1 is an anomaly
 test = interface.load_test_inputs()  # int64 ({material.shape[0]},), the nodes to score
-feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""
+feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""  # noqa: E501
         return Brief(rows, note, usage)
 
 

@@ -116,7 +116,9 @@ def _whole_panel(task: Task) -> Panel:
 
         if reference.pulled is None:
             raise no_real_data(task)
-        panel = pulled_panel(reference.pulled.source, reference.pulled.symbols, start=reference.first, end=reference.last)
+        panel = pulled_panel(
+            reference.pulled.source, reference.pulled.symbols, start=reference.first, end=reference.last
+        )
         # The source's symbols become the task's channels, so that the contract stays the same.
         return replace(panel, channels=reference.channels) if reference.channels else panel
     if reference.file is None:

@@ -52,7 +52,9 @@ def replicates(
     return Replicates.of(design, {entry.name: found[entry.name] for entry in scoring.metrics})
 
 
-def _all_at_once(scoring: Scoring, fold: Fold, answer: Mapping[str, Array], design: Resampling) -> dict[str, NDArray[np.float64]]:
+def _all_at_once(
+    scoring: Scoring, fold: Fold, answer: Mapping[str, Array], design: Resampling
+) -> dict[str, NDArray[np.float64]]:
     """Those metrics of a forecast that need not be computed replicate by replicate."""
     metrics = [find_metric(entry.name) for entry in scoring.metrics if entry.on == "path"]
     if "y_pred" not in answer or not any(metric.redrawn for metric in metrics):
@@ -61,7 +63,9 @@ def _all_at_once(scoring: Scoring, fold: Fold, answer: Mapping[str, Array], desi
     return {metric.name: metric.redrawn(forecasts) for metric in metrics if metric.redrawn is not None}
 
 
-def taken(fold: Fold, values: NDArray[np.float64], rows: NDArray[np.int64], **renewed: Array) -> tuple[Fold, NDArray[np.float64]]:
+def taken(
+    fold: Fold, values: NDArray[np.float64], rows: NDArray[np.int64], **renewed: Array
+) -> tuple[Fold, NDArray[np.float64]]:
     """A fold and its rows of a submission with some rows alone, in this order and as often as they are named.
 
     Args:
@@ -70,13 +74,17 @@ def taken(fold: Fold, values: NDArray[np.float64], rows: NDArray[np.int64], **re
         rows: int64[any number].
         renewed: arrays of the truth that are not simply taken.
     """
-    arrays = {name: array[rows] if isinstance(array, np.ndarray) else array for name, array in fold.truth.arrays.items()}
+    arrays = {
+        name: array[rows] if isinstance(array, np.ndarray) else array for name, array in fold.truth.arrays.items()
+    }
     known = {name: array[rows] for name, array in fold.known.items()}
     truth = Truth({**arrays, **renewed}, fold.truth.options, fold.truth.seed)
     return Fold(slice(None), truth, known), values[rows]
 
 
-def taken_by_period(fold: Fold, values: NDArray[np.float64], periods: NDArray[np.int64]) -> tuple[Fold, NDArray[np.float64]]:
+def taken_by_period(
+    fold: Fold, values: NDArray[np.float64], periods: NDArray[np.int64]
+) -> tuple[Fold, NDArray[np.float64]]:
     """:func:`taken` with all rows of some periods, counted from 0 in order; one that is drawn twice is two periods.
 
     The truth's array ``period`` says which one a row is of.

@@ -93,10 +93,15 @@ def _predictions(contract: RollingContract, action: object) -> NDArray[np.float6
     values = action["predictions"]
     if not isinstance(values, list) or len(values) != width:
         found = f"{len(values)}" if isinstance(values, list) else type(values).__name__
-        raise _malformed(f"predictions must be a list of {width} numbers, one for each of {', '.join(contract.symbols)}; found {found}")
+        raise _malformed(
+            f"predictions must be a list of {width} numbers, one for each of {', '.join(contract.symbols)}; found "
+            f"{found}"
+        )
     for symbol, value in zip(contract.symbols, values, strict=True):
         if isinstance(value, bool) or not isinstance(value, int | float) or not contract.low <= value <= contract.high:
-            raise _malformed(f"the prediction of {symbol} is {value!r}; expected a number in [{contract.low:g}, {contract.high:g}]")
+            raise _malformed(
+                f"the prediction of {symbol} is {value!r}; expected a number in [{contract.low:g}, {contract.high:g}]"
+            )
     return np.array(values, dtype=np.float64)
 
 
@@ -149,7 +154,11 @@ class RollingKind(BarsKind):
         """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.Kind`."""
         contract = _contract(task.spec.contract)
         if (source.bars.split != 1.0).any():
-            raise TaskError("a split would pass for a return; take bars that are adjusted for splits", path=task.config_path, key="dataset")
+            raise TaskError(
+                "a split would pass for a return; take bars that are adjusted for splits",
+                path=task.config_path,
+                key="dataset",
+            )
         cut = blocks_of_bars.cut(task, len(source.bars), contract.horizon)
         return Material(
             info=source.info,
@@ -175,7 +184,9 @@ class RollingKind(BarsKind):
     def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
         """The action of each step of an episode that predicts what happened."""
         contract = _contract(spec.contract)
-        for values in realised(contract, blocks_of_bars.window(contract, hidden, number, contract.horizon).bars).tolist():
+        for values in realised(
+            contract, blocks_of_bars.window(contract, hidden, number, contract.horizon).bars
+        ).tolist():
             yield {"predictions": values}
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -194,7 +205,9 @@ class RollingKind(BarsKind):
         windows = (blocks_of_bars.window(own, hidden, number, own.horizon) for number in range(shape[0]))
         return np.stack([realised(own, one.bars) for one in windows])
 
-    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    def folds(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
+    ) -> tuple[Fold, Fold]:
         """The earlier and the later episodes."""
         from openfingym.metrics import Truth
 
@@ -209,7 +222,10 @@ class RollingKind(BarsKind):
 
         def fold(rows: slice) -> Fold:
             y_true = np.ascontiguousarray(returns[rows])
-            return Fold(rows, Truth({"y_true": y_true, "benchmark": np.broadcast_to(benchmark, y_true.shape).copy()}, options, seed))
+            return Fold(
+                rows,
+                Truth({"y_true": y_true, "benchmark": np.broadcast_to(benchmark, y_true.shape).copy()}, options, seed),
+            )
 
         return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
 
@@ -246,9 +262,11 @@ class RollingKind(BarsKind):
             ("episodes to practise on", str(material.n_public)),
         )
         note = (
-            f"A step predicts the log return of each close over the next {unit}; the next observation is one bar later, "
+            f"A step predicts the log return of each close over the next {unit}; the next observation is one bar "
+            "later, "
             "so outcomes become\n"
-            "known as you go on, and what you answered stays. Hidden bars are later than all of training, carry a running number\n"
+            "known as you go on, and what you answered stays. Hidden bars are later than all of training, carry a "
+            "running number\n"
             "(`time_index`) and no date, and are shown in the order of time."
         )
         usage = f"""\
@@ -260,7 +278,7 @@ while env.episodes_left:
     while not done:
         action = {{"predictions": [0.0] * {width}}}  # one number a symbol; None for no change
         observation, reward, terminated, truncated, info = env.step(action)
-        done = terminated or truncated"""
+        done = terminated or truncated"""  # noqa: E501
         return Brief(facts, note, usage)
 
 

@@ -120,7 +120,11 @@ class RowsKind(Kind):
                 f"missing values: {info.missing or 'none'}; nothing is filled",
                 f"{split_text(split)} months dropped between",
                 "one row a stock and month: features known at the month's end, the excess return of the month after",
-                "years are the steps of a walk-forward: fit on the years before, predict a year; the times of all rows are given",
+                (
+                    "years are the steps of a walk-forward: fit on the years before, predict a year; the times of all "
+                    "rows "
+                    "are given"
+                ),
             ),
             facts={
                 "lookback": 1,
@@ -152,7 +156,9 @@ class RowsKind(Kind):
         """The hidden returns."""
         return np.asarray(hidden["targets"], dtype=np.float64)
 
-    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    def folds(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
+    ) -> tuple[Fold, Fold]:
         """The earlier and the later months."""
         from openfingym.metrics import Truth
 
@@ -196,7 +202,9 @@ class RowsKind(Kind):
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""
-        inputs, targets, test = (material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs"))
+        inputs, targets, test = (
+            material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs")
+        )
         names = [str(name) for name in material.facts["channels"]]  # type: ignore[attr-defined]  # a list of names
         facts = (
             ("value", f"excess log return of the next month, {task.spec.contract.unit}"),
@@ -206,7 +214,8 @@ class RowsKind(Kind):
             ("rows to predict", str(material.shape[0])),
         )
         note = (
-            "Rows are in time order, month by month; those to predict are later than all of training. No feature is computed\n"
+            "Rows are in time order, month by month; those to predict are later than all of training. No feature is "
+            "computed\n"
             "from returns or prices, so no row tells the return of another."
         )
         usage = f"""features, returns = interface.load_train()  # float64 {inputs}, {targets}

@@ -33,7 +33,9 @@ class ScoresKind(Kind):
         """The labels."""
         return np.clip(np.asarray(hidden["labels"], dtype=np.float64), contract.low, contract.high)
 
-    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    def folds(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
+    ) -> tuple[Fold, Fold]:
         """The first and the remaining items."""
         from openfingym.metrics import Truth
 
@@ -74,8 +76,8 @@ class ScoresKind(Kind):
         return
 
     def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Ranks, ties sharing theirs: rescaling all scores, which changes no ranking, cannot hide that one item went from the bottom to
-        the top.
+        """Ranks, ties sharing theirs: rescaling all scores, which changes no ranking, cannot hide that one item went
+        from the bottom to the top.
         """
         _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
         ranks: NDArray[np.float64] = (np.cumsum(counts) - 0.5 * (counts + 1))[group]

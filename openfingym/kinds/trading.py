@@ -187,7 +187,9 @@ def _hold(contract: TradingContract) -> dict[str, list[float]]:
 
 def _session(contract: TradingContract, window: blocks_of_bars.Window) -> Session:
     bars = Bars.restored(window.times, contract.symbols, window.bars, window.actions)
-    return Session(bars, market_of(contract), cash=contract.initial_cash, first=contract.lookback - 1, steps=contract.steps)
+    return Session(
+        bars, market_of(contract), cash=contract.initial_cash, first=contract.lookback - 1, steps=contract.steps
+    )
 
 
 START = Start(
@@ -245,7 +247,11 @@ class TradingKind(BarsKind):
             submission_axes=("episode", "row", "column"),
             labels=RECORD,
             recipe=blocks_of_bars.recipe(task, source, cut),
-            facts={**blocks_of_bars.facts(contract, cut), "initial_cash": contract.initial_cash, "market": market.describe()},
+            facts={
+                **blocks_of_bars.facts(contract, cut),
+                "initial_cash": contract.initial_cash,
+                "market": market.describe(),
+            },
         )
 
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
@@ -276,13 +282,17 @@ class TradingKind(BarsKind):
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> dict[str, NDArray[np.float64]]:
-        """The records of :func:`openfingym.kinds.skillless.trading.plans`; the reader knows the hidden arrays, on which they are played."""
+        """The records of :func:`openfingym.kinds.skillless.trading.plans`; the reader knows the hidden arrays, on which
+        they are played.
+        """
         own = _contract(contract)
         hidden = {name: read(name) for name in blocks_of_bars.HIDDEN}
         found = plans(contract, read, shape, generator)
         return {name: _records(own, hidden, (_planned(weights) for weights in plan)) for name, plan in found.items()}
 
-    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    def folds(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
+    ) -> tuple[Fold, Fold]:
         """The earlier and the later episodes; a record is judged by itself, so there is nothing to compare with."""
         from openfingym.metrics import Truth
 
@@ -309,9 +319,12 @@ class TradingKind(BarsKind):
         contract = _contract(task.spec.contract)
         width = len(contract.symbols)
         note = (
-            "What you decide is live from the next bar on, never at a price you have seen: target weights trade at the next open,\n"
-            "orders inside the next bar. What the market refuses costs nothing and is named, with its reason, in the next observation.\n"
-            "Hidden bars are later than all of training, carry a running number (`time_index`) and no date, and come in the order of time."
+            "What you decide is live from the next bar on, never at a price you have seen: target weights trade at the "
+            "next open,\n"
+            "orders inside the next bar. What the market refuses costs nothing and is named, with its reason, in the "
+            "next observation.\n"
+            "Hidden bars are later than all of training, carry a running number (`time_index`) and no date, and come "
+            "in the order of time."
         )
         usage = f"""\
 bars, times = interface.load_train()  # float64 {material.public["train_bars"].shape}: row, symbol, field; datetime64[ns]
@@ -324,11 +337,13 @@ while env.episodes_left:
         # or: {{"orders": [{{"symbol": "{contract.symbols[0]}", "side": "buy", "quantity": 10, "type": "limit", "limit_price": 99.5}}],
         #      "cancels": [order, ...], "replaces": [{{"order": 3, "quantity": 5}}, ...]}}
         observation, reward, terminated, truncated, info = env.step(action)
-        done = terminated or truncated"""
+        done = terminated or truncated"""  # noqa: E501
         return Brief(_facts(contract, material), note, usage)
 
 
-def _hindsight(contract: TradingContract, hidden: Mapping[str, Array], number: int, *, worst: bool = False) -> Iterator[object]:
+def _hindsight(
+    contract: TradingContract, hidden: Mapping[str, Array], number: int, *, worst: bool = False
+) -> Iterator[object]:
     market, window = market_of(contract), blocks_of_bars.window(contract, hidden, number, TAIL)
     live = window.bars[contract.lookback :]
     cost = (market.fee_bps + market.slippage_bps + market.half_spread_bps) * 1e-4
@@ -345,7 +360,9 @@ def _planned(weights: NDArray[np.float64]) -> Iterator[object]:
         yield None if math.isnan(row[0]) else {"weights": row.tolist()}
 
 
-def _records(contract: TradingContract, hidden: Mapping[str, Array], actions: Iterator[Iterator[object]]) -> NDArray[np.float64]:
+def _records(
+    contract: TradingContract, hidden: Mapping[str, Array], actions: Iterator[Iterator[object]]
+) -> NDArray[np.float64]:
     """The record of each episode, played with these actions."""
     records = []
     for number, given in enumerate(actions):
@@ -375,7 +392,10 @@ def _facts(contract: TradingContract, material: Material) -> tuple[tuple[str, st
     )
     return (
         ("symbols", ", ".join(contract.symbols)),
-        ("`bars` of an observation", f"the last {contract.lookback}: {', '.join(FIELDS)}; `splits` and `dividends` of the last one"),
+        (
+            "`bars` of an observation",
+            f"the last {contract.lookback}: {', '.join(FIELDS)}; `splits` and `dividends` of the last one",
+        ),
         ("the account in it", "`cash`, `free_cash`, `equity`, `positions`, `open_orders`, `steps_left`"),
         ("what the last bar did", "`fills`, `rejections` (with a reason), `changes` of orders"),
         ("an order", "`symbol`, `side`, `quantity`; " + "; ".join(ORDER_OPTIONS)),
@@ -393,7 +413,9 @@ def _limits(contract: TradingContract) -> str:
     """Of quantities, prices and orders, in words."""
     said = [f"quantities in multiples of {contract.lot:g}" if contract.lot else "any quantity"]
     said += [f"prices of {contract.tick:g}"] if contract.tick else []
-    said += [f"fills of a bar up to {contract.max_participation:.0%} of its volume"] if contract.max_participation else []
+    said += (
+        [f"fills of a bar up to {contract.max_participation:.0%} of its volume"] if contract.max_participation else []
+    )
     said += [f"{contract.max_orders_per_step} orders a step", f"{contract.max_open_orders} open"]
     return "; ".join(said)
 

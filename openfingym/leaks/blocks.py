@@ -1,8 +1,8 @@
 """Blocks of hidden values as directions, and how much it tells to come near one.
 
-Numbers less their mean, over their size, are a point on a sphere: the same for every shift and scale. A public window lies at
-the sine of its angle from a hidden block, which is the error of the copy over the size of the block's values. What a copy with
-that error tells is bounded by :mod:`openfingym.leaks.telling`.
+Numbers less their mean, over their size, are a point on a sphere: the same for every shift and scale. A public window
+lies at the sine of its angle from a hidden block, which is the error of the copy over the size of the block's values.
+What a copy with that error tells is bounded by :mod:`openfingym.leaks.telling`.
 """
 
 from __future__ import annotations
@@ -126,7 +126,9 @@ def _parts(truth: Floats, folds: tuple[int, ...]) -> Iterator[_Part]:
             continue
         number = kept[possible]
         values, before = transform.make(truth[possible]), transform.make(earlier[possible])
-        least = np.full(len(values), 1.0 if transform.coarse else step * _middle(transform.slope(truth[possible]))) / np.sqrt(12.0)
+        least = np.full(
+            len(values), 1.0 if transform.coarse else step * _middle(transform.slope(truth[possible]))
+        ) / np.sqrt(12.0)
         # What is made along time has a row less where it is made of steps.
         cells = most[possible][:, most.shape[1] - values.shape[1] :]
         if transform.coarse:
@@ -138,7 +140,12 @@ def _parts(truth: Floats, folds: tuple[int, ...]) -> Iterator[_Part]:
                 rows = np.ascontiguousarray(change(order.rows(values)))
                 quoted = np.full(len(rows), np.median(least)) if order.channels else least
                 limit = np.ascontiguousarray(order.rows(cells)[:, -rows.shape[1] :])
-                known = Known(rows, np.ascontiguousarray(change(order.rows(before))), quoted[:, None].repeat(rows.shape[1], axis=1), limit)
+                known = Known(
+                    rows,
+                    np.ascontiguousarray(change(order.rows(before))),
+                    quoted[:, None].repeat(rows.shape[1], axis=1),
+                    limit,
+                )
                 title = ", ".join(part for part in (name, along, order.name) if part)
                 for form in FORMS:
                     if not (form.name and (transform.coarse or (transform.monotone and form.ranks))):
@@ -155,7 +162,9 @@ def _middle(slope: Floats) -> Floats:
     return middle
 
 
-def _cut(rows: Known, number: NDArray[np.int64], channels: int, order: AxisOrder, form: Form, title: str) -> Iterator[_Part]:
+def _cut(
+    rows: Known, number: NDArray[np.int64], channels: int, order: AxisOrder, form: Form, title: str
+) -> Iterator[_Part]:
     """Blocks of rows float64[k, n], in the lengths at which some and then most of them tell enough."""
     k, n = rows.hidden.shape
     reading = ", ".join(part for part in (title, form.name) if part)
@@ -184,7 +193,9 @@ def _cut(rows: Known, number: NDArray[np.int64], channels: int, order: AxisOrder
         if enough.any():
             row = begins[enough] // n
             everywhere = np.full_like(row, -1 if channels > 1 else 0)
-            place = np.column_stack([np.full_like(row, number[0]), row] if order.channels else [number[row], everywhere])
+            place = np.column_stack(
+                [np.full_like(row, number[0]), row] if order.channels else [number[row], everywhere]
+            )
             yield _Part(form, reading, told.directions[enough], told.bits[enough], place)
         most = most or told.most
         if most and length >= n:
@@ -192,7 +203,9 @@ def _cut(rows: Known, number: NDArray[np.int64], channels: int, order: AxisOrder
 
 
 def _folds(values: Known, number: NDArray[np.int64], folds: tuple[int, ...], title: str) -> Iterator[_Part]:
-    """Whole folds, and whole channels of them, in another order; of windows float64[windows, time, channels] with their numbers."""
+    """Whole folds, and whole channels of them, in another order; of windows float64[windows, time, channels] with their
+    numbers.
+    """
     ends = np.cumsum((0, *folds)).tolist()
     channels = values.hidden.shape[2]
     for begin, end in sorted({(0, ends[-1]), *pairwise(ends)}):

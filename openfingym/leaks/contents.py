@@ -158,7 +158,11 @@ def _batch_arrays(batch: Any) -> tuple[NDArray[Any], ...]:
     columns: list[NDArray[Any]] = []
     lists: list[NDArray[Any]] = []
     for column in batch.columns:
-        nested = pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type)
+        nested = (
+            pa.types.is_list(column.type)
+            or pa.types.is_large_list(column.type)
+            or pa.types.is_fixed_size_list(column.type)
+        )
         values = column.flatten() if nested else column
         if pa.types.is_floating(values.type) or pa.types.is_integer(values.type) or pa.types.is_boolean(values.type):
             (lists if nested else columns).append(values.to_numpy(zero_copy_only=False).astype(np.float64))

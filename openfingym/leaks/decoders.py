@@ -1,7 +1,8 @@
 """Tables of what bytes and numbers are written in: a new encoding is one row of one of them.
 
-``ESCAPES`` make other text of a text, ``REWRITINGS`` numbers of it, ``ALPHABETS`` and ``DECODERS`` make bytes of a stretch that no language
-explains, ``WORDS`` are the machine words that bytes are read as, and ``KEYS`` what every byte may have been combined with.
+``ESCAPES`` make other text of a text, ``REWRITINGS`` numbers of it, ``ALPHABETS`` and ``DECODERS`` make bytes of a
+stretch that no language explains, ``WORDS`` are the machine words that bytes are read as, and ``KEYS`` what every byte
+may have been combined with.
 """
 
 from __future__ import annotations
@@ -112,7 +113,10 @@ def _bytes_of(word: str, digits: str) -> bytes:
 def _byte_list(text: str) -> Iterator[bytes]:
     """Numbers up to 255, in tens, with or without ``0x``."""
     for match in re.finditer(r"(?:\b(?:0x[0-9a-fA-F]{1,2}|\d{1,3})\b[\s,;]*){16,}", text):
-        values = [int(word, 0) if word.startswith("0x") else int(word) for word in re.findall(r"0x[0-9a-fA-F]+|\d+", match.group())]
+        values = [
+            int(word, 0) if word.startswith("0x") else int(word)
+            for word in re.findall(r"0x[0-9a-fA-F]+|\d+", match.group())
+        ]
         if max(values) < 256:
             yield bytes(values)
 
@@ -132,7 +136,9 @@ def _unseen(text: str) -> Iterator[bytes]:
     if len(kinds) <= 4:
         bits = places if len(kinds) <= 2 else np.column_stack([places >> 1, places & 1]).reshape(-1)
         yield from _packed(bits.astype(np.uint8))
-    selector = np.where(codes >= 0xE0100, codes - 0xE0100 + 16, np.where(codes >= 0xE0000, codes - 0xE0000, codes - 0xFE00))
+    selector = np.where(
+        codes >= 0xE0100, codes - 0xE0100 + 16, np.where(codes >= 0xE0000, codes - 0xE0000, codes - 0xFE00)
+    )
     yield (selector & 255).astype(np.uint8).tobytes()
 
 
@@ -180,7 +186,9 @@ def _escapes(text: str) -> str:
 def _compatible(text: str) -> str:
     """Digits of other scripts, full width and superscripts as ASCII."""
     digits: dict[str, str | int | None] = {
-        character: str(unicodedata.decimal(character)) for character in set(text) if unicodedata.decimal(character, -1) != -1
+        character: str(unicodedata.decimal(character))
+        for character in set(text)
+        if unicodedata.decimal(character, -1) != -1
     }
     return unicodedata.normalize("NFKC", text.translate(str.maketrans(digits)))
 
@@ -189,7 +197,9 @@ ESCAPES: Mapping[str, Callable[[str], str]] = {
     "escapes": _escapes,
     "percent signs": lambda text: _text(unquote_to_bytes(text)) if re.search(r"%[0-9a-fA-F]{2}", text) else text,
     "entities": lambda text: html.unescape(text) if "&" in text else text,
-    "quoted-printable": lambda text: _text(quopri.decodestring(text.encode("utf-8"))) if re.search(r"=[0-9A-F]{2}", text) else text,
+    "quoted-printable": lambda text: (
+        _text(quopri.decodestring(text.encode("utf-8"))) if re.search(r"=[0-9A-F]{2}", text) else text
+    ),
 }
 """Texts of which every character may have been written in several."""
 
@@ -198,13 +208,32 @@ REWRITINGS: Mapping[str, Callable[[str], str]] = {
     "other digits": _compatible,
     "decimal commas": lambda text: re.sub(r"(?<![\d.,])(\d+),(\d+)(?![\d.,])", r"\1.\2", text),
     "without spaces": lambda text: re.sub(r"(?<!\S)(?:[-\d.] ){2,}[-\d.](?!\S)", lambda m: m[0].replace(" ", ""), text),
-    "fractions": lambda text: re.sub(r"(-?\d+)\s*/\s*(\d+)", lambda m: repr(int(m[1]) / int(m[2])) if int(m[2]) else m[0], text),
-    "hexadecimal floats": lambda text: re.sub(r"-?0x[01]\.[0-9a-f]+p[+-]\d+", lambda m: repr(float.fromhex(m[0])), text),
+    "fractions": lambda text: re.sub(
+        r"(-?\d+)\s*/\s*(\d+)", lambda m: repr(int(m[1]) / int(m[2])) if int(m[2]) else m[0], text
+    ),
+    "hexadecimal floats": lambda text: re.sub(
+        r"-?0x[01]\.[0-9a-f]+p[+-]\d+", lambda m: repr(float.fromhex(m[0])), text
+    ),
     "hexadecimal numbers": lambda text: re.sub(r"\b0x[0-9a-fA-F]{3,16}\b", lambda m: str(int(m[0], 16)), text),
 }
 """Other ways to write numbers, as texts in which they are written in the usual one."""
 
-WORDS: tuple[str, ...] = ("<f8", ">f8", "<f4", ">f4", "<f2", ">f2", "<i8", ">i8", "<i4", ">i4", "<i2", ">i2", "i1", "u1")
+WORDS: tuple[str, ...] = (
+    "<f8",
+    ">f8",
+    "<f4",
+    ">f4",
+    "<f2",
+    ">f2",
+    "<i8",
+    ">i8",
+    "<i4",
+    ">i4",
+    "<i2",
+    ">i2",
+    "i1",
+    "u1",
+)
 """Machine words that bytes may be."""
 
 KEYS: Mapping[str, Callable[[NDArray[np.uint8], NDArray[np.uint8]], NDArray[np.uint8]]] = {

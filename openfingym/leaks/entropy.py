@@ -2,8 +2,8 @@
 
 Characters are scored by a trigram model of English and Python, read off this package's own sources: ``-log2`` of a
 character's probability after the two before it. Prose, code and tables of digits cost three to five bits a character;
-hex, base32, base64 or ciphertext seven and more, whatever is hidden in them and however they are spaced. A stretch is in
-excess by what it costs beyond ``EXPLAINED`` bits a character.
+hex, base32, base64 or ciphertext seven and more, whatever is hidden in them and however they are spaced. A stretch is
+in excess by what it costs beyond ``EXPLAINED`` bits a character.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ CAP = 11.0
 SUSPECT = 80.0
 """Excess from which on a stretch is decoded in every way there is."""
 UNEXPLAINED = 256.0
-"""Excess from which on a stretch is reported even if nothing hidden is found in it; a SHA-256 digest alone has half of it."""
+"""Excess from which on a stretch is reported even if nothing hidden is found in it; a SHA-256 digest alone has half of
+it."""
 GAP = 48
 """Characters of language between two stretches that are taken as one."""
 INVISIBLE = 24
@@ -59,14 +60,18 @@ def stretches(text: str) -> list[Stretch]:
 
 
 def invisible(text: str) -> str:
-    """What of a text is not seen: format characters, variation selectors, and white space at the ends of lines, in order."""
+    """What of a text is not seen: format characters, variation selectors, and white space at the ends of lines, in
+    order.
+    """
     hidden = [character for character in text.removeprefix("\ufeff") if ord(character) > 126 and _unseen(character)]
     return "".join(hidden) or "".join(match.group() for match in _TRAILING.finditer(text.replace("\r", "")))
 
 
 def _unseen(character: str) -> bool:
     code = ord(character)
-    return unicodedata.category(character) in {"Cf", "Cn", "Co"} or 0xFE00 <= code <= 0xFE0E or 0xE0100 <= code <= 0xE01EF
+    return (
+        unicodedata.category(character) in {"Cf", "Cn", "Co"} or 0xFE00 <= code <= 0xFE0E or 0xE0100 <= code <= 0xE01EF
+    )
 
 
 def _parts(excess: NDArray[np.float64]) -> list[Stretch]:
@@ -119,4 +124,8 @@ def _model() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float
     two = np.bincount(s[:-1] * _SYMBOLS + s[1:], minlength=_SYMBOLS**2).reshape(_SYMBOLS, -1).astype(np.float64)
     places = (s[:-2] * _SYMBOLS + s[1:-1]) * _SYMBOLS + s[2:]
     three = np.bincount(places, minlength=_SYMBOLS**3).reshape(_SYMBOLS, _SYMBOLS, -1).astype(np.float64)
-    return one / one.sum(), two / np.maximum(two.sum(axis=1, keepdims=True), 1.0), three / np.maximum(three.sum(axis=2, keepdims=True), 1.0)
+    return (
+        one / one.sum(),
+        two / np.maximum(two.sum(axis=1, keepdims=True), 1.0),
+        three / np.maximum(three.sum(axis=2, keepdims=True), 1.0),
+    )

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 Kind = Literal["values", "shapes"]
 
 SIEVE_BITS = (20, 22)
-"""Leading bits of a hash, and bits after those, by which nearly all public runs are sorted out: the first sieve fits a core's cache."""
+"""Leading bits of a hash, and bits after those, by which nearly all public runs are sorted out: the first sieve fits a
+core's cache."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _ROLL = {"hash": np.uint64(0xD6E8FEB86659FD93), "check": np.uint64(0xA0761D6478BD642F)}

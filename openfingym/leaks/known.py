@@ -101,7 +101,10 @@ class Known:
     def at(self, places: NDArray[np.int64]) -> Known:
         """Those at places int64[blocks, length], counted row after row."""
         return Known(
-            self.hidden.reshape(-1)[places], self.earlier.reshape(-1)[places], self.least.reshape(-1)[places], self.most.reshape(-1)[places]
+            self.hidden.reshape(-1)[places],
+            self.earlier.reshape(-1)[places],
+            self.least.reshape(-1)[places],
+            self.most.reshape(-1)[places],
         )
 
     def some(self) -> Known:

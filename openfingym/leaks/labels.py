@@ -81,7 +81,11 @@ def search_label_numbers(array: NDArray[Any], labels: Labels, *, text: bool = Fa
                 return f"column {column}, {found}"
     views = [table, *([_pairs(table.reshape(-1), skip) for skip in (0, 1)] if text and table.shape[1] == 1 else [])]
     for view in views:
-        found = _keyed(view, labels) or _separating(view, labels) or (_separating(view.T, labels) if view.shape[1] > 1 else None)
+        found = (
+            _keyed(view, labels)
+            or _separating(view, labels)
+            or (_separating(view.T, labels) if view.shape[1] > 1 else None)
+        )
         if found:
             return found
     return None

@@ -65,12 +65,18 @@ def _windows(streams: Sequence[Stream], length: int) -> tuple[Floats, NDArray[np
     fitting = [number for number, stream in enumerate(streams) if len(stream.values) >= length]
     if not fitting:
         return np.zeros((0, length)), np.zeros(0, dtype=np.int64)
-    windows = np.concatenate([np.lib.stride_tricks.sliding_window_view(streams[number].values, length) for number in fitting])
+    windows = np.concatenate(
+        [np.lib.stride_tricks.sliding_window_view(streams[number].values, length) for number in fitting]
+    )
     return windows, np.repeat(fitting, [len(streams[number].values) - length + 1 for number in fitting])
 
 
-def _met(windows: Floats, owner: NDArray[np.int64], streams: Sequence[Stream], groups: Sequence[HiddenBlocks]) -> Iterator[Match]:
-    """The surest match of each group; they are all of one length, and windows are looked at in one form by all of them."""
+def _met(
+    windows: Floats, owner: NDArray[np.int64], streams: Sequence[Stream], groups: Sequence[HiddenBlocks]
+) -> Iterator[Match]:
+    """The surest match of each group; they are all of one length, and windows are looked at in one form by all of
+    them.
+    """
     best: dict[int, tuple[int, int, float]] = {}
     limits = [_limit(group, math.log2(len(windows)) + math.log2(len(group.directions)) + MARGIN) for group in groups]
     step = max(PIECE // max(windows.shape[1], *(len(group.directions) for group in groups)), 1)
@@ -98,7 +104,9 @@ def _limit(group: HiddenBlocks, needed: float) -> tuple[NDArray[np.int64], Float
 
 
 def _batches(streams: Sequence[Stream], most: int) -> Iterator[list[Stream]]:
-    """Some streams at a time, until ``most`` numbers were seen, and ``WRITTEN`` times as many of those written as numbers."""
+    """Some streams at a time, until ``most`` numbers were seen, and ``WRITTEN`` times as many of those written as
+    numbers.
+    """
     batch: list[Stream] = []
     held = seen = 0
     for stream in streams:
@@ -122,7 +130,11 @@ def strided(stream: Stream, strides: Iterable[int] = ()) -> Iterator[Stream]:
     if stream.single and len(values) <= STRIDED:
         for stride in sorted({*STRIDES, *strides}):
             for offset in range(stride):
-                yield replace(stream, how=f"{stream.how}{', ' if stream.how else ''}one number in {stride}", values=values[offset::stride])
+                yield replace(
+                    stream,
+                    how=f"{stream.how}{', ' if stream.how else ''}one number in {stride}",
+                    values=values[offset::stride],
+                )
 
 
 def _bits(public: Floats, group: HiddenBlocks, block: int) -> float:

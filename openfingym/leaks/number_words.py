@@ -7,9 +7,14 @@ import re
 _DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _TEENS = ("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
 _SMALL = {word: n for n, word in enumerate((*_DIGITS, *_TEENS))} | {"oh": 0, "nought": 0}
-_TENS = {word: 10 * n for n, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)}
+_TENS = {
+    word: 10 * n
+    for n, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
+}
 _LARGE = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
-_WORD = re.compile(rf"\b(?:{'|'.join([*_SMALL, *_TENS, *_LARGE, 'point', 'minus', 'negative', 'and'])})\b", re.IGNORECASE)
+_WORD = re.compile(
+    rf"\b(?:{'|'.join([*_SMALL, *_TENS, *_LARGE, 'point', 'minus', 'negative', 'and'])})\b", re.IGNORECASE
+)
 _BETWEEN = re.compile(r"[\s-]*")
 
 
@@ -47,7 +52,12 @@ def _number(words: list[str], place: int) -> tuple[str, int]:
     if place < len(words) and words[place] == "point":
         place += 1
         # A digit before the next point begins the next number.
-        while place < len(words) and words[place] in _SMALL and _SMALL[words[place]] < 10 and words[place + 1 : place + 2] != ["point"]:
+        while (
+            place < len(words)
+            and words[place] in _SMALL
+            and _SMALL[words[place]] < 10
+            and words[place + 1 : place + 2] != ["point"]
+        ):
             digits += str(_SMALL[words[place]])
             place += 1
     if not (said or digits):

@@ -1,8 +1,9 @@
-"""Ways in which hidden values may be written out: what was made of them, in which order, and how much of the order is kept.
+"""Ways in which hidden values may be written out: what was made of them, in which order, and how much of the order is
+kept.
 
-A reading is one of ``TRANSFORMS`` of the hidden values, in one of ``ORDERS``, compared in one of ``FORMS``. Shift, scale and
-sign are of no account in any of them, so that units, percent, basis points and standardised values are no transforms. A
-new way of writing hidden values is one row of a table here.
+A reading is one of ``TRANSFORMS`` of the hidden values, in one of ``ORDERS``, compared in one of ``FORMS``. Shift,
+scale and sign are of no account in any of them, so that units, percent, basis points and standardised values are no
+transforms. A new way of writing hidden values is one row of a table here.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def _ranks(blocks: Floats) -> Floats:
     places = np.arange(blocks.shape[1])
     fresh = np.concatenate([np.ones((len(blocks), 1), dtype=np.bool_), rising[:, 1:] != rising[:, :-1]], axis=1)
     first = np.maximum.accumulate(np.where(fresh, places, 0), axis=1)
-    last = np.minimum.accumulate(np.where(np.roll(fresh, -1, axis=1), places, blocks.shape[1])[:, ::-1], axis=1)[:, ::-1]
+    last = np.minimum.accumulate(np.where(np.roll(fresh, -1, axis=1), places, blocks.shape[1])[:, ::-1], axis=1)[
+        :, ::-1
+    ]
     ranks = np.empty(blocks.shape)
     np.put_along_axis(ranks, order, 0.5 * (first + last), axis=1)
     return ranks
@@ -81,14 +84,21 @@ TRANSFORMS: Mapping[str, Transform] = {
     "signs": Transform(np.sign, lambda x: ~_every(x >= 0.0), coarse=True),
     "differences": Transform(_differences, along=True),
     "signs of differences": Transform(lambda x: np.sign(_differences(x)), coarse=True, along=True),
-    "log returns": Transform(lambda x: _differences(np.log(x)), lambda x: _every(x > 0.0), lambda x: 1.0 / x[:, 1:], along=True),
+    "log returns": Transform(
+        lambda x: _differences(np.log(x)), lambda x: _every(x > 0.0), lambda x: 1.0 / x[:, 1:], along=True
+    ),
     "sums": Transform(_sums, along=True),
     "compounded": Transform(lambda x: np.exp(_sums(x)), _short_sums, lambda x: np.exp(_sums(x)), along=True),
     "compounded, from percent": Transform(
-        lambda x: np.exp(_sums(0.01 * x)), lambda x: _short_sums(0.01 * x), lambda x: 0.01 * np.exp(_sums(0.01 * x)), along=True
+        lambda x: np.exp(_sums(0.01 * x)),
+        lambda x: _short_sums(0.01 * x),
+        lambda x: 0.01 * np.exp(_sums(0.01 * x)),
+        along=True,
     ),
     "products of 1 + x": Transform(
-        lambda x: np.asarray(np.cumprod(1.0 + x, axis=1), dtype=np.float64), lambda x: _every(np.abs(x) < 1.0), along=True
+        lambda x: np.asarray(np.cumprod(1.0 + x, axis=1), dtype=np.float64),
+        lambda x: _every(np.abs(x) < 1.0),
+        along=True,
     ),
 }
 
@@ -97,7 +107,8 @@ ALONG: Mapping[str, Change] = {
     "differences along the row": lambda blocks: np.diff(blocks, axis=1),
     "sums along the row": lambda blocks: np.cumsum(blocks, axis=1),
 }
-"""What may then be made of a whole row float64[blocks, values], whatever its axes were; of untransformed values only."""
+"""What may then be made of a whole row float64[blocks, values], whatever its axes were; of untransformed values
+only."""
 
 
 @dataclass(frozen=True)

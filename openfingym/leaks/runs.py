@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.leaks.dimension import quotation_step, run_bits
-from openfingym.leaks.fingerprints import FingerprintRuns, FingerprintTable, Kind, make_table, run_hashes, shape_symbols, value_symbols
+from openfingym.leaks.fingerprints import (
+    FingerprintRuns,
+    FingerprintTable,
+    Kind,
+    make_table,
+    run_hashes,
+    shape_symbols,
+    value_symbols,
+)
 from openfingym.leaks.information import bits, row_kinds
 from openfingym.leaks.sequences import STRETCH, Sequences, sequences, thinned, three_axes, transformed
 
@@ -88,7 +96,9 @@ def _readings(truth: NDArray[np.float64], public_bits: float) -> Iterator[_Readi
         yield from _all("shapes", scale, views, public_bits)
 
 
-def _telling(kind: Kind, scales: Sequence[float], sources: list[Sequences], public_bits: float, keep: int) -> Sequence[float]:
+def _telling(
+    kind: Kind, scales: Sequence[float], sources: list[Sequences], public_bits: float, keep: int
+) -> Sequence[float]:
     for number, scale in enumerate(scales):
         if any(reading.enough for reading in _all(kind, scale, sources, public_bits)):
             return scales[number : number + keep]
@@ -134,7 +144,9 @@ def _all(kind: Kind, scale: float, sources: Iterable[Sequences], public_bits: fl
 def _step_bits(
     kind: Kind, symbols: NDArray[np.float64], source: Sequences, scale: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bits of each symbol by itself, and, for values, of each step from one to the next; rows are symbols where they belong together."""
+    """Bits of each symbol by itself, and, for values, of each step from one to the next; rows are symbols where they
+    belong together.
+    """
     if kind == "shapes":
         return np.zeros(symbols.shape), _pooled(symbols, source)
     if source.row == 1:
@@ -150,7 +162,9 @@ def _step_bits(
     return first, np.minimum(later, first[:, 1:])
 
 
-def _run_bits(kind: Kind, source: Sequences, first: NDArray[np.float64], later: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+def _run_bits(
+    kind: Kind, source: Sequences, first: NDArray[np.float64], later: NDArray[np.float64], length: int
+) -> NDArray[np.float64]:
     if kind == "shapes":
         return _sums(later, length) * SHAPE_SHARE
     steps = length // source.row - 1
@@ -170,7 +184,9 @@ def _runs(reading: _Reading) -> FingerprintRuns:
     distinct = 1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1)
     # A run more than half of which is one value, such as a peg with a jump, is a near-constant and tells nothing.
     half = length // 2 + 1
-    constant = (ordered[:, half - 1 :] == ordered[:, : length - half + 1]).any(axis=1) if length >= NEAR_CONSTANT else False
+    constant = (
+        (ordered[:, half - 1 :] == ordered[:, : length - half + 1]).any(axis=1) if length >= NEAR_CONSTANT else False
+    )
     varies = (distinct >= min(3 if reading.kind == "values" else 2, length)) & ~np.asarray(constant)
     runs, told = runs[varies], told[varies]
     hashes, checks = (run_hashes(runs, length, roll)[:, 0] for roll in ("hash", "check"))
@@ -195,7 +211,11 @@ def _pooled(symbols: NDArray[np.float64], source: Sequences) -> NDArray[np.float
     """Bits of each symbol among those of its own channel, or of its own position in a row."""
     k, length = symbols.shape
     position = (
-        np.arange(length) % source.row if source.row > 1 else np.arange(length) if source.across else np.zeros(length, dtype=np.int64)
+        np.arange(length) % source.row
+        if source.row > 1
+        else np.arange(length)
+        if source.across
+        else np.zeros(length, dtype=np.int64)
     )
     pools = source.pool[:, None] * (int(position.max(initial=0)) + 1) + position
     near = None if source.across else np.arange(k)[:, None] * (length // STRETCH + 1) + np.arange(length) // STRETCH
@@ -206,7 +226,9 @@ def _pooled(symbols: NDArray[np.float64], source: Sequences) -> NDArray[np.float
     _, begins = np.unique(pools.reshape(-1)[order], return_index=True)
     flat, local = symbols.reshape(-1), None if near is None else near.reshape(-1)
     for members in np.split(order, begins[1:]):
-        told.reshape(-1)[members] = bits(flat[members], None if local is None else local[members], previous.reshape(-1)[members])
+        told.reshape(-1)[members] = bits(
+            flat[members], None if local is None else local[members], previous.reshape(-1)[members]
+        )
     return told
 
 

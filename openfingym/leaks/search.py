@@ -71,7 +71,9 @@ class LeakSearch:
             public_bytes: about how much there is to search; decides how long runs must be.
         """
         floats = {name: np.asarray(array) for name, array in truth.items() if not is_labels(np.asarray(array))}
-        labels = [Labels(name, np.asarray(array, dtype=np.uint8), ids) for name, array in truth.items() if name not in floats]
+        labels = [
+            Labels(name, np.asarray(array, dtype=np.uint8), ids) for name, array in truth.items() if name not in floats
+        ]
         widths = {array.shape[-1] for array in floats.values() if array.ndim > 1}
         strides = tuple(sorted({width + more for width in widths for more in (0, 1)} - {1}))
         with np.errstate(all="ignore"):
@@ -197,7 +199,9 @@ def _closely(content: Content, wanted: LeakSearch) -> Iterator[Found]:
     explored = Explored()
     for array in content.arrays:
         rows = array.reshape(-1, array.shape[-1]) if array.ndim > 1 else array[:, None]
-        explored.arrays(array if array.size <= CLOSE_NUMBERS else rows[: max(CLOSE_NUMBERS // rows.shape[1], 1), :CLOSE_NUMBERS])
+        explored.arrays(
+            array if array.size <= CLOSE_NUMBERS else rows[: max(CLOSE_NUMBERS // rows.shape[1], 1), :CLOSE_NUMBERS]
+        )
     if not content.arrays and not content.packed and not content.depth:
         explored.explore(bytes(content.raw[:CLOSE_BYTES]))
     streams = [one for stream in explored.streams for one in strided(stream, wanted.strides)]

@@ -48,7 +48,15 @@ class Sequences:
 
     def view(self, name: str, values: NDArray[np.float64]) -> Sequences:
         """The same sequences after a transformation; shorter ones keep the windows of their first values."""
-        return Sequences(f"{self.name}, {name}", values, self.pool, self.window[:, : values.shape[1]], self.row, self.across, self.single)
+        return Sequences(
+            f"{self.name}, {name}",
+            values,
+            self.pool,
+            self.window[:, : values.shape[1]],
+            self.row,
+            self.across,
+            self.single,
+        )
 
 
 def three_axes(truth: NDArray[np.generic]) -> NDArray[np.float64]:
@@ -80,7 +88,9 @@ def sequences(truth: NDArray[np.float64]) -> Iterator[Sequences]:
     still = h >= 2 and bool((np.diff(truth, axis=1) == 0.0).all(axis=2).any())
     if d >= 3 and not still:
         owner = np.repeat(windows, h)[:, None].repeat(d, axis=1)
-        yield Sequences("channels of a row", truth.reshape(n * h, d), np.zeros(n * h, dtype=np.int64), owner, across=True)
+        yield Sequences(
+            "channels of a row", truth.reshape(n * h, d), np.zeros(n * h, dtype=np.int64), owner, across=True
+        )
     if n >= 3:
         values = np.ascontiguousarray(np.moveaxis(truth, 0, -1)).reshape(h * d, n)
         owner = windows[None, :].repeat(h * d, axis=0)
@@ -106,12 +116,20 @@ def thinned(source: Sequences) -> Sequences:
     place = begin[:, None] + np.arange(part)
     rows = chosen[:, None]
     return Sequences(
-        source.name, source.values[rows, place], source.pool[chosen], source.window[rows, place], source.row, source.across, source.single
+        source.name,
+        source.values[rows, place],
+        source.pool[chosen],
+        source.window[rows, place],
+        source.row,
+        source.across,
+        source.single,
     )
 
 
 def transformed(source: Sequences) -> Iterator[Sequences]:
-    """What a careless author may have made of the values, up to shift and scale: no scan of its own is needed for those."""
+    """What a careless author may have made of the values, up to shift and scale: no scan of its own is needed for
+    those.
+    """
     x = source.values
     yield source.view("rescaled", x)
     if source.row > 1 or source.across:

@@ -61,7 +61,9 @@ def _sets(name: str, truth: NDArray[np.float64]) -> HiddenSets | None:
     if not FEWEST <= n <= VALUE_LIMIT or not (sizes > 0.0).any():
         return None
     scale = float(2.0 ** (KEPT_BITS - np.ceil(np.log2(np.median(sizes[sizes > 0.0])))))
-    columns = [np.unique(value_symbols(truth[:, :, i].reshape(-1), scale)) for i in range(min(truth.shape[2], COLUMN_LIMIT))]
+    columns = [
+        np.unique(value_symbols(truth[:, :, i].reshape(-1), scale)) for i in range(min(truth.shape[2], COLUMN_LIMIT))
+    ]
     columns = [column if len(column) >= (1.0 - REPEATED) * n else column[:0] for column in columns]
     lengths = np.array([len(column) for column in columns])
     values, owner = np.concatenate(columns), np.repeat(np.arange(len(columns)), lengths)

@@ -40,7 +40,9 @@ def _matrices(folder: Path) -> Iterator[tuple[str, NDArray[Any], NDArray[Any], N
     for path in sorted(folder.rglob("*_indptr.npy")):
         stem = path.name.removesuffix("_indptr.npy")
         indices = path.with_name(f"{stem}_indices.npy")
-        values = next((file for ending in ("values", "data") if (file := path.with_name(f"{stem}_{ending}.npy")).is_file()), None)
+        values = next(
+            (file for ending in ("values", "data") if (file := path.with_name(f"{stem}_{ending}.npy")).is_file()), None
+        )
         if indices.is_file() and values is not None:
             arrays = [np.load(file, mmap_mode="r", allow_pickle=False) for file in (path, indices, values)]
             yield path.relative_to(folder).as_posix(), arrays[0], arrays[1], arrays[2]
@@ -51,12 +53,20 @@ def _matrices(folder: Path) -> Iterator[tuple[str, NDArray[Any], NDArray[Any], N
 
 
 def _separating_column(
-    indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], rows: NDArray[np.int64], labels: NDArray[np.uint8]
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    rows: NDArray[np.int64],
+    labels: NDArray[np.uint8],
 ) -> tuple[int | str, float] | None:
-    """(column, AUROC) of what separates the classes: an entry's presence, its value, or the number or sum of a row's entries."""
+    """(column, AUROC) of what separates the classes: an entry's presence, its value, or the number or sum of a row's
+    entries.
+    """
     counts = (indptr[rows + 1] - indptr[rows]).astype(np.int64)
     owner = np.repeat(np.arange(len(rows)), counts)
-    place = np.repeat(indptr[rows].astype(np.int64) - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + np.arange(counts.sum())
+    place = np.repeat(
+        indptr[rows].astype(np.int64) - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts
+    ) + np.arange(counts.sum())
     column, value = np.asarray(indices)[place].astype(np.int64), np.asarray(values)[place].astype(np.float64)
     whole = np.column_stack([counts, np.bincount(owner, weights=value, minlength=len(rows))])
     for name, score in zip(("count of entries", "sum of entries"), auroc_columns(whole, labels), strict=True):

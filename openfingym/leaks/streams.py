@@ -142,7 +142,10 @@ class Explored:
                 self.streams += _integers_as_words(changed, _join(how, name))
 
     def _stretch(self, text: str, how: str, depth: int) -> None:
-        self._add(np.array([ord(character) for character in text if not character.isspace()], dtype=np.float64), _join(how, "characters"))
+        self._add(
+            np.array([ord(character) for character in text if not character.isspace()], dtype=np.float64),
+            _join(how, "characters"),
+        )
         for turned, direction in ((text, ""), (text[::-1], "backwards")):
             decoded = [(name, raw) for name, decode in STRETCH_DECODERS.items() for raw in decode(turned)]
             for name, raw in (*grouped(turned), *decoded):
@@ -194,7 +197,9 @@ def _words(raw: bytes, how: str) -> Iterator[Stream]:
     for dtype in WORDS:
         size = np.dtype(dtype).itemsize
         for offset in range(size):
-            values = np.frombuffer(raw, dtype=dtype, offset=min(offset, len(raw)), count=max(len(raw) - offset, 0) // size)
+            values = np.frombuffer(
+                raw, dtype=dtype, offset=min(offset, len(raw)), count=max(len(raw) - offset, 0) // size
+            )
             for _, begin, end in _runs(_ordinary(values[None], size), SHORTEST):
                 yield Stream(_join(how, dtype), values[begin:end].astype(np.float64), unlikely=WORDS.index(dtype))
     if len(raw) <= BITS:
@@ -228,7 +233,11 @@ def _integers_as_words(text: str, how: str) -> Iterator[Stream]:
     numbers = [int(word) for word in _INTEGER.findall(text)]
     for bits in (16, 32, 64):
         low, high = -(1 << (bits - 1)), 1 << bits
-        kept = [number % high for number in numbers if low <= number < high and (bits == 16 or abs(number) >= 1 << (bits // 2))]
+        kept = [
+            number % high
+            for number in numbers
+            if low <= number < high and (bits == 16 or abs(number) >= 1 << (bits // 2))
+        ]
         if len(kept) >= SHORTEST:
             values = np.array(kept, dtype=f"<u{bits // 8}").view(f"<f{bits // 8}").astype(np.float64)
             for _, begin, end in _runs(_ordinary(values[None], 8), SHORTEST):
@@ -244,7 +253,9 @@ def _symbols(text: str, how: str) -> Iterator[Stream]:
             codes = np.array([kinds.index(item) for item in run], dtype=np.float64)
             # Of three kinds, any may be the one in the middle.
             for middle in range(len(kinds) if len(kinds) == 3 else 1):
-                yield Stream(_join(how, f"{name} {', '.join(kinds)}"), (codes + 1 - middle) % 3 if len(kinds) == 3 else codes)
+                yield Stream(
+                    _join(how, f"{name} {', '.join(kinds)}"), (codes + 1 - middle) % 3 if len(kinds) == 3 else codes
+                )
 
 
 def _few_kinds(items: list[str]) -> Iterator[list[str]]:

@@ -18,7 +18,8 @@ LEAST_INCREASE = 0.1
 """How much stronger than in training a correlation must be to be of interest at all."""
 NEARLY = 0.9
 BLOCKS = 25
-"""Contiguous blocks of rows that sampling errors are estimated from, so that serial dependence and heavy tails count."""
+"""Contiguous blocks of rows that sampling errors are estimated from, so that serial dependence and heavy tails
+count."""
 FEWEST_ROWS = 20
 CONTROLS = 40
 """Principal components of an input row that are regressed out, at most; and no more than a quarter of the rows."""
@@ -34,7 +35,8 @@ class Suspicion:
     feature: int
     """Channel of the inputs, or column of the features."""
     lag: int
-    """Rows before the first target (1 is the last input row); for features in rows, by how many rows they stand after the target's."""
+    """Rows before the first target (1 is the last input row); for features in rows, by how many rows they stand after
+    the target's."""
     target: tuple[int, ...]
     """(step, channel) of the target; empty where a row has a single one."""
     statistic: Statistic
@@ -111,13 +113,18 @@ def suspicious_features(
         return []
     if test_inputs.ndim == 3:
         test_inputs, train_inputs = test_inputs[:, -max_shift:], train_inputs[:, -max_shift:]
-    pairs = int(np.prod(test_inputs.shape[1:])) * int(np.prod(targets.shape[1:])) * (2 * max_shift + 1 if test_inputs.ndim == 2 else 1)
+    pairs = (
+        int(np.prod(test_inputs.shape[1:]))
+        * int(np.prod(targets.shape[1:]))
+        * (2 * max_shift + 1 if test_inputs.ndim == 2 else 1)
+    )
     level = ERROR_RATE / (4 * pairs)
     found: list[Suspicion] = []
     statistics: tuple[Statistic, ...] = ("Pearson", "rank")
     for statistic in statistics:
         persistence = max(
-            _persistence(test_inputs, targets, statistic, max_shift), _persistence(train_inputs, train_targets, statistic, max_shift)
+            _persistence(test_inputs, targets, statistic, max_shift),
+            _persistence(train_inputs, train_targets, statistic, max_shift),
         )
         parts = ((test_inputs, targets), (train_inputs, train_targets))
         pieces = _window_pieces(parts, statistic) if test_inputs.ndim == 3 else _row_pieces(parts, statistic, max_shift)
@@ -143,12 +150,19 @@ _Parts = tuple[_Part, _Part]
 def _window_pieces(parts: _Parts, statistic: Statistic) -> Iterator[_Piece]:
     """One piece an input row; what the last row says, or for that one the row before, is regressed out."""
     lookback = parts[0][0].shape[1]
-    thinned = [(inputs[:: -(-len(inputs) // ROW_LIMIT)], targets[:: -(-len(targets) // ROW_LIMIT)]) for inputs, targets in parts]
+    thinned = [
+        (inputs[:: -(-len(inputs) // ROW_LIMIT)], targets[:: -(-len(targets) // ROW_LIMIT)])
+        for inputs, targets in parts
+    ]
     goals = [_standard(targets.reshape(len(targets), -1), statistic) for _, targets in thinned]
     controls = {
-        row: [_basis(_standard(inputs[:, row], statistic)) for inputs, _ in thinned] for row in {lookback - 1, max(lookback - 2, 0)}
+        row: [_basis(_standard(inputs[:, row], statistic)) for inputs, _ in thinned]
+        for row in {lookback - 1, max(lookback - 2, 0)}
     }
-    left = {row: [_residual(goal, basis) for goal, basis in zip(goals, bases, strict=True)] for row, bases in controls.items()}
+    left = {
+        row: [_residual(goal, basis) for goal, basis in zip(goals, bases, strict=True)]
+        for row, bases in controls.items()
+    }
     for row in range(lookback):
         own = lookback - 1 if row < lookback - 1 else max(lookback - 2, 0)
         columns = [_standard(inputs[:, row], statistic) for inputs, _ in thinned]
@@ -182,7 +196,9 @@ def _row_pieces(parts: _Parts, statistic: Statistic, max_shift: int) -> Iterator
 def _basis(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """An orthonormal basis of the columns' leading principal components: float64[n, k]."""
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    count = min(int(np.count_nonzero(sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300))), CONTROLS, len(columns) // 4)
+    count = min(
+        int(np.count_nonzero(sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300))), CONTROLS, len(columns) // 4
+    )
     basis: NDArray[np.float64] = left[:, :count]
     return basis
 
@@ -228,7 +244,9 @@ def _correlations(side: _Side) -> _Correlations:
     return r, np.maximum(error, 1.0 / np.sqrt(n - 3 - side.used)), count - 1
 
 
-def _excesses(piece: _Piece, level: float, persistence: float) -> Iterator[tuple[int, int, tuple[float, float, float], Reason]]:
+def _excesses(
+    piece: _Piece, level: float, persistence: float
+) -> Iterator[tuple[int, int, tuple[float, float, float], Reason]]:
     """(input column, target column, (hidden, training correlation, limit), reason) of what is beyond both limits."""
     from scipy.stats import t
 
@@ -263,7 +281,9 @@ def _explained(hidden: _Correlations, train: _Correlations, level: float) -> NDA
     return limit
 
 
-def _persistence(inputs: NDArray[np.float64], targets: NDArray[np.float64], statistic: Statistic, max_shift: int) -> float:
+def _persistence(
+    inputs: NDArray[np.float64], targets: NDArray[np.float64], statistic: Statistic, max_shift: int
+) -> float:
     """The largest correlation between the series of a task and copies of it shifted by one to ``max_shift`` rows."""
     largest = 0.0
     if targets.ndim < 3:
@@ -275,7 +295,9 @@ def _persistence(inputs: NDArray[np.float64], targets: NDArray[np.float64], stat
             continue
         for shift in range(1, min(max_shift, windows.shape[1] - 1) + 1):
             # The median over positions: one planted row must not explain itself.
-            spread = [_paired(windows[:, i], windows[:, i + shift], statistic) for i in _positions(windows.shape[1] - shift)]
+            spread = [
+                _paired(windows[:, i], windows[:, i + shift], statistic) for i in _positions(windows.shape[1] - shift)
+            ]
             largest = max(largest, float(np.median(spread)))
     return min(largest, 1.0 - 1e-12)
 

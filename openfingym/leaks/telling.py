@@ -1,13 +1,15 @@
 """What a copy of hidden values tells that is near but not exact, in bits, never on the high side.
 
-What Gaussian values tell that are copied with an error e is their rate-distortion function (reverse water-filling over the
-eigenvalues l of their covariance), ``sum of max(0, log2(l / e^2) / 2)``. The covariance is that of the *surprise*: a block less
-the same block a step earlier, which anybody may know who knows the past. So smooth curves, pegged rates and slow
-levels tell little, however far they are from zero. Further cautions:
+What Gaussian values tell that are copied with an error e is their rate-distortion function (reverse water-filling over
+the eigenvalues l of their covariance), ``sum of max(0, log2(l / e^2) / 2)``. The covariance is that of the *surprise*:
+a block less the same block a step earlier, which anybody may know who knows the past. So smooth curves, pegged rates
+and slow levels tell little, however far they are from zero. Further cautions:
 
 * an error is never taken to be smaller than the lattice explains on which the values lie;
-* a block tells no more than its own surprises do, one by one, so that a jump among equal values is one surprise and not many;
-* nor more than what a smooth curve leaves of it, and its order the less the seldomer it turns: straight lines, indices and dates
+* a block tells no more than its own surprises do, one by one, so that a jump among equal values is one surprise and not
+many;
+* nor more than what a smooth curve leaves of it, and its order the less the seldomer it turns: straight lines, indices
+and dates
   are everywhere;
 * a block tells no more than its values do one by one, by how often their steps are met;
 * blocks tell no more than how far apart they are, where there are enough of them to say so;
@@ -90,9 +92,16 @@ class _Relative:
             # Values that are quoted alike share a rank.
             noise = np.random.default_rng(0).uniform(-1.0, 1.0, hidden.shape) * np.sqrt(3.0) * known.least
             least = np.maximum(
-                np.sqrt(np.mean((form.hidden(known.hidden + noise) - hidden) ** 2, axis=1, keepdims=True)), 1.0 / np.sqrt(12.0)
+                np.sqrt(np.mean((form.hidden(known.hidden + noise) - hidden) ** 2, axis=1, keepdims=True)),
+                1.0 / np.sqrt(12.0),
             )
-        return cls(hidden, surprise / size, _curved(hidden) / size, np.maximum(least / size, 1e-12), known.most.sum(axis=1, keepdims=True))
+        return cls(
+            hidden,
+            surprise / size,
+            _curved(hidden) / size,
+            np.maximum(least / size, 1e-12),
+            known.most.sum(axis=1, keepdims=True),
+        )
 
     def own(self, errors: Floats) -> Floats:
         """Bits that the surprises of each block tell one by one, for each of its errors."""
@@ -138,8 +147,12 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInforma
             all_in_all = share * _rates(variances, errors) - np.maximum(0.5 * np.log2(scale / errors**2), 0.0)
         if apart is not None:
             nearest, pairs, dimension = apart
-            all_in_all = np.minimum(all_in_all, pairs + CAUTION * dimension * np.maximum(np.log2(nearest / errors), 0.0))
-        return np.minimum(np.minimum(of.own(errors), all_in_all), of.most) * (RANKS * _turns(of.hidden) if form.ranks else 1.0)
+            all_in_all = np.minimum(
+                all_in_all, pairs + CAUTION * dimension * np.maximum(np.log2(nearest / errors), 0.0)
+            )
+        return np.minimum(np.minimum(of.own(errors), all_in_all), of.most) * (
+            RANKS * _turns(of.hidden) if form.ranks else 1.0
+        )
 
     told_close = told(sample, near)
     if np.quantile(told_close, SOME) < NEEDED:
@@ -153,10 +166,11 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInforma
 
 
 def _apart(blocks: Floats) -> tuple[float, float, float]:
-    """How far apart blocks are: (distance, over their size, of the closest ``PAIRS`` of them; bits that these tell; dimension).
+    """How far apart blocks are: (distance, over their size, of the closest ``PAIRS`` of them; bits that these tell;
+    dimension).
 
-    The dimension is that of Grassberger and Procaccia (see :mod:`openfingym.leaks.dimension`): smooth curves follow from a
-    few numbers, however many points they have.
+    The dimension is that of Grassberger and Procaccia (see :mod:`openfingym.leaks.dimension`): smooth curves follow
+    from a few numbers, however many points they have.
     """
     directions = directed(blocks)
     cosines = np.abs(directions @ directions.T)[np.triu_indices(len(directions), 1)]
@@ -168,7 +182,9 @@ def _apart(blocks: Floats) -> tuple[float, float, float]:
 
 
 def _covariance(blocks: _Relative) -> tuple[Floats, float]:
-    """Eigenvalues float64[1, n] of the covariance of surprises less their mean, and their variance along the blocks themselves."""
+    """Eigenvalues float64[1, n] of the covariance of surprises less their mean, and their variance along the blocks
+    themselves.
+    """
     surprise = blocks.surprise - blocks.surprise.mean(axis=1, keepdims=True)
     k, n = surprise.shape
     product = surprise.T @ surprise if n <= k else surprise @ surprise.T
@@ -178,7 +194,9 @@ def _covariance(blocks: _Relative) -> tuple[Floats, float]:
 
 
 def _turns(ranks: Floats) -> Floats:
-    """How much the order of each block tells, 1 if it turns up and down at least half as often as chance has it: float64[k, 1]."""
+    """How much the order of each block tells, 1 if it turns up and down at least half as often as chance has it:
+    float64[k, 1].
+    """
     steps = np.sign(np.diff(ranks, axis=1))
     turns = np.count_nonzero(steps[:, 1:] * steps[:, :-1] < 0.0, axis=1)
     share: Floats = np.minimum(3.0 * turns / ranks.shape[1], 1.0)[:, None]
@@ -194,7 +212,9 @@ def _curved(blocks: Floats) -> Floats:
 
 @cache
 def _curves(length: int) -> Floats:
-    powers = np.polynomial.legendre.legvander(np.linspace(-1.0, 1.0, length), min(max(_DEGREES[0], length // 8), _DEGREES[1]))
+    powers = np.polynomial.legendre.legvander(
+        np.linspace(-1.0, 1.0, length), min(max(_DEGREES[0], length // 8), _DEGREES[1])
+    )
     basis: Floats = np.linalg.qr(powers)[0]
     return basis
 
@@ -217,7 +237,9 @@ def _rates(variances: Floats, errors: Floats) -> Floats:
     distortion = below[:, :-1] + above[:-1] * rising
     total = n * errors**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.concatenate([np.cumsum(np.log2(rising)[:, ::-1], axis=1)[:, ::-1], np.zeros((len(rising), 1))], axis=1)
+        logs = np.concatenate(
+            [np.cumsum(np.log2(rising)[:, ::-1], axis=1)[:, ::-1], np.zeros((len(rising), 1))], axis=1
+        )
         lost = (
             (distortion[:, :, None] <= total[:, None, :]).sum(axis=1)
             if len(rising) > 1

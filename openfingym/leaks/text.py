@@ -42,7 +42,9 @@ def number_arrays(chunk: bytes) -> Iterator[NDArray[np.float64]]:
     if len(flat) >= 3:
         yield flat
     width, rows = (
-        Counter(len(line) for line in lines if len(line) > 1).most_common(1)[0] if any(len(line) > 1 for line in lines) else (0, 0)
+        Counter(len(line) for line in lines if len(line) > 1).most_common(1)[0]
+        if any(len(line) > 1 for line in lines)
+        else (0, 0)
     )
     if rows >= 3:
         yield np.array([line for line in lines if len(line) == width], dtype=np.float64)

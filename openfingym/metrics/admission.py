@@ -100,7 +100,11 @@ def _behaviour(metric: Metric, case: Case, seed: int) -> Iterator[str]:
     sign = 1.0 if metric.direction == "lower" else -1.0
     costs = [sign * value for value in (perfect, *ladder)]
     # A metric with noise may miss the smallest step down; nothing may prefer it, and no metric may miss a large one.
-    if costs[1] < costs[0] or (costs[1] == costs[0] and metric.noise == 0.0) or any(cost <= costs[0] for cost in costs[2:]):
+    if (
+        costs[1] < costs[0]
+        or (costs[1] == costs[0] and metric.noise == 0.0)
+        or any(cost <= costs[0] for cost in costs[2:])
+    ):
         yield "a worse answer does not score worse than the perfect one"
     if any(after < before - slack for before, after in itertools.pairwise(costs)) or costs[-1] <= costs[1]:
         yield "worse and worse answers do not score worse and worse"
@@ -111,21 +115,28 @@ def _behaviour(metric: Metric, case: Case, seed: int) -> Iterator[str]:
 
 
 def _proper(metric: Metric, seeds: tuple[int, ...]) -> Iterator[str]:
-    """What speaks against a place in the relative total: an answer that beats the honest one, on average over the seeds."""
+    """What speaks against a place in the relative total: an answer that beats the honest one, on average over the
+    seeds.
+    """
     costs = []
     sign = 1.0 if metric.direction == "lower" else -1.0
     for seed in seeds:
         law = LAWS[metric.problem](np.random.default_rng(seed))
         case = Case(law.truth, law.honest, (), (), options=law.options)
         try:
-            costs.append([sign * _value(metric, case, answer, seed) for answer in (law.honest, *law.beaten, *law.no_better)])
+            costs.append(
+                [sign * _value(metric, case, answer, seed) for answer in (law.honest, *law.beaten, *law.no_better)]
+            )
         except _FaultError as fault:
             yield str(fault)
             return
     honest, *rivals = np.mean(costs, axis=0).tolist()
     slack = TOLERANCE * max(1.0, abs(honest))
     if any(rival < honest + slack for rival in rivals[: len(law.beaten)]):
-        yield "an answer without knowledge, or with noise, scores as well as what is known of a law; proper = False keeps it from ranking"
+        yield (
+            "an answer without knowledge, or with noise, scores as well as what is known of a law; "
+            "proper = False keeps it from ranking"
+        )
     if any(rival < honest - slack - metric.noise for rival in rivals[len(law.beaten) :]):
         yield "windows of another law score better than draws of the true one; proper = False keeps it from ranking"
 
@@ -161,7 +172,11 @@ def _edge_cases(metric: Metric, case: Case) -> Iterator[tuple[str, Arrays, bool]
             yield f"{name} empty", {**whole, name: values[:0]}, True
             yield f"{name} with one row", {**whole, name: values[:1]}, False
             yield f"{name} with one axis more", {**whole, name: values[None]}, True
-    yield "one row of everything", {name: values[:1] if np.ndim(values) else values for name, values in whole.items()}, False
+    yield (
+        "one row of everything",
+        {name: values[:1] if np.ndim(values) else values for name, values in whole.items()},
+        False,
+    )
     lacking = {name: values for name, values in whole.items() if name != metric.answers[0]}
     yield "no answer", lacking, True
 

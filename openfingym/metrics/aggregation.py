@@ -65,7 +65,9 @@ _ALL = (
     Family("F5", "stock index: RMSE over the mean size of the truth", _even("nrmse")),
     Family("F6", "excess returns of a stock panel", MappingProxyType(_F6)),
     Family(
-        "F7", "daily excess returns, with the economic value of trading them; fractions, where the paper has percent", MappingProxyType(_F7)
+        "F7",
+        "daily excess returns, with the economic value of trading them; fractions, where the paper has percent",
+        MappingProxyType(_F7),
     ),
     Family(
         "F8",
@@ -94,7 +96,9 @@ def paper_total(family: str, values: Mapping[str, float]) -> float:
         raise UsageError(f"unknown family {family!r}; known: {', '.join(FAMILIES)}")
     weights = dict(found.weights) or dict.fromkeys(values, 1.0 if found.total else 1.0 / max(len(values), 1))
     if not weights or set(weights) != set(values):
-        raise UsageError(f"{family} is a total of {', '.join(weights) or 'at least one metric'}; found {', '.join(values) or 'none'}")
+        raise UsageError(
+            f"{family} is a total of {', '.join(weights) or 'at least one metric'}; found {', '.join(values) or 'none'}"
+        )
     return math.fsum(weight * loss_term(name, values[name]) for name, weight in weights.items())
 
 
@@ -152,7 +156,9 @@ def relative_weight(metric: Metric, weight: float, stated: float | None = None) 
         return weight if metric.ranks else 0.0
     if stated > 0.0 and not metric.ranks:
         why = "is a diagnostic" if metric.diagnostic else "is not proper: an answer without skill may score best in it"
-        raise UsageError(f"{metric.name} {why}, so its relative_weight must be 0, found {stated:g}; it is reported all the same")
+        raise UsageError(
+            f"{metric.name} {why}, so its relative_weight must be 0, found {stated:g}; it is reported all the same"
+        )
     return stated
 
 
@@ -191,7 +197,9 @@ def log_ratios(loss: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[
     return np.asarray(np.log(ratio.clip(SMALLEST_RATIO, LARGEST_RATIO)))
 
 
-def relative_total(values: Mapping[str, float], baseline: Mapping[str, float], weights: Mapping[str, float] | None = None) -> float:
+def relative_total(
+    values: Mapping[str, float], baseline: Mapping[str, float], weights: Mapping[str, float] | None = None
+) -> float:
     """Weighted geometric mean of each metric's loss relative to a baseline's; lower is better, 1 is the baseline.
 
     Each ratio is held within [0.01, 100]. Where the baseline's loss is 0, the ratio is 1 if the
@@ -211,12 +219,16 @@ def relative_total(values: Mapping[str, float], baseline: Mapping[str, float], w
     shares = dict.fromkeys(values, 1.0) if weights is None else dict(weights)
     if set(values) != set(baseline) or set(values) != set(shares):
         raise UsageError(
-            f"values, baseline and weights must name the same metrics, found {sorted(values)}, {sorted(baseline)}, {sorted(shares)}"
+            f"values, baseline and weights must name the same metrics, found {sorted(values)}, {sorted(baseline)}, "
+            f"{sorted(shares)}"
         )
     total = math.fsum(shares.values())
     if not all(share >= 0.0 for share in shares.values()) or not 0.0 < total < math.inf:
         raise UsageError("weights must not be negative, and one must be positive")
-    logs = [share * math.log(_ratio(relative_loss(n, values[n]), relative_loss(n, baseline[n]))) for n, share in shares.items()]
+    logs = [
+        share * math.log(_ratio(relative_loss(n, values[n]), relative_loss(n, baseline[n])))
+        for n, share in shares.items()
+    ]
     return math.exp(math.fsum(logs) / total)
 
 

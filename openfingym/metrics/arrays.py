@@ -87,7 +87,8 @@ def pair(y_true: Numbers, y_pred: Numbers, *, scan: bool = True) -> tuple[NDArra
 
 
 def windows(real: Numbers, fake: Numbers, *, scan: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Real windows [n, t, d] and generated ones [m, t, d] of the same length and channels, as float64; ``scan`` as in :func:`known`.
+    """Real windows [n, t, d] and generated ones [m, t, d] of the same length and channels, as float64; ``scan`` as in
+    :func:`known`.
 
     Raises:
         DataError: the real windows are at fault.
@@ -95,7 +96,9 @@ def windows(real: Numbers, fake: Numbers, *, scan: bool = True) -> tuple[NDArray
     """
     ours, theirs = known("real", real, 3, scan=scan), answer("fake", fake, 3, scan=scan)
     if theirs.shape[1:] != ours.shape[1:]:
-        raise UsageError(f"fake windows have [steps, channels] = {list(theirs.shape[1:])}, expected {list(ours.shape[1:])}")
+        raise UsageError(
+            f"fake windows have [steps, channels] = {list(theirs.shape[1:])}, expected {list(ours.shape[1:])}"
+        )
     return ours, theirs
 
 

@@ -38,7 +38,9 @@ def autocorrelation_stationary(real: Numbers, fake: Numbers, max_lag: int = MAX_
 
 
 def autocorrelation_lag(real: Numbers, fake: Numbers, lag: int = 1) -> float:
-    """Sum over channels of |rho_lag fake - rho_lag real| (Lou, Li and Ni 2023), rho as :func:`autocorrelation_stationary`."""
+    """Sum over channels of |rho_lag fake - rho_lag real| (Lou, Li and Ni 2023), rho as
+    :func:`autocorrelation_stationary`.
+    """
     steps = np.shape(real)[1] if np.ndim(real) == 3 else 2
     if not 1 <= lag < max(steps, 2):
         raise UsageError(f"the lag must be between 1 and {steps - 1} for windows this long, found {lag}")
@@ -69,7 +71,9 @@ def autocorrelation_non_stationary(real: Numbers, fake: Numbers) -> float:
 def _step_correlations(paths: NDArray[np.float64]) -> Callable[[np.intp, NDArray[np.intp]], NDArray[np.float64]]:
     """Correlations across windows of chosen steps of a channel, by channel and steps."""
     mean = paths.mean(axis=0)
-    rows = np.empty((paths.shape[0], paths.shape[1]))  # one for all channels: fresh memory would cost more than the arithmetic
+    rows = np.empty(
+        (paths.shape[0], paths.shape[1])
+    )  # one for all channels: fresh memory would cost more than the arithmetic
 
     def correlations(channel: np.intp, steps: NDArray[np.intp]) -> NDArray[np.float64]:
         np.subtract(paths[:, :, channel], mean[:, channel], out=rows)
@@ -80,7 +84,9 @@ def _step_correlations(paths: NDArray[np.float64]) -> Callable[[np.intp, NDArray
 
 
 def autocorrelation_tailgan(real: Numbers, fake: Numbers, lags: int = TAILGAN_LAGS) -> float:
-    """Sum over channels and lags 0..min(lags, t - 1) of |mean over windows of the sample ACF, fake - real| (Tail-GAN)."""
+    """Sum over channels and lags 0..min(lags, t - 1) of |mean over windows of the sample ACF, fake - real|
+    (Tail-GAN).
+    """
     ours, theirs = windows(real, fake)
     depth = min(lags, ours.shape[1] - 1)
     if depth < 1:
@@ -94,7 +100,9 @@ def _varies(paths: NDArray[np.float64]) -> NDArray[np.bool_]:
     return varies if varies.all() else (paths != paths[0]).any(axis=0)
 
 
-def _stationary_pair(real: Numbers, fake: Numbers, lags: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _stationary_pair(
+    real: Numbers, fake: Numbers, lags: Sequence[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     ours, theirs = windows(real, fake)
     kept = _varies(ours)
     channels = kept.any(axis=0)
@@ -121,7 +129,11 @@ def _stationary(paths: NDArray[np.float64], kept: NDArray[np.bool_], lags: Seque
     inside = kept.T.astype(np.float64)
     products, pairs = np.empty((len(inside), len(lags))), np.empty((len(inside), len(lags)))
     for i, k in enumerate(lags):
-        early, late = (centred[:, : t - k], centred[:, k:]) if layout == "ntd,ntd->d" else (centred[:, :, : t - k], centred[:, :, k:])
+        early, late = (
+            (centred[:, : t - k], centred[:, k:])
+            if layout == "ntd,ntd->d"
+            else (centred[:, :, : t - k], centred[:, :, k:])
+        )
         products[:, i] = np.einsum(layout, early, late)
         pairs[:, i] = n * (inside[:, : t - k] * inside[:, k:]).sum(axis=1)
     acf = np.divide(products, pairs, out=np.zeros_like(products), where=pairs > 0)
@@ -197,6 +209,7 @@ METRICS = (
         "none",
         "Cont et al. 2026",
         parameters={"lags": TAILGAN_LAGS},
-        differs="the real ones are not rounded to 3 decimals; a window that is constant has 0, where the code leaves it out",
+        differs="the real ones are not rounded to 3 decimals; a window that is constant has 0, where the code leaves "
+        "it out",
     ),
 )

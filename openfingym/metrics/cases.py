@@ -36,7 +36,8 @@ class Case:
     rivals: tuple[Arrays, ...]
     """Other answers, none better than the perfect one."""
     misplaced: Arrays | None = None
-    """The values of the perfect answer in the wrong places, which is worse wherever places matter; None where they do not."""
+    """The values of the perfect answer in the wrong places, which is worse wherever places matter; None where they do
+    not."""
     options: Mapping[str, object] = field(default_factory=dict)
     """The task's options."""
 
@@ -162,7 +163,10 @@ def paths(rng: np.random.Generator) -> Case:
         {"real": real},
         {"fake": real},
         tuple({"fake": real + s * noise} for s in LADDER),
-        tuple({"fake": f} for f in (collapsed, np.full_like(real, real.mean()), real[:, ::-1], rng.permuted(real, axis=0), 0.5 * real)),
+        tuple(
+            {"fake": f}
+            for f in (collapsed, np.full_like(real, real.mean()), real[:, ::-1], rng.permuted(real, axis=0), 0.5 * real)
+        ),
     )
 
 
@@ -200,13 +204,17 @@ def ranking(rng: np.random.Generator) -> Case:
         {"labels": labels},
         {"scores": perfect},
         tuple({"scores": perfect + s * noise} for s in (0.2, 0.5, 3.0)),
-        tuple({"scores": s} for s in (np.zeros(labels.size), np.ones(labels.size), 1.0 - perfect, rng.random(labels.size))),
+        tuple(
+            {"scores": s} for s in (np.zeros(labels.size), np.ones(labels.size), 1.0 - perfect, rng.random(labels.size))
+        ),
         {"scores": np.roll(perfect, 3)},
     )
 
 
 def account(returns: NDArray[np.float64]) -> Arrays:
-    """The record of an account that starts with 1,000 and makes these returns, float64[episodes, steps]; it trades nothing else."""
+    """The record of an account that starts with 1,000 and makes these returns, float64[episodes, steps]; it trades
+    nothing else.
+    """
     equity = np.cumprod(np.concatenate((np.ones((len(returns), 1)), 1.0 + returns), axis=1), axis=1)
     record = np.zeros((*equity.shape, 7))
     record[:, :, 0] = 1000.0 * equity

@@ -23,7 +23,9 @@ THRESHOLD = 0.5
 
 
 def auroc(labels: Numbers, scores: Numbers) -> float:
-    """Probability that a positive outranks a negative, ties counting half; constant scores give 0.5. Higher is better."""
+    """Probability that a positive outranks a negative, ties counting half; constant scores give 0.5. Higher is
+    better.
+    """
     y, s = _checked(labels, scores)
     order = np.argsort(s)
     ranked = s[order]
@@ -39,7 +41,9 @@ def auroc(labels: Numbers, scores: Numbers) -> float:
 
 
 def average_precision(labels: Numbers, scores: Numbers) -> float:
-    """Sum over distinct thresholds of the gain in recall times the precision (AUPRC, without interpolation). Higher is better."""
+    """Sum over distinct thresholds of the gain in recall times the precision (AUPRC, without interpolation). Higher is
+    better.
+    """
     y, s = _checked(labels, scores)
     order = np.argsort(-s, kind="stable")
     ranked = s[order]
@@ -105,7 +109,16 @@ _SOURCE = "OpenFinGym (arXiv 2606.26350), Table 9"
 _UNIT = (0.0, 1.0)
 METRICS = (
     Metric(
-        "auroc", auroc, "ranking", "probability that a positive outranks a negative", "none", _SOURCE, _UNIT, "higher", 1.0, minimum_rows=2
+        "auroc",
+        auroc,
+        "ranking",
+        "probability that a positive outranks a negative",
+        "none",
+        _SOURCE,
+        _UNIT,
+        "higher",
+        1.0,
+        minimum_rows=2,
     ),
     Metric(
         "average_precision",

@@ -31,7 +31,8 @@ class Truth:
     """
 
     arrays: Mapping[str, NDArray[Any] | float]
-    """The verifier's arrays by the name metrics know them by; ``future.`` before a name is for metrics on futures alone."""
+    """The verifier's arrays by the name metrics know them by; ``future.`` before a name is for metrics on futures
+    alone."""
     options: Mapping[str, object] = field(default_factory=dict)
     """The task's options: ``semantics``, ``periods_per_year``, ``tail_level``."""
     seed: int = 0
@@ -63,7 +64,10 @@ class Truth:
         """
         if self.y_true.ndim != 3:
             raise DataError(f"the realised values must be [windows, horizon, channels], found {self.y_true.shape}")
-        last, shape = known("last_value", cast("NDArray[Any]", self._array("last_value"))), (self.y_true.shape[0], self.y_true.shape[2])
+        last, shape = (
+            known("last_value", cast("NDArray[Any]", self._array("last_value"))),
+            (self.y_true.shape[0], self.y_true.shape[2]),
+        )
         if last.shape != shape:
             raise DataError(f"the last values must have shape {shape}, found {last.shape}")
         return last

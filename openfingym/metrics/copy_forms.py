@@ -2,16 +2,19 @@
 
 What can be done to a window without making a new one leaves something as it was, and that is what is compared:
 
-- *Pieces*: each channel of each quarter or eighth of a window as a direction, whose sign does not count. Mirroring about any centre,
+- *Pieces*: each channel of each quarter or eighth of a window as a direction, whose sign does not count. Mirroring
+about any centre,
   scaling, an added constant or line, by window, channel or piece, all leave it.
-- *Grams*: the products of rows of a window, summed over channels. They do not change when channels are exchanged or turned;
+- *Grams*: the products of rows of a window, summed over channels. They do not change when channels are exchanged or
+turned;
   of channels decorrelated over all windows, they do not change under any one invertible map of the channels. Long
   ones are sketched (Johnson and Lindenstrauss 1984) by random quadratic forms.
-- *Stretches*: four fifths of a window, at every place, against the first and the last of another; a few channels are enough.
+- *Stretches*: four fifths of a window, at every place, against the first and the last of another; a few channels are
+enough.
 - *Cells*: all numbers of a window as one vector, in which a mean of two windows is a sum of two vectors.
 
-Windows of values that wander, such as prices, are compared by the steps between their rows. A jump at a joint would drown
-the piece it falls in, so there the pieces are centred by their medians and their few largest steps are cut.
+Windows of values that wander, such as prices, are compared by the steps between their rows. A jump at a joint would
+drown the piece it falls in, so there the pieces are centred by their medians and their few largest steps are cut.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 SHORT, LONG = 16, 48
-"""Windows of fewer steps are one piece, since quarters of theirs would look alike; of more, eight pieces instead of four."""
+"""Windows of fewer steps are one piece, since quarters of theirs would look alike; of more, eight pieces instead of
+four."""
 SHIFT_PARTS = 5
 """A copy may be shifted by one such part of a window and still be found."""
 STRETCH_NUMBERS = 128
@@ -173,7 +177,9 @@ def directions(steps: Floats, centred: bool, robust: bool) -> tuple[Floats, Floa
 
 
 def agreement(queries: Floats, others: Floats) -> Floats:
-    """Sum over channels of the squared cosine of each two windows, float32[n, m], of directions [d, n, l] and [d, m, l]."""
+    """Sum over channels of the squared cosine of each two windows, float32[n, m], of directions [d, n, l] and [d, m,
+    l].
+    """
     out = np.zeros((queries.shape[1], others.shape[1]), np.float32)
     for query, other in zip(queries, others, strict=True):
         product = query @ other.T

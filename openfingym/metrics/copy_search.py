@@ -88,7 +88,8 @@ class CopySearch:
         generated: float64[n, t, d].
         whitening: [d, d], decorrelates the channels of all that was generated.
         size: [d], root mean square of the steps of each channel of all that was generated.
-        itself: where the generated windows are training windows, their positions; windows that may overlap are passed over.
+        itself: where the generated windows are training windows, their positions; windows that may overlap are passed
+            over.
     """
 
     def __init__(
@@ -126,10 +127,14 @@ class CopySearch:
     def _forms(self, rows: Floats, whitening: Floats, size: Floats) -> Queries:
         norm, steps = self.norm, self.norm.steps_of(rows)
         stretches = [norm.stretch(steps, start) for start in range(norm.shift + 1)] if norm.shift else []
-        return Queries(rows, steps, norm.pieces(steps), norm.grams(steps, whitening), stretches, norm.vectors(steps, size))
+        return Queries(
+            rows, steps, norm.pieces(steps), norm.grams(steps, whitening), stretches, norm.vectors(steps, size)
+        )
 
     def _blocks(self, parts: int = 1) -> Iterator[tuple[int, Floats]]:
-        """Training windows block by block, each with the position of its first; ``parts`` times as many blocks as usual."""
+        """Training windows block by block, each with the position of its first; ``parts`` times as many blocks as
+        usual.
+        """
         size = max(16, self.block // parts)
         for start in range(0, len(self.windows), size):
             yield start, self.windows[start : start + size].astype(np.float32)
@@ -146,7 +151,9 @@ class CopySearch:
                     self._take(f"gram {name}{way}", copy_forms.gaps(ours, theirs), start)
             for end, there in enumerate(ends):
                 for place, (here, alive) in enumerate(query.stretches):
-                    self._take(f"stretch {end}.{place}{way}", 1.0 - copy_forms.agreement(here, there) / alive[:, None], start)
+                    self._take(
+                        f"stretch {end}.{place}{way}", 1.0 - copy_forms.agreement(here, there) / alive[:, None], start
+                    )
             if norm.steps < copy_forms.SHORT:
                 self._compare_parts(query, rows, way, start)
             elif norm.steps < copy_forms.LONG:
@@ -165,7 +172,9 @@ class CopySearch:
             self._take(f"{family} {cut}{way}|after", 1.0 - after / alive[cut:].sum(axis=0), start)
 
     def _compare_parts(self, query: Queries, rows: Floats, way: str, start: int) -> None:
-        """The two sides of every cut of a short window that leaves a third, and two rows at least; as they are, and joined."""
+        """The two sides of every cut of a short window that leaves a third, and two rows at least; as they are, and
+        joined.
+        """
         forms: list[tuple[str, Callable[[Floats], Floats]]] = [("rows", lambda part: part)]
         if self.norm.wandering:
             forms.append(("steps", lambda part: np.diff(part, axis=1)))
@@ -179,7 +188,9 @@ class CopySearch:
                     self._take(f"part {name} {cut}{way}|{side}", found, start)
 
     def _compare_runs(self, query: Queries, steps: Floats, way: str, start: int) -> None:
-        """The two sides of every cut that leaves a third, where quarters are too coarse for cuts and eighths too short to tell apart."""
+        """The two sides of every cut that leaves a third, where quarters are too coarse for cuts and eighths too short
+        to tell apart.
+        """
         least, gap = self.norm.steps // 3, int(self.norm.robust)
         for cut in range(least, self.norm.steps - least + 1):
             for side, part in (("before", slice(cut - gap)), ("after", slice(cut, None))):
@@ -188,7 +199,9 @@ class CopySearch:
 
     def _pairs(self, vectors: Floats, partners: NDArray[np.intp]) -> Nearest:
         """What is left of each window by regression on one of its partners and each training window."""
-        chosen = self.norm.vectors(self.norm.steps_of(self.windows[partners.reshape(-1)].astype(np.float32)), self.norm.size)
+        chosen = self.norm.vectors(
+            self.norm.steps_of(self.windows[partners.reshape(-1)].astype(np.float32)), self.norm.size
+        )
         each = np.repeat(vectors, partners.shape[1], axis=0)
         along = np.einsum("ij,ij->i", each, chosen)[:, None]
         rest = each - along * chosen

@@ -1,21 +1,22 @@
 """Copy detection: has a generator memorised its training windows?
 
-A window's *neighbour ratio* is its distance to the nearest training window over its distance to the fifth nearest. A fresh
-window has several training windows about equally near, whether the market is calm or wild there, so its ratio is close
-to 1; a copy has one window far nearer than all others, so its ratio is close to 0. A ratio, unlike a distance, does
-not accuse a generator of calm windows, nor clear one that copies wild ones (Lowe 2004).
+A window's *neighbour ratio* is its distance to the nearest training window over its distance to the fifth nearest. A
+fresh window has several training windows about equally near, whether the market is calm or wild there, so its ratio is
+close to 1; a copy has one window far nearer than all others, so its ratio is close to 0. A ratio, unlike a distance,
+does not accuse a generator of calm windows, nor clear one that copies wild ones (Lowe 2004).
 
-Distances are between normal forms (:mod:`openfingym.metrics.copy_forms`), which do not change, or hardly, when a window is
-mirrored, scaled, turned, moved, run backward or put together from the pieces of two; and one comparison asks
-how much of a window is a sum of two. :mod:`openfingym.metrics.copy_search` makes some thirty to two hundred comparisons.
+Distances are between normal forms (:mod:`openfingym.metrics.copy_forms`), which do not change, or hardly, when a window
+is mirrored, scaled, turned, moved, run backward or put together from the pieces of two; and one comparison asks
+how much of a window is a sum of two. :mod:`openfingym.metrics.copy_search` makes some thirty to two hundred
+comparisons.
 
 How small a ratio is by chance depends on the comparison: windows that fill few dimensions have near neighbours. Where
-windows are spread evenly in m dimensions, the mth power of the ratio is the least of four uniform numbers, so the median ratio
-of windows that are no copies gives m, and m the chance of any ratio. Those windows are held-out ones, and training windows
-among the others that they do not overlap. Chances are multiplied by the number of comparisons; a window is *memorised* when the least
-is below 0.01 and its ratio is small enough that a bootstrap with blocks of half a window does not reach it.
-A generator is flagged when its share of memorised windows exceeds that of real ones by more than 0.05 and by more
-than three standard errors.
+windows are spread evenly in m dimensions, the mth power of the ratio is the least of four uniform numbers, so the
+median ratio of windows that are no copies gives m, and m the chance of any ratio. Those windows are held-out ones, and
+training windows among the others that they do not overlap. Chances are multiplied by the number of comparisons; a
+window is *memorised* when the least is below 0.01 and its ratio is small enough that a bootstrap with blocks of half a
+window does not reach it. A generator is flagged when its share of memorised windows exceeds that of real ones by more
+than 0.05 and by more than three standard errors.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 CHANCE = 0.01
 """Chance of a ratio as small, over all comparisons, below which a window is memorised."""
 LARGEST_RATIO = {"whole": 0.5, "stretch": 0.45, "cut": 0.5, "part": 0.35, "run": 0.2, "gram": 0.6, "mean": 0.75}
-"""By comparison, the ratio above which a window is no copy however unlikely; blocks of a half are none (docs/metrics.md)."""
+"""By comparison, the ratio above which a window is no copy however unlikely; blocks of a half are none
+(docs/metrics.md)."""
 EXCESS = 0.05
 """Share of memorised windows above the real share that is tolerated."""
 STANDARD_ERRORS = 3.0
@@ -106,14 +108,17 @@ class CopyReference:
     def norm(self) -> Norm:
         """How windows are brought into normal form."""
         wandering = bool(self.counts[0])
-        return Norm(self.centre, self.scale, wandering, self.whitening, self.size, self.cells, self.forms, self.channels)
+        return Norm(
+            self.centre, self.scale, wandering, self.whitening, self.size, self.cells, self.forms, self.channels
+        )
 
 
 def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyReference:
     """Prepare what generated windows are compared with; training windows are read in blocks.
 
     Args:
-        train: [n, t, d], what the generator was given, in order of time where they overlap; at least 20 distinct windows.
+        train: [n, t, d], what the generator was given, in order of time where they overlap; at least 20 distinct
+            windows.
         held_out: [m, t, d], real windows the generator was not given; at least 20.
         seed: seed of the drawing of real windows, forms and channels.
 
@@ -169,7 +174,9 @@ def examine(reference: CopyReference, fake: Numbers, *, seed: int = 0) -> CopyRe
     """Compare generated windows [k, t, d] with a reference; see :func:`detect_copies`."""
     theirs = answer("fake", fake, 3)
     if theirs.shape[1:] != reference.centre.shape:
-        raise UsageError(f"fake windows have [steps, channels] = {list(theirs.shape[1:])}, expected {list(reference.centre.shape)}")
+        raise UsageError(
+            f"fake windows have [steps, channels] = {list(theirs.shape[1:])}, expected {list(reference.centre.shape)}"
+        )
     norm = reference.norm
     chosen = _choose(len(theirs), int(reference.counts[1]), seed)
     many = norm.steps_of(norm.rows(theirs[_choose(len(theirs), FORMED, seed)]))
@@ -195,7 +202,8 @@ def detect_copies(train: Numbers, held_out: Numbers, fake: Numbers, *, seed: int
     """Compare generated windows with the training windows.
 
     Args:
-        train: [n, t, d], what the generator was given, in order of time where they overlap; at least 20 distinct windows.
+        train: [n, t, d], what the generator was given, in order of time where they overlap; at least 20 distinct
+            windows.
         held_out: [m, t, d], real windows the generator was not given; at least 20.
         fake: generated windows, [k, t, d].
         seed: seed of the drawing of at most 400 windows, and of sketches; fixed by the task.
@@ -216,13 +224,15 @@ def memorised_excess(train: Numbers, held_out: Numbers, fake: Numbers, *, seed: 
 def _chances(reference: CopyReference, found: Found) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """For each window the least chance of its ratios, times the comparisons made, and the comparison that has it.
 
-    Every family of comparisons has the same share of the chance, so that the many places a stretch may be moved to cost the
-    two comparisons of whole windows little.
+    Every family of comparisons has the same share of the chance, so that the many places a stretch may be moved to cost
+    the two comparisons of whole windows little.
     """
     families = [name.split()[0] for name in found]
     sizes: Mapping[str, int] = {family: families.count(family) for family in set(families)}
     chances = np.empty((len(found), len(next(iter(found.values()))[0])))
-    for row, ((ratios, _), family, dimension) in enumerate(zip(found.values(), families, reference.dimensions, strict=True)):
+    for row, ((ratios, _), family, dimension) in enumerate(
+        zip(found.values(), families, reference.dimensions, strict=True)
+    ):
         chance = 1.0 - (1.0 - np.minimum(ratios, 1.0) ** dimension) ** (NEIGHBOUR - 1)
         chances[row] = np.where(ratios < LARGEST_RATIO[family], chance * sizes[family] * len(sizes), 1.0)
     which = chances.argmin(axis=0)
@@ -240,7 +250,9 @@ def _norm(train: Numbers, seed: int) -> Norm:
     count, channels = rows.shape[1] - wandering, rows.shape[2]
     sketched = count * (count + 1) // 2 > copy_forms.SKETCH
     forms = rng.standard_normal((2, copy_forms.SKETCH if sketched else 0, count)).astype(np.float32)
-    per_stretch = int(np.clip(copy_forms.STRETCH_NUMBERS // (count - rows.shape[1] // copy_forms.SHIFT_PARTS), 1, channels))
+    per_stretch = int(
+        np.clip(copy_forms.STRETCH_NUMBERS // (count - rows.shape[1] // copy_forms.SHIFT_PARTS), 1, channels)
+    )
     chosen = np.sort(rng.choice(channels, per_stretch, replace=False)).astype(np.intp)
     nothing = np.empty((0, 0), np.float32)
     bare = Norm(centre, scale, wandering, nothing, np.ones(channels, np.float32), nothing, forms, chosen)

@@ -103,7 +103,9 @@ def covariance_frobenius(real: Numbers, fake: Numbers) -> float:
 
 
 def covariance_paths(real: Numbers, fake: Numbers) -> float:
-    """Mean absolute difference of the (t d) x (t d) covariances (ddof 1) of whole windows, in squared units (Tao, Ni and Liu 2024)."""
+    """Mean absolute difference of the (t d) x (t d) covariances (ddof 1) of whole windows, in squared units (Tao, Ni
+    and Liu 2024).
+    """
     ours, theirs = windows(real, fake)
     gap = _covariance(theirs.reshape(theirs.shape[0], -1)) - _covariance(ours.reshape(ours.shape[0], -1))
     return number("the covariance distance", np.abs(gap).mean())
@@ -158,17 +160,25 @@ def _standardising(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
 
 
 def _lagged(paths: NDArray[np.float64], lags: Sequence[int], ddof: int = 0) -> NDArray[np.float64]:
-    """corr(x_i(t + k), x_j(t)) of i >= j, float64[lags, pairs], by deviations with this ddof; 0 for a constant channel."""
+    """corr(x_i(t + k), x_j(t)) of i >= j, float64[lags, pairs], by deviations with this ddof; 0 for a constant
+    channel.
+    """
     n, t, d = paths.shape
-    # Steps first, so that leaving out the first or last k of them leaves rows side by side; not worth a copy for one lag.
+    # Steps first, so that leaving out the first or last k of them leaves rows side by side; not worth a copy for one
+    # lag.
     copied = len(lags) > 1
-    centred, scale = _standardising((np.ascontiguousarray(paths.transpose(1, 0, 2)) if copied else paths).reshape(-1, d))
+    centred, scale = _standardising(
+        (np.ascontiguousarray(paths.transpose(1, 0, 2)) if copied else paths).reshape(-1, d)
+    )
     cube = centred.reshape(n, t, d) if not copied else centred.reshape(t, n, d).transpose(1, 0, 2)
     unit = np.outer(scale, scale) / (n * t - ddof)
     lower = np.tril_indices(d)
     out = np.empty((len(lags), len(lower[0])))
     for row, k in enumerate(lags):
-        ahead, now = (part.transpose(1, 0, 2).reshape(-1, d) if copied else part.reshape(-1, d) for part in (cube[:, k:], cube[:, : t - k]))
+        ahead, now = (
+            part.transpose(1, 0, 2).reshape(-1, d) if copied else part.reshape(-1, d)
+            for part in (cube[:, k:], cube[:, : t - k])
+        )
         out[row] = (ahead.T @ now / unit / len(now))[lower]
     return out
 

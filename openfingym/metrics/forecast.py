@@ -26,20 +26,28 @@ if TYPE_CHECKING:
 
 
 def delta_sharpe(
-    y_true: Numbers, last_value: Numbers, y_pred: Numbers, semantics: ValueSemantics, periods_per_year: float = PERIODS_PER_YEAR
+    y_true: Numbers,
+    last_value: Numbers,
+    y_pred: Numbers,
+    semantics: ValueSemantics,
+    periods_per_year: float = PERIODS_PER_YEAR,
 ) -> float:
     """Mean over assets of |Sharpe_pred - Sharpe_true|, annualised by sqrt(``periods_per_year``)."""
     true, predicted = _returns(y_true, last_value, y_pred, semantics)
     return mean_gap(sharpe_ratio(true, periods_per_year), sharpe_ratio(predicted, periods_per_year))
 
 
-def delta_var(y_true: Numbers, last_value: Numbers, y_pred: Numbers, semantics: ValueSemantics, tail_level: float = TAIL_LEVEL) -> float:
+def delta_var(
+    y_true: Numbers, last_value: Numbers, y_pred: Numbers, semantics: ValueSemantics, tail_level: float = TAIL_LEVEL
+) -> float:
     """Mean over assets of |VaR_pred - VaR_true| at ``tail_level``, in the unit of the returns."""
     true, predicted = _returns(y_true, last_value, y_pred, semantics)
     return mean_gap(tail_risk(true, tail_level)[0], tail_risk(predicted, tail_level)[0])
 
 
-def delta_es(y_true: Numbers, last_value: Numbers, y_pred: Numbers, semantics: ValueSemantics, tail_level: float = TAIL_LEVEL) -> float:
+def delta_es(
+    y_true: Numbers, last_value: Numbers, y_pred: Numbers, semantics: ValueSemantics, tail_level: float = TAIL_LEVEL
+) -> float:
     """Mean over assets of |ES_pred - ES_true| at ``tail_level``, in the unit of the returns."""
     true, predicted = _returns(y_true, last_value, y_pred, semantics)
     return mean_gap(tail_risk(true, tail_level)[1], tail_risk(predicted, tail_level)[1])
@@ -72,7 +80,9 @@ METRICS = (
         options=("semantics", "periods_per_year"),
         shared=lambda comparison: mean_gap(comparison.truth.sharpe, comparison.sharpe),
         proper=False,
-        differs=("defined here, since the paper only names it: returns pooled over windows and steps, a flat forecast has 0"),
+        differs=(
+            "defined here, since the paper only names it: returns pooled over windows and steps, a flat forecast has 0"
+        ),
         redrawn=lambda forecasts: forecasts.sharpe_gap,
     ),
     Metric(

@@ -86,7 +86,9 @@ def interval_score(y_true: Numbers, lower: Numbers, upper: Numbers, target: floa
     y, low, high, _, width = _bounds(y_true, lower, upper)
     with np.errstate(over="ignore"):
         below, above = low - y, y - high
-        misses = np.add.reduce(np.maximum(below, 0.0, out=below), axis=None) + np.add.reduce(np.maximum(above, 0.0, out=above), axis=None)
+        misses = np.add.reduce(np.maximum(below, 0.0, out=below), axis=None) + np.add.reduce(
+            np.maximum(above, 0.0, out=above), axis=None
+        )
         return number("the interval score", width + 2.0 / (1.0 - target) * misses / y.size)
 
 
@@ -101,7 +103,9 @@ def _bounds(y_true: Numbers, lower: Numbers, upper: Numbers) -> Bounds:
     return y, low, high, width, number("the mean width", mean)
 
 
-def _arrays(y_true: Numbers, lower: Numbers, upper: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _arrays(
+    y_true: Numbers, lower: Numbers, upper: Numbers
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The three, finite and of one shape."""
     y, low, high = known("y_true", y_true), answer("lower", lower), answer("upper", upper)
     same_shape("lower", low, y.shape)

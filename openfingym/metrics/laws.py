@@ -49,7 +49,9 @@ def point(rng: np.random.Generator) -> Law:
 
 
 def forecast(rng: np.random.Generator) -> Law:
-    """The same as log returns of a hundredth, beside the same values drawn again and with a few cells of the law's tail."""
+    """The same as log returns of a hundredth, beside the same values drawn again and with a few cells of the law's
+    tail.
+    """
     law = point(rng)
     truth, mean = 0.01 * law.truth["y_true"], 0.01 * law.honest["y_pred"]
     tail = np.where(rng.random(mean.shape) < 0.05, np.quantile(truth, 0.03), mean)
@@ -69,7 +71,9 @@ def benchmark(rng: np.random.Generator) -> Law:
 
 
 def panel(rng: np.random.Generator) -> Law:
-    """Two hundred months of fifty stocks, calm ones and wild ones: by their means, by their means a unit of variance, by nothing."""
+    """Two hundred months of fifty stocks, calm ones and wild ones: by their means, by their means a unit of variance,
+    by nothing.
+    """
     period = np.repeat(np.arange(200), 50)
     size = np.tile(np.geomspace(0.01, 0.2, 50), 200)
     mean = 0.2 * size * rng.standard_normal(period.size)
@@ -79,7 +83,9 @@ def panel(rng: np.random.Generator) -> Law:
 
 
 def interval(rng: np.random.Generator) -> Law:
-    """Four thousand normal values around known means, and the 95 % of their law; wider, narrower, and 95 % of the cells without bound."""
+    """Four thousand normal values around known means, and the 95 % of their law; wider, narrower, and 95 % of the cells
+    without bound.
+    """
     mean = rng.standard_normal((4000, 1, 1))
     y = mean + rng.standard_normal(mean.shape)
 
@@ -88,7 +94,9 @@ def interval(rng: np.random.Generator) -> Law:
 
     covered = (np.arange(len(y)) % 20 > 0)[:, None, None]
     bought = around(np.where(covered, 1e4, 0.0), np.where(covered, mean, 100.0))
-    return Law({"y_true": y}, around(HALF_WIDTH), (bought, around(1.2 * HALF_WIDTH), around(0.8 * HALF_WIDTH), around(0.0)))
+    return Law(
+        {"y_true": y}, around(HALF_WIDTH), (bought, around(1.2 * HALF_WIDTH), around(0.8 * HALF_WIDTH), around(0.0))
+    )
 
 
 def quantiles(rng: np.random.Generator) -> Law:
@@ -124,7 +132,9 @@ def paths(rng: np.random.Generator) -> Law:
     centre = fresh.mean(axis=(0, 1))
     scaled = [centre + factor * (fresh - centre) for factor in (0.5, 2.0, 0.0)]
     # Every step and channel has its own law still, and nothing to do with any other.
-    return Law({"real": real}, {"fake": fresh}, (), tuple({"fake": rival} for rival in (*scaled, rng.permuted(fresh, axis=0))))
+    return Law(
+        {"real": real}, {"fake": fresh}, (), tuple({"fake": rival} for rival in (*scaled, rng.permuted(fresh, axis=0)))
+    )
 
 
 def futures(rng: np.random.Generator) -> Law:
@@ -140,18 +150,29 @@ def copying(rng: np.random.Generator) -> Law:
 
 
 def ranking(rng: np.random.Generator) -> Law:
-    """Four thousand rows and the probability of each, one in ten on average; all alike, at random, half of them known."""
+    """Four thousand rows and the probability of each, one in ten on average; all alike, at random, half of them
+    known.
+    """
     chance = rng.beta(0.5, 4.5, 4000)
     labels = (rng.random(chance.size) < chance).astype(np.int64)
-    rivals = (np.ones(chance.size), rng.random(chance.size), np.where(np.arange(chance.size) % 2, chance, rng.permutation(chance)))
+    rivals = (
+        np.ones(chance.size),
+        rng.random(chance.size),
+        np.where(np.arange(chance.size) % 2, chance, rng.permutation(chance)),
+    )
     return Law({"labels": labels}, {"scores": chance}, tuple({"scores": rival} for rival in rivals))
 
 
 def trading(rng: np.random.Generator) -> Law:
-    """Fifty years of a market whose best bet is everything; a thousandth of it, half of it, twice and nearly three times as much, none."""
+    """Fifty years of a market whose best bet is everything; a thousandth of it, half of it, twice and nearly three
+    times as much, none.
+    """
     returns = np.clip(0.01 + 0.1 * rng.standard_normal((50, 100)), -0.34, None)
     return Law(
-        {}, account(returns), tuple(account(size * returns) for size in (0.001, 0.5, 2.0, 2.9, 0.0)), options={"periods_per_year": 100.0}
+        {},
+        account(returns),
+        tuple(account(size * returns) for size in (0.001, 0.5, 2.0, 2.9, 0.0)),
+        options={"periods_per_year": 100.0},
     )
 
 

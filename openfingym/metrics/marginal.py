@@ -48,7 +48,9 @@ def marginal_total_variation(real: Numbers, fake: Numbers, bins: int = BINS) -> 
     return float(min(1.0, 0.5 * (np.abs(guess - true).sum(axis=1) + np.maximum(outside, 0.0)).mean()))
 
 
-def _shares(real: Numbers, fake: Numbers, bins: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _shares(
+    real: Numbers, fake: Numbers, bins: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Shares of real and fake values in each bin, float64[cells, bins], and the width of each cell's bins."""
     ours, theirs = windows(real, fake)
     flat_real, flat_fake = ours.reshape(ours.shape[0], -1), theirs.reshape(theirs.shape[0], -1)
@@ -108,6 +110,9 @@ METRICS = (
         (0.0, 1.0),
         parameters={"bins": BINS},
         minimum_rows=2,
-        differs=("half the sum of gaps of shares, what lies outside the real range included, where the codes average gaps of densities"),
+        differs=(
+            "half the sum of gaps of shares, what lies outside the real range included, where the codes average gaps "
+            "of densities"
+        ),
     ),
 )

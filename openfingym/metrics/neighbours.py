@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_WINDOWS = 8000
-"""Windows looked at on either side, evenly spread: the paper's code takes the first ones, which would be the futures of few contexts."""
+"""Windows looked at on either side, evenly spread: the paper's code takes the first ones, which would be the futures of
+few contexts."""
 BLOCK_CELLS = 16_384
 """Distances worked on at once, so that they stay in a core's cache."""
 

@@ -72,11 +72,15 @@ def american_put_error(real: Numbers, futures: Numbers) -> float:
     """
     ours, theirs = known("real", real, 3), answer("futures", futures, 4)
     if theirs.shape[0] != ours.shape[0] or theirs.shape[2:] != ours.shape[1:]:
-        raise UsageError(f"futures have shape {theirs.shape}, expected [{ours.shape[0]}, k, {ours.shape[1]}, {ours.shape[2]}]")
+        raise UsageError(
+            f"futures have shape {theirs.shape}, expected [{ours.shape[0]}, k, {ours.shape[1]}, {ours.shape[2]}]"
+        )
     if len(ours) < FEWEST_PATHS:
         raise DataError(f"a put price needs at least {FEWEST_PATHS} real futures, found {len(ours)}")
     blocks = theirs.transpose(1, 0, 2, 3)
-    errors = [abs(_mean(put_prices(blocks[..., d])) - float(put_prices(ours[None, ..., d])[0])) for d in range(ours.shape[2])]
+    errors = [
+        abs(_mean(put_prices(blocks[..., d])) - float(put_prices(ours[None, ..., d])[0])) for d in range(ours.shape[2])
+    ]
     return number("the put's pricing error", math.fsum(errors) / len(errors))
 
 
@@ -85,7 +89,9 @@ def _mean(prices: NDArray[np.float64]) -> float:
     return float(prices[0] + (prices - prices[0]).mean())
 
 
-def _exercised(spot: NDArray[np.float64], intrinsic: NDArray[np.float64], cash: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _exercised(
+    spot: NDArray[np.float64], intrinsic: NDArray[np.float64], cash: NDArray[np.float64]
+) -> NDArray[np.bool_]:
     """Which paths [blocks, paths] are exercised now rather than held for ``cash``."""
     inside = intrinsic > 0.0
     weight = inside.astype(np.float64)
@@ -100,7 +106,9 @@ def _exercised(spot: NDArray[np.float64], intrinsic: NDArray[np.float64], cash: 
     u = centred / np.where(deviation > 0.0, deviation, 1.0)
     design = np.stack((weight, u, u * u), axis=2)
     gram = design.transpose(0, 2, 1) @ design
-    coefficients = np.linalg.pinv(gram, rcond=1e-12, hermitian=True) @ (design.transpose(0, 2, 1) @ (weight * cash)[:, :, None])
+    coefficients = np.linalg.pinv(gram, rcond=1e-12, hermitian=True) @ (
+        design.transpose(0, 2, 1) @ (weight * cash)[:, :, None]
+    )
     continuation = (design @ coefficients)[:, :, 0]
     decision: NDArray[np.bool_] = inside & enough[:, None] & (intrinsic > continuation)
     return decision
@@ -115,6 +123,9 @@ METRICS = (
         "price, spot 100",
         "Tao, Ni and Liu 2024, corrected",
         minimum_rows=3,
-        differs=("the recursion begins at the last step (the code's two steps before it), and both sides are priced on one path a context"),
+        differs=(
+            "the recursion begins at the last step (the code's two steps before it), and both sides are priced on one "
+            "path a context"
+        ),
     ),
 )

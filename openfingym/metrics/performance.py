@@ -67,7 +67,9 @@ def account_record(record: Numbers) -> NDArray[np.float64]:
     """
     values = answer("record", record, 3)
     if values.shape[2] != len(RECORD) or values.shape[1] < 2:
-        raise UsageError(f"record has shape {values.shape}, expected [episodes, steps + 1, {len(RECORD)}] with at least one step")
+        raise UsageError(
+            f"record has shape {values.shape}, expected [episodes, steps + 1, {len(RECORD)}] with at least one step"
+        )
     if (values < 0.0).any():
         raise UsageError(f"record{first(values < 0.0)} is negative; an account that is ruined stays at equity 0")
     equity = values[:, :, Column.EQUITY]
@@ -143,7 +145,9 @@ def volatility(record: Numbers, periods_per_year: float) -> float:
 
 
 def sharpe_ratio(record: Numbers, periods_per_year: float) -> float:
-    """Annualised Sharpe ratio of step returns (Sharpe 1994); 0 for constant returns and for a single step. Higher is better."""
+    """Annualised Sharpe ratio of step returns (Sharpe 1994); 0 for constant returns and for a single step. Higher is
+    better.
+    """
     return number("the Sharpe ratio", float(pooled_sharpe_ratio(step_returns(record).ravel(), periods_per_year)))
 
 

@@ -74,7 +74,8 @@ def relative_tail_error(real: Numbers, fake: Numbers, level: float = LEVEL, weig
 
 
 def tail_gap(real: NDArray[np.float64], fake: NDArray[np.float64], level: float) -> float:
-    """Mean over strategies and over VaR and ES of |fake - real| / |real|, from profits [strategies, n] and [strategies, m].
+    """Mean over strategies and over VaR and ES of |fake - real| / |real|, from profits [strategies, n] and [strategies,
+    m].
 
     Raises:
         DataError: a real VaR or ES is zero.
@@ -88,7 +89,13 @@ def tail_gap(real: NDArray[np.float64], fake: NDArray[np.float64], level: float)
 
 
 def kupiec_rejection(
-    real: Numbers, fake: Numbers, level: float = LEVEL, weights: Numbers | None = None, resamples: int = RESAMPLES, *, seed: int = 0
+    real: Numbers,
+    fake: Numbers,
+    level: float = LEVEL,
+    weights: Numbers | None = None,
+    resamples: int = RESAMPLES,
+    *,
+    seed: int = 0,
 ) -> float:
     """Share of Kupiec tests, at 5 %, that reject the VaR of the generated profits on real profits.
 
@@ -106,7 +113,9 @@ def kupiec_rejection(
     var = tail_risk(strategy_profits(theirs, held), level)[0]
     breached = strategy_profits(ours, held) < var[:, None]
     # Drawing windows with replacement and counting breaches of every strategy is one product with the multiplicities.
-    draws = np.random.default_rng(seed).multinomial(RESAMPLE_SIZE, np.full(ours.shape[0], 1.0 / ours.shape[0]), size=resamples)
+    draws = np.random.default_rng(seed).multinomial(
+        RESAMPLE_SIZE, np.full(ours.shape[0], 1.0 / ours.shape[0]), size=resamples
+    )
     breaches = (breached.astype(np.float64) @ draws.T).astype(np.intp)
     return float(kupiec_rejected(breaches, RESAMPLE_SIZE, level, TEST_SIZE).mean())
 
@@ -131,7 +140,8 @@ METRICS = (
             "none",
             SOURCE,
             parameters={"level": level},
-            differs="static strategies alone, all windows at once (the code: 16 draws of 1,000); VaR and ES are not rounded to 3 decimals, "
+            differs="static strategies alone, all windows at once (the code: 16 draws of 1,000); VaR and ES are not "
+            "rounded to 3 decimals, "
             "nor profits of 0 left out of ES",
         )
         for level in (0.01, 0.05, 0.10)
@@ -150,7 +160,8 @@ METRICS = (
         repeats=RESAMPLES,
         noise=0.1,
         proper=False,
-        differs="static strategies alone, the VaR of all generated windows (the code: of 1,000); no breach at all is tested too, where "
+        differs="static strategies alone, the VaR of all generated windows (the code: of 1,000); no breach at all is "
+        "tested too, where "
         "the code has NaN and counts no rejection",
     ),
 )

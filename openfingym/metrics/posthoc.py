@@ -65,7 +65,9 @@ def disc_fast(real: Numbers, fake: Numbers, repeats: int = REPEATS, *, seed: int
             fold = generator.permutation(count) % FOLDS
             for held in range(FOLDS):
                 inside, outside = fold != held, fold == held
-                model = HistGradientBoostingClassifier(**TREES, min_samples_leaf=leaf, random_state=(seed + 7919 * repeat) % 2**32)
+                model = HistGradientBoostingClassifier(
+                    **TREES, min_samples_leaf=leaf, random_state=(seed + 7919 * repeat) % 2**32
+                )
                 model.fit(np.concatenate([f[inside] for f in features]), np.repeat([0, 1], np.count_nonzero(inside)))
                 guess = model.predict(np.concatenate([f[outside] for f in features]))
                 hits += int(np.count_nonzero(guess == np.repeat([0, 1], np.count_nonzero(outside))))
@@ -136,7 +138,8 @@ def pred_fast(real: Numbers, fake: Numbers) -> float:
     cut = t - max(1, t // 10)
     with np.errstate(over="ignore", invalid="ignore"):
         (x, y), (x_real, y_real) = (
-            (z[:, :cut].reshape(len(z), -1), z[:, cut:].reshape(len(z), -1)) for z in ((theirs - centre) / scale, (ours - centre) / scale)
+            (z[:, :cut].reshape(len(z), -1), z[:, cut:].reshape(len(z), -1))
+            for z in ((theirs - centre) / scale, (ours - centre) / scale)
         )
         x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
         coefficients = _ridge(x - x_mean, y - y_mean)
@@ -151,20 +154,28 @@ def _ridge(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64
     try:
         solved = np.linalg.solve(gram, y if wide else x.T @ y)
     except np.linalg.LinAlgError:
-        raise UsageError("the generated values are too large for a regression; they must be of a plausible size") from None
+        raise UsageError(
+            "the generated values are too large for a regression; they must be of a plausible size"
+        ) from None
     coefficients: NDArray[np.float64] = np.asarray(x.T @ solved if wide else solved, dtype=np.float64)
     return coefficients
 
 
 def _lag_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return _similarity(values[:, :-1], values[:, 1:]) if values.shape[1] > 1 else np.zeros((values.shape[0], values.shape[2]))
+    return (
+        _similarity(values[:, :-1], values[:, 1:])
+        if values.shape[1] > 1
+        else np.zeros((values.shape[0], values.shape[2]))
+    )
 
 
 def _similarity(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Correlation over steps of each window and channel, 0 where either is constant."""
     u, v = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
     scale = np.sqrt((u * u).sum(axis=1) * (v * v).sum(axis=1))
-    similarity: NDArray[np.float64] = np.divide((u * v).sum(axis=1), scale, out=np.zeros_like(scale), where=scale > 1e-300)
+    similarity: NDArray[np.float64] = np.divide(
+        (u * v).sum(axis=1), scale, out=np.zeros_like(scale), where=scale > 1e-300
+    )
     return similarity
 
 
@@ -183,7 +194,10 @@ METRICS = (
         noise=0.03,
         minimum_rows=FEWEST_WINDOWS,
         heavy=True,
-        differs=("boosted trees in place of a recurrent network, every window held out once: not comparable with published numbers"),
+        differs=(
+            "boosted trees in place of a recurrent network, every window held out once: not comparable with published "
+            "numbers"
+        ),
     ),
     Metric(
         "pred_fast",

@@ -93,7 +93,15 @@ def _quantiles(
 
 
 METRICS = (
-    Metric("pinball", pinball, "quantiles", "mean pinball loss over levels", "unit", "Koenker and Bassett 1978", optimum=None),
+    Metric(
+        "pinball",
+        pinball,
+        "quantiles",
+        "mean pinball loss over levels",
+        "unit",
+        "Koenker and Bassett 1978",
+        optimum=None,
+    ),
     Metric(
         "crps_quantiles",
         crps_quantiles,

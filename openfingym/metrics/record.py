@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from openfingym.metrics.redrawn import Redrawn
 
 Problem = Literal[
-    "point", "forecast", "benchmark", "panel", "interval", "quantiles", "ensemble", "paths", "futures", "copying", "ranking", "trading"
+    "point",
+    "forecast",
+    "benchmark",
+    "panel",
+    "interval",
+    "quantiles",
+    "ensemble",
+    "paths",
+    "futures",
+    "copying",
+    "ranking",
+    "trading",
 ]
 """Kind of question, which fixes the names and shapes of the arrays; see :data:`SHAPES`."""
 
@@ -64,7 +75,8 @@ class Metric:
     name: str
     """Name in a scoring table and in every result."""
     function: Callable[..., float]
-    """Pure; takes the arrays of ``needs`` and the ``options`` by name, and ``seed`` where stochastic. Finite, or raises."""
+    """Pure; takes the arrays of ``needs`` and the ``options`` by name, and ``seed`` where stochastic. Finite, or
+    raises."""
     problem: Problem
     """Kind of question it scores, which fixes the arrays and their shapes."""
     description: str
@@ -84,9 +96,9 @@ class Metric:
     diagnostic: bool = False
     """True where something other than the perfect answer may score best: reported, never optimised alone."""
     proper: bool = True
-    """Whether what is honestly known of a law scores best in expectation: its mean, median, quantiles or probabilities, draws of it, or
-    the account that grows most. False where an answer that says less, or adds noise, may score better: reported, and kept out of the
-    relative total."""
+    """Whether what is honestly known of a law scores best in expectation: its mean, median, quantiles or probabilities,
+    draws of it, or the account that grows most. False where an answer that says less, or adds noise, may score better:
+    reported, and kept out of the relative total."""
     version: int = 1
     """Of the definition; results of different versions cannot be compared."""
     changed: str = ""
@@ -104,12 +116,14 @@ class Metric:
     parameters: Mapping[str, float] = field(default_factory=dict)
     """Values of this record, by parameter name; an option of the task goes first."""
     options: tuple[str, ...] = ()
-    """Options of a task it takes as keywords: ``semantics``, ``periods_per_year``, ``tail_level``. What the function has no default
-    for, it must be given."""
+    """Options of a task it takes as keywords: ``semantics``, ``periods_per_year``, ``tail_level``. What the function
+    has no default for, it must be given."""
     shared: Callable[[ForecastComparison], float] | None = None
-    """The same number from a checked forecast beside the truth, which keeps what several metrics of it share; None for no such way."""
+    """The same number from a checked forecast beside the truth, which keeps what several metrics of it share; None for
+    no such way."""
     redrawn: Callable[[Redrawn], NDArray[np.float64]] | None = None
-    """The same number of every resample of a forecast's windows, float64[replicates], from what they share; None for no such way."""
+    """The same number of every resample of a forecast's windows, float64[replicates], from what they share; None for no
+    such way."""
     heavy: bool = False
     """Whether it takes seconds of a processor, and so belongs in a process of its own."""
 
@@ -129,7 +143,10 @@ class Metric:
         return ANSWERS[self.problem]
 
     def compute(
-        self, arrays: Mapping[str, NDArray[Any] | float], seed: int = 0, options: Mapping[str, object] = MappingProxyType({})
+        self,
+        arrays: Mapping[str, NDArray[Any] | float],
+        seed: int = 0,
+        options: Mapping[str, object] = MappingProxyType({}),
     ) -> float:
         """The metric of these arrays.
 

@@ -32,7 +32,9 @@ GRU_HIDDEN, GRU_EPOCHS, GRU_REPEATS = 16, 30, 3
 LSTM_HIDDEN, LSTM_EPOCHS = 32, 50
 
 
-def disc_gru(real: Numbers, fake: Numbers, repeats: int = GRU_REPEATS, epochs: int = GRU_EPOCHS, *, seed: int = 0) -> float:
+def disc_gru(
+    real: Numbers, fake: Numbers, repeats: int = GRU_REPEATS, epochs: int = GRU_EPOCHS, *, seed: int = 0
+) -> float:
     """|accuracy - 0.5| of a two-layer GRU on the fifth of windows held out, in [0, 0.5].
 
     Real and generated windows at the same position are held out together, so windows submitted
@@ -64,8 +66,12 @@ def disc_gru(real: Numbers, fake: Numbers, repeats: int = GRU_REPEATS, epochs: i
             cut = max(1, round(HELD_OUT * count))
             x = torch.from_numpy(np.concatenate([values[cut:] for values in chosen]))
             x_held = torch.from_numpy(np.concatenate([values[:cut] for values in chosen]))
-            y, y_held = (torch.from_numpy(np.repeat(np.array([0.0, 1.0], dtype=np.float32), n)) for n in (count - cut, cut))
-            predict = _trained(torch, "GRU", GRU_HIDDEN, x, y[:, None], torch.nn.functional.binary_cross_entropy_with_logits, epochs)
+            y, y_held = (
+                torch.from_numpy(np.repeat(np.array([0.0, 1.0], dtype=np.float32), n)) for n in (count - cut, cut)
+            )
+            predict = _trained(
+                torch, "GRU", GRU_HIDDEN, x, y[:, None], torch.nn.functional.binary_cross_entropy_with_logits, epochs
+            )
             accuracies.append(float(((predict(x_held)[:, 0] > 0.0) == (y_held > 0.5)).double().mean()))
     return abs(float(np.mean(accuracies)) - 0.5)
 
@@ -100,7 +106,9 @@ def pred_lstm(real: Numbers, fake: Numbers, epochs: int = LSTM_EPOCHS, *, seed: 
     return number("the predictive score", float(error))
 
 
-def _trained(torch: Any, kind: str, hidden: int, x: Any, y: Any, loss: Callable[[Any, Any], Any], epochs: int) -> Callable[[Any], Any]:
+def _trained(
+    torch: Any, kind: str, hidden: int, x: Any, y: Any, loss: Callable[[Any, Any], Any], epochs: int
+) -> Callable[[Any], Any]:
     """A network of two recurrent layers and a linear one on the last state, fitted to (x, y)."""
     layers = getattr(torch.nn, kind)(x.shape[2], hidden, num_layers=LAYERS, batch_first=True)
     head = torch.nn.Linear(hidden, y.shape[1])
@@ -122,8 +130,12 @@ def _trained(torch: Any, kind: str, hidden: int, x: Any, y: Any, loss: Callable[
     return predict
 
 
-def _standardised(real: NDArray[np.float64], fake: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Both as float32, by the mean and deviation of each real channel; absurd values are held at a million deviations."""
+def _standardised(
+    real: NDArray[np.float64], fake: NDArray[np.float64]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Both as float32, by the mean and deviation of each real channel; absurd values are held at a million
+    deviations.
+    """
     deviation = real.std(axis=(0, 1))
     varies = deviation > 1e-12 * np.abs(real).max(axis=(0, 1))
     if not varies.any():
@@ -139,7 +151,9 @@ def _seeded(seed: int) -> Iterator[Any]:
     try:
         torch: Any = importlib.import_module("torch")
     except ImportError:
-        raise MissingPackageError("this score needs PyTorch; install the extra: pip install 'openfingym[faithful]'") from None
+        raise MissingPackageError(
+            "this score needs PyTorch; install the extra: pip install 'openfingym[faithful]'"
+        ) from None
     threads = torch.get_num_threads()
     # On networks this small a second thread costs several times the processor time of one.
     torch.set_num_threads(1)
@@ -168,7 +182,8 @@ METRICS = (
         minimum_rows=FEWEST_WINDOWS,
         heavy=True,
         differs=(
-            "standardised values, the last epoch (the code: the best on the windows it scores), 3 repeats of 2,000 windows (10 of 10,000)"
+            "standardised values, the last epoch (the code: the best on the windows it scores), 3 repeats of 2,000 "
+            "windows (10 of 10,000)"
         ),
     ),
     Metric(

@@ -42,14 +42,21 @@ class Redrawn:
     def sharpe_gap(self) -> NDArray[np.float64]:
         """Mean over assets of |Sharpe_pred - Sharpe_true| of each replicate, float64[replicates]."""
         truth = self._comparison.truth
-        true, predicted = (sharpe_ratios(one, self._counts, truth.periods_per_year) for one in (truth.returns, self._comparison.returns))
+        true, predicted = (
+            sharpe_ratios(one, self._counts, truth.periods_per_year)
+            for one in (truth.returns, self._comparison.returns)
+        )
         return np.asarray(np.abs(predicted - true).mean(axis=0))
 
     @cached_property
     def tail_gaps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean over assets of |VaR_pred - VaR_true| and of |ES_pred - ES_true| of each replicate, float64[replicates] each."""
+        """Mean over assets of |VaR_pred - VaR_true| and of |ES_pred - ES_true| of each replicate, float64[replicates]
+        each.
+        """
         truth = self._comparison.truth
-        true, predicted = (tail_risks(one, self._counts, truth.tail_level) for one in (truth.returns, self._comparison.returns))
+        true, predicted = (
+            tail_risks(one, self._counts, truth.tail_level) for one in (truth.returns, self._comparison.returns)
+        )
         var, shortfall = (np.abs(ours - theirs).mean(axis=0) for ours, theirs in zip(predicted, true, strict=True))
         return var, shortfall
 
@@ -59,7 +66,9 @@ class Redrawn:
         return np.asarray(self._counts @ windows / self._counts.sum(axis=1))
 
 
-def sharpe_ratios(returns: NDArray[np.float64], counts: NDArray[np.float64], periods_per_year: float) -> NDArray[np.float64]:
+def sharpe_ratios(
+    returns: NDArray[np.float64], counts: NDArray[np.float64], periods_per_year: float
+) -> NDArray[np.float64]:
     """:func:`openfingym.metrics.risk.sharpe_ratio` of every replicate.
 
     Args:
@@ -82,7 +91,9 @@ def sharpe_ratios(returns: NDArray[np.float64], counts: NDArray[np.float64], per
     return np.asarray(np.where(flat, 0.0, (mean + centre) / np.where(flat, 1.0, std)) * math.sqrt(periods_per_year))
 
 
-def tail_risks(returns: NDArray[np.float64], counts: NDArray[np.float64], level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def tail_risks(
+    returns: NDArray[np.float64], counts: NDArray[np.float64], level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """:func:`openfingym.metrics.risk.tail_risk` of every replicate; arguments as of :func:`sharpe_ratios`.
 
     Returns:
@@ -98,7 +109,10 @@ def tail_risks(returns: NDArray[np.float64], counts: NDArray[np.float64], level:
         weights = counts[:, order // steps]
         reached = weights.cumsum(axis=1)
         # The k-th smallest, from 0, is the first that more than k returns reach.
-        low, high = (ordered[(reached > at[:, None]).argmax(axis=1)] for at in (below, np.minimum(below + 1.0, reached[:, -1] - 1.0)))
+        low, high = (
+            ordered[(reached > at[:, None]).argmax(axis=1)]
+            for at in (below, np.minimum(below + 1.0, reached[:, -1] - 1.0))
+        )
         var[asset] = low + (high - low) * (position - below)
         inside = weights * (ordered <= var[asset][:, None])
         shortfall[asset] = inside @ ordered / inside.sum(axis=1)

@@ -65,7 +65,9 @@ _MODULES = (
     trading,
 )
 
-METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for module in _MODULES for metric in module.METRICS})
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {metric.name: metric for module in _MODULES for metric in module.METRICS}
+)
 """The metrics that come with this library."""
 
 

@@ -56,7 +56,9 @@ def student(freedom: float) -> float:
 
 
 def block_length(units: int) -> int:
-    """Units of a block: the cube root of their number, the rate at which the variance's error is least (Künsch 1989)."""
+    """Units of a block: the cube root of their number, the rate at which the variance's error is least (Künsch
+    1989).
+    """
     return max(1, round(math.cbrt(units)))
 
 
@@ -80,7 +82,9 @@ def block_bootstrap(units: int, seed: int, *, shortest: int = 1, units_are_rows:
         return None
     starts = np.random.default_rng(seed).integers(0, units, (REPLICATES, math.ceil(units / length), 1))
     drawn = ((starts + np.arange(length)) % units).reshape(REPLICATES, -1)[:, :units]
-    return Resampling(tuple(drawn), math.sqrt((freedom + 1.0) / freedom), freedom, student(freedom), units_are_rows=units_are_rows)
+    return Resampling(
+        tuple(drawn), math.sqrt((freedom + 1.0) / freedom), freedom, student(freedom), units_are_rows=units_are_rows
+    )
 
 
 def stratified_bootstrap(strata: NDArray[np.int64], seed: int) -> Resampling | None:
@@ -106,9 +110,10 @@ def stratified_bootstrap(strata: NDArray[np.int64], seed: int) -> Resampling | N
 def grouped(units: int, fewest: int) -> Resampling | None:
     """Groups of consecutive units, for what takes too long to be computed hundreds of times.
 
-    Where a group holds ``fewest`` units, each is scored on its own (batch means, Schmeiser 1982), which takes no longer than
-    scoring the fold; the standard error is the deviation over the root of the number of groups. Where it does not, each is left
-    out in turn (delete-a-group jackknife, Wolter 2007, chapter 4), with (G - 1) / sqrt(G) times the deviation.
+    Where a group holds ``fewest`` units, each is scored on its own (batch means, Schmeiser 1982), which takes no longer
+    than scoring the fold; the standard error is the deviation over the root of the number of groups. Where it does not,
+    each is left out in turn (delete-a-group jackknife, Wolter 2007, chapter 4), with (G - 1) / sqrt(G) times the
+    deviation.
 
     Args:
         units: their number, in order of time.

@@ -26,7 +26,9 @@ FLAT_STD = 1e-12
 """A standard deviation below this is rounding noise of a flat series; its Sharpe ratio is 0."""
 
 
-def path_returns(values: NDArray[np.float64], last_value: NDArray[np.float64], semantics: ValueSemantics) -> NDArray[np.float64]:
+def path_returns(
+    values: NDArray[np.float64], last_value: NDArray[np.float64], semantics: ValueSemantics
+) -> NDArray[np.float64]:
     """Per-step returns along each path, asset-major.
 
     ``log_return``: the values are the returns already. ``price_level``: simple returns
@@ -58,7 +60,10 @@ def path_returns(values: NDArray[np.float64], last_value: NDArray[np.float64], s
         before[:, :, 1:] = paths[:, :, :-1]
         if semantics == "price_level":
             if before.size and not (before.min() > 0.0 and values.min() > 0.0):
-                raise UsageError("returns of a price need positive prices, so not standardised ones; one here is zero, negative or NaN")
+                raise UsageError(
+                    "returns of a price need positive prices, so not standardised ones; one here is zero, negative or "
+                    "NaN"
+                )
             with np.errstate(over="ignore"):
                 np.divide(paths, before, out=out)
             out -= 1.0
@@ -66,7 +71,9 @@ def path_returns(values: NDArray[np.float64], last_value: NDArray[np.float64], s
             with np.errstate(over="ignore"):
                 np.subtract(paths, before, out=out)
         else:
-            raise UsageError(f"{semantics!r} values have no returns; those of log_return, price_level and yield_level do")
+            raise UsageError(
+                f"{semantics!r} values have no returns; those of log_return, price_level and yield_level do"
+            )
     if not np.isfinite(out).all():
         raise UsageError("the returns along the paths are not finite")
     return out.reshape(d, n * h)

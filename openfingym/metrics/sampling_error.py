@@ -4,8 +4,8 @@ A fold of 20 windows is one draw of many that the same market could have given. 
 (:mod:`openfingym.metrics.resampling`) show how far a result moves from one to the next. A relative
 total compares answer and baseline on the *same* replicate, which takes out what is hard or easy for both.
 
-Intervals are Student's: total +- t s, and for the relative total exp(log r +- t s), with s the standard error and t the 97.5 %
-quantile at the design's degrees of freedom (few blocks say little of their own spread).
+Intervals are Student's: total +- t s, and for the relative total exp(log r +- t s), with s the standard error and t the
+97.5 % quantile at the design's degrees of freedom (few blocks say little of their own spread).
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.metrics.aggregation import LARGEST_RATIO, SMALLEST_RATIO, log_ratios, losses, relative_losses, smallest_loss
+from openfingym.metrics.aggregation import (
+    LARGEST_RATIO,
+    SMALLEST_RATIO,
+    log_ratios,
+    losses,
+    relative_losses,
+    smallest_loss,
+)
 from openfingym.metrics.registry import find_metric
 from openfingym.metrics.scoring import relative, relative_weights
 
@@ -28,7 +35,8 @@ if TYPE_CHECKING:
     from openfingym.metrics.scoring import Rules, Score
 
 REFUSED_SHARE = 0.05
-"""Where a metric has no value on more than this share of the replicates, the others are no fair sample of its spread."""
+"""Where a metric has no value on more than this share of the replicates, the others are no fair sample of its
+spread."""
 
 Interval = tuple[float, float]
 
@@ -61,7 +69,9 @@ class Replicates:
         return cls(metrics, float(data["scale"]), float(data["reach"]), bool(data["full_size"]))  # type: ignore[arg-type]
 
     def standard_error(self, results: NDArray[np.float64]) -> float | None:
-        """Of a number with these results on the replicates; None where too many are NaN, or one is beyond all bounds."""
+        """Of a number with these results on the replicates; None where too many are NaN, or one is beyond all
+        bounds.
+        """
         there = results[~np.isnan(results)]
         if len(there) < (1.0 - REFUSED_SHARE) * len(results):
             return None
@@ -105,9 +115,15 @@ def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError
         return SamplingError()
     rank = relative(rules, score.metrics, baseline.metrics)
     errors = {name: own.standard_error(values) for name, values in own.metrics.items()}
-    terms = [entry.weight * losses(find_metric(entry.name), own.metrics[entry.name]) for entry in rules.metrics if entry.weight != 0.0]
+    terms = [
+        entry.weight * losses(find_metric(entry.name), own.metrics[entry.name])
+        for entry in rules.metrics
+        if entry.weight != 0.0
+    ]
     total_error = own.standard_error(np.sum(terms, axis=0)) if terms else None
-    smallest = math.fsum(entry.weight * smallest_loss(find_metric(entry.name)) for entry in rules.metrics if entry.weight != 0.0)
+    smallest = math.fsum(
+        entry.weight * smallest_loss(find_metric(entry.name)) for entry in rules.metrics if entry.weight != 0.0
+    )
     log_error = _log_error(rules, score, baseline, own, theirs)
     return SamplingError(
         standard_errors={name: error for name, error in errors.items() if error is not None},
@@ -127,7 +143,8 @@ def _log_error(rules: Rules, score: Score, baseline: Score, own: Replicates, the
         if own.full_size:
             logs.append(weight * log_ratios(loss, base))
             continue
-        # Small replicates have another level, so their spread is taken as it is and set in relation to the level of the fold.
+        # Small replicates have another level, so their spread is taken as it is and set in relation to the level of the
+        # fold.
         whole, reference = (float(relative_losses(name, np.array(one.metrics[name]))) for one in (score, baseline))
         held = reference <= 0.0 or not SMALLEST_RATIO < whole / reference < LARGEST_RATIO
         logs.append(np.zeros_like(loss) if held else weight * (loss / whole - base / reference))

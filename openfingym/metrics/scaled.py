@@ -210,7 +210,9 @@ def _square(a: NDArray[np.float64], b: NDArray[np.float64] | float) -> float:
 
 
 def _ratio(name: str, loss: float, scale: float, y: NDArray[np.float64], f: NDArray[np.float64]) -> float:
-    """Quotient of sums over ``y`` and ``f``: a value that is not finite leaves a sum that is not, so only then is it searched."""
+    """Quotient of sums over ``y`` and ``f``: a value that is not finite leaves a sum that is not, so only then is it
+    searched.
+    """
     if not (math.isfinite(loss) and math.isfinite(scale)):
         pair(y, f)
     if scale == 0.0:
@@ -245,7 +247,17 @@ METRICS = (
     Metric("relative_mse", relative_mse, "point", "sum of e^2 over sum of y^2", "none", "1 - r2_zero"),
     Metric("nrmse", nrmse, "point", "RMSE over mean |y|", "none", "Salinas et al. 2020, NRMSE"),
     Metric("r2", r2, "point", "coefficient of determination, pooled", "none", _PAPER, _BELOW_ONE, "higher", 1.0),
-    Metric("r2_zero", r2_zero, "point", "R2 against a forecast of zero", "none", "Gu, Kelly and Xiu 2020", _BELOW_ONE, "higher", 1.0),
+    Metric(
+        "r2_zero",
+        r2_zero,
+        "point",
+        "R2 against a forecast of zero",
+        "none",
+        "Gu, Kelly and Xiu 2020",
+        _BELOW_ONE,
+        "higher",
+        1.0,
+    ),
     Metric(
         "r2_oos",
         r2_oos,

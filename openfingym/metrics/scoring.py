@@ -76,7 +76,8 @@ class Score:
     metrics: dict[str, float]
     """Each metric by name, as it is and in its own direction, in the order of the scoring table."""
     replicates: Replicates | None = field(default=None, compare=False, repr=False)
-    """The metrics on resamples of the fold; None where nobody asked for a sampling error, or there are too few units for one."""
+    """The metrics on resamples of the fold; None where nobody asked for a sampling error, or there are too few units
+    for one."""
 
 
 def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Score:
@@ -138,7 +139,13 @@ def _given(truth: Truth, answer: Mapping[str, NDArray[Any]]) -> tuple[dict[str, 
     return given, ForecastComparison(truth, np.asarray(given["y_pred"])) if "y_pred" in given else None
 
 
-def _value(entry: ScoringEntry, metric: Metric, truth: Truth, given: Mapping[str, Checked], comparison: ForecastComparison | None) -> float:
+def _value(
+    entry: ScoringEntry,
+    metric: Metric,
+    truth: Truth,
+    given: Mapping[str, Checked],
+    comparison: ForecastComparison | None,
+) -> float:
     """One metric of an answer."""
     shared = metric.shared if entry.on == "path" else None
     try:
@@ -163,7 +170,8 @@ def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, f
         A number in [0.01, 100]; lower is better, 1 is the baseline.
 
     Raises:
-        UsageError: a metric is missing or not finite, no metric of the table has a relative weight, or one has that cannot rank.
+        UsageError: a metric is missing or not finite, no metric of the table has a relative weight, or one has that
+            cannot rank.
     """
     weights = relative_weights(rules)
     missing = [name for name in weights if name not in values or name not in baseline]
@@ -171,7 +179,9 @@ def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, f
         raise UsageError(f"no relative total without {', '.join(missing)}")
     weighed = {name: weight for name, weight in weights.items() if weight != 0.0}
     if not weighed:
-        raise UsageError(f"none of {', '.join(weights)} may rank: a relative total needs a metric that is proper and has a weight")
+        raise UsageError(
+            f"none of {', '.join(weights)} may rank: a relative total needs a metric that is proper and has a weight"
+        )
     return relative_total({name: values[name] for name in weighed}, {name: baseline[name] for name in weighed}, weighed)
 
 
@@ -181,7 +191,10 @@ def relative_weights(rules: Rules) -> dict[str, float]:
     Raises:
         UsageError: one has a weight that cannot rank.
     """
-    return {entry.name: relative_weight(find_metric(entry.name), entry.weight, entry.relative_weight) for entry in rules.metrics}
+    return {
+        entry.name: relative_weight(find_metric(entry.name), entry.weight, entry.relative_weight)
+        for entry in rules.metrics
+    }
 
 
 def _agree(metric: Metric, rules: Rules, truth: Truth) -> None:
@@ -189,10 +202,14 @@ def _agree(metric: Metric, rules: Rules, truth: Truth) -> None:
     for name in metric.options:
         stated = getattr(rules, name, None)
         if stated is not None and truth.options.get(name) != stated:
-            raise UsageError(f"the scoring table has {name} = {stated}, the truth's options have {truth.options.get(name)}")
+            raise UsageError(
+                f"the scoring table has {name} = {stated}, the truth's options have {truth.options.get(name)}"
+            )
 
 
-def _gathered(metric: Metric, on: str, truth: Truth, given: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any] | float]:
+def _gathered(
+    metric: Metric, on: str, truth: Truth, given: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any] | float]:
     """Every array the metric needs, by name.
 
     On futures an array is looked for with the prefix first: some, such as ``futures``, hold no context and have none.
@@ -206,11 +223,15 @@ def _gathered(metric: Metric, on: str, truth: Truth, given: Mapping[str, NDArray
         prefixed = prefixed or key != name
         if key not in source:
             if name in metric.answers:
-                raise SubmissionError(f"{metric.name} needs {name}, which the answer lacks", problem="malformed-submission")
+                raise SubmissionError(
+                    f"{metric.name} needs {name}, which the answer lacks", problem="malformed-submission"
+                )
             raise DataError(f"{metric.name} needs {name}, which the truth lacks")
         arrays[name] = source[key]
     if prefix and not prefixed:
-        raise DataError(f"{metric.name} is asked for on futures, and no array of {', '.join(metric.needs)} is of futures alone")
+        raise DataError(
+            f"{metric.name} is asked for on futures, and no array of {', '.join(metric.needs)} is of futures alone"
+        )
     return arrays
 
 
@@ -252,4 +273,6 @@ def _check_shape(plain: str, called: str, found: tuple[int, ...], expected: tupl
     if plain in ENDING_AS:
         axes, _ = ENDING_AS[plain]
         if len(found) != axes or found[-2:] != expected[-2:]:
-            raise SubmissionError(f"{called} have shape {found}, expected {axes} axes ending with {expected[-2:]}", problem="wrong-shape")
+            raise SubmissionError(
+                f"{called} have shape {found}, expected {axes} axes ending with {expected[-2:]}", problem="wrong-shape"
+            )

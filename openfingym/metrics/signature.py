@@ -51,7 +51,10 @@ def signature(paths: Numbers, depth: int) -> NDArray[np.float64]:
         raise UsageError(f"a signature of {d} channels to depth {depth} is not possible; at most {MAX_TERMS} terms")
     chunk = max(1, CHUNK_CELLS // d**depth)
     with np.errstate(over="ignore", invalid="ignore"):
-        parts = [_signature(np.ascontiguousarray(np.diff(x[start : start + chunk], axis=1)), depth) for start in range(0, n, chunk)]
+        parts = [
+            _signature(np.ascontiguousarray(np.diff(x[start : start + chunk], axis=1)), depth)
+            for start in range(0, n, chunk)
+        ]
     result = np.concatenate(parts)
     if not np.isfinite(result).all():
         raise UsageError("the signature is too large for float64; the values must be of a plausible size")

@@ -84,7 +84,9 @@ def sig_mmd(
     return max(0.0, mmd_squared(x, y, depth, law, backend))
 
 
-def mmd_squared(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, law: Law = "normalised", backend: Backend = "numba") -> float:
+def mmd_squared(
+    x: NDArray[np.float64], y: NDArray[np.float64], depth: int, law: Law = "normalised", backend: Backend = "numba"
+) -> float:
     """Unbiased estimate of MMD^2 from paths [n, t, d] and [m, t, d]; may be negative."""
     if min(len(x), len(y)) < 2:
         raise UsageError(f"an unbiased MMD needs at least two paths on either side, found {len(x)} and {len(y)}")
@@ -92,7 +94,11 @@ def mmd_squared(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, law:
         raise UsageError(f"unknown signature kernel: depth {depth}, law {law!r}, backend {backend!r}")
     rate = 0.5 if law == "normalised" else 1.0
     a, b = with_origin(x), with_origin(y)
-    k_xx, k_yy, k_xy = _own_levels(a, depth, rate, backend), _levels(backend)(b, b, depth, rate), _levels(backend)(a, b, depth, rate)
+    k_xx, k_yy, k_xy = (
+        _own_levels(a, depth, rate, backend),
+        _levels(backend)(b, b, depth, rate),
+        _levels(backend)(a, b, depth, rate),
+    )
     own_x, own_y = np.diagonal(k_xx, axis1=1, axis2=2), np.diagonal(k_yy, axis1=1, axis2=2)
     combine = _normalised if law == "normalised" else _summed
     xx, yy, xy = combine(k_xx, own_x, own_x), combine(k_yy, own_y, own_y), combine(k_xy, own_x, own_y)
@@ -203,15 +209,21 @@ def _block(x: NDArray[np.float64], columns: NDArray[np.float64], depth: int, rat
     return total
 
 
-def _normalised(levels: NDArray[np.float64], own_x: NDArray[np.float64], own_y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean over levels 0..depth of k(x, y) / sqrt(k(x, x) k(y, y)); a level that vanishes on a path counts 0 with it."""
+def _normalised(
+    levels: NDArray[np.float64], own_x: NDArray[np.float64], own_y: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Mean over levels 0..depth of k(x, y) / sqrt(k(x, x) k(y, y)); a level that vanishes on a path counts 0 with
+    it.
+    """
     scale = np.sqrt(np.maximum(own_x, 0.0))[:, :, None] * np.sqrt(np.maximum(own_y, 0.0))[:, None, :]
     ratio = np.divide(levels, scale, out=np.zeros_like(levels), where=scale > 0.0)
     mean: NDArray[np.float64] = (1.0 + ratio.sum(axis=0)) / (len(levels) + 1)
     return mean
 
 
-def _summed(levels: NDArray[np.float64], _own_x: NDArray[np.float64], _own_y: NDArray[np.float64]) -> NDArray[np.float64]:
+def _summed(
+    levels: NDArray[np.float64], _own_x: NDArray[np.float64], _own_y: NDArray[np.float64]
+) -> NDArray[np.float64]:
     total: NDArray[np.float64] = 1.0 + levels.sum(axis=0)
     return total
 

@@ -26,7 +26,9 @@ def _compiled() -> Any:
     return importlib.import_module("numba").njit(_fill)
 
 
-def _fill(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, rate: float, symmetric: bool, out: NDArray[np.float64]) -> None:
+def _fill(
+    x: NDArray[np.float64], y: NDArray[np.float64], depth: int, rate: float, symmetric: bool, out: NDArray[np.float64]
+) -> None:
     steps, channels = x.shape[1], x.shape[2]
     sums = np.empty((depth, steps - 1))
     before = np.empty(steps - 1)
@@ -47,7 +49,8 @@ def _fill(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, rate: floa
                         difference = value - last
                         if i > 0:
                             second = difference - before[j - 1]
-                            # running[k] is the sum over columns before j; the level below is read before it takes this cell.
+                            # running[k] is the sum over columns before j; the level below is read before it takes this
+                            # cell.
                             for k in range(depth - 1, 0, -1):
                                 inside = running[k - 1] * second
                                 running[k - 1] += sums[k - 1, j - 1]

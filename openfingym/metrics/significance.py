@@ -140,7 +140,9 @@ def dm_zero(y_true: Numbers, y_pred: Numbers, period: Numbers) -> float:
 
 
 def _student_p(statistic: float, degrees_of_freedom: int) -> float:
-    """Two-sided p-value of Student's t (Abramowitz and Stegun 26.7.3 and 26.7.4, exact for whole degrees of freedom)."""
+    """Two-sided p-value of Student's t (Abramowitz and Stegun 26.7.3 and 26.7.4, exact for whole degrees of
+    freedom).
+    """
     angle = math.atan(abs(statistic) / math.sqrt(degrees_of_freedom))
     cosine, odd = math.cos(angle), degrees_of_freedom % 2
     term = total = 1.0 if not odd else (cosine if degrees_of_freedom > 1 else 0.0)
@@ -177,7 +179,10 @@ def panel(
 def _periods(period: Numbers, rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Index of each row's period, and rows of each period."""
     if not isinstance(period, np.ndarray) or period.shape != (rows,) or period.dtype.kind not in "iuM":
-        raise DataError(f"period must be {rows} integers or dates, one a row, found {getattr(period, 'dtype', type(period).__name__)}")
+        raise DataError(
+            f"period must be {rows} integers or dates, one a row, found "
+            f"{getattr(period, 'dtype', type(period).__name__)}"
+        )
     _, index, counts = np.unique(period, return_inverse=True, return_counts=True)
     return index.astype(np.intp), counts
 

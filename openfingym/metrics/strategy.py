@@ -90,7 +90,9 @@ def max_drawdown(returns: Numbers) -> float:
 
 
 def _tie_means(values: NDArray[np.float64], breaks: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Each of the values [n], or the mean of its tie; ``breaks`` [n - 1] says whether a value and the next are apart."""
+    """Each of the values [n], or the mean of its tie; ``breaks`` [n - 1] says whether a value and the next are
+    apart.
+    """
     if breaks.all():
         return values
     tie = np.concatenate(([0], np.cumsum(breaks)))

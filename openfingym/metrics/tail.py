@@ -88,14 +88,18 @@ def order_statistic_tail(returns: Numbers, level: float = LEVEL) -> tuple[NDArra
 
 
 def order_statistic_var_gap(real: Numbers, fake: Numbers, level: float = LEVEL) -> float:
-    """Mean over steps and channels of |VaR_fake - VaR_real|, order statistics across windows, in the unit of the returns."""
+    """Mean over steps and channels of |VaR_fake - VaR_real|, order statistics across windows, in the unit of the
+    returns.
+    """
     in_unit_interval("level", level)
     ours, theirs = windows(real, fake)
     return mean_gap(_worst(ours, level)[-1], _worst(theirs, level)[-1])
 
 
 def order_statistic_es_gap(real: Numbers, fake: Numbers, level: float = LEVEL) -> float:
-    """Mean over steps and channels of |ES_fake - ES_real|, order statistics across windows, in the unit of the returns."""
+    """Mean over steps and channels of |ES_fake - ES_real|, order statistics across windows, in the unit of the
+    returns.
+    """
     in_unit_interval("level", level)
     ours, theirs = windows(real, fake)
     return mean_gap(_worst(ours, level).mean(axis=0), _worst(theirs, level).mean(axis=0))

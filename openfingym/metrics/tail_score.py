@@ -49,20 +49,28 @@ HELD_OUT_SEED = PORTFOLIO_SEED + 1
 """Seed of 50 portfolios that no other score uses."""
 
 
-def joint_score(profits: NDArray[np.float64], var: NDArray[np.float64], es: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+def joint_score(
+    profits: NDArray[np.float64], var: NDArray[np.float64], es: NDArray[np.float64], level: float
+) -> NDArray[np.float64]:
     """S of each profit: float64[strategies, n] from profits of that shape, and VaR and ES [strategies]."""
     v, e = var[:, None], es[:, None]
     below = (profits <= v).astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         score: NDArray[np.float64] = (
-            (below - level) * (0.5 * WEIGHT) * (profits**2 - v**2) + e * below * (v - profits) + level * e * (0.5 * e - v)
+            (below - level) * (0.5 * WEIGHT) * (profits**2 - v**2)
+            + e * below * (v - profits)
+            + level * e * (0.5 * e - v)
         )
     if not np.isfinite(score).all():
-        raise UsageError("the scores of VaR and ES are too large for float64; the increments must be of a plausible size")
+        raise UsageError(
+            "the scores of VaR and ES are too large for float64; the increments must be of a plausible size"
+        )
     return score
 
 
-def score_test_rejection(real: Numbers, fake: Numbers, level: float = LEVEL, resamples: int = RESAMPLES, *, seed: int = 0) -> float:
+def score_test_rejection(
+    real: Numbers, fake: Numbers, level: float = LEVEL, resamples: int = RESAMPLES, *, seed: int = 0
+) -> float:
     """Share of tests, at 5 %, that find the generated VaR and ES to score unlike the real ones on real profits.
 
     For each strategy, static and with thresholds, and each of ``resamples`` samples of 1,000 real
@@ -78,9 +86,16 @@ def score_test_rejection(real: Numbers, fake: Numbers, level: float = LEVEL, res
     in_unit_interval("level", level)
     weights = strategy_weights(ours.shape[2])
     dynamic = threshold_profits(ours, theirs)
-    true, guess = (np.concatenate((strategy_profits(side, weights), more)) for side, more in zip((ours, theirs), dynamic, strict=True))
+    true, guess = (
+        np.concatenate((strategy_profits(side, weights), more))
+        for side, more in zip((ours, theirs), dynamic, strict=True)
+    )
     true, guess = _scaled(true, guess, level)
-    draws = np.random.default_rng(seed).multinomial(RESAMPLE_SIZE, np.full(len(ours), 1.0 / len(ours)), size=resamples).T.astype(np.float64)
+    draws = (
+        np.random.default_rng(seed)
+        .multinomial(RESAMPLE_SIZE, np.full(len(ours), 1.0 / len(ours)), size=resamples)
+        .T.astype(np.float64)
+    )
     means, variances = [], []
     for profits in (true, guess):
         scores = joint_score(true, *_pair(profits, level), level)
@@ -94,7 +109,8 @@ def score_test_rejection(real: Numbers, fake: Numbers, level: float = LEVEL, res
 
 
 def generalization_dq(train: Numbers, held_out: Numbers, fake: Numbers, level: float = LEVEL) -> float:
-    """d(held out, generated) - d(training, generated), or 0 where that is negative, d being the distance of tail quantiles.
+    """d(held out, generated) - d(training, generated), or 0 where that is negative, d being the distance of tail
+    quantiles.
 
     d is the mean over 50 static portfolios that no other score uses, and over levels below
     ``level``, of the absolute difference of the profits' quantiles, as a multiple of the real ES.
@@ -139,7 +155,9 @@ def _generalization(
     if seen.shape[1:] != unseen.shape[1:]:
         raise DataError(f"train has [steps, channels] = {list(seen.shape[1:])}, held_out {list(unseen.shape[1:])}")
     if guess.shape[1:] != seen.shape[1:]:
-        raise UsageError(f"fake windows have [steps, channels] = {list(guess.shape[1:])}, expected {list(seen.shape[1:])}")
+        raise UsageError(
+            f"fake windows have [steps, channels] = {list(guess.shape[1:])}, expected {list(seen.shape[1:])}"
+        )
     channels = seen.shape[2]
     weights = strategy_weights(channels, seed=HELD_OUT_SEED)[channels:]
     profits = strategy_profits(guess, weights)
@@ -154,7 +172,9 @@ def _pair(profits: NDArray[np.float64], level: float) -> tuple[NDArray[np.float6
     return var, np.minimum(es, var)
 
 
-def _scaled(true: NDArray[np.float64], guess: NDArray[np.float64], level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scaled(
+    true: NDArray[np.float64], guess: NDArray[np.float64], level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Both less each strategy's real mean, as multiples of the size of its real ES."""
     mean = true.mean(axis=1, keepdims=True)
     with np.errstate(over="ignore", invalid="ignore"):

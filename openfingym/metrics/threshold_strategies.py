@@ -1,4 +1,5 @@
-"""Strategies that depend on the path: mean reversion and trend following (Cont, Cucuringu, Xu and Zhang 2026, Tail-GAN).
+"""Strategies that depend on the path: mean reversion and trend following (Cont, Cucuringu, Xu and Zhang 2026,
+Tail-GAN).
 
 Windows hold increments; a price is 1 plus their running sum. Each strategy watches a signal z and
 holds ten units from where z crosses a threshold until it crosses zero, or the window ends:
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 PERCENTILES = (0.31, 0.69)
 
 
-def threshold_profits(real: NDArray[np.float64], fake: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Profit of each strategy in each window: float64[2 d, n] and float64[2 d, m], first reversion in every asset, then trend.
+def threshold_profits(
+    real: NDArray[np.float64], fake: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Profit of each strategy in each window: float64[2 d, n] and float64[2 d, m], first reversion in every asset, then
+    trend.
 
     Args:
         real: increments [n, t, d], which the thresholds are taken from.
@@ -128,7 +132,10 @@ METRICS = tuple(
         SOURCE,
         parameters={"level": level},
         minimum_rows=2,
-        differs=("nothing is traded before its signal is known; the signal is not divided by 0.01, which its percentiles undo"),
+        differs=(
+            "nothing is traded before its signal is known; the signal is not divided by 0.01, which its percentiles "
+            "undo"
+        ),
     )
     for level in (0.01, 0.05, 0.10)
 )

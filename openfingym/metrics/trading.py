@@ -19,7 +19,8 @@ _PAPER = "OpenFinGym (arXiv 2606.26350), section 3.1"
 _ANNUAL = ("periods_per_year",)
 _ANY = (-math.inf, math.inf)
 METRICS = (
-    # In cash its size is the account's, so it has no place in a total beside ratios: reported, and total_return weighed.
+    # In cash its size is the account's, so it has no place in a total beside ratios: reported, and total_return
+    # weighed.
     Metric(
         "pnl",
         performance.pnl,

@@ -11,7 +11,17 @@ and a request that no patience helps raises ModelRefusedError. The client comes 
 from __future__ import annotations
 
 from openfingym.models.endpoint import ChatModel, ModelEndpoint
-from openfingym.models.messages import CallForm, Completion, CompletionTokens, FinishReason, Message, Role, Tool, ToolCall, Usage
+from openfingym.models.messages import (
+    CallForm,
+    Completion,
+    CompletionTokens,
+    FinishReason,
+    Message,
+    Role,
+    Tool,
+    ToolCall,
+    Usage,
+)
 from openfingym.models.meter import Allowance, Left, Meter, Spent
 from openfingym.models.model import LanguageModel
 from openfingym.models.prices import Price, PriceTable

@@ -19,7 +19,15 @@ from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageErr
 from openfingym.models.messages import Completion, Message, Tool, Usage
 from openfingym.models.prices import PriceTable
 from openfingym.models.retrying import Transient, judge, refuses, retrying
-from openfingym.models.wire import ADAPTATIONS, Json, MalformedAnswer, ParsedCompletion, StreamedAnswer, read_answer, request_body
+from openfingym.models.wire import (
+    ADAPTATIONS,
+    Json,
+    MalformedAnswer,
+    ParsedCompletion,
+    StreamedAnswer,
+    read_answer,
+    request_body,
+)
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -41,8 +49,8 @@ class ModelEndpoint:
     Args:
         base_url: where it is, such as ``http://localhost:8000/v1``; None for the client's default.
         api_key: the key; kept in memory alone, and taken out of every message.
-        concurrency: requests under way at once. One that waits to be sent again counts, so that an endpoint which limits us is
-            asked less, not more.
+        concurrency: requests under way at once. One that waits to be sent again counts, so that an endpoint which
+            limits us is asked less, not more.
         timeout_s: seconds one request may take, to the last byte of its answer.
         patience_s: seconds after which a completion is given up, its retries included; what comes when the endpoint has
             answered nobody for that long has one attempt.
@@ -83,7 +91,13 @@ class ModelEndpoint:
         await self._client.close()
 
     def model(
-        self, name: str, *, request_name: str | None = None, prices: PriceTable | None = None, stream: bool = False, tokens: bool = False
+        self,
+        name: str,
+        *,
+        request_name: str | None = None,
+        prices: PriceTable | None = None,
+        stream: bool = False,
+        tokens: bool = False,
     ) -> ChatModel:
         """A model behind this endpoint.
 
@@ -118,7 +132,8 @@ class ModelEndpoint:
             except Transient as last:
                 since = min(started, self._failing_since or started)
                 raise ModelUnavailableError(
-                    f"the endpoint gave no answer to {attempts} request(s) in {time.monotonic() - started:.0f} s, and fails for "
+                    f"the endpoint gave no answer to {attempts} request(s) in {time.monotonic() - started:.0f} s, and "
+                    "fails for "
                     f"{time.monotonic() - since:.0f} s (patience {self.patience_s:g} s); the last: {last}"
                 ) from last
         raise AssertionError("attempts end in an answer or an error")
@@ -136,7 +151,9 @@ class ModelEndpoint:
             self._asking -= 1
 
     def _patient_until(self, end: float) -> float:
-        """When a request is given up: of many that wait for an endpoint that is down, each would else wait for as long again."""
+        """When a request is given up: of many that wait for an endpoint that is down, each would else wait for as long
+        again.
+        """
         return end if self._failing_since is None else min(end, self._failing_since + self.patience_s)
 
     async def _watched(self, body: Json, *, stream: bool, timeout_s: float) -> ParsedCompletion:
@@ -162,7 +179,9 @@ class ModelEndpoint:
             async with asyncio.timeout(max(timeout_s, 0.001)):
                 return read_answer(await (self._streamed(named) if stream else self._whole(named)))
         except openai.APIStatusError as error:
-            word = next((word for word, adapt in ADAPTATIONS.items() if refuses(error, word) and adapt(named) != named), None)
+            word = next(
+                (word for word, adapt in ADAPTATIONS.items() if refuses(error, word) and adapt(named) != named), None
+            )
             if word is not None:
                 self._refused.add((body["model"], word))
                 raise Transient(f"the model takes no {word}", retry_after_s=0.0) from None
@@ -209,7 +228,9 @@ class ModelEndpoint:
 class ChatModel:
     """One model behind an endpoint; see :class:`openfingym.models.LanguageModel`."""
 
-    def __init__(self, endpoint: ModelEndpoint, name: str, request_name: str, prices: PriceTable, *, stream: bool, tokens: bool) -> None:
+    def __init__(
+        self, endpoint: ModelEndpoint, name: str, request_name: str, prices: PriceTable, *, stream: bool, tokens: bool
+    ) -> None:
         """Use :meth:`ModelEndpoint.model`."""
         self.name = name
         self._endpoint = endpoint
@@ -233,7 +254,15 @@ class ChatModel:
         """Continue a conversation; see :meth:`openfingym.models.Model.complete`."""
         if tools and self._toolless:
             raise ModelRefusedError(self._toolless, reason="no-tools")
-        body = request_body(self._request_name, messages, tools=tools, max_tokens=max_tokens, temperature=temperature, seed=seed, stop=stop)
+        body = request_body(
+            self._request_name,
+            messages,
+            tools=tools,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            seed=seed,
+            stop=stop,
+        )
         if self._tokens:
             body |= {"logprobs": True, "return_token_ids": True}
         try:
@@ -275,10 +304,14 @@ def _client(base_url: str | None, api_key: str, timeout_s: float, *, loopback: b
     except ImportError:
         raise UsageError(NEEDS_CLIENT) from None
     transport: Any = openai.DefaultAsyncHttpxClient(trust_env=False) if loopback else None
-    return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=timeout_s, max_retries=0, http_client=transport)
+    return openai.AsyncOpenAI(
+        base_url=base_url, api_key=api_key, timeout=timeout_s, max_retries=0, http_client=transport
+    )
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:
-    """What the client lets through of its transport while it reads a stream; which package that is differs by the client's version."""
+    """What the client lets through of its transport while it reads a stream; which package that is differs by the
+    client's version.
+    """
     modules: list[Any] = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     return tuple(module.TransportError for module in modules)

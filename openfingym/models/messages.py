@@ -14,8 +14,8 @@ from typing import Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 CallForm = Literal["native", "text", "written"]
-"""How tools were offered and called. ``native``: by the endpoint's own means. ``text``: told in the system message, and called in the
-text of answers. ``written``: offered natively, and yet called in the text."""
+"""How tools were offered and called. ``native``: by the endpoint's own means. ``text``: told in the system message, and
+called in the text of answers. ``written``: offered natively, and yet called in the text."""
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a completion ended. ``refusal``: the model said, in the field made for it, that it will not."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -94,7 +94,11 @@ class Tool:
     @property
     def texts(self) -> frozenset[str]:
         """Arguments that are texts."""
-        return frozenset(name for name, schema in self.properties.items() if isinstance(schema, Mapping) and schema.get("type") == "string")
+        return frozenset(
+            name
+            for name, schema in self.properties.items()
+            if isinstance(schema, Mapping) and schema.get("type") == "string"
+        )
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,10 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            self.prompt + other.prompt, self.completion + other.completion, self.cached + other.cached, self.reasoning + other.reasoning
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.cached + other.cached,
+            self.reasoning + other.reasoning,
         )
 
 

@@ -63,7 +63,9 @@ class PriceTable:
         return cls(table, BUILTIN if path is None else f"{Path(path).name}, then {BUILTIN}")
 
     def describe(self, model: str) -> dict[str, object]:
-        """What a run's ``config.json`` says of how a model is priced: the table, its digest, and US dollars per million tokens."""
+        """What a run's ``config.json`` says of how a model is priced: the table, its digest, and US dollars per million
+        tokens.
+        """
         content = json.dumps({name: asdict(price) for name, price in self.prices.items()}, sort_keys=True)
         price = self.find(model)
         return {
@@ -86,7 +88,9 @@ class PriceTable:
         """
         price = self.find(model)
         if price is None:
-            raise UsageError(f"no price is known for model {model!r}, so a limit on cost cannot be kept; state it with --prices FILE")
+            raise UsageError(
+                f"no price is known for model {model!r}, so a limit on cost cannot be kept; state it with --prices FILE"
+            )
         return price
 
     def cost_usd(self, model: str, usage: Usage) -> float | None:
@@ -103,9 +107,15 @@ def _read(text: str, where: str) -> dict[str, Price]:
     table = {}
     for model, entry in document.items():
         if not isinstance(entry, dict) or not {"input", "output"} <= entry.keys() <= {"input", "output", "cached"}:
-            raise UsageError(f"{where}: {model!r} needs input and output (and may have cached), in US dollars per million tokens")
+            raise UsageError(
+                f"{where}: {model!r} needs input and output (and may have cached), in US dollars per million tokens"
+            )
         for key, value in entry.items():
-            if not isinstance(value, int | float) or isinstance(value, bool) or not (math.isfinite(value) and value >= 0):
+            if (
+                not isinstance(value, int | float)
+                or isinstance(value, bool)
+                or not (math.isfinite(value) and value >= 0)
+            ):
                 raise UsageError(f"{where}: {model}.{key} must be a number of US dollars, 0 or more; found {value!r}")
         table[model] = Price(**{key: float(value) for key, value in entry.items()})
     return table

@@ -38,10 +38,12 @@ _BAD_CALL = frozenset({"tool_use_failed"})
 _TOOLLESS = frozenset({400, 404, 422, 500, 501})
 _TOOLS = re.compile(r"\btools?\b|\btool[ _-](?:use|calls?|choice)|\bfunction[ _-]?call")
 _NONE = re.compile(
-    r"not? support|n['’]t support|unsupported|(?:not|isn't) (?:enabled|available|allowed|permitted)|requires?\b.*--|no endpoints found|"
+    r"not? support|n['’]t support|unsupported|(?:not|isn't) (?:enabled|available|allowed|permitted)|requires?\b.*--|no "
+    r"endpoints found|"
     r"unknown (?:name|field|parameter)|unrecognized|extra inputs|only supports single"
 )
-"""Together in one message: how vLLM, llama.cpp, Ollama, OpenRouter, OpenAI, Mistral, Groq and others say that they take no tools."""
+"""Together in one message: how vLLM, llama.cpp, Ollama, OpenRouter, OpenAI, Mistral, Groq and others say that they take
+no tools."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +57,8 @@ class Transient(Exception):  # noqa: N818  # internal: it never leaves this pack
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by the header ``Retry-After``, in either of its forms (RFC 9110, section 10.2.3); None without one.
+    """Seconds to wait by the header ``Retry-After``, in either of its forms (RFC 9110, section 10.2.3); None without
+    one.
 
     A date is compared with the endpoint's own, so that it does not matter what time this machine thinks it is.
     """
@@ -94,7 +97,9 @@ def judge(error: APIStatusError, *, tools: bool = False) -> Transient | OpenFinG
         if status == 413 or any(sign in text for sign in _TOO_LONG):
             return ModelRefusedError(f"the conversation is too long for the model ({said})", reason="context-too-long")
         if any(sign in text for sign in _FILTERED):
-            return ModelRefusedError(f"the endpoint's content filter refused the conversation ({said})", reason="content-filter")
+            return ModelRefusedError(
+                f"the endpoint's content filter refused the conversation ({said})", reason="content-filter"
+            )
         if code in _BAD_CALL:
             return ModelRefusedError(f"the endpoint could not read the model's call ({said})", reason="bad-call")
         return ModelRefusedError(f"the endpoint refused the request ({said})", reason="bad-request")
@@ -104,11 +109,15 @@ def judge(error: APIStatusError, *, tools: bool = False) -> Transient | OpenFinG
         return Transient(said, retry_after_s=retry_after_s(error.response.headers))
     if status in {401, 403}:
         return ModelUnavailableError(f"the endpoint does not let us in ({said}); check the key in the environment")
-    return ModelUnavailableError(f"the endpoint does not know what was asked for ({said}); check the model's name and the base URL")
+    return ModelUnavailableError(
+        f"the endpoint does not know what was asked for ({said}); check the model's name and the base URL"
+    )
 
 
 def retrying(left_s: Callable[[], float]) -> AsyncRetrying:
-    """Attempts until one succeeds or the next would begin after ``left_s()`` seconds; the last :class:`Transient` is raised."""
+    """Attempts until one succeeds or the next would begin after ``left_s()`` seconds; the last :class:`Transient` is
+    raised.
+    """
     from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
 
     backoff = wait_random_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)

@@ -63,7 +63,8 @@ class ModelSpec:
             raise UsageError(NEEDS_CLIENT)
         if not (self._stands_in or self.base_url or os.environ.get(URL_VARIABLE) or os.environ.get(self.key_variable)):
             raise UsageError(
-                f"model {self.name!r} needs a key in ${self.key_variable}, or the base URL of an endpoint that needs none; "
+                f"model {self.name!r} needs a key in ${self.key_variable}, or the base URL of an endpoint that needs "
+                "none; "
                 "stand-in/competent needs neither"
             )
 
@@ -93,7 +94,11 @@ class ModelSpec:
         """
         async with contextlib.AsyncExitStack() as stack:
             self.require_access()
-            base_url, key, local = self.base_url or os.environ.get(URL_VARIABLE), os.environ.get(self.key_variable, ""), False
+            base_url, key, local = (
+                self.base_url or os.environ.get(URL_VARIABLE),
+                os.environ.get(self.key_variable, ""),
+                False,
+            )
             if self._stands_in:
                 from openfingym.models.testing import StandIn
 
@@ -102,6 +107,13 @@ class ModelSpec:
                 stack.push_async_callback(asyncio.to_thread, stand_in.__exit__)
                 base_url, key, local = stand_in.base_url, _NO_KEY, True
             endpoint = await stack.enter_async_context(
-                ModelEndpoint(base_url, key or _NO_KEY, concurrency=concurrency, timeout_s=timeout_s, patience_s=patience_s, loopback=local)
+                ModelEndpoint(
+                    base_url,
+                    key or _NO_KEY,
+                    concurrency=concurrency,
+                    timeout_s=timeout_s,
+                    patience_s=patience_s,
+                    loopback=local,
+                )
             )
             yield endpoint.model(self.name, prices=prices, stream=stream, tokens=tokens)

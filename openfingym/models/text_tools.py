@@ -10,8 +10,8 @@ arguments, and which needs no escaping::
     </content>
     </call>
 
-A text argument is what stands between its marks, without the line breaks next to them; any other is JSON. What no argument
-can hold is the end of a call, and only the last may hold its own end.
+A text argument is what stands between its marks, without the line breaks next to them; any other is JSON. What no
+argument can hold is the end of a call, and only the last may hold its own end.
 The result comes back as a user's message, ``<result tool="write_file">…</result>``.
 
 :class:`ToolModel` makes any model look like one that calls tools natively.
@@ -47,7 +47,7 @@ A call is written exactly like this, at the end of your answer, and only what it
 Texts stand as they are, without quotes or escapes; other values are JSON. Write one call, then stop and wait: its result comes with the
 next message. The tools:
 
-{{tools}}"""
+{{tools}}"""  # noqa: E501
 HOW_TO_CALL = f"""Your message called no tool. Call one; where nothing else works, end your message with exactly this:
 
 {_FORM}"""
@@ -98,7 +98,9 @@ class ToolModel:
         return _searched(await complete(as_text(messages, tools)), messages, tools, "text", "text")
 
 
-def _searched(found: Completion, messages: Sequence[Message], tools: Sequence[Tool], without: CallForm, with_calls: CallForm) -> Completion:
+def _searched(
+    found: Completion, messages: Sequence[Message], tools: Sequence[Tool], without: CallForm, with_calls: CallForm
+) -> Completion:
     """An answer with the calls in its text."""
     # Calls of one conversation need names of their own.
     message = read_calls(found.message, tools, first=sum(len(message.tool_calls) for message in messages))
@@ -120,7 +122,9 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message
     out = [Message("system", f"{head}\n\n{told}".strip())]
     for message in rest:
         if message.role == "tool":
-            said = Message("user", f'<result tool="{names.get(message.tool_call_id or "", "")}">\n{message.content}\n</result>')
+            said = Message(
+                "user", f'<result tool="{names.get(message.tool_call_id or "", "")}">\n{message.content}\n</result>'
+            )
         elif message.tool_calls:
             calls = "\n".join(write_call(call, known.get(call.name)) for call in message.tool_calls)
             said = Message(message.role, f"{message.content}\n{calls}".strip())
@@ -150,7 +154,8 @@ def write_call(call: ToolCall, tool: Tool | None = None) -> str:
 
 
 def read_calls(message: Message, tools: Sequence[Tool], *, first: int = 0) -> Message:
-    """A message with the calls in its text as tool calls, in our form or, where none is, in those of :mod:`.written_calls`.
+    """A message with the calls in its text as tool calls, in our form or, where none is, in those of
+    :mod:`.written_calls`.
 
     What is no proper call keeps its text as arguments, so that whoever runs it says what is wrong with it.
 

@@ -44,14 +44,18 @@ def request_message(message: Message) -> Json:
     if message.tool_calls:
         body["content"] = message.content or None
         body["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in message.tool_calls
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
         ]
     return body
 
 
 def request_tool(tool: Tool) -> Json:
     """A tool as the endpoint wants it."""
-    return {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}}
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
+    }
 
 
 def request_body(
@@ -124,11 +128,17 @@ def read_answer(document: object) -> ParsedCompletion:
 
 
 def _thought(content: str) -> tuple[str, str]:
-    """What a model thought and what it said, where the endpoint tells them apart by marks alone, the first of which may be missing."""
+    """What a model thought and what it said, where the endpoint tells them apart by marks alone, the first of which may
+    be missing.
+    """
     thought, mark, said = content.partition("</think>")
     if mark:
         return thought.strip().removeprefix("<think>").strip(), said.lstrip()
-    return (content.strip().removeprefix("<think>").strip(), "") if content.lstrip().startswith("<think>") else ("", content)
+    return (
+        (content.strip().removeprefix("<think>").strip(), "")
+        if content.lstrip().startswith("<think>")
+        else ("", content)
+    )
 
 
 class StreamedAnswer:
@@ -165,7 +175,11 @@ class StreamedAnswer:
             choice = _object(item, "a choice")
             self._finish = choice.get("finish_reason") or self._finish
             delta = _object(choice.get("delta") or {}, "a delta")
-            for parts, key in ((self._content, "content"), (self._reasoning, "reasoning_content"), (self._refusal, "refusal")):
+            for parts, key in (
+                (self._content, "content"),
+                (self._reasoning, "reasoning_content"),
+                (self._refusal, "refusal"),
+            ):
                 parts.append(_text(delta.get(key)))
                 self._length += len(parts[-1])
             for part in _list(delta.get("tool_calls")):
@@ -240,7 +254,9 @@ def _read_tokens(body: Mapping[str, object], choice: Mapping[str, object]) -> Co
         prompt_ids=tuple(_count(item) for item in _list(body.get("prompt_token_ids"))),
         completion_ids=completion_ids,
         # Some endpoints leave out those of tool calls; which token a probability belongs to is then unknown.
-        logprobs=logprobs if len(logprobs) == len(entries) and (not completion_ids or len(logprobs) == len(completion_ids)) else (),
+        logprobs=logprobs
+        if len(logprobs) == len(entries) and (not completion_ids or len(logprobs) == len(completion_ids))
+        else (),
     )
 
 

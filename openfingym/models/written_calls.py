@@ -10,7 +10,8 @@ gpt-oss         ``<|channel|>commentary to=functions.NAME <|message|>{…}``
 anybody         an answer, or a block in it, that is ``{"name": …, "arguments": {…}}`` and nothing else
 ==============  =========================================================================================
 
-An answer is read as calls where nothing else can be meant: behind such a mark, or where the JSON names a tool that there is.
+An answer is read as calls where nothing else can be meant: behind such a mark, or where the JSON names a tool that
+there is.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MARK = re.compile(
     | (?:<｜tool▁calls▁begin｜>\s*)?<｜tool▁call▁begin｜>function<｜tool▁sep｜>(?P<deepseek>[\w-]+)\s*(?:```(?:json)?\s*)?
     | (?:<\|start\|>assistant)?(?:<\|channel\|>\w+\s+)?\bto=functions\.(?P<harmony>[\w-]+)[^{]{0,80}?<\|message\|>\s*
     | \[TOOL_CALLS\]\s*(?P<mistral>[\w-]+)\s*+(?:\[CALL_ID\]\w+\s*)?\[ARGS\]\s*
-    | (?:<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)\s*(?=[\[{])""",
+    | (?:<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)\s*(?=[\[{])""",  # noqa: E501
     re.VERBOSE,
 )
 """What stands before the arguments and says the name, or before JSON that does."""
@@ -61,7 +62,8 @@ class _Part:
 def read_written_calls(message: Message, tools: Sequence[Tool], *, first: int = 0) -> Message:
     """A message with the calls in its text as tool calls; as it was, where there are none.
 
-    What is marked as a call and is none keeps its text as arguments, so that whoever runs it says what is wrong with it.
+    What is marked as a call and is none keeps its text as arguments, so that whoever runs it says what is wrong with
+    it.
 
     Args:
         message: an answer.
@@ -86,7 +88,9 @@ def _marked(text: str, tools: Sequence[Tool]) -> Iterator[_Part]:
         if mark is None:
             return
         name = next((value for value in mark.groupdict().values() if value), None)
-        calls, end = _named(text, mark.end(), name, tools) if name else _naming(text, mark.end()) or _broken(text, mark.end())
+        calls, end = (
+            _named(text, mark.end(), name, tools) if name else _naming(text, mark.end()) or _broken(text, mark.end())
+        )
         end = _past_its_end(text, end)
         if calls:
             yield _Part(calls, mark.start(), end)
@@ -96,7 +100,9 @@ def _unmarked(text: str, known: set[str]) -> Iterator[_Part]:
     """Calls of tools that there are, in an answer that is nothing but JSON, or in the first block of it that is."""
     body = len(text) - len(text.lstrip())
     for start, inner in (
-        [(body, body)] if text[body : body + 1] in {"{", "["} else [mark.span() for mark in islice(_FENCE.finditer(text), MOST_MARKS)]
+        [(body, body)]
+        if text[body : body + 1] in {"{", "["}
+        else [mark.span() for mark in islice(_FENCE.finditer(text), MOST_MARKS)]
     ):
         calls, end = _naming(text, inner) or ((), inner)
         end = _past_its_end(text, end)

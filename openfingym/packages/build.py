@@ -114,8 +114,14 @@ def describe(task: Task, material: Material) -> dict[str, object]:
         "labels": list(material.labels),
         "load_train": list(kind.load_train),
         "load_test_inputs": list(kind.load_test),
-        "arrays": {name: {"shape": list(array.shape), "axes": list(material.axes[name])} for name, array in material.public.items()},
-        "metrics": [{"name": m.name, "weight": m.weight, "direction": find_metric(m.name).direction} for m in spec.scoring.metrics],
+        "arrays": {
+            name: {"shape": list(array.shape), "axes": list(material.axes[name])}
+            for name, array in material.public.items()
+        },
+        "metrics": [
+            {"name": m.name, "weight": m.weight, "direction": find_metric(m.name).direction}
+            for m in spec.scoring.metrics
+        ],
         "periods_per_year": spec.scoring.periods_per_year,
         "budget": spec.verification.budget,
         "timeout_s": task.file.agent.timeout_sec,
@@ -170,7 +176,7 @@ Every {kind.bounded} must be finite and between {contract.low:g} and {contract.h
 {task.file.agent.timeout_sec:g} seconds, {task.file.environment.memory_mb} MB of memory, {task.file.environment.cpus} CPU core(s),
 {task.file.environment.storage_mb} MB of disk in `/work`. Installed: NumPy, pandas, SciPy, scikit-learn, and where the machine
 has them statsmodels, LightGBM and arch. The Unix time at which the program will be stopped is in `$OPENFINGYM_DEADLINE`.
-"""
+"""  # noqa: E501
 
 
 def _counting(task: Task, material: Material) -> str:
@@ -180,10 +186,10 @@ def _counting(task: Task, material: Material) -> str:
         return f"""{material.n_private} episodes count. They are played in the order of time, each once: `env.reset()` begins the next
 one and ends the one before, and an episode that is left early, or never begun, counts as if nothing more were done in it.
 Before or between them you may practise at most {budget} times on earlier bars, with `env.reset(options={{"fold": "public"}})`;
-practice does not count. The score is computed by the verifier from what it saw you do, once, at the end."""
+practice does not count. The score is computed by the verifier from what it saw you do, once, at the end."""  # noqa: E501
     return f"""You may submit at most {budget} times, and the last accepted submission counts. After each submission you see the
 result on a first part of the hidden set, clipped and rounded; the score is the result on the other part, which
-is not shown while you work."""
+is not shown while you work."""  # noqa: E501
 
 
 def _scoring(scoring: Scoring) -> str:

@@ -37,7 +37,9 @@ class Built:
     package: str
 
 
-def build_tasks(folders: Sequence[Path], *, jobs: int, force: bool = False, real: bool = False) -> Iterator[TaskOutcome[Built]]:
+def build_tasks(
+    folders: Sequence[Path], *, jobs: int, force: bool = False, real: bool = False
+) -> Iterator[TaskOutcome[Built]]:
     """Build task packages, as many at once as ``jobs``; yields each when it is done, in any order."""
     return each(partial(_build, force=force, real=real), folders, jobs)
 
@@ -56,7 +58,9 @@ def _build(folder: Path, *, force: bool, real: bool) -> Built:
 
 
 def each(work: Callable[[Path], T], folders: Sequence[Path], jobs: int) -> Iterator[TaskOutcome[T]]:
-    """What ``work`` makes of each task folder, as many at once as ``jobs``; yields each when it is done, in any order."""
+    """What ``work`` makes of each task folder, as many at once as ``jobs``; yields each when it is done, in any
+    order.
+    """
     if jobs == 1 or len(folders) == 1:
         yield from (_guarded(work, folder) for folder in folders)
         return

@@ -113,7 +113,9 @@ class BuiltPackage:
         try:
             return Manifest.from_json(read_bytes(self.public, "package.json", DOCUMENT_LIMIT).decode())
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise StoreError(f"{path}: not a readable package manifest ({error}); rebuild with `openfingym task build`") from error
+            raise StoreError(
+                f"{path}: not a readable package manifest ({error}); rebuild with `openfingym task build`"
+            ) from error
 
     @cached_property
     def task(self) -> Task:
@@ -164,7 +166,9 @@ class BuiltPackage:
         try:
             return read_bytes(self.public, "instruction.md", DOCUMENT_LIMIT).decode()
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self.instruction} cannot be read ({error}); rebuild with `openfingym task build`") from error
+            raise StoreError(
+                f"{self.instruction} cannot be read ({error}); rebuild with `openfingym task build`"
+            ) from error
 
     def array(self, name: str) -> NDArray[Any]:
         """A public array by its name, such as ``test_inputs``; memory-mapped, read-only.
@@ -195,9 +199,13 @@ class BuiltPackage:
             arrays = {name: sha256(self.truth, f"{name}.npy") for name in stated["arrays"]}
             actual = {"public_digest": self.manifest.public_digest, "arrays": arrays}
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise StoreError(f"{self.truth}: the truth half cannot be read ({error}); rebuild with `openfingym task build`") from error
+            raise StoreError(
+                f"{self.truth}: the truth half cannot be read ({error}); rebuild with `openfingym task build`"
+            ) from error
         if stated != actual or truth_digest(actual) != self.manifest.truth_digest:
-            raise DigestMismatchError(f"{self.truth}: the hidden arrays are not the ones this package was built with; rebuild it")
+            raise DigestMismatchError(
+                f"{self.truth}: the hidden arrays are not the ones this package was built with; rebuild it"
+            )
         return {name: np.array(map_array(self.truth, f"{name}.npy")) for name in arrays}
 
     def verify_public(self) -> None:
@@ -210,7 +218,9 @@ class BuiltPackage:
         try:
             require_plain(self.public)
         except FileNotFoundError as error:
-            raise StoreError(f"{error.filename}: there is no built package; rebuild with `openfingym task build`") from error
+            raise StoreError(
+                f"{error.filename}: there is no built package; rebuild with `openfingym task build`"
+            ) from error
         except OSError as error:
             raise DigestMismatchError(
                 f"{error.filename} {error.strerror}: no build made that; rebuild with `openfingym task build --force`"
@@ -224,9 +234,13 @@ class BuiltPackage:
         for name in sorted(found.keys() | stated.keys()):
             if name not in found or name not in stated:
                 state = "is missing" if name not in found else "was added"
-                raise DigestMismatchError(f"{self.public / name} {state} after the build; rebuild with `openfingym task build --force`")
+                raise DigestMismatchError(
+                    f"{self.public / name} {state} after the build; rebuild with `openfingym task build --force`"
+                )
             if sha256(self.public, name) != stated[name]:
-                raise DigestMismatchError(f"{self.public / name} changed after the build; rebuild with `openfingym task build --force`")
+                raise DigestMismatchError(
+                    f"{self.public / name} changed after the build; rebuild with `openfingym task build --force`"
+                )
         if files_digest(stated) != self.manifest.public_digest:
             raise DigestMismatchError(f"{self.public / 'package.json'}: its digest does not match its files; rebuild")
 

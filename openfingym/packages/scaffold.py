@@ -115,7 +115,8 @@ def new_task(name: str, parent: Path, kind: str = "forecast") -> Path:
 def _task_file(name: str, kind: Kind) -> str:
     start = kind.start
     metrics = "".join(
-        f'\n[[metadata.openfingym.scoring.metrics]]\nname = "{metric}"\nweight = {weight}\n' for metric, weight in start.metrics
+        f'\n[[metadata.openfingym.scoring.metrics]]\nname = "{metric}"\nweight = {weight}\n'
+        for metric, weight in start.metrics
     )
     split = ""
     if start.split is not None:
@@ -135,10 +136,8 @@ def _task_file(name: str, kind: Kind) -> str:
         + dataset
         + split
         + f'[metadata.openfingym.contract]\nkind = "{kind.name}"            # {" | ".join(KINDS)}\n{start.contract}\n'
-        + f'[metadata.openfingym.scoring]\nbaseline = "{kind.contract.baseline}"           # what the relative total divides by\n'
-        + annual
-        + metrics
-        + _TAIL.format(feedback=start.feedback)
+        + f'[metadata.openfingym.scoring]\nbaseline = "{kind.contract.baseline}"           # what the relative total '
+        "divides by\n" + annual + metrics + _TAIL.format(feedback=start.feedback)
     )
 
 

@@ -39,7 +39,8 @@ class Drawn:
     """The arrays of a tape. All are read-only."""
 
     public: Mapping[str, Array]
-    """Public arrays that take the place of the package's, of the same shape and type; those that are equal are left out."""
+    """Public arrays that take the place of the package's, of the same shape and type; those that are equal are left
+    out."""
     hidden: Mapping[str, Array]
     """Every hidden array."""
 
@@ -60,7 +61,8 @@ def require_renewal(package: BuiltPackage) -> None:
     """
     if renewal(package) == "given":
         raise UsageError(
-            f"the hidden data of {package.manifest.name} cannot be drawn anew ({package.manifest.data_kind} data); run it without `fresh`"
+            f"the hidden data of {package.manifest.name} cannot be drawn anew ({package.manifest.data_kind} data); run "
+            "it without `fresh`"
         )
 
 
@@ -93,7 +95,9 @@ def draw(package: BuiltPackage, tape: Tape, hidden: Mapping[str, Array]) -> Draw
     if tape.kind == "given":
         return Drawn({}, hidden)
     if tape.kind != renewal(package):
-        raise UsageError(f"{package.manifest.name}: hidden data cannot be {tape.kind!r}; they can be {renewal(package)!r}")
+        raise UsageError(
+            f"{package.manifest.name}: hidden data cannot be {tape.kind!r}; they can be {renewal(package)!r}"
+        )
     drawn = _fresh(package, tape.seed) if tape.kind == "fresh" else _twin(package, tape.seed, hidden)
     _require_same_form(package.manifest.name, {name: drawn.hidden[name] for name in hidden}, hidden)
     for array in (*drawn.public.values(), *drawn.hidden.values()):
@@ -128,7 +132,8 @@ def _require_same_form(name: str, found: Mapping[str, Array], expected: Mapping[
     for key, array in expected.items():
         if found[key].shape != array.shape or found[key].dtype != array.dtype:
             raise DataError(
-                f"{name}: {key} of another tape is {found[key].dtype}{list(found[key].shape)}, expected {array.dtype}{list(array.shape)}; "
+                f"{name}: {key} of another tape is {found[key].dtype}{list(found[key].shape)}, expected "
+                f"{array.dtype}{list(array.shape)}; "
                 "rebuild the package with `openfingym task build --force`"
             )
 

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 def seen_with(package: BuiltPackage, arrays: Mapping[str, Array]) -> Iterator[BuiltPackage]:
     """The package with other public arrays, in a folder of its own that is removed at the end.
 
-    Whatever stays the same is the package's own file under a second name; its bytes and those of the manifest are untouched. So the
-    truth half goes with the package, not with this view of it.
+    Whatever stays the same is the package's own file under a second name; its bytes and those of the manifest are
+    untouched. So the truth half goes with the package, not with this view of it.
 
     Args:
         package: the task's built package.
-        arrays: by name, of the shape and type of those they take the place of; without any, the package is what is seen.
+        arrays: by name, of the shape and type of those they take the place of; without any, the package is what is
+            seen.
 
     Raises:
         StoreError: the store cannot be written.

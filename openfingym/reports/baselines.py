@@ -76,7 +76,9 @@ def recorded(path: Path = RECORD) -> list[BaselineResult]:
         rows = json.loads(path.read_text(encoding="utf-8"))
         return [BaselineResult(**{**row, **_intervals(row)}) for row in rows]
     except (OSError, ValueError, TypeError) as error:
-        raise StoreError(f"{path}: no readable record of baselines ({error}); make one with `openfingym report baselines --run`") from error
+        raise StoreError(
+            f"{path}: no readable record of baselines ({error}); make one with `openfingym report baselines --run`"
+        ) from error
 
 
 def _intervals(row: Mapping[str, list[float] | None]) -> dict[str, tuple[float, ...]]:
@@ -96,12 +98,16 @@ def record(results: Iterable[BaselineResult], path: Path = RECORD) -> None:
 
 
 def key_of(task: Task, agent: str) -> str:
-    """A value that changes with the task's build, with the definition of a metric it is scored by, and with the agent's program."""
+    """A value that changes with the task's build, with the definition of a metric it is scored by, and with the agent's
+    program.
+    """
     return _key(_measure(task), agent)
 
 
 def _measure(task: Task) -> str:
-    """What a result of a task is measured by: its build, its reference, and the version of each metric and whether it ranks."""
+    """What a result of a task is measured by: its build, its reference, and the version of each metric and whether it
+    ranks.
+    """
     from openfingym.metrics.registry import find_metric
 
     metrics = (find_metric(entry.name) for entry in task.spec.scoring.metrics)
@@ -122,7 +128,9 @@ def _key(measure: str, agent: str) -> str:
 
 
 def stale(results: Sequence[BaselineResult]) -> set[tuple[str, str]]:
-    """(task, agent) of the results whose task, metrics or program are not what they were when they were measured, or are gone."""
+    """(task, agent) of the results whose task, metrics or program are not what they were when they were measured, or
+    are gone.
+    """
     from openfingym.agents import BUILTIN
 
     folders = catalog.task_folders()
@@ -144,9 +152,14 @@ def skills(results: Sequence[BaselineResult]) -> dict[tuple[str, str], Skill]:
     from openfingym.adversarial.record import reached_in
 
     old = stale(results)
-    rows = [row for row in results if row.success and row.relative_total is not None and (row.task, row.agent) not in old]
+    rows = [
+        row for row in results if row.success and row.relative_total is not None and (row.task, row.agent) not in old
+    ]
     reached = {name: reached_in(build_key(catalog.load_task(name))) for name in {row.task for row in rows}}
-    return {(row.task, row.agent): judged(row.relative_total or 0.0, row.relative_interval, reached[row.task]) for row in rows}
+    return {
+        (row.task, row.agent): judged(row.relative_total or 0.0, row.relative_interval, reached[row.task])
+        for row in rows
+    }
 
 
 def run_baselines(
@@ -189,7 +202,9 @@ def run_baselines(
                 yield _one(launcher, package, task, agent, key, backend, seed)
 
 
-def _one(launcher: Launcher, package: BuiltPackage, task: Task, agent: str, key: str, backend: str, seed: int) -> BaselineResult:
+def _one(
+    launcher: Launcher, package: BuiltPackage, task: Task, agent: str, key: str, backend: str, seed: int
+) -> BaselineResult:
     from openfingym.agents import resolve
 
     start = time.monotonic()
@@ -198,7 +213,9 @@ def _one(launcher: Launcher, package: BuiltPackage, task: Task, agent: str, key:
     except OpenFinGymError as error:
         # One task that cannot be run must not take the rest of a long table with it.
         manifest = package.manifest
-        result = RolloutResult("", manifest.name, manifest.digest, manifest.data_kind, agent, backend, seed, "error", reason=str(error))
+        result = RolloutResult(
+            "", manifest.name, manifest.digest, manifest.data_kind, agent, backend, seed, "error", reason=str(error)
+        )
     return BaselineResult(
         task=task.name,
         family=task.spec.family,

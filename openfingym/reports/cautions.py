@@ -53,7 +53,8 @@ def _flags(group: RunGroup) -> Iterator[str]:
     flags = Counter(flag for run in _judged(group) for flag in run.flags)
     for flag, count in sorted(flags.items()):
         runs = "1 run" if count == 1 else f"{count} runs"
-        yield f"{runs} of {label(group.row)} on {group.data_kind} data: flagged by the verifier as {flag}; read what the agent did"
+        who = f"{runs} of {label(group.row)} on {group.data_kind} data"
+        yield f"{who}: flagged by the verifier as {flag}; read what the agent did"
 
 
 def _sampling(group: RunGroup) -> Iterator[str]:
@@ -63,8 +64,10 @@ def _sampling(group: RunGroup) -> Iterator[str]:
     if unsure:
         runs = "The 1 run" if len(ahead) == 1 else f"Of the {len(ahead)} runs"
         yield (
-            f"{runs} of {label(group.row)} on {group.data_kind} data with less loss than the baseline{',' * (len(ahead) > 1)} "
-            f"{'is' if len(ahead) == 1 else f'{unsure} are'} within sampling error: other hidden rows might have shown no advantage"
+            f"{runs} of {label(group.row)} on {group.data_kind} data with less loss than the "
+            f"baseline{',' * (len(ahead) > 1)} "
+            f"{'is' if len(ahead) == 1 else f'{unsure} are'} within sampling error: other hidden rows might have shown "
+            "no advantage"
         )
 
 
@@ -72,7 +75,8 @@ def _disclosure(group: RunGroup) -> Iterator[str]:
     found = Counter(run.disclosure for run in _judged(group))
     if found["rounded"]:
         yield (
-            f"{label(group.row)} on {group.data_kind} data: {found['rounded']} of {found.total()} runs are shown no finer than their "
+            f"{label(group.row)} on {group.data_kind} data: {found['rounded']} of {found.total()} runs are shown no "
+            "finer than their "
             "sampling error, moved towards the baseline; what they gained is at least what is shown"
         )
 
@@ -82,25 +86,33 @@ def _tapes(group: RunGroup) -> Iterator[str]:
     if len(found) > 1:
         counts = ", ".join(f"{count} {tape}" for tape, count in sorted(found.items()))
         yield (
-            f"{label(group.row)} on {group.data_kind} data pools runs on different tapes ({counts}), whose figures are not of the same "
+            f"{label(group.row)} on {group.data_kind} data pools runs on different tapes ({counts}), whose figures are "
+            "not of the same "
             "hidden data; report on one kind of tape"
         )
     if found["twin"]:
         yield (
-            f"{label(group.row)} on {group.data_kind} data: {found['twin']} of {found.total()} runs were on twins of the real bars, "
+            f"{label(group.row)} on {group.data_kind} data: {found['twin']} of {found.total()} runs were on twins of "
+            "the real bars, "
             "which are resampled; they say nothing of what the real bars hold from one to the next"
         )
 
 
 def _skill(groups: Sequence[RunGroup]) -> Iterator[str]:
     unknown = sorted(
-        {task for group in groups for task, runs in group.tasks.items() if any(skill_of(run) == "not recorded" for run in judged(runs))}
+        {
+            task
+            for group in groups
+            for task, runs in group.tasks.items()
+            if any(skill_of(run) == "not recorded" for run in judged(runs))
+        }
     )
     if unknown:
         tasks = "1 task" if len(unknown) == 1 else f"{len(unknown)} tasks"
         named = f"{', '.join(unknown[:NAMED])}{', ...' if len(unknown) > NAMED else ''}"
         yield (
-            f"it is not recorded what answers without skill reach on this build of {tasks} ({named}), so that runs better than the "
+            f"it is not recorded what answers without skill reach on this build of {tasks} ({named}), so that runs "
+            "better than the "
             "baseline there carry no mark; `openfingym task check --adversarial` measures it"
         )
 
@@ -109,7 +121,8 @@ def _settings(group: RunGroup, made: Mapping[str, Made]) -> Iterator[str]:
     found = {made[run.rollout_id].setting for run in _judged(group) if run.rollout_id in made} - {None}
     if len(found) > 1:
         yield (
-            f"{label(group.row)} on {group.data_kind} data pools {len(found)} settings of the agent (program, prompt or allowance); "
+            f"{label(group.row)} on {group.data_kind} data pools {len(found)} settings of the agent (program, prompt "
+            "or allowance); "
             "report on folders of one setting, or name the agents apart"
         )
 
@@ -129,7 +142,10 @@ def _environments(groups: Sequence[RunGroup], made: Mapping[str, Made]) -> Itera
     ids = (run.rollout_id for group in groups for run in _judged(group))
     found = {made[name].environment for name in ids if name in made} - {None}
     if len(found) > 1:
-        yield f"programs ran in {len(found)} environments (image, or Python and its packages), which may differ in their scores"
+        yield (
+            f"programs ran in {len(found)} environments (image, or Python and its packages), "
+            "which may differ in their scores"
+        )
 
 
 def _judged(group: RunGroup) -> Iterator[RolloutResult]:

@@ -114,9 +114,11 @@ class Cell:
     skill_scored: float | None
     """The same of scored runs alone; flatters an agent that fails where it is hard."""
     better: float | None
-    """Share of judged runs that are better than the baseline, beyond their sampling error where they have an interval."""
+    """Share of judged runs that are better than the baseline, beyond their sampling error where they have an
+    interval."""
     no_skill: float | None
-    """Share of scored runs that show no skill (:mod:`openfingym.adversarial.marks`), of those of which it is known; None of none."""
+    """Share of scored runs that show no skill (:mod:`openfingym.adversarial.marks`), of those of which it is known;
+    None of none."""
     cost: Cost
     pass_at: tuple[PassAt, ...]
 
@@ -133,7 +135,8 @@ class TaskCell:
     skill: Estimate
     """As in :class:`Cell`; its interval is over runs."""
     sampling: tuple[float, float] | None
-    """Of a single run, the 95 % interval of its skill over other hidden rows of the same market; None of several, or without one."""
+    """Of a single run, the 95 % interval of its skill over other hidden rows of the same market; None of several, or
+    without one."""
     worst: float | None
     best: float | None
     no_skill: float | None

@@ -123,7 +123,9 @@ class Scale:
         size = max(abs(low), abs(high))
         # What varies by rounding alone is flat.
         room = 0.05 * (high - low if high - low > 1e-6 * size else size) or 1.0
-        return cls(low - (0.0 if zero and low == 0.0 else room), high + (0.0 if zero and high == 0.0 and low < 0.0 else room))
+        return cls(
+            low - (0.0 if zero and low == 0.0 else room), high + (0.0 if zero and high == 0.0 and low < 0.0 else room)
+        )
 
     def percent(self, value: float) -> float:
         """Position from the top, in percent."""
@@ -176,7 +178,9 @@ def time_chart(
         note=note,
         lines=lines,
         axes=axes(scale, unit, [(axis.percent(point), text) for point, text in axis.ticks], spoken),
-        breaks=[_percent(axis.percent(point - 0.5)) for point in axis.starts[1:]] if len(axis.starts) <= SEPARATORS else [],
+        breaks=[_percent(axis.percent(point - 0.5)) for point in axis.starts[1:]]
+        if len(axis.starts) <= SEPARATORS
+        else [],
         box=BOX,
         paths=[path for line in lines for path in _drawn(axis, scale, line)],
         markers=[(_percent(axis.percent(m.at)), _percent(scale.percent(m.value)), m.style) for m in markers],
@@ -202,7 +206,10 @@ def histogram(title: str, samples: Sequence[Line], *, bins: int = 41) -> Markup:
     edges = np.linspace(low, high, bins + 1)
     shares = [np.histogram(sample.values, edges)[0] / sample.values.size for sample in samples]
     scale = Scale(0.0, 1.08 * max(float(share.max()) for share in shares))
-    paths = [_bars(scale, share, sample.style, outline=bool(n)) for n, (share, sample) in enumerate(zip(shares, samples, strict=True))]
+    paths = [
+        _bars(scale, share, sample.style, outline=bool(n))
+        for n, (share, sample) in enumerate(zip(shares, samples, strict=True))
+    ]
     values, step = Scale(low, high).ticks()
     ticks = [(100.0 * (value - low) / (high - low), shown(value, "%", step)) for value in values]
     spoken = f"{title}. " + "; ".join(
@@ -210,11 +217,15 @@ def histogram(title: str, samples: Sequence[Line], *, bins: int = 41) -> Markup:
         f"highest {shown(s.values.max(), '%')}"
         for s in samples
     )
-    return macro(TEMPLATE, "histogram", title=title, samples=samples, axes=axes(scale, "%", ticks, spoken), box=BOX, paths=paths)
+    return macro(
+        TEMPLATE, "histogram", title=title, samples=samples, axes=axes(scale, "%", ticks, spoken), box=BOX, paths=paths
+    )
 
 
 def shown(value: float, unit: Unit, step: float | None = None) -> str:
-    """A value as text, with as many decimals as a distance of ``step`` between values needs; by default two for percent."""
+    """A value as text, with as many decimals as a distance of ``step`` between values needs; by default two for
+    percent.
+    """
     factor = 100.0 if unit == "%" else 1.0
     if step is None:
         digits = 2 if unit in {"%", "x"} or abs(value) < 1000.0 else 0
@@ -237,7 +248,8 @@ def axes(scale: Scale, unit: Unit, ticks: Sequence[tuple[float, str]], spoken: s
     """
     values, step = scale.ticks()
     lines = (
-        (_percent(scale.percent(value)), "grid zero" if abs(value) < 1e-9 * step else "grid", shown(value, unit, step)) for value in values
+        (_percent(scale.percent(value)), "grid zero" if abs(value) < 1e-9 * step else "grid", shown(value, unit, step))
+        for value in values
     )
     anchors = ("start" if percent < 2.0 else "end" if percent > 98.0 else "middle" for percent, _ in ticks)
     texts = (
@@ -291,7 +303,9 @@ def _bars(scale: Scale, shares: NDArray[np.float64], style: str, *, outline: boo
         return style, f"M0 {BOX}{steps}V{BOX}"
     gap = round(0.1 * width)
     body = "".join(
-        f"M{round(n * width) + gap} {BOX}V{top}H{round((n + 1) * width) - gap}V{BOX}Z" for n, top in enumerate(tops) if top < BOX
+        f"M{round(n * width) + gap} {BOX}V{top}H{round((n + 1) * width) - gap}V{BOX}Z"
+        for n, top in enumerate(tops)
+        if top < BOX
     )
     return f"bar {style}", body
 

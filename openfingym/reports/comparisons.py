@@ -61,8 +61,12 @@ class RowComparison:
         a, b, data = label(self.a), label(self.b), f"{self.data_kind} data"
         if self.verdict == "too few":
             needed = f"{FEWEST_UNITS} are needed, or {FEWEST_UNITS} common seeds of each"
-            return f"{a} and {b} on {data}: too few to say, {self.tasks} common task{'s' * (self.tasks != 1)}; {needed}."
-        ratio, low, high = (value or 1.0 for value in (self.loss_ratio.value, self.loss_ratio.low, self.loss_ratio.high))
+            return (
+                f"{a} and {b} on {data}: too few to say, {self.tasks} common task{'s' * (self.tasks != 1)}; {needed}."
+            )
+        ratio, low, high = (
+            value or 1.0 for value in (self.loss_ratio.value, self.loss_ratio.low, self.loss_ratio.high)
+        )
         wins, losses = self.wins, self.losses
         if ratio > 1.0:
             a, b, ratio, low, high, wins, losses = b, a, 1.0 / ratio, 1.0 / high, 1.0 / low, losses, wins
@@ -70,7 +74,10 @@ class RowComparison:
         tasks = f"{self.tasks} task{'s' * (self.tasks != 1)}"
         if self.loss_ratio.over == "run":
             tasks = f"the seeds of {tasks}, which stand{'s' * (self.tasks == 1)} for no other"
-        found = f"over {tasks}, better on {wins} and worse on {losses}; p = {self.p_value:.2g}, Holm-adjusted {self.p_holm:.2g}"
+        found = (
+            f"over {tasks}, better on {wins} and worse on {losses}; p = {self.p_value:.2g}, Holm-adjusted "
+            f"{self.p_holm:.2g}"
+        )
         if self.verdict == "no difference":
             return f"{a} and {b} cannot be told apart on {data}: the loss of {a} is {size}, {found}."
         return f"{a} is better than {b} on {data}: its loss is {size}, {found}."
@@ -139,7 +146,9 @@ def _units(differences: Differences) -> Mapping[tuple[str, int], float]:
     return found
 
 
-def _comparison(a: RunGroup, b: RunGroup, differences: Differences, p: tuple[float, float] | None, seed: int) -> RowComparison:
+def _comparison(
+    a: RunGroup, b: RunGroup, differences: Differences, p: tuple[float, float] | None, seed: int
+) -> RowComparison:
     means = [fmean(values.values()) for values in differences.values()]
     wins, losses = sum(mean < -EVEN for mean in means), sum(mean > EVEN for mean in means)
     estimate = mean_estimate([list(values.values()) for values in differences.values()], seed)

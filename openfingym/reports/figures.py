@@ -39,7 +39,9 @@ def forest(cells: Sequence[Cell]) -> Markup | None:
     low, high = (min(HIGHEST, max(LOWEST, value)) for value in (min(*drawn, 0.0), max(*drawn, 0.0)))
     scale = Scale.around([np.array([low, high])], zero=True)
     families = sorted({cell.family for cell in cells if cell.skill.enough}, key=family_order)
-    trees = [(family_name(family), [_branch(cell, scale) for cell in cells if cell.family == family]) for family in families]
+    trees = [
+        (family_name(family), [_branch(cell, scale) for cell in cells if cell.family == family]) for family in families
+    ]
     return macro(TEMPLATE, "forest", zero=_across(scale, 0.0), ruler=_ruler(scale), trees=trees)
 
 
@@ -60,10 +62,16 @@ def heat_map(cells: Sequence[TaskCell], rows: Sequence[Row]) -> Markup:
 
 
 def cost_scatter(cells: Sequence[Cell]) -> Markup | None:
-    """Cost of a success against skill, a numbered point a cell; time stands for cost where no price is known; None for less than two."""
+    """Cost of a success against skill, a numbered point a cell; time stands for cost where no price is known; None for
+    less than two.
+    """
     priced = any(cell.cost.usd for cell in cells)
     of: Callable[[Cell], float | None] = (lambda cell: cell.cost.usd) if priced else (lambda cell: cell.cost.seconds)
-    points = [(cell, cost, cell.skill.value) for cell in cells if (cost := of(cell)) and cell.skill.enough and cell.skill.value is not None]
+    points = [
+        (cell, cost, cell.skill.value)
+        for cell in cells
+        if (cost := of(cell)) and cell.skill.enough and cell.skill.value is not None
+    ]
     if len(points) < 2:
         return None
     unit, name = ("$", "USD") if priced else ("", "Seconds")
@@ -155,7 +163,9 @@ def _tile(cell: TaskCell | None) -> _Tile | None:
 def _log_axis(values: Sequence[float]) -> tuple[list[float], Callable[[float], float]]:
     """Round ticks of a logarithmic axis around positive values, and a function to percent from the left."""
     low, high = math.log10(min(values)) - 0.15, math.log10(max(values)) + 0.15
-    steps = [factor * 10.0**power for power in range(math.floor(low), math.ceil(high) + 1) for factor in (1.0, 2.0, 5.0)]
+    steps = [
+        factor * 10.0**power for power in range(math.floor(low), math.ceil(high) + 1) for factor in (1.0, 2.0, 5.0)
+    ]
     inside = [step for step in steps if low <= math.log10(step) <= high]
     tens = [step for step in inside if math.isclose(math.log10(step), round(math.log10(step)))]
 

@@ -65,7 +65,12 @@ def _block(report: Report, kind: str) -> dict[str, object]:
     cells = sorted((cell for cell in report.cells if cell.data_kind == kind), key=lambda cell: rank[cell.row])
     shown = (tables.pass_table(report, kind), tables.cost_table(report, kind), tables.boundary_table(report, kind))
     skill = tables.skill_table(report, kind)
-    folded = (skill, tables.comparison_table(report, kind), tables.reason_table(report, kind), tables.task_table(report, kind))
+    folded = (
+        skill,
+        tables.comparison_table(report, kind),
+        tables.reason_table(report, kind),
+        tables.task_table(report, kind),
+    )
     sentences, rest = tables.said([one for one in report.comparisons if one.data_kind == kind], SENTENCES)
     return {
         "notice": kind_notice(kind, KINDS),

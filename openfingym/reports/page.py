@@ -1,7 +1,7 @@
 """The frame of a page that is one HTML file with everything in it, and loads nothing from anywhere.
 
-Markup is in templates, ``*.html.jinja`` beside the module that fills them in; modules prepare plain values. Whatever a value holds is
-escaped where it is shown: what a macro made, and :func:`_own` text, are all that is not.
+Markup is in templates, ``*.html.jinja`` beside the module that fills them in; modules prepare plain values. Whatever a
+value holds is escaped where it is shown: what a macro made, and :func:`_own` text, are all that is not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ KINDS = {
 """What a page on trading says of data of each kind."""
 
 
-def document(template: str, title: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, ...] = (), **values: Any) -> str:
+def document(
+    template: str, title: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, ...] = (), **values: Any
+) -> str:
     """A self-contained page in the style of ``page.css``.
 
     Args:
@@ -37,8 +39,13 @@ def document(template: str, title: str, *, styles: tuple[str, ...] = (), scripts
     """
     style, script = _own("page.css", *styles), _own(*scripts)
     # Nothing may be loaded, and neither style nor script but ours may work, whatever a name smuggles in.
-    policy = f"default-src 'none'; style-src '{_digest(style)}'" + (f"; script-src '{_digest(script)}'" if script else "")
-    return _templates().get_template(template).render(title=title, policy=policy, style=style, script=script, **values) + "\n"
+    policy = f"default-src 'none'; style-src '{_digest(style)}'" + (
+        f"; script-src '{_digest(script)}'" if script else ""
+    )
+    return (
+        _templates().get_template(template).render(title=title, policy=policy, style=style, script=script, **values)
+        + "\n"
+    )
 
 
 def macro(template: str, name: str, **values: Any) -> Markup:

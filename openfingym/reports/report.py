@@ -66,7 +66,9 @@ class Report:
             "method": {"level": LEVEL, "replicates": REPLICATES, "seed": self.seed, "fewest_units": FEWEST_UNITS},
             "cells": [self._named(asdict(cell)) | {"success": cell.counts.success} for cell in self.cells],
             "tasks": [self._named(asdict(cell)) for cell in self.tasks],
-            "comparisons": [asdict(one) | {"a": list(one.a), "b": list(one.b), "sentence": one.sentence} for one in self.comparisons],
+            "comparisons": [
+                asdict(one) | {"a": list(one.a), "b": list(one.b), "sentence": one.sentence} for one in self.comparisons
+            ],
             "failures": [self._named(asdict(failure)) for failure in self.failures],
             "cautions": [asdict(one) for one in self.cautions],
         }
@@ -76,7 +78,11 @@ class Report:
         row = values["row"]
         assert isinstance(row, tuple)
         names = dict(zip(self.by, row, strict=True))
-        return {"data_kind": values["data_kind"], **names, **{name: value for name, value in values.items() if name != "row"}}
+        return {
+            "data_kind": values["data_kind"],
+            **names,
+            **{name: value for name, value in values.items() if name != "row"},
+        }
 
     def to_csv(self) -> str:
         """One line a cell: kind of data, row, family, and the figures of both tables."""

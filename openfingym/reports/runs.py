@@ -135,7 +135,9 @@ def _made(folder: Path) -> Made:
     inputs, environment = (_section(config, name) for name in ("inputs", "environment"))
     setting = [inputs["agent_digest"], inputs.get("allowance")] if "agent_digest" in inputs else None
     digest = environment.get("digest")
-    return Made(None if setting is None else json.dumps(setting, sort_keys=True), None if digest is None else str(digest))
+    return Made(
+        None if setting is None else json.dumps(setting, sort_keys=True), None if digest is None else str(digest)
+    )
 
 
 def _section(config: object, name: str) -> Mapping[str, object]:

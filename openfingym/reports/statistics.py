@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 Unit = Literal["task", "run"]
 FEWEST_UNITS = 6
-"""Below six units no two-sided sign-flip test can reach 5 % (2 of 2^5 sign patterns are 6.25 %), so nothing is claimed."""
+"""Below six units no two-sided sign-flip test can reach 5 % (2 of 2^5 sign patterns are 6.25 %), so nothing is
+claimed."""
 LEVEL = 0.95
 REPLICATES = 10_000
 """Bootstrap replicates: at six units an end of the interval still has 20 of them beyond it."""
@@ -52,7 +53,8 @@ class Estimate:
     high: float | None
     tasks: int
     over: Unit | None
-    """What the interval is over: tasks, or where they are too few, the runs of these tasks. None where there is no interval."""
+    """What the interval is over: tasks, or where they are too few, the runs of these tasks. None where there is no
+    interval."""
 
     @property
     def enough(self) -> bool:
@@ -103,8 +105,8 @@ def mean_estimate(tasks: Sequence[Sequence[float]], seed: int) -> Estimate:
 def expanded_tail(samples: Sequence[NDArray[np.float64]], level: float = LEVEL) -> float:
     """Share of replicates of the mean of sample means that belongs beyond each end of the interval.
 
-    Of one sample Phi(-sqrt(n / (n - 1)) t), with t the quantile of Student's t(n - 1). Of several, the root is that of the
-    estimated variance over the replicates', and the degrees of freedom are Welch and Satterthwaite's.
+    Of one sample Phi(-sqrt(n / (n - 1)) t), with t the quantile of Student's t(n - 1). Of several, the root is that of
+    the estimated variance over the replicates', and the degrees of freedom are Welch and Satterthwaite's.
     """
     from scipy.special import ndtr, stdtrit
 
@@ -114,7 +116,9 @@ def expanded_tail(samples: Sequence[NDArray[np.float64]], level: float = LEVEL) 
     if total == 0.0:
         return 0.5 * (1.0 - level)
     freedom = total**2 / (variances**2 / (counts - 1.0)).sum()
-    return float(ndtr(-math.sqrt(total / (variances * (counts - 1.0) / counts).sum()) * stdtrit(freedom, 0.5 + 0.5 * level)))
+    return float(
+        ndtr(-math.sqrt(total / (variances * (counts - 1.0) / counts).sum()) * stdtrit(freedom, 0.5 + 0.5 * level))
+    )
 
 
 def _replicates(units: NDArray[np.float64], seed: Sequence[int]) -> NDArray[np.float64]:
@@ -182,5 +186,7 @@ def pass_at_k(runs: int, passed: int, k: int) -> float:
         UsageError: k is not in 1..runs, or passed not in 0..runs.
     """
     if not (1 <= k <= runs and 0 <= passed <= runs):
-        raise UsageError(f"pass@k needs 1 <= k <= runs and 0 <= passed <= runs, found k {k}, runs {runs}, passed {passed}")
+        raise UsageError(
+            f"pass@k needs 1 <= k <= runs and 0 <= passed <= runs, found k {k}, runs {runs}, passed {passed}"
+        )
     return 1.0 - math.comb(runs - passed, k) / math.comb(runs, k)

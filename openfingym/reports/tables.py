@@ -59,7 +59,8 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
     """The honest table: skill with its interval, and everything that is in no average."""
     rank = {cell.row: number for number, cell in enumerate(overall(report, data_kind))}
     cells = sorted(
-        (cell for cell in report.cells if cell.data_kind == data_kind), key=lambda cell: (family_order(cell.family), rank[cell.row])
+        (cell for cell in report.cells if cell.data_kind == data_kind),
+        key=lambda cell: (family_order(cell.family), rank[cell.row]),
     )
     rows = (
         (
@@ -79,14 +80,30 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
     )
     return TextTable(
         "Skill by family",
-        (*report.by, "family", "tasks", "skill", "95 % interval", "if scored", "success", "runs", "better", "no skill", "left out"),
+        (
+            *report.by,
+            "family",
+            "tasks",
+            "skill",
+            "95 % interval",
+            "if scored",
+            "success",
+            "runs",
+            "better",
+            "no skill",
+            "left out",
+        ),
         tuple(rows),
         len(report.by) + 1,
-        "Skill: 1 - geometric mean over tasks of the loss relative to the baseline's; 0 is the baseline, 1 perfect, higher is better. A "
-        "rejected run counts as the baseline; 'if scored' leaves it out. Better: share of runs that beat the baseline, beyond their "
-        "sampling error where they have an interval. No skill: share of scored runs whose advantage is within sampling error, or that an "
+        "Skill: 1 - geometric mean over tasks of the loss relative to the baseline's; 0 is the baseline, 1 perfect, "
+        "higher is better. A "
+        "rejected run counts as the baseline; 'if scored' leaves it out. Better: share of runs that beat the baseline, "
+        "beyond their "
+        "sampling error where they have an interval. No skill: share of scored runs whose advantage is within sampling "
+        "error, or that an "
         "answer without skill reaches; a dash where what such answers reach is not recorded. Left out of "
-        f"everything: errors, which are ours, deferred and void runs. The interval is over tasks; of fewer than {FEWEST_UNITS} it is over "
+        "everything: errors, which are ours, deferred and void runs. The interval is over tasks; of fewer than "
+        f"{FEWEST_UNITS} it is over "
         f"the runs of each, where there are {FEWEST_UNITS}, and says nothing of other tasks.",
         ("if scored", "better", "no skill", "runs", "tasks"),
     )
@@ -94,7 +111,9 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
 
 def paper_table(report: Report, data_kind: str) -> TextTable:
     """The layout of the source paper's Table 4: reward and success of each family."""
-    cells = {(cell.row, cell.family): cell for cell in report.cells if cell.data_kind == data_kind and cell.family != ALL}
+    cells = {
+        (cell.row, cell.family): cell for cell in report.cells if cell.data_kind == data_kind and cell.family != ALL
+    }
     families = sorted({family for _, family in cells}, key=family_order)
     rows = []
     for row in (cell.row for cell in overall(report, data_kind)):
@@ -102,7 +121,10 @@ def paper_table(report: Report, data_kind: str) -> TextTable:
         figures = ((figure(cell.reward), percent(cell.counts.success)) if cell else (DASH, DASH) for cell in found)
         rows.append((*row, *(text for pair in figures for text in pair)))
     columns = tuple(text for family in families for text in (f"{family} reward {ARROWS.get(family, '↓')}", "success ↑"))
-    note = "The paper's own figures: mean over tasks of scored runs, on the tasks' scales. Reward: the paper's loss in forecasting and "
+    note = (
+        "The paper's own figures: mean over tasks of scored runs, on the tasks' scales. Reward: the paper's loss in "
+        "forecasting and "
+    )
     meant = "generation, AUROC + recall in fraud detection, minus our total in trading."
     return TextTable("As in the paper's Table 4", (*report.by, *columns), tuple(rows), len(report.by), note + meant)
 
@@ -120,8 +142,13 @@ def pass_table(report: Report, data_kind: str) -> TextTable | None:
         found = [by_k.get(k) for k in shown]
         rows.append((*cell.row, "scored", *(percent(one.scored) if one else DASH for one in found)))
         rows.append((*cell.row, "better than baseline", *(percent(one.better) if one else DASH for one in found)))
-    note = "Chance that one of k runs succeeds (Chen et al. 2021), averaged over tasks; k up to the fewest judged runs of any task."
-    return TextTable("pass@k", (*report.by, "success means", *(f"k={k}" for k in shown)), tuple(rows), len(report.by) + 1, note)
+    note = (
+        "Chance that one of k runs succeeds (Chen et al. 2021), averaged over tasks; k up to the fewest judged runs of "
+        "any task."
+    )
+    return TextTable(
+        "pass@k", (*report.by, "success means", *(f"k={k}" for k in shown)), tuple(rows), len(report.by) + 1, note
+    )
 
 
 def cost_table(report: Report, data_kind: str) -> TextTable:
@@ -135,7 +162,8 @@ def cost_table(report: Report, data_kind: str) -> TextTable:
         (*report.by, "scored", "USD", "tokens", "seconds"),
         tuple(rows),
         len(report.by),
-        "All judged runs together, rejected ones included, over those that were scored. A dash: not known, or no success.",
+        "All judged runs together, rejected ones included, over those that were scored. A dash: not known, or no "
+        "success.",
     )
 
 
@@ -148,9 +176,14 @@ def boundary_table(report: Report, data_kind: str) -> TextTable | None:
     if not found:
         return None
     # Rejected before error: whose fault it was comes first.
-    columns = sorted({name for counts in found.values() for name in counts}, key=lambda name: (name.startswith("error"), name))
+    columns = sorted(
+        {name for counts in found.values() for name in counts}, key=lambda name: (name.startswith("error"), name)
+    )
     rows = tuple((*row, *(str(counts[name]) for name in columns)) for row, counts in sorted(found.items()))
-    note = "Runs by the boundary that their failure crossed. Rejected: the fault of agent or model; error: ours, or an endpoint was away."
+    note = (
+        "Runs by the boundary that their failure crossed. Rejected: the fault of agent or model; error: ours, or an "
+        "endpoint was away."
+    )
     return TextTable("Where runs failed", (*report.by, *columns), rows, len(report.by), note)
 
 
@@ -167,11 +200,25 @@ def reason_table(report: Report, data_kind: str) -> TextTable | None:
 def task_table(report: Report, data_kind: str) -> TextTable:
     """Every row in every task."""
     cells = sorted(
-        (cell for cell in report.tasks if cell.data_kind == data_kind), key=lambda cell: (family_order(cell.family), cell.task, cell.row)
+        (cell for cell in report.tasks if cell.data_kind == data_kind),
+        key=lambda cell: (family_order(cell.family), cell.task, cell.row),
     )
     return TextTable(
         "Every task",
-        ("task", *report.by, "runs", "success", "skill", "95 % interval", "worst", "best", "no skill", "loss", "USD", "seconds"),
+        (
+            "task",
+            *report.by,
+            "runs",
+            "success",
+            "skill",
+            "95 % interval",
+            "worst",
+            "best",
+            "no skill",
+            "loss",
+            "USD",
+            "seconds",
+        ),
         tuple(_task_row(cell) for cell in cells),
         1 + len(report.by),
         f"Interval over runs, from {FEWEST_UNITS} on; of one run, over other hidden rows of the same market. "
@@ -185,7 +232,9 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
     ordered = clearest(one for one in report.comparisons if one.data_kind == data_kind)
     if not ordered:
         return None
-    rest = f" The {SHOWN_PAIRS} clearest of {len(ordered):,}; all are in the JSON." if len(ordered) > SHOWN_PAIRS else ""
+    rest = (
+        f" The {SHOWN_PAIRS} clearest of {len(ordered):,}; all are in the JSON." if len(ordered) > SHOWN_PAIRS else ""
+    )
     rows = (
         (
             label(one.a),
@@ -206,14 +255,19 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
         ("a", "b", "tasks", "loss a/b", "95 % interval", "d_z", "wins-losses-ties", "p", "p (Holm)", "a is"),
         tuple(rows),
         2,
-        "On common tasks and seeds: two-sided sign-flip permutation test of task means of log relative loss, adjusted by Holm's method for "
-        f"all comparisons on this kind of data. Of fewer than {FEWEST_UNITS} common tasks, over their seeds, {FEWEST_UNITS} of each.{rest}",
+        "On common tasks and seeds: two-sided sign-flip permutation test of task means of log relative loss, adjusted "
+        "by Holm's method for "
+        f"all comparisons on this kind of data. Of fewer than {FEWEST_UNITS} common tasks, over their seeds, "
+        f"{FEWEST_UNITS} of each.{rest}",
     )
 
 
 def clearest(comparisons: Iterable[RowComparison]) -> list[RowComparison]:
     """Comparisons by p-value, those with too few tasks last."""
-    return sorted(comparisons, key=lambda one: (one.p_holm is None, one.p_holm or 0.0, one.p_value or 0.0, -one.tasks, one.a, one.b))
+    return sorted(
+        comparisons,
+        key=lambda one: (one.p_holm is None, one.p_holm or 0.0, one.p_value or 0.0, -one.tasks, one.a, one.b),
+    )
 
 
 def said(comparisons: Sequence[RowComparison], most: int) -> tuple[list[str], str]:
@@ -221,7 +275,9 @@ def said(comparisons: Sequence[RowComparison], most: int) -> tuple[list[str], st
     ordered = clearest(comparisons)
     able = [one for one in ordered if one.verdict != "too few"]
     if not able:
-        return [one.sentence for one in ordered[:1]], f"{len(ordered) - 1} more are {TOO_FEW}." if len(ordered) > 1 else ""
+        return [one.sentence for one in ordered[:1]], f"{len(ordered) - 1} more are {TOO_FEW}." if len(
+            ordered
+        ) > 1 else ""
     rest = [f"{len(able) - most} more"] if len(able) > most else []
     rest += [f"{len(ordered) - len(able)} {TOO_FEW}"] if len(ordered) > len(able) else []
     return [one.sentence for one in able[:most]], f"{', '.join(rest)}; all are in the JSON." if rest else ""
@@ -239,7 +295,13 @@ def signed(value: float | None) -> str:
 
 def strength(cell: Cell | TaskCell) -> str:
     """The skill of a cell, or why it has none."""
-    return signed(cell.skill.value) if cell.skill.value is not None else "never scored" if cell.counts.judged else "no run judged"
+    return (
+        signed(cell.skill.value)
+        if cell.skill.value is not None
+        else "never scored"
+        if cell.counts.judged
+        else "no run judged"
+    )
 
 
 def interval(estimate: Estimate, *, sign: bool = True) -> str:
@@ -253,7 +315,9 @@ def interval(estimate: Estimate, *, sign: bool = True) -> str:
 def left_out(cell: Cell) -> str:
     """Runs of a cell that are in no figure, by state."""
     counts = {"error": cell.counts.error, "deferred": cell.counts.deferred, "void": cell.counts.void}
-    texts = (f"{count} {state}{'s' if state == 'error' and count > 1 else ''}" for state, count in counts.items() if count)
+    texts = (
+        f"{count} {state}{'s' if state == 'error' and count > 1 else ''}" for state, count in counts.items() if count
+    )
     return ", ".join(texts)
 
 
@@ -289,4 +353,12 @@ def _task_interval(cell: TaskCell) -> str:
 def _task_row(cell: TaskCell) -> tuple[str, ...]:
     runs: Sequence[str] = (f"{cell.counts.scored}/{cell.counts.judged}", percent(cell.counts.success))
     skills = (strength(cell), _task_interval(cell), signed(cell.worst), signed(cell.best), percent(cell.no_skill))
-    return (cell.task, *cell.row, *runs, *skills, figure(cell.total), figure(cell.cost.usd, "$"), figure(cell.cost.seconds))
+    return (
+        cell.task,
+        *cell.row,
+        *runs,
+        *skills,
+        figure(cell.total),
+        figure(cell.cost.usd, "$"),
+        figure(cell.cost.seconds),
+    )

@@ -23,7 +23,26 @@ from openfingym.results.result import (
 from openfingym.results.run_folder import RESULT, RESULT_LIMIT, RunFiles, read_run, rewrite_result, write_run
 
 __all__ = [
-    "EVEN", "FORMAT", "GRPO_FAILURE", "GRPO_LOSS_CAP", "INTERVALS", "LOSS_CAP", "LOSS_FAILURE", "RESULT", "RESULT_LIMIT", "Boundary",
-    "Disclosure", "PolicyName", "RewardName", "RolloutResult", "RunFiles", "State", "TapeKind", "TapePolicy", "Verdict", "read_run",
-    "rewrite_result", "write_run",
-]  # fmt: skip
+    "EVEN",
+    "FORMAT",
+    "GRPO_FAILURE",
+    "GRPO_LOSS_CAP",
+    "INTERVALS",
+    "LOSS_CAP",
+    "LOSS_FAILURE",
+    "RESULT",
+    "RESULT_LIMIT",
+    "Boundary",
+    "Disclosure",
+    "PolicyName",
+    "RewardName",
+    "RolloutResult",
+    "RunFiles",
+    "State",
+    "TapeKind",
+    "TapePolicy",
+    "Verdict",
+    "read_run",
+    "rewrite_result",
+    "write_run",
+]

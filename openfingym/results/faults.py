@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-from openfingym.results.result import FORMAT, INTERVALS, Boundary, Disclosure, PolicyName, RolloutResult, State, TapeKind
+from openfingym.results.result import (
+    FORMAT,
+    INTERVALS,
+    Boundary,
+    Disclosure,
+    PolicyName,
+    RolloutResult,
+    State,
+    TapeKind,
+)
 
 HUGE = 1e100
 """No figure is as large: beyond, sums and powers overflow."""
@@ -36,7 +45,9 @@ def fault_of(result: RolloutResult) -> str | None:
     if not _is_one_of(result.state, get_args(State)):
         return f"its state is {result.state!r}, expected one of {', '.join(sorted(get_args(State)))}"
     found = vars(result)
-    if not all(isinstance(found[name], str) for name in _TEXTS) or not all(isinstance(found[name], str | None) for name in _MAYBE_TEXTS):
+    if not all(isinstance(found[name], str) for name in _TEXTS) or not all(
+        isinstance(found[name], str | None) for name in _MAYBE_TEXTS
+    ):
         return "the names in it must be texts"
     if not IDENTIFIER.fullmatch(result.rollout_id):
         return f"its rollout_id is {result.rollout_id[:80]!r}, expected letters, digits, dots, hyphens and underscores"
@@ -52,7 +63,10 @@ def fault_of(result: RolloutResult) -> str | None:
     if not isinstance(found["told"], bool):
         return "whether it was told anything must be true or false"
     if not all(_is_interval(getattr(result, name)) for name in INTERVALS):
-        return f"the intervals in it must be two ordered numbers, or null; found {result.relative_interval}, {result.total_interval}"
+        return (
+            f"the intervals in it must be two ordered numbers, or null; found {result.relative_interval}, "
+            f"{result.total_interval}"
+        )
     for name in _TOTALS:
         missing = found[name] is None and (result.state != "scored" or name == "baseline_total")
         if not (missing or _is_number(found[name])):
@@ -67,7 +81,9 @@ def _is_one_of(value: object, known: tuple[object, ...]) -> bool:
 
 
 def _is_interval(value: object) -> bool:
-    return value is None or (isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1])
+    return value is None or (
+        isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1]
+    )
 
 
 def _is_number(value: object) -> bool:

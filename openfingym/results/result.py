@@ -13,8 +13,9 @@ State = Literal["scored", "rejected", "deferred", "void", "error"]
 """``rejected`` is the agent's fault; ``error`` is ours, and is never averaged in as a score."""
 
 Boundary = Literal["agent", "model", "protocol", "sandbox", "verifier"]
-"""What a failure crossed. ``agent``: what it did, or did not. ``model``: it refused; of an error, its endpoint was away. ``protocol``:
-its answers were empty, endless, or neither program nor call. ``sandbox`` and ``verifier`` are ours."""
+"""What a failure crossed. ``agent``: what it did, or did not. ``model``: it refused; of an error, its endpoint was
+away. ``protocol``: its answers were empty, endless, or neither program nor call. ``sandbox`` and ``verifier`` are
+ours."""
 
 Verdict = Literal["better", "worse", "no difference"]
 """Of an answer beside its task's baseline."""
@@ -30,15 +31,19 @@ LOSS_CAP = 99.0
 LOSS_FAILURE = -100.0
 
 PolicyName = Literal["local", "strict"]
-"""What a verifier tells: ``local`` everything, to the user on whose machine the labels are; ``strict`` so much a participant and season."""
+"""What a verifier tells: ``local`` everything, to the user on whose machine the labels are; ``strict`` so much a
+participant and season."""
 
 Disclosure = Literal["full", "rounded", "held"]
-"""How much of a private result was told: all of it, no finer than its sampling error, or nothing before the season is closed."""
+"""How much of a private result was told: all of it, no finer than its sampling error, or nothing before the season is
+closed."""
 
 TapeKind = Literal["given", "fresh", "twin"]
-"""Which hidden data a rollout has: the package's own, data drawn for it, or bars resampled from real ones (openfingym.packages.tapes)."""
+"""Which hidden data a rollout has: the package's own, data drawn for it, or bars resampled from real ones
+(openfingym.packages.tapes)."""
 TapePolicy = Literal["given", "fresh"]
-"""What a verifier gives where nobody asks: the package's own hidden data, or other data for each rollout where there can be."""
+"""What a verifier gives where nobody asks: the package's own hidden data, or other data for each rollout where there
+can be."""
 
 RewardName = Literal["loss", "grpo", "relative"]
 
@@ -62,8 +67,8 @@ class RolloutResult:
     relative_total: float | None = None
     """Geometric mean of each metric's loss relative to the baseline's: lower is better, 1 is the baseline. Ranks."""
     relative_interval: tuple[float, float] | None = None
-    """95 % interval of the relative total, paired with the baseline: what other hidden rows of the same market would have given.
-    None where nothing can be said."""
+    """95 % interval of the relative total, paired with the baseline: what other hidden rows of the same market would
+    have given. None where nothing can be said."""
     total_interval: tuple[float, float] | None = None
     """95 % interval of the total; None where nothing can be said."""
     metrics: dict[str, float] = field(default_factory=dict)
@@ -104,7 +109,8 @@ class RolloutResult:
     boundary: Boundary | None = None
     """Where a rollout without a score failed; None where it was scored."""
     told: bool = False
-    """Of an ``error``: whether the agent was answered anything that follows from hidden data, so that it is not run again."""
+    """Of an ``error``: whether the agent was answered anything that follows from hidden data, so that it is not run
+    again."""
     turns: int = 0
     """Completions asked of the model."""
     prompt_tokens: int = 0
@@ -112,7 +118,8 @@ class RolloutResult:
     cost_usd: float | None = None
     """What the completions cost; None where no price is known."""
     tape: TapeKind = "given"
-    """Which hidden data it was scored on, as was the baseline: the package's own, ``fresh`` or a ``twin`` (openfingym.packages.tapes)."""
+    """Which hidden data it was scored on, as was the baseline: the package's own, ``fresh`` or a ``twin``
+    (openfingym.packages.tapes)."""
     log_head: str | None = None
     """Hash of the verifier's log when the rollout was finalized."""
     format: int = FORMAT
@@ -143,7 +150,10 @@ class RolloutResult:
             StoreError: the rollout ended in an error of ours, which has no reward.
         """
         if self.state in {"error", "void", "deferred"}:
-            raise StoreError(f"rollout {self.rollout_id} has no reward, its state is {self.state!r}: {self.reason or 'not resolved yet'}")
+            raise StoreError(
+                f"rollout {self.rollout_id} has no reward, its state is {self.state!r}: "
+                f"{self.reason or 'not resolved yet'}"
+            )
         cap, failure = (GRPO_LOSS_CAP, GRPO_FAILURE) if name == "grpo" else (LOSS_CAP, LOSS_FAILURE)
         loss = self.relative_total if name == "relative" else self.total
         return failure if loss is None else -min(loss, cap)

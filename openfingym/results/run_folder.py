@@ -3,8 +3,8 @@
 ::
 
     runs/<rollout id>/
-        config.json        what went into it: task, agent, program, prompt and environment with their digests, limits, seed, versions
-        result.json        how it ended: state, loss, metrics, reason
+        config.json        what went into it: task, agent, program, prompt and environment with their digests, limits,
+        seed, versions result.json        how it ended: state, loss, metrics, reason
         program.py         what was run
         output.log         its stdout and stderr
         log.jsonl          the verifier's hash-chained log of this rollout

@@ -1,4 +1,5 @@
-"""Batch rollouts: tasks x agents x models x seeds, on this machine or on a cluster, that survive what may happen to a run.
+"""Batch rollouts: tasks x agents x models x seeds, on this machine or on a cluster, that survive what may happen to a
+run.
 
     with RunFolder.open(Path("runs/demo")) as folder:
         work = prepare(plan, select(plan), folder)

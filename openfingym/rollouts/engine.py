@@ -205,7 +205,8 @@ class RolloutEngine:
         self._errors[who] = self._errors[who] + 1 if result.state == "error" else 0
         if self._errors[who] >= ERRORS_IN_A_ROW:
             self._stopped[who] = (
-                f"{self._errors[who]} rollouts of {' with '.join(filter(None, who))} in a row failed for a reason of ours, the last one "
+                f"{self._errors[who]} rollouts of {' with '.join(filter(None, who))} in a row failed for a reason of "
+                "ours, the last one "
                 f"because {result.reason}; mend that, then run the same command again with --retry error"
             )
             raise StoppedError(self._stopped[who])

@@ -188,7 +188,9 @@ def _require_own(root: Path) -> None:
             raise UsageError(f"{root}: is inside another run, {parent}; give a folder of its own with --out")
     inner = next((path.parent for path in root.glob(f"*/{LOCK}") if _is_run(path.parent)), None)
     if inner is not None:
-        raise UsageError(f"{root}: holds another run, {inner}; give a folder of its own with --out, such as {root / 'NAME'}")
+        raise UsageError(
+            f"{root}: holds another run, {inner}; give a folder of its own with --out, such as {root / 'NAME'}"
+        )
 
 
 def _is_run(folder: Path) -> bool:
@@ -206,7 +208,9 @@ def _locked(root: Path) -> Iterator[None]:
             lock = take(root / LOCK, wait=False, mode=0o644)
         except BlockingIOError:
             owner = read_bytes(root, LOCK, MEGABYTE)[:200].decode(errors="replace").strip() or "another process"
-            raise UsageError(f"{root}: {owner} is writing there; wait until it ends, or give another folder with --out") from None
+            raise UsageError(
+                f"{root}: {owner} is writing there; wait until it ends, or give another folder with --out"
+            ) from None
     with lock:
         with store_errors(root):
             os.ftruncate(lock.descriptor, 0)
@@ -220,7 +224,9 @@ def _finished(root: Path) -> dict[str, Path]:
     with os.scandir(root) as tasks:
         for task in tasks:
             if task.is_symlink():
-                raise UsageError(f"{task.path}: is a link; a run keeps its rollouts in its own folder, give another one with --out")
+                raise UsageError(
+                    f"{task.path}: is a link; a run keeps its rollouts in its own folder, give another one with --out"
+                )
             if not task.name.startswith(".") and task.is_dir():
                 with os.scandir(task.path) as rollouts:
                     own = (item for item in rollouts if not item.is_symlink())

@@ -79,7 +79,8 @@ class Launcher:
             packages: the built packages of the tasks.
             backend: how programs are isolated.
             verifiers: running ones, by the names of their tasks; None starts one for all.
-            patience_s: how long what is away is waited for: a model's endpoint, the Docker engine, a verifier that runs elsewhere.
+            patience_s: how long what is away is waited for: a model's endpoint, the Docker engine, a verifier that runs
+                elsewhere.
         """
         self.packages = list(packages)
         self._backend_name = backend
@@ -96,7 +97,12 @@ class Launcher:
 
     @classmethod
     def for_tasks(
-        cls, tasks: Sequence[str | Path | Task], *, backend: str = "auto", verifier: str | VerifierAddress | None = None, real: bool = False
+        cls,
+        tasks: Sequence[str | Path | Task],
+        *,
+        backend: str = "auto",
+        verifier: str | VerifierAddress | None = None,
+        real: bool = False,
     ) -> Launcher:
         """A launcher for tasks given by name, folder or value, building what is not built.
 
@@ -185,7 +191,8 @@ class Launcher:
         Raises:
             BackendUnavailableError: no backend can run the program here.
             StoreError: the run could not be written.
-            UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know another tape.
+            UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
+                another tape.
         """
         require_fit(agent, package.task)
         setup = self._model_setup(package, agent, model, allowance, prices)
@@ -240,7 +247,9 @@ class Launcher:
             return result
         return write_run(out, result, files_of(package, agent, setup, backend, result, acted, evidence))
 
-    def warm(self, package: BuiltPackage, agent: Agent, rollouts: int, *, allowance: Allowance | None = None, size: int = 2) -> None:
+    def warm(
+        self, package: BuiltPackage, agent: Agent, rollouts: int, *, allowance: Allowance | None = None, size: int = 2
+    ) -> None:
         """Have workspaces started for so many rollouts to come of an agent that asks a model, or of a command.
 
         At most ``size`` of them wait, all tasks together, shared out among the verifiers; the first call decides.
@@ -276,7 +285,9 @@ class Launcher:
         """Let the agent act; what it had to do with the verifier is noted also where that fails."""
         if backend is None:
             if ticket.tape != "given":
-                raise UsageError(f"the oracle knows the package's own hidden data, and this rollout has a {ticket.tape} tape")
+                raise UsageError(
+                    f"the oracle knows the package's own hidden data, and this rollout has a {ticket.tape} tape"
+                )
             submit_truth(client, ticket, package)
             return Acted()
         body, calls = gate_bounds(package)
@@ -287,14 +298,23 @@ class Launcher:
             own = package.public in {known.public for known in self.packages}
             pool = line.pool if own and package.manifest.digest in self._warmed else None
             resources = RolloutResources(
-                self._conversation_runner(), client, self._gate_keeper(line), backend, limits_of(package), body, calls, pool
+                self._conversation_runner(),
+                client,
+                self._gate_keeper(line),
+                backend,
+                limits_of(package),
+                body,
+                calls,
+                pool,
             )
             played = play_rollout(resources, package, setup, ticket, seed=seed, cancel=cancel)
             contact.failures, contact.told = played.verifier_failures, played.told
             return Acted(played.outcome, contact, played)
         from openfingym_runtime.job import Job
 
-        with self._gate_keeper(line).open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=body, max_calls=calls) as gate:
+        with self._gate_keeper(line).open(
+            rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=body, max_calls=calls
+        ) as gate:
             job = Job(
                 rollout_id=ticket.rollout_id,
                 program=agent.program,
@@ -310,7 +330,12 @@ class Launcher:
                 contact.failures, contact.told = gate.verifier_failures, gate.told
 
     def _model_setup(
-        self, package: BuiltPackage, agent: Agent, model: ModelSpec | None, allowance: Allowance | None, prices: PriceTable | None
+        self,
+        package: BuiltPackage,
+        agent: Agent,
+        model: ModelSpec | None,
+        allowance: Allowance | None,
+        prices: PriceTable | None,
     ) -> ModelSetup | None:
         """What an agent that talks needs; None for any other."""
         require_model(agent, given=model is not None)
@@ -379,7 +404,8 @@ def run(
         backend: ``auto``, ``docker``, ``sandbox`` or ``inline``.
         seed: given to the program as ``OPENFINGYM_SEED``.
         out: folder below which the run is kept; None keeps nothing on disk.
-        verifier: where a running one is, or a registry file; None for what ``$OPENFINGYM_VERIFIER`` says, or one for this call.
+        verifier: where a running one is, or a registry file; None for what ``$OPENFINGYM_VERIFIER`` says, or one for
+            this call.
         fresh: hidden data drawn for this rollout instead of the package's own; the result's ``tape`` says which it had.
 
     Raises:

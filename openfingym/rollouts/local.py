@@ -107,8 +107,8 @@ class _Started:
 class LocalRollouts:
     """Runs rollouts of some tasks on this machine; may be used from many threads.
 
-    Where no verifiers are given, all tasks share one process of its own, which holds the labels of them all. Where that is too
-    much, or scoring is, run verifiers for parts of the tasks elsewhere.
+    Where no verifiers are given, all tasks share one process of its own, which holds the labels of them all. Where that
+    is too much, or scoring is, run verifiers for parts of the tasks elsewhere.
     """
 
     def __init__(
@@ -131,7 +131,8 @@ class LocalRollouts:
             models: the way to language models.
             upcoming: rollouts that will come, so that their workspaces can be started before they do.
             places: number of workspaces that may wait.
-            patience_s: seconds to wait for a verifier or an engine that is away; see :class:`openfingym.rollouts.launcher.Launcher`.
+            patience_s: seconds to wait for a verifier or an engine that is away; see
+                :class:`openfingym.rollouts.launcher.Launcher`.
         """
         self._places = places
         self._patience_s = patience_s
@@ -162,7 +163,9 @@ class LocalRollouts:
                 "install one version of OpenFinGym and of the task everywhere"
             )
         with self._borrowed(cancel) as launcher:
-            with self._lock:  # not before, for a launcher that begins with this one is to start a workspace for it as well
+            with (
+                self._lock
+            ):  # not before, for a launcher that begins with this one is to start a workspace for it as well
                 self._upcoming[_company(spec)] -= 1
             try:
                 return launcher.run(
@@ -227,11 +230,18 @@ class LocalRollouts:
                 uds = embedded.uds
                 verifiers = dict.fromkeys(self._packages, VerifierAddress(str(uds), embedded.admin_token))
             launcher = stack.enter_context(
-                Launcher(list(self._packages.values()), backend=self._backend, verifiers=verifiers, patience_s=self._patience_s)
+                Launcher(
+                    list(self._packages.values()),
+                    backend=self._backend,
+                    verifiers=verifiers,
+                    patience_s=self._patience_s,
+                )
             )
             for company, rollouts in (+self._upcoming).items():
                 first = self._examples[company]
-                launcher.warm(self._packages[first.task], first.agent, rollouts, allowance=first.allowance, size=self._places)
+                launcher.warm(
+                    self._packages[first.task], first.agent, rollouts, allowance=first.allowance, size=self._places
+                )
             started = _Started(launcher, stack.pop_all(), uds)
         if uds is not None:
             watch = threading.Thread(target=started.watch, name="verifier-watch", daemon=True)

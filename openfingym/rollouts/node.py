@@ -25,7 +25,8 @@ class ActorSetup:
     """What a node's actor needs to begin: plain values."""
 
     tasks: tuple[tuple[str, bool], ...]
-    """Name of each task, or its folder where no catalogue has it; and whether pulled real data takes the place of simulated data."""
+    """Name of each task, or its folder where no catalogue has it; and whether pulled real data takes the place of
+    simulated data."""
     backend: str
     verifiers: Mapping[str, VerifierAddress] | None = None
     """By the names of their tasks, as every node can reach them."""

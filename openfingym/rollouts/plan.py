@@ -28,7 +28,9 @@ BackendName = Literal["auto", "docker", "sandbox", "inline"]
 
 
 class AgentChoice(Section):
-    """One of ``agents``: a built-in agent by its name alone, or ``[[agents]]``, a program of the user's own under a name of its own."""
+    """One of ``agents``: a built-in agent by its name alone, or ``[[agents]]``, a program of the user's own under a
+    name of its own.
+    """
 
     name: str
     program: str | None = None
@@ -55,7 +57,9 @@ class AgentChoice(Section):
 
 
 class ModelChoice(Section):
-    """One of ``models``: its name alone, or ``{ name, base_url, key }``, a model with an endpoint or a key of its own."""
+    """One of ``models``: its name alone, or ``{ name, base_url, key }``, a model with an endpoint or a key of its
+    own.
+    """
 
     name: str
     base_url: str | None = None
@@ -67,7 +71,10 @@ class ModelChoice(Section):
     @classmethod
     def _no_key(cls, value: str) -> str:
         if not re.fullmatch(r"[A-Z][A-Z0-9_]*", value):
-            raise ValueError("names an environment variable, such as OPENROUTER_API_KEY, which holds the key; a plan holds none itself")
+            raise ValueError(
+                "names an environment variable, such as OPENROUTER_API_KEY, which holds the key; a plan holds none "
+                "itself"
+            )
         return value
 
 
@@ -115,14 +122,19 @@ class Plan(Section):
     patience_s: Annotated[float, Field(gt=0.0)] = PATIENCE_S
     """How long a model's endpoint, the Docker engine or a verifier that does not answer is waited for."""
     scoring: PositiveInt | None = None
-    """Rollouts at once, on all machines together, of tasks that are heavy to score; by default one a core of this one."""
+    """Rollouts at once, on all machines together, of tasks that are heavy to score; by default one a core of this
+    one."""
 
     _lists = field_validator("tasks", mode="before")(as_tuple)
 
     @field_validator("agents", "models", mode="before")
     @classmethod
     def _names(cls, value: object) -> object:
-        return tuple({"name": item} if isinstance(item, str) else item for item in value) if isinstance(value, list | tuple) else value
+        return (
+            tuple({"name": item} if isinstance(item, str) else item for item in value)
+            if isinstance(value, list | tuple)
+            else value
+        )
 
     @field_validator("seeds", mode="before")
     @classmethod
@@ -177,7 +189,10 @@ class Plan(Section):
         Raises:
             UsageError: one is no model.
         """
-        return [ModelSpec.parse(model.name, base_url=model.base_url or self.base_url, key_variable=model.key) for model in self.models]
+        return [
+            ModelSpec.parse(model.name, base_url=model.base_url or self.base_url, key_variable=model.key)
+            for model in self.models
+        ]
 
     @property
     def allowance(self) -> Allowance:
@@ -229,7 +244,10 @@ def select(plan: Plan, *, program: Path | None = None) -> Selection:
                 pairs.append((task, agent))
     for agent in agents:
         if not any(who is agent for _, who in pairs):
-            raise UsageError(f"agent {agent.name!r} is for none of {', '.join(plan.tasks)}; `openfingym agents` says what each is for")
+            raise UsageError(
+                f"agent {agent.name!r} is for none of {', '.join(plan.tasks)}; `openfingym agents` says what each is "
+                "for"
+            )
     return Selection(tuple(pairs), {name: tuple(tasks) for name, tasks in skipped.items() if tasks})
 
 
@@ -244,7 +262,16 @@ def expand(plan: Plan, selection: Selection, digests: Mapping[str, str]) -> list
         digests: digest of each task's build, by name.
     """
     return [
-        RolloutSpec(task.name, digests[task.name], agent, model, plan.allowance if agent.acts else Allowance(), seed, attempt, plan.fresh)
+        RolloutSpec(
+            task.name,
+            digests[task.name],
+            agent,
+            model,
+            plan.allowance if agent.acts else Allowance(),
+            seed,
+            attempt,
+            plan.fresh,
+        )
         for attempt in range(plan.attempts)
         for seed in plan.seeds
         for task, agent in selection.pairs
@@ -286,7 +313,9 @@ def _relative_to(folder: Path, data: dict[str, object]) -> dict[str, object]:
 
     agents = data.get("agents")
     if isinstance(agents, list):
-        data = data | {"agents": [placed(agent, "program", "files") if isinstance(agent, dict) else agent for agent in agents]}
+        data = data | {
+            "agents": [placed(agent, "program", "files") if isinstance(agent, dict) else agent for agent in agents]
+        }
     return placed(data, "prices")
 
 
@@ -303,7 +332,9 @@ def _check_models(plan: Plan, agents: Sequence[Agent]) -> None:
     for agent in talkers:
         require_model(agent, given=bool(plan.models))
     if plan.models and not talkers:
-        raise UsageError(f"none of the agents {', '.join(agent.name for agent in agents)} asks a model; leave the models out")
+        raise UsageError(
+            f"none of the agents {', '.join(agent.name for agent in agents)} asks a model; leave the models out"
+        )
     if plan.sampling != SamplingChoice() and not talkers:
         raise UsageError("sampling is for agents that ask a model, and none does; leave it out")
     if len({model.name for model in plan.models}) < len(plan.models):
@@ -337,7 +368,9 @@ def _matches(pattern: str, folders: Mapping[str, Path], *, real: bool) -> tuple[
         raise UsageError(f"{pattern}: no folder of a task, and {error}") from None
     if wanted.is_name:
         return [catalog.load_task(pattern, real=real)], True  # which says what it may have meant
-    tasks = [task for name in wanted.names(folders) if wanted.gives(task := catalog.load_task(folders[name], real=real))]
+    tasks = [
+        task for name in wanted.names(folders) if wanted.gives(task := catalog.load_task(folders[name], real=real))
+    ]
     if not tasks:
         raise UsageError(f"{pattern}: matches no task; `openfingym tasks` lists them")
     return tasks, False

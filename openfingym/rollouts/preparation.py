@@ -61,8 +61,10 @@ def prepare(
         folder: folder in which results are kept.
         part: ``"k/n"`` for every n-th rollout only.
         again: run everything once more, as further attempts.
-        retry_errors: move failures of ours aside, so that they are run again, where the agent was told nothing of hidden data.
-        jobs: processes that build tasks at once; a script that gives more than one needs ``if __name__ == "__main__":``.
+        retry_errors: move failures of ours aside, so that they are run again, where the agent was told nothing of
+            hidden data.
+        jobs: processes that build tasks at once; a script that gives more than one needs ``if __name__ ==
+            "__main__":``.
         show: told what is being done.
 
     Raises:
@@ -88,7 +90,9 @@ def prepare(
     return Work(tuple(specs), done, packages)
 
 
-def build_all(tasks: Sequence[Task], *, jobs: int = 1, show: Callable[[str], None] = lambda _: None) -> dict[str, BuiltPackage]:
+def build_all(
+    tasks: Sequence[Task], *, jobs: int = 1, show: Callable[[str], None] = lambda _: None
+) -> dict[str, BuiltPackage]:
     """The built packages of some tasks, by name; what the store has not is built, ``jobs`` at once.
 
     Raises:
@@ -96,7 +100,9 @@ def build_all(tasks: Sequence[Task], *, jobs: int = 1, show: Callable[[str], Non
         DataError: a dataset is missing or damaged.
         StoreError: the store cannot be written.
     """
-    absent = [task for task in tasks if not (store.package_folders(task.name, build_key(task))[0] / "package.json").is_file()]
+    absent = [
+        task for task in tasks if not (store.package_folders(task.name, build_key(task))[0] / "package.json").is_file()
+    ]
     for real in (False, True):
         folders = [task.folder for task in absent if task.real == real]
         if len(folders) > 1:

@@ -1,4 +1,5 @@
-"""Rollouts on the nodes of a Ray cluster: one actor a node (:mod:`openfingym.rollouts.node`), results written by the driver.
+"""Rollouts on the nodes of a Ray cluster: one actor a node (:mod:`openfingym.rollouts.node`), results written by the
+driver.
 
 Every node needs OpenFinGym, the tasks, and what its backend needs; nothing is shared between nodes
 but what Ray carries. A node runs its own verifier, unless some were given for all.
@@ -77,7 +78,8 @@ class RayRunner:
         upcoming: Iterable[RolloutSpec] = (),
         patience_s: float = PATIENCE_S,
     ) -> Self:
-        """Begin on the cluster this program is part of, or else on the one Ray finds: ``$RAY_ADDRESS``, or this machine's.
+        """Begin on the cluster this program is part of, or else on the one Ray finds: ``$RAY_ADDRESS``, or this
+        machine's.
 
         Args:
             tasks: the tasks that will be run.
@@ -86,7 +88,8 @@ class RayRunner:
             verifiers: those that every node can reach, by the names of their tasks; None for one a node.
             models: the way to language models.
             upcoming: rollouts that will come, so that nodes can start workspaces before they do.
-            patience_s: as of :class:`openfingym.rollouts.launcher.Launcher`; also how long a node is waited for where there is none.
+            patience_s: as of :class:`openfingym.rollouts.launcher.Launcher`; also how long a node is waited for where
+                there is none.
 
         Raises:
             UsageError: the extra ``ray`` is missing, there is no cluster, or it has no node for rollouts.
@@ -97,13 +100,17 @@ class RayRunner:
         if connected:
             _connect(ray)
         known = catalog.task_folders()
-        names = tuple((task.name if known.get(task.name) == task.folder else str(task.folder), task.real) for task in tasks)
+        names = tuple(
+            (task.name if known.get(task.name) == task.folder else str(task.folder), task.real) for task in tasks
+        )
         talkers = tuple(spec for spec in upcoming if spec.agent.acts is not None)
         runner = cls(ActorSetup(names, backend, verifiers, models, talkers, places, patience_s), connected=connected)
         try:
             await runner._look()
             if not runner._nodes:
-                raise UsageError(f"the Ray cluster has no node with a CPU or the resource {RESOURCE!r}; see docs/rollouts.md")
+                raise UsageError(
+                    f"the Ray cluster has no node with a CPU or the resource {RESOURCE!r}; see docs/rollouts.md"
+                )
             await runner._first_place()
         except BaseException:
             await runner.close()
@@ -131,7 +138,9 @@ class RayRunner:
                 raise _at(node.host, reply.error)
             assert reply.result is not None
             return replace(reply.result, path=unpack(reply.archive, out / reply.result.rollout_id))
-        raise RuntimeFailureError(f"{LOSSES} nodes of the Ray cluster were lost while {spec.title} ran on them{self._last_loss}")
+        raise RuntimeFailureError(
+            f"{LOSSES} nodes of the Ray cluster were lost while {spec.title} ran on them{self._last_loss}"
+        )
 
     async def close(self) -> None:
         """Stop the verifiers and the actors; leave the cluster as it was found."""
@@ -213,7 +222,11 @@ class RayRunner:
             here = NodeAffinitySchedulingStrategy(name, soft=False)
             # Two more threads than places, so that cancelling and closing never wait for a rollout.
             threads = self._order.places + 2
-            actor = ray.remote(NodeActor).options(max_concurrency=threads, scheduling_strategy=here, **needs).remote(self._order)
+            actor = (
+                ray.remote(NodeActor)
+                .options(max_concurrency=threads, scheduling_strategy=here, **needs)
+                .remote(self._order)
+            )
             node = self._nodes[name] = _Node(name, actor)
             task = asyncio.create_task(self._welcome(node))
             self._starting.add(task)
@@ -247,14 +260,17 @@ def _connect(ray: Any) -> None:
         _require_listener(os.environ.get("RAY_ADDRESS", ""))
         ray.init(address="auto", log_to_driver=False, logging_level=logging.WARNING)
     except OSError as error:
-        raise UsageError(f"no Ray cluster was found ({error}); start one with `ray start --head`, or set RAY_ADDRESS") from error
+        raise UsageError(
+            f"no Ray cluster was found ({error}); start one with `ray start --head`, or set RAY_ADDRESS"
+        ) from error
     if threading.current_thread() is threading.main_thread():
         # Ray puts a handler of its own there, which would end this process without its cleaning up.
         signal.signal(signal.SIGTERM, terminated)
 
 
 def _require_listener(address: str) -> None:
-    """Find out at once what Ray itself finds out after minutes: that nobody listens at an address left over from another cluster.
+    """Find out at once what Ray itself finds out after minutes: that nobody listens at an address left over from
+    another cluster.
 
     Raises:
         OSError: nobody does.
@@ -270,7 +286,11 @@ def _require_listener(address: str) -> None:
 def nodes_for_rollouts(nodes: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Living nodes that take part, and what an actor there asks for."""
     alive = [node for node in nodes if node["Alive"]]
-    chosen = {node["NodeID"]: {"num_cpus": 0, "resources": {RESOURCE: 1}} for node in alive if node["Resources"].get(RESOURCE, 0) >= 1}
+    chosen = {
+        node["NodeID"]: {"num_cpus": 0, "resources": {RESOURCE: 1}}
+        for node in alive
+        if node["Resources"].get(RESOURCE, 0) >= 1
+    }
     return chosen or {node["NodeID"]: {"num_cpus": 1} for node in alive if node["Resources"].get("CPU", 0) >= 1}
 
 

@@ -44,7 +44,9 @@ def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) 
         VerifierError: it does not answer.
     """
     log = [asdict(row) for row in client.log(rollout_id)]
-    actions = [asdict(action) for action in client.actions(rollout_id)] if is_sequential(package.task.spec.contract) else None
+    actions = (
+        [asdict(action) for action in client.actions(rollout_id)] if is_sequential(package.task.spec.contract) else None
+    )
     numbers = [past.submission for past in client.rollout_status(rollout_id).submissions]
     return Evidence(log, {number: _npy(client.submission(rollout_id, number)) for number in numbers}, actions)
 

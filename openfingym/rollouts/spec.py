@@ -118,7 +118,9 @@ def _made_of(value: object) -> object:
         return {str(key): _made_of(item) for key, item in value.items()}
     kind = type(value)
     if not is_dataclass(value):
-        raise UsageError(f"{kind.__name__} must be a dataclass of plain values, so that a run knows which rollouts it has finished")
+        raise UsageError(
+            f"{kind.__name__} must be a dataclass of plain values, so that a run knows which rollouts it has finished"
+        )
     parts = {item.name: _made_of(getattr(value, item.name)) for item in fields(value)}
     own = {} if kind.__module__.startswith("openfingym.") else {"source": _source(kind)}
     return {"class": f"{kind.__module__}.{kind.__qualname__}", **parts, **own}

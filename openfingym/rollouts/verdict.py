@@ -63,7 +63,8 @@ def judged(result: RolloutResult, verified: VerifiedResult, acted: Acted) -> Rol
     scored = verified.state in {"scored", "held"}
     if acted.contact.failures and not (scored and acted.ended_well):
         raise VerifierError(
-            f"the verifier failed {acted.contact.failures} request(s) of this rollout, whose result would not be the agent's"
+            f"the verifier failed {acted.contact.failures} request(s) of this rollout, whose result would not be the "
+            "agent's"
         )
     reason = None if scored else "; ".join(part for part in (_how_it_ended(acted), verified.reason) if part)
     return replace(
@@ -116,7 +117,16 @@ def failed(result: RolloutResult, error: OpenFinGymError, acted: Acted) -> Rollo
         boundary = "model"
     cleared = replace(spent(result, acted), total_interval=None, relative_interval=None, standard_errors={})
     told = acted.contact.told
-    return replace(cleared, state="error", reason=str(error), boundary=boundary, total=None, relative_total=None, metrics={}, told=told)
+    return replace(
+        cleared,
+        state="error",
+        reason=str(error),
+        boundary=boundary,
+        total=None,
+        relative_total=None,
+        metrics={},
+        told=told,
+    )
 
 
 def spent(result: RolloutResult, acted: Acted) -> RolloutResult:

@@ -16,5 +16,14 @@ from openfingym.task.model import (
 )
 
 __all__ = [
-    "TASK_NAME", "AssetClass", "DataKind", "Family", "Frequency", "Spec", "Split", "Task", "Verification", "parse_task_file",
-]  # fmt: skip
+    "TASK_NAME",
+    "AssetClass",
+    "DataKind",
+    "Family",
+    "Frequency",
+    "Spec",
+    "Split",
+    "Task",
+    "Verification",
+    "parse_task_file",
+]

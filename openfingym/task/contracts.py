@@ -77,15 +77,21 @@ class Contract(Section):
         if self.has_split and split is None:
             raise ValueError(f"a {self.kind} task needs the table [metadata.openfingym.split]")
         if not self.has_period and (dataset.first or dataset.last):
-            raise ValueError(f"dataset: first and last choose rows of a panel, which a {self.kind} task has none of; remove")
+            raise ValueError(
+                f"dataset: first and last choose rows of a panel, which a {self.kind} task has none of; remove"
+            )
         if self.has_split is False and split is not None:
             raise ValueError(f"split: a {self.kind} task is not split by time; remove it")
         if split is not None and split.scaling == "start" and not self.from_start:
-            raise ValueError("split.scaling = 'start' is for generated windows; a forecast's inputs would lose their level")
+            raise ValueError(
+                "split.scaling = 'start' is for generated windows; a forecast's inputs would lose their level"
+            )
         if spec.family != self.family:
             raise ValueError(f"family is {spec.family!r}, but a {self.kind} task is of the family {self.family!r}")
         if scoring.baseline != self.baseline:
-            raise ValueError(f"scoring.baseline is {scoring.baseline!r}, but that of a {self.kind} task is {self.baseline!r}")
+            raise ValueError(
+                f"scoring.baseline is {scoring.baseline!r}, but that of a {self.kind} task is {self.baseline!r}"
+            )
         horizon = getattr(self, "horizon", 0)
         if split is not None and split.embargo < horizon:
             raise ValueError(f"split.embargo ({split.embargo} rows) must be at least contract.horizon ({horizon})")
@@ -121,7 +127,9 @@ class ForecastContract(Contract):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.horizons and (list(self.horizons) != sorted(set(self.horizons)) or self.horizons[-1] != self.horizon):
-            raise ValueError(f"horizons must increase and end with horizon = {self.horizon}, found {list(self.horizons)}")
+            raise ValueError(
+                f"horizons must increase and end with horizon = {self.horizon}, found {list(self.horizons)}"
+            )
         if self.pooled and (self.horizon != 1 or self.targets or self.graph_window):
             raise ValueError("pooled needs horizon = 1 and goes neither with targets nor with graph_window")
         if self.graph_window is not None and self.value_semantics != "realised_vol":
@@ -232,7 +240,8 @@ class BarsContract(Contract):
     has_period: ClassVar[bool] = True
 
     symbols: tuple[str, ...]
-    """Instruments, each with the channels ``<symbol>_open`` to ``<symbol>_volume`` in the dataset; the order of every array."""
+    """Instruments, each with the channels ``<symbol>_open`` to ``<symbol>_volume`` in the dataset; the order of every
+    array."""
     lookback: PositiveInt
     """Bars that each observation shows, the current one included."""
     steps: PositiveInt
@@ -252,14 +261,17 @@ class BarsContract(Contract):
         """As every contract, and bars as they are."""
         split = spec.split
         if split is not None and (split.scaling != "none" or split.scaled or split.log1p or split.train_stride != 1):
-            raise ValueError("split: bars are shown as they are, row by row; remove train_stride, scaling, scaled and log1p")
+            raise ValueError(
+                "split: bars are shown as they are, row by row; remove train_stride, scaling, scaled and log1p"
+            )
         if spec.dataset.channels:
             raise ValueError("dataset.channels: contract.symbols says which bars are used; remove")
         super().agree(spec)
 
 
 class RollingContract(BarsContract):
-    """Forecasts from an origin that moves on: at each bar, predict every symbol's log return over the next ``horizon`` bars.
+    """Forecasts from an origin that moves on: at each bar, predict every symbol's log return over the next ``horizon``
+    bars.
 
     A submission is [episodes, steps, symbols], which is what an agent answered step by step.
     """
@@ -321,7 +333,8 @@ class TradingContract(BarsContract):
         """As bars, and one number of bars a year."""
         if self.bars_per_year != spec.scoring.periods_per_year:
             raise ValueError(
-                f"contract.bars_per_year is {self.bars_per_year:g} and scoring.periods_per_year {spec.scoring.periods_per_year:g}; "
+                f"contract.bars_per_year is {self.bars_per_year:g} and scoring.periods_per_year "
+                f"{spec.scoring.periods_per_year:g}; "
                 "both are the bars in a year, and must agree"
             )
         super().agree(spec)

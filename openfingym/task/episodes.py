@@ -96,7 +96,8 @@ class Episode(Protocol):
         """
 
     def outcome(self) -> NDArray[np.float64]:
-        """What is scored: one row of the task's submission, of fixed shape. Rows not yet reached are as if nothing more were done.
+        """What is scored: one row of the task's submission, of fixed shape. Rows not yet reached are as if nothing more
+        were done.
 
         The episode itself does not move.
         """

@@ -49,7 +49,11 @@ def _fields_at(location: tuple[int | str, ...], root: type[BaseModel], data: Any
         if isinstance(part, int):
             continue
         annotation = model.model_fields[part].annotation if part in model.model_fields else None
-        inner = [a for a in (annotation, *getattr(annotation, "__args__", ())) if isinstance(a, type) and issubclass(a, BaseModel)]
+        inner = [
+            a
+            for a in (annotation, *getattr(annotation, "__args__", ()))
+            if isinstance(a, type) and issubclass(a, BaseModel)
+        ]
         if not inner:
             return []
         model = CONTRACTS[data["kind"]] if inner[0] is Contract else inner[0]

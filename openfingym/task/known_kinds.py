@@ -1,4 +1,5 @@
-"""Which kinds of task there are: those of the library, those that installed distributions bring, those registered in this process.
+"""Which kinds of task there are: those of the library, those that installed distributions bring, those registered in
+this process.
 
 A distribution brings a kind by an entry point of the group ``openfingym.kinds``, named as the kind, whose object is an
 instance of :class:`openfingym.kinds.Kind`. It is loaded when a task of that kind is read, and not before. Here only
@@ -79,7 +80,9 @@ def installed_kinds() -> Mapping[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         if entry.name in OWN or found.setdefault(entry.name, entry).value != entry.value:
-            raise UsageError(f"the kind {entry.name!r} of {_source(entry)} has the name of another kind; uninstall one of the two")
+            raise UsageError(
+                f"the kind {entry.name!r} of {_source(entry)} has the name of another kind; uninstall one of the two"
+            )
     return found
 
 
@@ -108,7 +111,9 @@ def register_contract(kind: HasContract) -> None:
     """
     contract = getattr(kind, "contract", None)
     if not (isinstance(contract, type) and issubclass(contract, Contract)):
-        raise UsageError(f"{kind!r} is no kind of task: its attribute 'contract' must be a subclass of Contract, found {contract!r}")
+        raise UsageError(
+            f"{kind!r} is no kind of task: its attribute 'contract' must be a subclass of Contract, found {contract!r}"
+        )
     name = kind_of_contract(contract)
     if CONTRACTS.setdefault(name, contract) is not contract:
         raise UsageError(f"there is a kind {name!r} already; choose another name")
@@ -129,7 +134,8 @@ def contract_class(kind: str) -> type[Contract] | None:
 
 
 def parse_contract(value: object) -> object:
-    """The contract in a table of ``task.toml``, of the class that its key ``kind`` names; what is no table stays as it is.
+    """The contract in a table of ``task.toml``, of the class that its key ``kind`` names; what is no table stays as it
+    is.
 
     Raises:
         ValidationError: the kind is missing or unknown, or a key is not as its contract has it.
@@ -146,7 +152,9 @@ def parse_contract(value: object) -> object:
     if contract is None:
         text = f"unknown kind {kind!r}" if "kind" in value else "required, but not there"
         problem = PydanticCustomError(UNKNOWN_KIND, "{text}; known: {known}", {"text": text, "known": known})
-        raise ValidationError.from_exception_data("contract", [InitErrorDetails(type=problem, loc=("kind",), input=kind)])
+        raise ValidationError.from_exception_data(
+            "contract", [InitErrorDetails(type=problem, loc=("kind",), input=kind)]
+        )
     return contract.model_validate(value)
 
 

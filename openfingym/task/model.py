@@ -59,7 +59,9 @@ class Package(Section):
 
         org, slash, short = name.partition("/")
         if not (slash and re.match(TASK_NAME, org) and re.match(TASK_NAME, short)):
-            raise ValueError(f"{name!r} is not of the form org/task-name in lower-case kebab-case, such as mydesk/oil-forecast")
+            raise ValueError(
+                f"{name!r} is not of the form org/task-name in lower-case kebab-case, such as mydesk/oil-forecast"
+            )
         return name
 
 
@@ -354,7 +356,9 @@ def parse_task_file(text: str, path: Path) -> TaskFile:
     except tomllib.TOMLDecodeError as error:
         raise TaskError(f"is not valid TOML: {error}", path=path) from error
     except (RecursionError, ValueError) as error:
-        raise TaskError("is not valid TOML: it is nested too deep, or has a number of thousands of digits", path=path) from error
+        raise TaskError(
+            "is not valid TOML: it is nested too deep, or has a number of thousands of digits", path=path
+        ) from error
     try:
         return TaskFile.model_validate(data)
     except ValidationError as error:

@@ -18,7 +18,8 @@ class WeightedMetric(Section):
     weight: float = Field(ge=0.0, le=1.0)
     """In the paper's total; 0 to report the metric only."""
     relative_weight: Annotated[float, Field(ge=0.0)] | None = None
-    """In the scale-free total; by default ``weight``, and 0 for a metric that is a diagnostic or not proper. Those admit nothing else."""
+    """In the scale-free total; by default ``weight``, and 0 for a metric that is a diagnostic or not proper. Those
+    admit nothing else."""
     on: Literal["path", "future"] = "path"
     """For generation given a context: whether context and future are compared together, or futures alone."""
 
@@ -33,8 +34,9 @@ class Scoring(Section):
     family: str | None = None
     """The paper's scoring family, F1 to F10; the weights must be its own. None for an aggregation of the author's."""
     baseline: str
-    """Baseline of the relative total, that of the task's kind: the naive forecast (``naive``); independent Gaussian draws, of values or of
-    increments (``gaussian``); ``random`` scores; equal weights held to the end (``buy-and-hold``)."""
+    """Baseline of the relative total, that of the task's kind: the naive forecast (``naive``); independent Gaussian
+    draws, of values or of increments (``gaussian``); ``random`` scores; equal weights held to the end
+    (``buy-and-hold``)."""
     metrics: tuple[WeightedMetric, ...] = Field(min_length=1)
     periods_per_year: float = Field(default=1.0, gt=0.0)
     """Annualisation factor P of the Sharpe ratio (its square root is applied); 1 leaves it per period."""
@@ -61,7 +63,9 @@ class Scoring(Section):
             raise ValueError("a metric is listed twice")
         weights = {metric.name: metric.weight for metric in self.metrics if metric.weight > 0.0}
         if not weights or not ranks:
-            raise ValueError("a metric that is proper and no diagnostic needs a weight above 0, or nothing would be scored or ranked")
+            raise ValueError(
+                "a metric that is proper and no diagnostic needs a weight above 0, or nothing would be scored or ranked"
+            )
         if self.family is not None:
             if self.family not in FAMILIES:
                 raise ValueError(f"unknown family {self.family!r}; known: {', '.join(FAMILIES)}")

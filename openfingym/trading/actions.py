@@ -62,7 +62,9 @@ def carry_out(decision: Decision, executor: Executor) -> list[int]:
     for order_id in decision.cancels:
         executor.cancel(order_id)
     for change in decision.replaces:
-        executor.replace(change.order_id, quantity=change.quantity, limit_price=change.limit_price, stop_price=change.stop_price)
+        executor.replace(
+            change.order_id, quantity=change.quantity, limit_price=change.limit_price, stop_price=change.stop_price
+        )
     return executor.submit(decision.orders) if decision.orders else []
 
 
@@ -83,9 +85,15 @@ def parse_decision(action: object, symbols: Sequence[str]) -> Decision:
         if len(given) != len(symbols):
             _refuse("weights", f"{len(symbols)} numbers, one for each of {', '.join(symbols)}", f"{len(given)} values")
         weights = tuple(_number(value, f"weights[{i}]") for i, value in enumerate(given))
-    orders = tuple(_order(item, symbols, f"orders[{i}]") for i, item in enumerate(_list(action.get("orders", ()), "orders")))
-    cancels = tuple(_integer(item, f"cancels[{i}]") for i, item in enumerate(_list(action.get("cancels", ()), "cancels")))
-    replaces = tuple(_replacement(item, f"replaces[{i}]") for i, item in enumerate(_list(action.get("replaces", ()), "replaces")))
+    orders = tuple(
+        _order(item, symbols, f"orders[{i}]") for i, item in enumerate(_list(action.get("orders", ()), "orders"))
+    )
+    cancels = tuple(
+        _integer(item, f"cancels[{i}]") for i, item in enumerate(_list(action.get("cancels", ()), "cancels"))
+    )
+    replaces = tuple(
+        _replacement(item, f"replaces[{i}]") for i, item in enumerate(_list(action.get("replaces", ()), "replaces"))
+    )
     return Decision(weights, orders, cancels, replaces)
 
 
@@ -100,8 +108,13 @@ def decision_json(decision: Decision, symbols: Sequence[str]) -> dict[str, objec
         action["cancels"] = list(decision.cancels)
     if decision.replaces:
         names = ("quantity", "limit_price", "stop_price")
-        changes = [{name: getattr(change, name) for name in names if getattr(change, name) is not None} for change in decision.replaces]
-        action["replaces"] = [{"order": change.order_id, **values} for change, values in zip(decision.replaces, changes, strict=True)]
+        changes = [
+            {name: getattr(change, name) for name in names if getattr(change, name) is not None}
+            for change in decision.replaces
+        ]
+        action["replaces"] = [
+            {"order": change.order_id, **values} for change, values in zip(decision.replaces, changes, strict=True)
+        ]
     return action
 
 
@@ -150,7 +163,9 @@ def _replacement(item: object, where: str) -> Replacement:
     if "order" not in item:
         _refuse(where, "the key order, the id of an open order", sorted(map(str, item)))
     changed = {
-        name: _number(item[name], f"{where}.{name}") for name in ("quantity", "limit_price", "stop_price") if item.get(name) is not None
+        name: _number(item[name], f"{where}.{name}")
+        for name in ("quantity", "limit_price", "stop_price")
+        if item.get(name) is not None
     }
     return Replacement(_integer(item["order"], f"{where}.order"), **changed)
 

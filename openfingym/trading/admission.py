@@ -12,7 +12,9 @@ _NONE = Reason.NONE
 
 
 def refusal(portfolio: Portfolio, order: WorkingOrder) -> Reason:
-    """Why an order cannot be accepted, or NONE; makes its quantity an exact multiple of the lot and sets what it reserves."""
+    """Why an order cannot be accepted, or NONE; makes its quantity an exact multiple of the lot and sets what it
+    reserves.
+    """
     market = portfolio.market
     if portfolio.bankrupt:
         return Reason.BANKRUPT
@@ -31,7 +33,9 @@ def refusal(portfolio: Portfolio, order: WorkingOrder) -> Reason:
 
 
 def _misprice(order: WorkingOrder, tick: float) -> Reason:
-    """What is wrong with an order's prices; NaN stands for none, and one that its type does not use must not be there."""
+    """What is wrong with an order's prices; NaN stands for none, and one that its type does not use must not be
+    there.
+    """
     limit, stop = order.limit, order.stop
     if order.limited:
         if not 0.0 < limit < math.inf:

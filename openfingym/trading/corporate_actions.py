@@ -47,7 +47,12 @@ def _split(portfolio: Portfolio, symbol: int, ratio: float) -> None:
         up = not _waits_below(order)
         order.remaining = whole_lots(order.remaining * ratio, market.lot)
         order.opening = min(order.opening * ratio, order.remaining)
-        _reprice(portfolio, order, on_tick(order.limit / ratio, market.tick, up), on_tick(order.stop / ratio, market.tick, up))
+        _reprice(
+            portfolio,
+            order,
+            on_tick(order.limit / ratio, market.tick, up),
+            on_tick(order.stop / ratio, market.tick, up),
+        )
 
 
 def _pay(portfolio: Portfolio, symbol: int, dividend: float) -> None:

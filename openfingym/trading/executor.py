@@ -51,11 +51,17 @@ class Executor(Protocol):
         """Cancel what is left of an order."""
 
     def replace(
-        self, order_id: int, *, quantity: float | None = None, limit_price: float | None = None, stop_price: float | None = None
+        self,
+        order_id: int,
+        *,
+        quantity: float | None = None,
+        limit_price: float | None = None,
+        stop_price: float | None = None,
     ) -> None:
         """Change an open order, all or nothing; what is None stays.
 
-        The order keeps its id. It keeps its place before later orders only if nothing but its quantity changes, downwards.
+        The order keeps its id. It keeps its place before later orders only if nothing but its quantity changes,
+        downwards.
         """
 
     def account(self) -> Account:

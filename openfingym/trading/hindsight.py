@@ -19,9 +19,9 @@ def hindsight_weights(
 ) -> NDArray[np.float64]:
     """The target weights that grow an account fastest, among holding cash or one symbol, long or short, at each bar.
 
-    Viterbi's recursion over these 2 S + 1 states. Weights are traded at the open of their bar and held to the open of the
-    next, so that a gain is that of open on open; a change of state costs its turnover. Limits of volume, lots and the cost
-    of borrowing are left out.
+    Viterbi's recursion over these 2 S + 1 states. Weights are traded at the open of their bar and held to the open of
+    the next, so that a gain is that of open on open; a change of state costs its turnover. Limits of volume, lots and
+    the cost of borrowing are left out.
 
     Args:
         opens: float64[T, S], positive: the bars at whose opens is traded.

@@ -36,7 +36,8 @@ class MarketRules:
     half_spread_bps: float = 0.0
     """Half the quoted spread, paid by market and stop orders beside slippage."""
     impact: float = 0.0
-    """k of the volume-share model: the price moves by the fraction k (quantity / bar volume)^2 (zipline's default is 0.1)."""
+    """k of the volume-share model: the price moves by the fraction k (quantity / bar volume)^2 (zipline's default is
+    0.1)."""
     max_participation: float = 0.0
     """Largest share of a bar's volume that all fills of a symbol may take; 0 for no cap."""
     lot: float = 1.0
@@ -75,11 +76,17 @@ class MarketRules:
             if not (math.isfinite(value) and value >= 0.0):
                 raise UsageError(f"market rules: {name} is {value}; expected a finite number, not negative")
         if not 0.0 <= self.max_participation <= 1.0:
-            raise UsageError(f"market rules: max_participation is {self.max_participation}; expected a share from 0 (no cap) to 1")
+            raise UsageError(
+                f"market rules: max_participation is {self.max_participation}; expected a share from 0 (no cap) to 1"
+            )
         if not (math.isfinite(self.bars_per_year) and self.bars_per_year > 0.0):
-            raise UsageError(f"market rules: bars_per_year is {self.bars_per_year}; expected a number above 0, such as 252")
+            raise UsageError(
+                f"market rules: bars_per_year is {self.bars_per_year}; expected a number above 0, such as 252"
+            )
         if self.fee_bps + self.slippage_bps + self.half_spread_bps >= 10_000.0:
-            raise UsageError("market rules: fee_bps, slippage_bps and half_spread_bps add up to the whole price (10000 bps) or more")
+            raise UsageError(
+                "market rules: fee_bps, slippage_bps and half_spread_bps add up to the whole price (10000 bps) or more"
+            )
         if not 1 <= self.max_open_orders <= 4096:
             raise UsageError(f"market rules: max_open_orders is {self.max_open_orders}; expected 1 to 4096")
         if not 1 <= self.max_orders_per_batch <= 4096:
@@ -93,6 +100,10 @@ class MarketRules:
     def describe(self) -> dict[str, object]:
         """Plain values, by name."""
         return {
-            item.name: (value.name.lower().replace("_", "-") if isinstance(value := getattr(self, item.name), BarPath) else value)
+            item.name: (
+                value.name.lower().replace("_", "-")
+                if isinstance(value := getattr(self, item.name), BarPath)
+                else value
+            )
             for item in fields(self)
         }

@@ -164,7 +164,9 @@ def number(value: object) -> float:
 
 
 def replaced(before: float, value: object) -> float:
-    """What a replacement makes of a value: nothing new by None, and of what is no number minus infinity, which no market takes."""
+    """What a replacement makes of a value: nothing new by None, and of what is no number minus infinity, which no
+    market takes.
+    """
     if value is None:
         return before
     wanted = number(value)

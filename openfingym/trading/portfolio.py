@@ -31,7 +31,9 @@ class WorkingOrder:
 
     def __init__(self, id: int, order: Order) -> None:  # noqa: A002  # the field's own name
         self.id = id
-        self.symbol, self.side, self.remaining, self.kind, self.limit, self.stop, self.time_in_force, self.client_id = order
+        self.symbol, self.side, self.remaining, self.kind, self.limit, self.stop, self.time_in_force, self.client_id = (
+            order
+        )
         self.d = 1.0 if self.side is _BUY else -1.0
         self.limited = self.kind in LIMITED
         """Whether it has a limit price, and so no slippage."""
@@ -46,7 +48,13 @@ class Portfolio:
     """One account. All money and quantities are float64; attributes are for reading."""
 
     def __init__(
-        self, market: MarketRules, *, cash: float, closes: Sequence[float], volumes: Sequence[float] | None = None, row: int = 0
+        self,
+        market: MarketRules,
+        *,
+        cash: float,
+        closes: Sequence[float],
+        volumes: Sequence[float] | None = None,
+        row: int = 0,
     ) -> None:
         """Open an account.
 
@@ -101,7 +109,9 @@ class Portfolio:
     def open_orders(self) -> tuple[OpenOrder, ...]:
         """Open orders, in the order in which they trade."""
         return tuple(
-            OpenOrder(o.id, o.symbol, o.side, o.kind, o.time_in_force, o.remaining, o.limit, o.stop, o.triggered, o.client_id)
+            OpenOrder(
+                o.id, o.symbol, o.side, o.kind, o.time_in_force, o.remaining, o.limit, o.stop, o.triggered, o.client_id
+            )
             for o in self.orders
         )
 
@@ -113,14 +123,38 @@ class Portfolio:
     def tell(self, kind: EventKind, order: WorkingOrder, reason: Reason = _NONE) -> None:
         """Record what happened to what is left of an order, a fill aside."""
         self._events.append(
-            _event(Event, (kind, self.row, order.id, order.symbol, order.side, order.remaining, _NAN, 0.0, 0.0, reason, order.client_id))
+            _event(
+                Event,
+                (
+                    kind,
+                    self.row,
+                    order.id,
+                    order.symbol,
+                    order.side,
+                    order.remaining,
+                    _NAN,
+                    0.0,
+                    0.0,
+                    reason,
+                    order.client_id,
+                ),
+            )
         )
 
     def record(
-        self, kind: EventKind, order_id: int, symbol: int, side: int, quantity: float, reason: Reason, client_id: str | None = None
+        self,
+        kind: EventKind,
+        order_id: int,
+        symbol: int,
+        side: int,
+        quantity: float,
+        reason: Reason,
+        client_id: str | None = None,
     ) -> None:
         """Record something that is not a fill."""
-        self._events.append(_event(Event, (kind, self.row, order_id, symbol, side, quantity, _NAN, 0.0, 0.0, reason, client_id)))
+        self._events.append(
+            _event(Event, (kind, self.row, order_id, symbol, side, quantity, _NAN, 0.0, 0.0, reason, client_id))
+        )
 
     def short_value(self) -> float:
         """Market value of short positions at the last marks, positive."""
@@ -173,9 +207,19 @@ class Portfolio:
         return _NONE if shorts - after * base <= market.max_short * equity else Reason.SHORT_CAP
 
     def book(
-        self, symbol: int, d: float, quantity: float, base: float, price: float, paid: float, order_id: int, client_id: str | None
+        self,
+        symbol: int,
+        d: float,
+        quantity: float,
+        base: float,
+        price: float,
+        paid: float,
+        order_id: int,
+        client_id: str | None,
     ) -> bool:
-        """Change cash and position by a fill, unless it would leave a debt larger than before; returns whether it did."""
+        """Change cash and position by a fill, unless it would leave a debt larger than before; returns whether it
+        did.
+        """
         cash = self.cash - d * quantity * price - paid
         if cash < 0.0 and cash < self.cash:
             return False
@@ -201,6 +245,21 @@ class Portfolio:
         self.cost += paid + slippage
         self.room[symbol] -= quantity
         self._events.append(
-            _event(Event, (_FILLED, self.row, order_id, symbol, 1 if d > 0.0 else -1, quantity, price, paid, slippage, _NONE, client_id))
+            _event(
+                Event,
+                (
+                    _FILLED,
+                    self.row,
+                    order_id,
+                    symbol,
+                    1 if d > 0.0 else -1,
+                    quantity,
+                    price,
+                    paid,
+                    slippage,
+                    _NONE,
+                    client_id,
+                ),
+            )
         )
         return True

@@ -9,7 +9,8 @@ from openfingym.trading.rules import DUST, affordable, fee, settled, shortable, 
 
 
 def rebalance(portfolio: Portfolio, weights: Sequence[float], tradable: Sequence[bool] | None) -> None:
-    """Trade at the open to these shares of equity at the open, sells first, as far as volume, cash and the short cap allow.
+    """Trade at the open to these shares of equity at the open, sells first, as far as volume, cash and the short cap
+    allow.
 
     Where cash does not suffice, earlier symbols come first.
     """
@@ -36,14 +37,18 @@ def rebalance(portfolio: Portfolio, weights: Sequence[float], tradable: Sequence
 def _sell(portfolio: Portfolio, symbol: int, wanted: float) -> None:
     """Sell at the open towards a target."""
     market, base, position = portfolio.market, portfolio.mark[symbol], portfolio.position[symbol]
-    quantity = min(wanted, whole_lots(portfolio.room[symbol], market.lot)) if portfolio.room[symbol] < wanted else wanted
+    quantity = (
+        min(wanted, whole_lots(portfolio.room[symbol], market.lot)) if portfolio.room[symbol] < wanted else wanted
+    )
     held = max(0.0, position)
     if quantity > held:
         price = slip(base, -1.0, quantity, portfolio.volume[symbol], portfolio.slip_rate, market.impact)
         shorts, others = portfolio.besides(symbol)
         equity = portfolio.cash + position * base + others
         already = shorts + max(0.0, -position) * base
-        extra = shortable(equity, already, held, base, price, market.max_short, portfolio.fee_rate, market.fee_per_trade, market.lot)
+        extra = shortable(
+            equity, already, held, base, price, market.max_short, portfolio.fee_rate, market.fee_per_trade, market.lot
+        )
         quantity = min(quantity, settled(held, extra, market.lot))
     _trade(portfolio, symbol, -1.0, quantity)
 
@@ -51,7 +56,9 @@ def _sell(portfolio: Portfolio, symbol: int, wanted: float) -> None:
 def _buy(portfolio: Portfolio, symbol: int, wanted: float) -> None:
     """Buy at the open towards a target."""
     market, base = portfolio.market, portfolio.mark[symbol]
-    quantity = min(wanted, whole_lots(portfolio.room[symbol], market.lot)) if portfolio.room[symbol] < wanted else wanted
+    quantity = (
+        min(wanted, whole_lots(portfolio.room[symbol], market.lot)) if portfolio.room[symbol] < wanted else wanted
+    )
     price = slip(base, 1.0, quantity, portfolio.volume[symbol], portfolio.slip_rate, market.impact)
     short = max(0.0, -portfolio.position[symbol])
     cover = affordable(portfolio.cash, price, portfolio.fee_rate, market.fee_per_trade, market.lot)

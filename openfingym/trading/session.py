@@ -42,10 +42,13 @@ class Session:
         """
         if not (first >= 0 and steps >= 1 and first + steps < len(bars.times)):
             raise UsageError(
-                f"an episode of {steps} steps from row {first} needs {first + steps + 1} rows; the bars have {len(bars.times)}"
+                f"an episode of {steps} steps from row {first} needs {first + steps + 1} rows; the bars have "
+                f"{len(bars.times)}"
             )
         self.bars, self.first, self.row, self.steps = bars, first, first, steps
-        self.simulator = Simulator(market, cash=cash, closes=bars.close[first].tolist(), volumes=bars.volume[first].tolist(), row=first)
+        self.simulator = Simulator(
+            market, cash=cash, closes=bars.close[first].tolist(), volumes=bars.volume[first].tolist(), row=first
+        )
         self.record = np.zeros((steps + 1, COLUMNS))
         self.record[0, 0] = cash
 
@@ -87,7 +90,15 @@ class Session:
             dividends=dividend.tolist() if dividend.any() else None,
         )
         held = account.account()
-        self.record[self.rows] = (account.equity, account.traded, account.cost, held.long, held.short, account.closed, account.won)
+        self.record[self.rows] = (
+            account.equity,
+            account.traded,
+            account.cost,
+            held.long,
+            held.short,
+            account.closed,
+            account.won,
+        )
         return account.events()
 
     def copy(self) -> Self:

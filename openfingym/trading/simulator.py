@@ -6,9 +6,11 @@ A bar goes like this:
 
 1. Splits and dividends change positions, cash and open orders (:mod:`~openfingym.trading.corporate_actions`).
 2. Short positions pay for borrowing, at the last close. Positions are then valued at the open.
-3. Target weights are traded at the open: sells first, then buys as far as cash goes (:mod:`~openfingym.trading.rebalancing`).
+3. Target weights are traded at the open: sells first, then buys as far as cash goes
+(:mod:`~openfingym.trading.rebalancing`).
 4. Orders that fill at the open do, in order of submission. What is left of an immediate-or-cancel order ends.
-5. Other orders fill inside the bar, in the order in which the assumed path reaches them (:mod:`~openfingym.trading.matching`).
+5. Other orders fill inside the bar, in the order in which the assumed path reaches them
+(:mod:`~openfingym.trading.matching`).
 6. Positions are valued at the close. At an equity of zero or below the account is bankrupt.
 
 A symbol without a trade in a bar is halted: nothing fills, and its last close stands.
@@ -36,7 +38,13 @@ class Simulator(Portfolio):
     """One account in a simulated market; an :class:`~openfingym.trading.executor.Executor`."""
 
     def __init__(
-        self, market: MarketRules, *, cash: float, closes: Sequence[float], volumes: Sequence[float] | None = None, row: int = 0
+        self,
+        market: MarketRules,
+        *,
+        cash: float,
+        closes: Sequence[float],
+        volumes: Sequence[float] | None = None,
+        row: int = 0,
     ) -> None:
         """Open an account; see :class:`~openfingym.trading.portfolio.Portfolio`."""
         super().__init__(market, cash=cash, closes=closes, volumes=volumes, row=row)
@@ -81,8 +89,8 @@ class Simulator(Portfolio):
         """Trade at the next open to these shares of equity, one a symbol, negative for short.
 
         Returns:
-            Whether the weights are admissible: finite, the long ones adding up to at most 1 and the short ones to at most
-            the short cap. If not, nothing changes and an event says so.
+            Whether the weights are admissible: finite, the long ones adding up to at most 1 and the short ones to at
+            most the short cap. If not, nothing changes and an event says so.
         """
         longs = shorts = 0.0
         wanted = [number(weight) for weight in weights]
@@ -92,7 +100,11 @@ class Simulator(Portfolio):
             else:
                 shorts -= weight
         # A NaN fails every comparison.
-        good = len(wanted) == len(self.position) and longs <= 1.0 + WEIGHT_TOLERANCE and shorts <= self.market.max_short + WEIGHT_TOLERANCE
+        good = (
+            len(wanted) == len(self.position)
+            and longs <= 1.0 + WEIGHT_TOLERANCE
+            and shorts <= self.market.max_short + WEIGHT_TOLERANCE
+        )
         if not good or self.bankrupt:
             self.record(_REJECTED, 0, -1, 0, _NAN, Reason.BANKRUPT if self.bankrupt else Reason.BAD_WEIGHTS)
             return False
@@ -106,7 +118,12 @@ class Simulator(Portfolio):
             self.tell(_CANCELLED, self.orders.pop(place))
 
     def replace(
-        self, order_id: int, *, quantity: float | None = None, limit_price: float | None = None, stop_price: float | None = None
+        self,
+        order_id: int,
+        *,
+        quantity: float | None = None,
+        limit_price: float | None = None,
+        stop_price: float | None = None,
     ) -> None:
         """Change an open order, all or nothing; see :class:`~openfingym.trading.executor.Executor`."""
         place = self._find(order_id)
@@ -203,7 +220,9 @@ class Simulator(Portfolio):
         if tradable is None or all(tradable):
             self.mark = list(closes)
         else:
-            self.mark = [close if traded else mark for close, traded, mark in zip(closes, tradable, self.mark, strict=True)]
+            self.mark = [
+                close if traded else mark for close, traded, mark in zip(closes, tradable, self.mark, strict=True)
+            ]
         self.equity = self.cash + self.value()
         if self.equity <= 0.0:
             self.equity = 0.0
@@ -219,5 +238,7 @@ class Simulator(Portfolio):
             if order.id == reference:
                 return place
         known = 0 < reference < self._next_id
-        self.record(_REJECTED, reference if known else 0, -1, 0, _NAN, Reason.NOT_OPEN if known else Reason.UNKNOWN_ORDER)
+        self.record(
+            _REJECTED, reference if known else 0, -1, 0, _NAN, Reason.NOT_OPEN if known else Reason.UNKNOWN_ORDER
+        )
         return -1

@@ -1,7 +1,7 @@
 """Twins of real bars: paths that look like the market and whose next bar nobody can look up.
 
-Filtered historical simulation (Barone-Adesi, Giannopoulos and Vosper 1999; Barone-Adesi, Bourgoin and Giannopoulos 1998). Of the
-known rows, per symbol::
+Filtered historical simulation (Barone-Adesi, Giannopoulos and Vosper 1999; Barone-Adesi, Bourgoin and Giannopoulos
+1998). Of the known rows, per symbol::
 
     m_t = ln(open, high, low, close / last close)            the moves of a bar
     e_t = close move - its mean
@@ -11,8 +11,9 @@ and of a twin, row after row, with k drawn uniformly from the known rows, the sa
 
     m*_t = m_k sqrt(h*_t / h_k)                              h* by the same recursion along the new path
 
-So volatility clusters, tails and the cross-section are those of the market. Rows are drawn one by one and not in blocks: in a
-block of known rows, whoever recognises one of them knows the next. What is lost is any dependence of returns on their own past.
+So volatility clusters, tails and the cross-section are those of the market. Rows are drawn one by one and not in
+blocks: in a block of known rows, whoever recognises one of them knows the next. What is lost is any dependence of
+returns on their own past.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def resample(bars: Floats, rows: int, seed: int) -> Floats:
     """A path of bars from the last close on.
 
     Args:
-        bars: known bars, float64[T, S, 5]: open, high, low, close, volume; adjusted for splits. A volume of 0 is a halt.
+        bars: known bars, float64[T, S, 5]: open, high, low, close, volume; adjusted for splits. A volume of 0 is a
+            halt.
         rows: rows of the path.
         seed: not negative, of any size; the same seed gives the same path.
 
@@ -92,7 +94,8 @@ def resample(bars: Floats, rows: int, seed: int) -> Floats:
 
 
 def fit(shocks: Floats) -> PanelGarch:
-    """Gaussian quasi-maximum likelihood over a grid, all symbols together, with variance targeting (Francq, Horvath and Zakoian 2011).
+    """Gaussian quasi-maximum likelihood over a grid, all symbols together, with variance targeting (Francq, Horvath and
+    Zakoian 2011).
 
     Args:
         shocks: float64[T, S], demeaned log returns.

@@ -37,7 +37,10 @@ def to_atif(rollout: RolloutRecord) -> Json:
         agent["model_name"] = rollout.model
     if rollout.tools:
         agent["tool_definitions"] = [
-            {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+            }
             for tool in rollout.tools
         ]
     totals: Json = {
@@ -85,7 +88,9 @@ def from_atif(document: Mapping[str, object]) -> RolloutRecord:
             )
         )
     except KeyError as error:
-        raise DataError(f"the ATIF trajectory has no {error.args[0]!r}; only those written by openfingym hold a task and a score") from None
+        raise DataError(
+            f"the ATIF trajectory has no {error.args[0]!r}; only those written by openfingym hold a task and a score"
+        ) from None
     except (TypeError, ValueError, ValidationError) as error:
         raise DataError(f"not an ATIF trajectory of a rollout ({error})") from error
 
@@ -98,14 +103,18 @@ def _step(number: int, turn: Turn) -> Json:
         step["reasoning_content"] = turn.reasoning
     if turn.tool_calls:
         step["tool_calls"] = [_call(call) for call in turn.tool_calls]
-    results = [{"source_call_id": call.id, "content": call.result} for call in turn.tool_calls if call.result is not None]
+    results = [
+        {"source_call_id": call.id, "content": call.result} for call in turn.tool_calls if call.result is not None
+    ]
     if results:
         step["observation"] = {"results": results}
     if turn.generation is not None:
         step["model_name"] = turn.generation.model
         step["llm_call_count"] = 1
         step["metrics"] = _metrics(turn.generation)
-        step["extra"] = {OURS: turn.generation.model_dump(mode="json", exclude={"model", "usage", "cost_usd", "tokens"})}
+        step["extra"] = {
+            OURS: turn.generation.model_dump(mode="json", exclude={"model", "usage", "cost_usd", "tokens"})
+        }
     return step
 
 
@@ -132,12 +141,20 @@ def _arguments(text: str) -> tuple[Json, bool]:
 
 def _metrics(generation: Generation) -> Json:
     usage, tokens = generation.usage, generation.tokens
-    metrics: Json = {"prompt_tokens": usage.prompt, "completion_tokens": usage.completion, "cached_tokens": usage.cached}
+    metrics: Json = {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        "cached_tokens": usage.cached,
+    }
     if generation.cost_usd is not None:
         metrics["cost_usd"] = generation.cost_usd
     ours: Json = {"reasoning_tokens": usage.reasoning}
     if tokens is not None:
-        named = {"prompt_token_ids": tokens.prompt_ids, "completion_token_ids": tokens.completion_ids, "logprobs": tokens.logprobs}
+        named = {
+            "prompt_token_ids": tokens.prompt_ids,
+            "completion_token_ids": tokens.completion_ids,
+            "logprobs": tokens.logprobs,
+        }
         metrics |= {name: list(values) for name, values in named.items() if values}
         ours["loss_mask"] = list(tokens.loss_mask)
     return metrics | {"extra": {OURS: ours}}
@@ -146,7 +163,10 @@ def _metrics(generation: Generation) -> Json:
 def _turn(step: Mapping[str, object]) -> Json:
     turn: Json = {"role": _ROLES[str(step["source"])], "content": step["message"]}
     turn |= {"at": step.get("timestamp"), "reasoning": step.get("reasoning_content")}
-    results = {result["source_call_id"]: result["content"] for result in _mappings(_mapping(step.get("observation")).get("results"))}
+    results = {
+        result["source_call_id"]: result["content"]
+        for result in _mappings(_mapping(step.get("observation")).get("results"))
+    }
     turn["tool_calls"] = [_tool_use(call, results) for call in _mappings(step.get("tool_calls"))]
     if "metrics" in step:
         turn["generation"] = _generation(step, _mapping(step["metrics"]))

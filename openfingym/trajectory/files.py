@@ -47,7 +47,9 @@ def read_rollout(path: Path) -> RolloutRecord:
     except ValidationError as error:
         stated = _format(raw)
         if isinstance(stated, int) and stated > FORMAT:
-            raise StoreError(f"{path}: is of format {stated}, this version knows up to {FORMAT}; update openfingym") from None
+            raise StoreError(
+                f"{path}: is of format {stated}, this version knows up to {FORMAT}; update openfingym"
+            ) from None
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise StoreError(f"{path}: not a trajectory ({f'{where}: ' if where else ''}{first['msg']})") from None

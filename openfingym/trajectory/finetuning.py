@@ -1,8 +1,8 @@
 """Conversations as OpenAI's fine-tuning takes them: one JSON object a line, ``messages`` and ``tools``.
 
 What comes back is the conversation alone: messages, calls, results, and the tools. Lost are reasoning, tokens, times,
-rewards and score, and whether a call that was told nothing had an empty result. Messages after the model's last one teach
-nothing and are left out. A message of the model whose loss mask holds no 1, or that is empty, has weight 0.
+rewards and score, and whether a call that was told nothing had an empty result. Messages after the model's last one
+teach nothing and are left out. A message of the model whose loss mask holds no 1, or that is empty, has weight 0.
 """
 
 from __future__ import annotations
@@ -38,12 +38,16 @@ def to_openai(rollout: RolloutRecord) -> Json:
     messages: list[Json] = []
     for index, turn in enumerate(rollout.messages[: said[-1] + 1]):
         message = request_message(
-            Message(turn.role, turn.content, tuple(ToolCall(call.id, call.name, call.arguments) for call in turn.tool_calls))
+            Message(
+                turn.role, turn.content, tuple(ToolCall(call.id, call.name, call.arguments) for call in turn.tool_calls)
+            )
         )
         messages.append(message | {"weight": 0} if _masked(turn) else message)
         if index < said[-1]:
             # Every call must have its result before anybody speaks again.
-            messages += [request_message(Message("tool", call.result or "", tool_call_id=call.id)) for call in turn.tool_calls]
+            messages += [
+                request_message(Message("tool", call.result or "", tool_call_id=call.id)) for call in turn.tool_calls
+            ]
     line: Json = {"messages": messages}
     return line | {"tools": [request_tool(tool) for tool in rollout.tools]} if rollout.tools else line
 
@@ -58,7 +62,9 @@ def from_openai(line: Mapping[str, object]) -> TrainingConversation:
         messages, tools = line["messages"], line.get("tools", [])
         if not isinstance(messages, list) or not isinstance(tools, list):
             raise TypeError("messages and tools are lists")
-        return TrainingConversation(tuple(_message(item) for item in messages), tuple(Tool(**item["function"]) for item in tools))
+        return TrainingConversation(
+            tuple(_message(item) for item in messages), tuple(Tool(**item["function"]) for item in tools)
+        )
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"not a line of a fine-tuning file ({type(error).__name__}: {error})") from error
 
@@ -70,7 +76,9 @@ def _message(item: Mapping[str, object]) -> Message:
     return Message(
         role=role,
         content=content if isinstance(content, str) else "",
-        tool_calls=tuple(ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in calls),
+        tool_calls=tuple(
+            ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in calls
+        ),
         tool_call_id=str(item["tool_call_id"]) if role == "tool" else None,
     )
 

@@ -7,7 +7,8 @@
             result.json              what was run and what it came to, as Harbor 0.24 has it
             agent/trajectory.json    the conversation, in ATIF (openfingym.trajectory.atif)
 
-``harbor view`` on the folder above shows it. (``harbor traces export`` takes conversations of Harbor's own agents alone.)
+``harbor view`` on the folder above shows it. (``harbor traces export`` takes conversations of Harbor's own agents
+alone.)
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def trial_name(rollout: RolloutRecord) -> str:
 def to_trial(rollout: RolloutRecord) -> Json:
     """What ``result.json`` of the trial holds.
 
-    The reward is that of the task under Harbor: -min(loss, 5), and -6 where it was rejected. A failure of ours is an exception,
-    and has none.
+    The reward is that of the task under Harbor: -min(loss, 5), and -6 where it was rejected. A failure of ours is an
+    exception, and has none.
     """
     name, score = trial_name(rollout), rollout.score
     ended_at = (rollout.timing.started_at + timedelta(seconds=rollout.timing.wall_s)).isoformat()

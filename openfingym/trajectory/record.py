@@ -1,7 +1,7 @@
 """The record of one rollout: what was said and done, what it came to, and what it took.
 
-One JSON document, ``trajectory.json`` in a run's folder. Its schema is in ``docs/rollout.schema.json``; ``format`` counts
-up when a reader of the old form would misread the new one.
+One JSON document, ``trajectory.json`` in a run's folder. Its schema is in ``docs/rollout.schema.json``; ``format``
+counts up when a reader of the old form would misread the new one.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class Generation(RecordSection):
     attempts: Annotated[int, Field(ge=1)] = 1
     tokens: TokenTrace | None = None
     call_form: CallForm | None = None
-    """How tools were offered and called; None where none were offered. Of ``text`` and ``written``, the calls are taken out of the
-    content."""
+    """How tools were offered and called; None where none were offered. Of ``text`` and ``written``, the calls are taken
+    out of the content."""
 
 
 class Turn(RecordSection):
@@ -102,7 +102,9 @@ class Turn(RecordSection):
     @model_validator(mode="after")
     def _roles(self) -> Self:
         if self.role != "assistant" and (self.reasoning is not None or self.tool_calls or self.generation):
-            raise ValueError(f"a message of role {self.role!r} has no reasoning, tool_calls or generation: only the assistant's have")
+            raise ValueError(
+                f"a message of role {self.role!r} has no reasoning, tool_calls or generation: only the assistant's have"
+            )
         if len({call.id for call in self.tool_calls}) < len(self.tool_calls):
             raise ValueError("two tool calls of one message have the same id")
         return self
@@ -113,12 +115,16 @@ class Turn(RecordSection):
         tokens = completion.tokens
         trace = None
         if tokens and (tokens.prompt_ids or tokens.completion_ids or tokens.logprobs):
-            trace = TokenTrace(prompt_ids=tokens.prompt_ids, completion_ids=tokens.completion_ids, logprobs=tokens.logprobs)
+            trace = TokenTrace(
+                prompt_ids=tokens.prompt_ids, completion_ids=tokens.completion_ids, logprobs=tokens.logprobs
+            )
         return cls(
             role="assistant",
             content=completion.message.content,
             reasoning=completion.message.reasoning,
-            tool_calls=tuple(ToolUse(id=call.id, name=call.name, arguments=call.arguments) for call in completion.message.tool_calls),
+            tool_calls=tuple(
+                ToolUse(id=call.id, name=call.name, arguments=call.arguments) for call in completion.message.tool_calls
+            ),
             at=at,
             generation=Generation(
                 model=completion.model,

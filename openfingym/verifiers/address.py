@@ -57,5 +57,6 @@ def token_of_environment(location: str) -> str:
         if token:
             return token
     raise UsageError(
-        f"the verifier at {location} needs its admin token in ${ADMIN_TOKEN_VARIABLE}, or a participant's key in ${KEY_VARIABLE}"
+        f"the verifier at {location} needs its admin token in ${ADMIN_TOKEN_VARIABLE}, or a participant's key in "
+        f"${KEY_VARIABLE}"
     )

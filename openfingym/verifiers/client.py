@@ -88,7 +88,12 @@ class VerifierClient:
     """
 
     def __init__(
-        self, *, admin_token: str | None = None, base_url: str | None = None, uds: Path | None = None, timeout_s: float = 600.0
+        self,
+        *,
+        admin_token: str | None = None,
+        base_url: str | None = None,
+        uds: Path | None = None,
+        timeout_s: float = 600.0,
     ) -> None:
         """Connect, when first needed, to ``base_url`` or to the unix socket ``uds``, of which exactly one is given.
 
@@ -97,7 +102,8 @@ class VerifierClient:
                 needed for everything but :meth:`require_well` and what has a token of its own.
             base_url: ``http://host:port``.
             uds: path of a unix socket.
-            timeout_s: longest wait for an answer, in seconds; where scoring is heavy, many submissions at once wait for each other.
+            timeout_s: longest wait for an answer, in seconds; where scoring is heavy, many submissions at once wait for
+                each other.
 
         Raises:
             UsageError: both addresses are given, or none, or what is given is no URL.
@@ -135,7 +141,13 @@ class VerifierClient:
         return other
 
     def create_rollout(
-        self, task: str, *, agent: str | None = None, seed: int | None = None, ttl_s: float | None = None, fresh: bool = False
+        self,
+        task: str,
+        *,
+        agent: str | None = None,
+        seed: int | None = None,
+        ttl_s: float | None = None,
+        fresh: bool = False,
     ) -> RolloutTicket:
         """Begin a rollout.
 
@@ -144,16 +156,22 @@ class VerifierClient:
             agent: name of the agent, which is recorded with the result.
             seed: seed, which is recorded with the result.
             ttl_s: seconds until the token expires; None for the verifier's default.
-            fresh: other hidden data than the package's own, where the task can have any; the ticket's ``tape`` says what it has.
+            fresh: other hidden data than the package's own, where the task can have any; the ticket's ``tape`` says
+                what it has.
 
         Raises:
             VerifierError: unknown task, wrong admin token, or no verifier there.
         """
         order = {"task": task, "agent": agent, "seed": seed, "ttl_s": ttl_s}
         body = {key: value for key, value in order.items() if value is not None} | ({"fresh": True} if fresh else {})
-        return _build(RolloutTicket, self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError, httpx.ConnectTimeout)))
+        return _build(
+            RolloutTicket,
+            self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError, httpx.ConnectTimeout)),
+        )
 
-    def submit(self, token: str, values: NDArray[np.float64], *, idempotency_key: str | None = None) -> SubmissionFeedback:
+    def submit(
+        self, token: str, values: NDArray[np.float64], *, idempotency_key: str | None = None
+    ) -> SubmissionFeedback:
         """Submit predictions for the rollout of ``token``.
 
         Args:
@@ -178,7 +196,9 @@ class VerifierClient:
         feedback = document["feedback"]
         return SubmissionFeedback(document["submission"], feedback["total"], feedback["metrics"], document["remaining"])
 
-    def start_episode(self, token: str, fold: FoldName = "private", *, idempotency_key: str | None = None) -> EpisodeStep:
+    def start_episode(
+        self, token: str, fold: FoldName = "private", *, idempotency_key: str | None = None
+    ) -> EpisodeStep:
         """Begin the next episode of a sequential task; the one at hand ends.
 
         Args:
@@ -212,13 +232,19 @@ class VerifierClient:
         try:
             content = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
         except (TypeError, ValueError) as error:
-            raise SubmissionError(f"malformed-action: an action is made of JSON values ({error})", problem="malformed-action") from None
-        answer = self._send("POST", path, token, content=content, headers={"Content-Type": "application/json", **headers})
+            raise SubmissionError(
+                f"malformed-action: an action is made of JSON values ({error})", problem="malformed-action"
+            ) from None
+        answer = self._send(
+            "POST", path, token, content=content, headers={"Content-Type": "application/json", **headers}
+        )
         if answer.status_code in AGENT_STATUSES:
             slug, detail = _problem(answer)
             raise SubmissionError(f"{slug}: {detail}", problem=slug)
         document = self._checked(answer)
-        return _build(EpisodeStep, {**document, "reward": float("nan") if document["reward"] is None else document["reward"]})
+        return _build(
+            EpisodeStep, {**document, "reward": float("nan") if document["reward"] is None else document["reward"]}
+        )
 
     def rollout_status(self, rollout_id: str) -> RolloutStatus:
         """How a rollout is doing."""
@@ -286,7 +312,11 @@ class VerifierClient:
         Raises:
             VerifierError: the name is taken, or cannot be one.
         """
-        return str(self._json("POST", "/v1/participants", json={"name": name}, again=(httpx.ConnectError, httpx.ConnectTimeout))["key"])
+        return str(
+            self._json(
+                "POST", "/v1/participants", json={"name": name}, again=(httpx.ConnectError, httpx.ConnectTimeout)
+            )["key"]
+        )
 
     def revoke_participant(self, name: str) -> None:
         """Withdraw a participant's key.
@@ -346,7 +376,11 @@ class VerifierClient:
         if not answer.is_success:
             self._checked(answer)
         try:
-            found = {sample.name: int(sample.value) for one in text_string_to_metric_families(answer.text) for sample in one.samples}
+            found = {
+                sample.name: int(sample.value)
+                for one in text_string_to_metric_families(answer.text)
+                for sample in one.samples
+            }
             return Load(found["openfingym_open_rollouts"], found["openfingym_ledger_queue_depth"])
         except (KeyError, ValueError) as error:
             raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
@@ -361,11 +395,19 @@ class VerifierClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _json(self, method: str, path: str, *, again: tuple[type[Exception], ...] = (httpx.TransportError,), **request: Any) -> Any:
+    def _json(
+        self, method: str, path: str, *, again: tuple[type[Exception], ...] = (httpx.TransportError,), **request: Any
+    ) -> Any:
         return self._checked(self._send(method, path, self._admin, again=again, **request))
 
     def _send(
-        self, method: str, path: str, token: str | None, *, again: tuple[type[Exception], ...] = (httpx.TransportError,), **request: Any
+        self,
+        method: str,
+        path: str,
+        token: str | None,
+        *,
+        again: tuple[type[Exception], ...] = (httpx.TransportError,),
+        **request: Any,
     ) -> httpx.Response:
         from tenacity import Retrying, retry_if_result, wait_exponential
 
@@ -406,7 +448,9 @@ class VerifierClient:
     def _tell(self, _: RetryCallState) -> None:
         """Say once that the verifier is waited for."""
         if self._patience_s > PATIENCE_S and not self._away.is_set():
-            _log.warning("the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s)
+            _log.warning(
+                "the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s
+            )
             self._away.set()
 
     def _checked(self, answer: httpx.Response) -> Any:
@@ -438,4 +482,6 @@ def _build(kind: type[T], document: Mapping[str, Any]) -> T:
     try:
         return kind(**{key: value for key, value in document.items() if key in names})
     except TypeError as error:
-        raise VerifierError(f"the verifier's answer is not a {kind.__name__}: {error}; are both of one version?") from error
+        raise VerifierError(
+            f"the verifier's answer is not a {kind.__name__}: {error}; are both of one version?"
+        ) from error

@@ -1,4 +1,6 @@
-"""Finding the verifier of each task: one that serves every task, or several that a registry file names, each with tasks of its own."""
+"""Finding the verifier of each task: one that serves every task, or several that a registry file names, each with tasks
+of its own.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,9 @@ def require_served(packages: Iterable[BuiltPackage], verifiers: Mapping[str, Ver
         for package in own:
             name = package.manifest.name
             if name not in digests:
-                raise VerifierError(f"the verifier at {address.location} does not serve {name!r}; it serves {', '.join(digests)}")
+                raise VerifierError(
+                    f"the verifier at {address.location} does not serve {name!r}; it serves {', '.join(digests)}"
+                )
             require_same_build(package, digests[name], address)
 
 
@@ -100,6 +104,7 @@ def require_same_build(package: BuiltPackage, digest: str, address: VerifierAddr
     """
     if digest != package.manifest.digest:
         raise VerifierError(
-            f"the verifier at {address.location} scores another build of {package.manifest.name!r} ({digest[:16]}) than this one "
+            f"the verifier at {address.location} scores another build of {package.manifest.name!r} ({digest[:16]}) "
+            "than this one "
             f"({package.manifest.digest[:16]}); update whichever is older"
         )

@@ -40,7 +40,8 @@ def warnings_for(package: BuiltPackage, submission: NDArray[np.float64]) -> tupl
 
 
 def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | None:
-    """1 %, 50 % and 99 % quantile of each label's absolute training targets, float64[3, labels]; None where an answer is no forecast.
+    """1 %, 50 % and 99 % quantile of each label's absolute training targets, float64[3, labels]; None where an answer
+    is no forecast.
 
     Args:
         contract: the task's contract.
@@ -50,7 +51,9 @@ def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | Non
     if targets is None:
         return None
     chosen = np.asarray(targets[:: max(len(targets) // SAMPLE, 1)], dtype=np.float64)
-    return np.asarray(np.quantile(np.abs(chosen.reshape(-1, chosen.shape[-1])), (0.01, 0.5, 0.99), axis=0), dtype=np.float64)
+    return np.asarray(
+        np.quantile(np.abs(chosen.reshape(-1, chosen.shape[-1])), (0.01, 0.5, 0.99), axis=0), dtype=np.float64
+    )
 
 
 def remarks(
@@ -75,7 +78,9 @@ def _columns(labels: Sequence[str], submission: NDArray[np.float64]) -> NDArray[
     return submission.reshape(-1, len(labels))
 
 
-def _units(contract: Contract, labels: Sequence[str], sizes: NDArray[np.float64] | None, submission: NDArray[np.float64]) -> str | None:
+def _units(
+    contract: Contract, labels: Sequence[str], sizes: NDArray[np.float64] | None, submission: NDArray[np.float64]
+) -> str | None:
     if sizes is None:
         return None
     own = np.median(np.abs(_columns(labels, submission)), axis=0)
@@ -84,7 +89,8 @@ def _units(contract: Contract, labels: Sequence[str], sizes: NDArray[np.float64]
     # Beyond the bulk of training as well: rates near zero are typical of one decade and not of the next.
     large = known & (own > FACTOR * typical) & (own > highest)
     small = known & (own * FACTOR < typical) & (own < lowest)
-    # The best forecast of a return is far smaller than a return; of a level it is not, and samples must be as large as what they imitate.
+    # The best forecast of a return is far smaller than a return; of a level it is not, and samples must be as large as
+    # what they imitate.
     shrinks = not kind_named(contract).drawn and getattr(contract, "value_semantics", None) in {"log_return", "mixed"}
     wrong = large if shrinks else large | small
     if not wrong.any():
@@ -94,7 +100,8 @@ def _units(contract: Contract, labels: Sequence[str], sizes: NDArray[np.float64]
     times = f"{ratio:.3g} times" if ratio > 1.0 else f"1/{1.0 / ratio:.3g} of"
     others = f", and {int(wrong.sum()) - 1} more like it" if wrong.sum() > 1 else ""
     return (
-        f"units: a typical prediction of {labels[at]} is {own[at]:.3g}, {times} a typical training target ({typical[at]:.3g}){others}; "
+        f"units: a typical prediction of {labels[at]} is {own[at]:.3g}, {times} a typical training target "
+        f"({typical[at]:.3g}){others}; "
         f"expected {contract.unit}. Percent for decimals?"
     )
 
@@ -124,4 +131,8 @@ def _repeated(submission: NDArray[np.float64]) -> str | None:
         return None
     windows = submission.reshape(-1, submission.shape[-2] * submission.shape[-1])
     repeated = len(windows) - len(np.unique(windows, axis=0))
-    return f"identical: {repeated} of {len(windows)} windows repeat another one" if repeated > REPEATED * len(windows) else None
+    return (
+        f"identical: {repeated} of {len(windows)} windows repeat another one"
+        if repeated > REPEATED * len(windows)
+        else None
+    )

@@ -141,9 +141,14 @@ def read_token(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"{path}: the admin token cannot be read ({error.strerror})") from error
     if mode & 0o007:
-        raise UsageError(f"{path}: everybody may read this admin token (mode {mode & 0o777:04o}); run: chmod o= {path}, and make a new one")
+        raise UsageError(
+            f"{path}: everybody may read this admin token (mode {mode & 0o777:04o}); run: chmod o= {path}, and make a "
+            "new one"
+        )
     if len(token) < SHORTEST_TOKEN or not (token.isascii() and token.isprintable()):
-        raise UsageError(f"{path}: expected an admin token, one line of at least {SHORTEST_TOKEN} visible ASCII characters")
+        raise UsageError(
+            f"{path}: expected an admin token, one line of at least {SHORTEST_TOKEN} visible ASCII characters"
+        )
     return token
 
 
@@ -187,12 +192,15 @@ def register(path: Path, entry: RegistryEntry, tasks: Iterable[Task]) -> list[Re
             if not shared:
                 kept.append(other)
             elif _answers(registry.location(other)):
-                raise UsageError(f"{path}: {other.place} serves {', '.join(shared)} already; leave each task to one verifier")
+                raise UsageError(
+                    f"{path}: {other.place} serves {', '.join(shared)} already; leave each task to one verifier"
+                )
             elif set(other.tasks) <= set(entry.tasks):
                 dead.append(other)
             else:
                 raise UsageError(
-                    f"{path}: {', '.join(shared)} is left to {other.place}, which does not answer, with other tasks; start that one "
+                    f"{path}: {', '.join(shared)} is left to {other.place}, which does not answer, with other tasks; "
+                    "start that one "
                     "again, or take its entry out"
                 )
         _write(path, [*kept, entry])

@@ -98,7 +98,8 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
 
     if is_sequential(package.task.spec.contract):
         raise UsageError(
-            f"{package.manifest.name} is stepped through, and scored from what the verifier saw an agent do; a file proves nothing. "
+            f"{package.manifest.name} is stepped through, and scored from what the verifier saw an agent do; a file "
+            "proves nothing. "
             f"Run an agent: openfingym run {package.manifest.name} --agent script --program FILE"
         )
     package.verify_public()
@@ -111,9 +112,14 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
     grader, spec = task.grader, task.spec
     grader.check(values)
     scored = {}
-    for name, fold, items in (("public", grader.public, task.manifest.n_public), ("private", grader.private, task.manifest.n_private)):
+    for name, fold, items in (
+        ("public", grader.public, task.manifest.n_public),
+        ("private", grader.private, task.manifest.n_private),
+    ):
         design = kind_named(spec.contract).resampling(spec.contract, fold)
-        own, base = (score_with_replicates(spec.contract, spec.scoring, fold, one, design) for one in (values, grader.baseline))
+        own, base = (
+            score_with_replicates(spec.contract, spec.scoring, fold, one, design) for one in (values, grader.baseline)
+        )
         rank = relative(spec.scoring, own.metrics, base.metrics)
         error = sampling_error(spec.scoring, own, base)
         scored[name] = FoldScore(
@@ -159,7 +165,9 @@ def read_truth(package: BuiltPackage, path: Path) -> dict[str, Array]:
         elif path.suffix == ".npy" and len(wanted) == 1:
             found = {next(iter(wanted)): np.load(path, allow_pickle=False)}
         else:
-            raise UsageError(f"{path}: a truth is a folder of .npy files, an .npz, or one .npy; the arrays are {', '.join(wanted)}")
+            raise UsageError(
+                f"{path}: a truth is a folder of .npy files, an .npz, or one .npy; the arrays are {', '.join(wanted)}"
+            )
     except FileNotFoundError as error:
         raise UsageError(f"{error.filename}: no such file") from None
     except (OSError, ValueError) as error:
@@ -203,7 +211,9 @@ def _csv_as_npy(path: Path, task: HiddenTask, package: BuiltPackage) -> bytes:
         raise SubmissionError(f"{path}: not a readable table ({error})", problem="malformed-submission") from None
     missing = [name for name in labels if name not in table.columns]
     if missing:
-        raise SubmissionError(f"{path}: no column {missing[0]!r}; expected {', '.join(labels[:20])}", problem="wrong-shape")
+        raise SubmissionError(
+            f"{path}: no column {missing[0]!r}; expected {', '.join(labels[:20])}", problem="wrong-shape"
+        )
     rows = int(np.prod(shape)) // len(labels)
     if len(table) != rows:
         axes = " x ".join(task.manifest.submission_axes[:-1]) or task.manifest.submission_axes[0]
@@ -214,7 +224,8 @@ def _csv_as_npy(path: Path, task: HiddenTask, package: BuiltPackage) -> bytes:
         if chosen[name].dtype.kind not in "fiu":
             row = int(pd.to_numeric(chosen[name], errors="coerce").isna().to_numpy().argmax())
             raise SubmissionError(
-                f"{path}: row {row + 2}, column {name!r}: {chosen[name].iloc[row]!r} is not a number", problem="wrong-dtype"
+                f"{path}: row {row + 2}, column {name!r}: {chosen[name].iloc[row]!r} is not a number",
+                problem="wrong-dtype",
             )
     content = io.BytesIO()
     np.save(content, chosen.to_numpy(dtype=np.float64).reshape(shape), allow_pickle=False)
@@ -236,7 +247,11 @@ def _check_times(path: Path, table: pd.DataFrame, package: BuiltPackage) -> None
     expected = kind_of(package.task).target_times(package.task.spec.contract, package.array)
     if not named or expected is None:
         return
-    found = pd.to_datetime(table[named[0]], utc=True, format="ISO8601", errors="coerce").dt.tz_localize(None).to_numpy("datetime64[ns]")
+    found = (
+        pd.to_datetime(table[named[0]], utc=True, format="ISO8601", errors="coerce")
+        .dt.tz_localize(None)
+        .to_numpy("datetime64[ns]")
+    )
     wrong = found != expected
     if wrong.any():
         row = int(wrong.argmax())

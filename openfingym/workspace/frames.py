@@ -55,7 +55,9 @@ async def receive(reader: asyncio.StreamReader, most_bytes: int) -> Fields:
 
 @dataclass(frozen=True)
 class Fields:
-    """A message that arrived; every method raises :class:`WorkspaceFrameError` where the field is not what it must be."""
+    """A message that arrived; every method raises :class:`WorkspaceFrameError` where the field is not what it must
+    be.
+    """
 
     values: Mapping[str, object]
 

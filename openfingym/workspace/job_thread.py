@@ -1,4 +1,6 @@
-"""A job that runs in a thread of its own while the event loop goes on, and that no exit of the process leaves behind."""
+"""A job that runs in a thread of its own while the event loop goes on, and that no exit of the process leaves
+behind.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ class JobThread:
             RuntimeFailureError: the machinery failed.
         """
         end = asyncio.wrap_future(self._future)
-        end.add_done_callback(lambda future: future.cancelled() or future.exception())  # who is cancelled here does not look at it
+        end.add_done_callback(
+            lambda future: future.cancelled() or future.exception()
+        )  # who is cancelled here does not look at it
         try:
             return await asyncio.wait_for(asyncio.shield(end), patience_s)
         except TimeoutError:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from openfingym_runtime.job import Backend, Limits
 
 WAITING_S = 6 * 3600.0
-"""Longest time in the pool; a job gets it beside the rollout's own time, and a workspace that used it up is replaced."""
+"""Longest time in the pool; a job gets it beside the rollout's own time, and a workspace that used it up is
+replaced."""
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 """Between attempts to start where the machinery fails."""
@@ -96,7 +97,9 @@ class WorkspacePool:
         shelf.expected = max(0, shelf.expected + rollouts)
         self._refill()
 
-    async def take(self, ticket: RolloutTicket, *, seed: int, max_body_bytes: int | None = None, max_calls: int | None = None) -> Workspace:
+    async def take(
+        self, ticket: RolloutTicket, *, seed: int, max_body_bytes: int | None = None, max_calls: int | None = None
+    ) -> Workspace:
         """A workspace for a rollout, with its gate open; close it, and its gate is closed with it.
 
         Args:
@@ -111,7 +114,9 @@ class WorkspacePool:
         """
         shelf = self._shelves.get(ticket.task_digest)
         if shelf is None or self._closed:
-            raise UsageError("the pool is closed" if self._closed else f"no rollout of {ticket.task!r} was announced to the pool")
+            raise UsageError(
+                "the pool is closed" if self._closed else f"no rollout of {ticket.task!r} was announced to the pool"
+            )
         shelf.expected = max(0, shelf.expected - 1)
         workspace = await self._next(shelf)
         bounds = {"max_body_bytes": max_body_bytes, "max_calls": max_calls}
@@ -147,7 +152,9 @@ class WorkspacePool:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.close()
 
     async def _next(self, shelf: _Shelf) -> Workspace:

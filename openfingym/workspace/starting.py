@@ -56,7 +56,12 @@ async def open_workspace(
         UsageError: the backend isolates nothing.
         RuntimeFailureError: the workspace could not be started, or was ended by no doing of the agent's.
     """
-    job = job_of(package, gate.directory, limits=replace(limits, timeout_s=limits.timeout_s + STARTING_LIMIT_S), rollout_id=rollout_id)
+    job = job_of(
+        package,
+        gate.directory,
+        limits=replace(limits, timeout_s=limits.timeout_s + STARTING_LIMIT_S),
+        rollout_id=rollout_id,
+    )
     async with await start(backend, job) as workspace:
         workspace.assign(rollout_id, seed=seed, timeout_s=limits.timeout_s)
         yield workspace
@@ -66,7 +71,9 @@ def job_of(package: BuiltPackage, directory: Path, *, limits: Limits, rollout_id
     """The job of a workspace."""
     from openfingym_runtime.job import Job
 
-    return Job(rollout_id=rollout_id, program=PROGRAM, task_files=package.agent_view(), gate_directory=directory, limits=limits)
+    return Job(
+        rollout_id=rollout_id, program=PROGRAM, task_files=package.agent_view(), gate_directory=directory, limits=limits
+    )
 
 
 async def start(backend: Backend, job: Job) -> Workspace:
@@ -100,7 +107,9 @@ async def start(backend: Backend, job: Job) -> Workspace:
 
 def _listen(listener: socket.socket, path: Path) -> None:
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
-        raise RuntimeFailureError(f"{path}: too long for a unix socket; set XDG_RUNTIME_DIR to a folder with a short path")
+        raise RuntimeFailureError(
+            f"{path}: too long for a unix socket; set XDG_RUNTIME_DIR to a folder with a short path"
+        )
     try:
         listener.setblocking(False)
         listener.bind(str(path))
@@ -128,7 +137,9 @@ async def _connection(listener: socket.socket, thread: JobThread) -> tuple[async
     except BaseException as error:
         writer.transport.abort()
         if isinstance(error, (EOFError, OSError, frames.WorkspaceFrameError)):
-            raise RuntimeFailureError(f"the workspace's program did not greet with protocol {PROTOCOL}: {error}") from error
+            raise RuntimeFailureError(
+                f"the workspace's program did not greet with protocol {PROTOCOL}: {error}"
+            ) from error
         raise
     return reader, writer
 

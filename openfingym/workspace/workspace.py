@@ -95,7 +95,11 @@ class Workspace:
     def ended(self) -> Outcome | None:
         """How the container's or sandbox's own program ended; None while it runs, and where the machinery failed."""
         outcome = self._job.outcome
-        return replace(outcome, ended_by="timeout") if outcome and self._expired and outcome.ended_by == "cancelled" else outcome
+        return (
+            replace(outcome, ended_by="timeout")
+            if outcome and self._expired and outcome.ended_by == "cancelled"
+            else outcome
+        )
 
     @property
     def directory(self) -> Path:
@@ -151,7 +155,9 @@ class Workspace:
         }
         started = time.monotonic()
         try:
-            answer = await self._ask(request, frames.room_for(limit), seconds + ANSWER_S, lambda found: execution(found, limit))
+            answer = await self._ask(
+                request, frames.room_for(limit), seconds + ANSWER_S, lambda found: execution(found, limit)
+            )
         except _EndedError:
             return Execution("", self._death(), None, time.monotonic() - started, truncated=False)
         return replace(answer, wall_s=time.monotonic() - started)
@@ -190,7 +196,11 @@ class Workspace:
             raise WorkspaceError(f"{path!r} is not below /work, where files can be written", problem="outside")
         if len(content) > MAX_FILE_BYTES:
             raise WorkspaceError(f"the file has {len(content)} bytes; at most {MAX_FILE_BYTES}", problem="too-large")
-        request = {"do": "write", "path": str(place.relative_to("/work")), "content": base64.b64encode(content).decode()}
+        request = {
+            "do": "write",
+            "path": str(place.relative_to("/work")),
+            "content": base64.b64encode(content).decode(),
+        }
         await self._do(request, frames.room_for(0), lambda answer: answer.values["done"])
 
     async def list_files(self, path: str = ".") -> list[FolderEntry]:
@@ -200,7 +210,8 @@ class Workspace:
             path: absolute, or relative to ``/work``.
 
         Raises:
-            WorkspaceError: there is no such folder, or it has more than :data:`MAX_ENTRIES` entries; or the workspace has ended.
+            WorkspaceError: there is no such folder, or it has more than :data:`MAX_ENTRIES` entries; or the workspace
+                has ended.
             RuntimeFailureError: the workspace was ended by no doing of the agent's.
         """
         request = {"do": "list", "path": _path(path)}
@@ -224,7 +235,9 @@ class Workspace:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if error is None:
             await self.close()
             return
@@ -253,7 +266,9 @@ class Workspace:
         except _EndedError:
             raise self._no_more() from None
 
-    async def _ask(self, request: Mapping[str, object], room: int, wait_s: float, parse: Callable[[frames.Fields], T]) -> T:
+    async def _ask(
+        self, request: Mapping[str, object], room: int, wait_s: float, parse: Callable[[frames.Fields], T]
+    ) -> T:
         """Send a request and return what its answer says.
 
         Raises:

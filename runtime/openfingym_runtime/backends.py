@@ -26,7 +26,10 @@ def select(name: str, *, trusted: bool) -> Backend:
     if name not in NAMES:
         raise UsageError(f"no backend is named {name!r}; known: {', '.join(NAMES)}")
     if name == "inline" and not trusted:
-        raise UsageError("backend 'inline' isolates nothing, so it runs built-in programs only; use 'docker' or 'sandbox' for your own")
+        raise UsageError(
+            "backend 'inline' isolates nothing, so it runs built-in programs only; use 'docker' or 'sandbox' for your "
+            "own"
+        )
     if name != "auto":
         backend = _make(name)
         backend.check()

@@ -78,7 +78,8 @@ class DockerBackend:
 
         Raises:
             BackendUnavailableError: as :meth:`check`, which runs first where it has not yet.
-            RuntimeFailureError: the engine failed or was stopped, somebody killed the container, or a task file cannot be shown.
+            RuntimeFailureError: the engine failed or was stopped, somebody killed the container, or a task file cannot
+                be shown.
         """
         engine = self._known_engine()
         docker_container.check_readable(job)
@@ -123,7 +124,9 @@ class DockerBackend:
                 return
 
     def tidy(self) -> None:
-        """Remove what could not be removed while the engine was away; where it still is, the next :meth:`check` anywhere does it."""
+        """Remove what could not be removed while the engine was away; where it still is, the next :meth:`check`
+        anywhere does it.
+        """
         for name in tuple(self._left):
             with contextlib.suppress(RuntimeFailureError), docker_engine.failures(), docker_engine.client(None) as api:
                 _remove(api, name)
@@ -174,7 +177,12 @@ class DockerBackend:
                 _reap(api)
                 for parent in (None, views.parent()):
                     owned_directory.reap(parent)
-                return EngineFacts(api.api_version, image["Id"], tuple(image["Config"].get("Env") or ()), docker_engine.has_all_users(info))
+                return EngineFacts(
+                    api.api_version,
+                    image["Id"],
+                    tuple(image["Config"].get("Env") or ()),
+                    docker_engine.has_all_users(info),
+                )
         except ImageNotFound:
             raise BackendUnavailableError(f"the engine has no image {self._image}; {REMEDY}") from None
         except (DockerException, OSError) as error:
@@ -219,7 +227,9 @@ def _execute(api: APIClient, container: str, job: Job) -> Outcome:
             end = follow(stream.fileno(), job, stop_at, output)
             ended_by: EndedBy
             ended_by, exit_code = ending.wait(job, stop_at) if end == "end" else (end, None)
-            return Outcome(ended_by=ended_by, exit_code=exit_code, output=bytes(output.data), wall_s=time.monotonic() - started)
+            return Outcome(
+                ended_by=ended_by, exit_code=exit_code, output=bytes(output.data), wall_s=time.monotonic() - started
+            )
         finally:
             _hang_up(stream)
 

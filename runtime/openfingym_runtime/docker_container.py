@@ -27,12 +27,43 @@ OPEN_FILES = 1024
 
 # The engine's own list, and what tells of the host's hardware and kernel beyond it.
 MASKED = (
-    "/proc/acpi", "/proc/asound", "/proc/bus", "/proc/cgroups", "/proc/cmdline", "/proc/config.gz", "/proc/diskstats", "/proc/fs",
-    "/proc/interrupts", "/proc/iomem", "/proc/ioports", "/proc/irq", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/key-users",
-    "/proc/latency_stats", "/proc/locks", "/proc/modules", "/proc/partitions", "/proc/sched_debug", "/proc/scsi", "/proc/sysrq-trigger",
-    "/proc/timer_list", "/proc/timer_stats", "/proc/vmallocinfo", "/sys/block", "/sys/bus", "/sys/class", "/sys/dev",
-    "/sys/devices/virtual", "/sys/firmware", "/sys/hypervisor", "/sys/kernel", "/sys/module", "/sys/power",
-)  # fmt: skip
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/bus",
+    "/proc/cgroups",
+    "/proc/cmdline",
+    "/proc/config.gz",
+    "/proc/diskstats",
+    "/proc/fs",
+    "/proc/interrupts",
+    "/proc/iomem",
+    "/proc/ioports",
+    "/proc/irq",
+    "/proc/kallsyms",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/key-users",
+    "/proc/latency_stats",
+    "/proc/locks",
+    "/proc/modules",
+    "/proc/partitions",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/sysrq-trigger",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/proc/vmallocinfo",
+    "/sys/block",
+    "/sys/bus",
+    "/sys/class",
+    "/sys/dev",
+    "/sys/devices/virtual",
+    "/sys/firmware",
+    "/sys/hypervisor",
+    "/sys/kernel",
+    "/sys/module",
+    "/sys/power",
+)
 READ_ONLY = ("/proc/sys",)
 
 
@@ -42,7 +73,9 @@ def name_of(job: Job) -> str:
     return f"openfingym-{plain}-{secrets.token_hex(6)}"
 
 
-def config(job: Job, image: str, image_environment: Sequence[str], program: Path, user: int, deadline: float) -> dict[str, Any]:
+def config(
+    job: Job, image: str, image_environment: Sequence[str], program: Path, user: int, deadline: float
+) -> dict[str, Any]:
     """The body of the engine's create call.
 
     Args:
@@ -83,7 +116,8 @@ def environment(ours: Mapping[str, str], image_environment: Sequence[str]) -> li
 def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
     limits = job.limits
     scratch = (
-        f"rw,exec,nosuid,nodev,size={limits.storage_mb * MIB},nr_inodes={max(1024, limits.storage_mb * MIB // BYTES_PER_INODE)},"
+        f"rw,exec,nosuid,nodev,size={limits.storage_mb * MIB},"
+        f"nr_inodes={max(1024, limits.storage_mb * MIB // BYTES_PER_INODE)},"
         f"uid={user},gid={user},mode=0700"
     )
     return {
@@ -137,8 +171,12 @@ def check_readable(job: Job) -> None:
             try:
                 mode = entry.stat().st_mode
             except OSError as error:
-                raise RuntimeFailureError(f"{entry} cannot be shown to the agent ({error}); rebuild the task") from error
+                raise RuntimeFailureError(
+                    f"{entry} cannot be shown to the agent ({error}); rebuild the task"
+                ) from error
             needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH
             if mode & needed != needed:
                 expected = "0755" if stat.S_ISDIR(mode) else "0644"
-                raise RuntimeFailureError(f"{entry} has mode {stat.S_IMODE(mode):04o}; the agent's user needs {expected}: rebuild the task")
+                raise RuntimeFailureError(
+                    f"{entry} has mode {stat.S_IMODE(mode):04o}; the agent's user needs {expected}: rebuild the task"
+                )

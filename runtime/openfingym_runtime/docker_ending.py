@@ -1,7 +1,7 @@
 """How a container ended and by whose hand, as only the engine knows: inside, any signal can be sent.
 
-One stream of events a container is held open from before its start. Somebody's ``docker kill``, and an engine that stops
-and takes its containers along, are in it; an engine that dies breaks it, even where another answers in its place.
+One stream of events a container is held open from before its start. Somebody's ``docker kill``, and an engine that
+stops and takes its containers along, are in it; an engine that dies breaks it, even where another answers in its place.
 """
 
 from __future__ import annotations

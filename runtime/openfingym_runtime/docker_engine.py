@@ -83,21 +83,28 @@ def require(info: dict[str, Any]) -> None:
         )
     if info.get("OSType") != "linux" or info.get("OperatingSystem") == "Docker Desktop":
         raise BackendUnavailableError(
-            "the engine runs in a virtual machine, which the gate's unix socket cannot enter; use an engine on a Linux host"
+            "the engine runs in a virtual machine, which the gate's unix socket cannot enter; use an engine on a Linux "
+            "host"
         )
     if not any("name=seccomp" in option for option in info.get("SecurityOptions") or ()):
-        raise BackendUnavailableError("the engine cannot filter system calls; use one built with seccomp on a kernel that has it")
+        raise BackendUnavailableError(
+            "the engine cannot filter system calls; use one built with seccomp on a kernel that has it"
+        )
     limits = {"MemoryLimit": "memory", "PidsLimit": "processes", "CpuCfsQuota": "CPU time"}
     missing = [what for key, what in limits.items() if not info.get(key)]
     if missing:
-        raise BackendUnavailableError(f"the engine cannot limit {', '.join(missing)}; enable these control groups in the kernel")
+        raise BackendUnavailableError(
+            f"the engine cannot limit {', '.join(missing)}; enable these control groups in the kernel"
+        )
     if not info.get("SwapLimit") and _has_swap():
         raise BackendUnavailableError("the engine cannot limit swap; turn swap off, or boot with swapaccount=1")
 
 
 def has_all_users(info: dict[str, Any]) -> bool:
     """Whether an engine, by its own description, lets a container have any user."""
-    return not any(f"name={mapped}" in option for option in info.get("SecurityOptions") or () for mapped in ("userns", "rootless"))
+    return not any(
+        f"name={mapped}" in option for option in info.get("SecurityOptions") or () for mapped in ("userns", "rootless")
+    )
 
 
 def _has_swap() -> bool:
@@ -111,5 +118,8 @@ def unavailable(error: Exception) -> str:
     """What to tell a user whose engine does not answer."""
     text = str(error)
     if "Permission denied" in text or "PermissionError" in text:
-        return "permission to use the Docker engine is denied; join its group (`sudo usermod -aG docker $USER`, then log in again)"
+        return (
+            "permission to use the Docker engine is denied; join its group (`sudo usermod -aG docker $USER`, then log "
+            "in again)"
+        )
     return f"no Docker engine answers ({text}); start one with `scripts/docker-engine engine`, or use --backend sandbox"

@@ -48,7 +48,9 @@ class Output:
         return True
 
 
-def follow(descriptor: int, job: Job, stop_at: float, output: Output) -> Literal["end", "output", "timeout", "cancelled"]:
+def follow(
+    descriptor: int, job: Job, stop_at: float, output: Output
+) -> Literal["end", "output", "timeout", "cancelled"]:
     """Read an attach stream to its end or to a limit.
 
     Args:

@@ -93,7 +93,9 @@ def profile() -> str:
     document = {
         "defaultAction": "SCMP_ACT_ERRNO",
         # No sub-architectures: a 32-bit or x32 call is another architecture's, and kills the process.
-        "archMap": [{"architecture": name, "subArchitectures": None} for name in ("SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64")],
+        "archMap": [
+            {"architecture": name, "subArchitectures": None} for name in ("SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64")
+        ],
         "syscalls": rules,
     }
     return json.dumps(document, separators=(",", ":"))

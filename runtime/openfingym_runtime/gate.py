@@ -36,8 +36,8 @@ MAX_CONNECTIONS = 8
 UNAVAILABLE = Refusal(503, "verifier-unavailable", "the verifier does not answer; this is no fault of the agent")
 CALLS_SPENT = Refusal(403, "call-limit", "this rollout has made all the calls it may make")
 OURS = frozenset({502, 503, 504})
-"""Answers by which a verifier, or what stands before it, says that it failed. A 500 says that it does not know why, which an agent
-may have brought about."""
+"""Answers by which a verifier, or what stands before it, says that it failed. A 500 says that it does not know why,
+which an agent may have brought about."""
 TOKEN = re.compile(r"[!-~]+")
 
 T = TypeVar("T")
@@ -46,7 +46,9 @@ T = TypeVar("T")
 class Gate:
     """One rollout's gate. Use as a context manager, or call :meth:`close`."""
 
-    def __init__(self, keeper: GateKeeper, *, rollout_id: str, directory: Path, token: str, max_body_bytes: int, max_calls: int) -> None:
+    def __init__(
+        self, keeper: GateKeeper, *, rollout_id: str, directory: Path, token: str, max_body_bytes: int, max_calls: int
+    ) -> None:
         self.rollout_id = rollout_id
         self.directory = directory
         """Host folder to show at ``/run/openfingym``."""
@@ -55,7 +57,8 @@ class Gate:
         self.refused = 0
         """Requests the gate itself turned away."""
         self.verifier_failures = 0
-        """Requests the verifier could not be asked, or answered as its own failure, and WebSockets it broke off: never the agent's."""
+        """Requests the verifier could not be asked, or answered as its own failure, and WebSockets it broke off: never
+        the agent's."""
         self.told = False
         """Whether the agent was answered anything that follows from hidden data."""
         self._keeper = keeper
@@ -84,7 +87,9 @@ class Gate:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     async def serve(self) -> None:
@@ -106,7 +111,9 @@ class Gate:
         headers = self._authorization + request.forwarded_headers()
         body = request.body[0] if len(request.body) == 1 else b"".join(request.body)
         try:
-            answer = await self._keeper.upstream.request(request.method.decode("ascii"), request.target.decode("ascii"), headers, body)
+            answer = await self._keeper.upstream.request(
+                request.method.decode("ascii"), request.target.decode("ascii"), headers, body
+            )
         except VerifierError:
             self.verifier_failures += 1
             return UNAVAILABLE.answer()
@@ -219,10 +226,19 @@ class GateKeeper:
             if self._closed:
                 raise UsageError("this gate keeper is closed")
             directory = directory or self.reserve()
-            gate = Gate(self, rollout_id=rollout_id, directory=directory, token=token, max_body_bytes=max_body_bytes, max_calls=max_calls)
+            gate = Gate(
+                self,
+                rollout_id=rollout_id,
+                directory=directory,
+                token=token,
+                max_body_bytes=max_body_bytes,
+                max_calls=max_calls,
+            )
             if len(os.fsencode(gate.socket)) > SOCKET_PATH_BYTES:
                 owned_directory.remove(directory)
-                raise RuntimeFailureError(f"{gate.socket}: too long for a unix socket; set XDG_RUNTIME_DIR to a folder with a short path")
+                raise RuntimeFailureError(
+                    f"{gate.socket}: too long for a unix socket; set XDG_RUNTIME_DIR to a folder with a short path"
+                )
             self._gates.add(gate)
             try:
                 self._run(gate.serve())
@@ -257,7 +273,9 @@ class GateKeeper:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -15,7 +15,16 @@ from typing import cast
 
 import httptools
 
-from openfingym_runtime.gate_request import HEADER_BYTES, HEADERS_TOO_LARGE, MALFORMED, TOO_MANY, TOO_SLOW, GateRequest, Refusal, too_large
+from openfingym_runtime.gate_request import (
+    HEADER_BYTES,
+    HEADERS_TOO_LARGE,
+    MALFORMED,
+    TOO_MANY,
+    TOO_SLOW,
+    GateRequest,
+    Refusal,
+    too_large,
+)
 from openfingym_runtime.relay import Relay, Sides, switching
 from openfingym_runtime.upstream import LiveConnection, UpstreamAnswer
 
@@ -114,7 +123,9 @@ class GateConnection(asyncio.Protocol):
         elif self._ready is not None and self._task is None:
             self._transport.pause_reading()
             self._arm(None)
-            self._task = self._loop.create_task(self._serve_live(self._ready) if self._ready.is_live else self._handle(self._ready))
+            self._task = self._loop.create_task(
+                self._serve_live(self._ready) if self._ready.is_live else self._handle(self._ready)
+            )
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's signature)
         """Forget the request; an exchange under way is cancelled."""
@@ -241,7 +252,11 @@ class GateConnection(asyncio.Protocol):
             return
         transport = self._transport
         transport.write(switching(request.headers[b"sec-websocket-key"]))
-        self._relay = Relay(Sides(transport.write, self._close_soon, transport.pause_reading, transport.resume_reading), opened, self._gate)
+        self._relay = Relay(
+            Sides(transport.write, self._close_soon, transport.pause_reading, transport.resume_reading),
+            opened,
+            self._gate,
+        )
         if not self._closing:
             self._arm(self._relay.patience_s)
             transport.resume_reading()

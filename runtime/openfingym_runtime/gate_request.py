@@ -129,4 +129,8 @@ class GateRequest:
 
 def too_large(max_body_bytes: int) -> Refusal:
     """The refusal of a body over the limit."""
-    return Refusal(413, "payload-too-large", f"a request body may have {max_body_bytes} bytes; send .npy for the smallest float64 body")
+    return Refusal(
+        413,
+        "payload-too-large",
+        f"a request body may have {max_body_bytes} bytes; send .npy for the smallest float64 body",
+    )

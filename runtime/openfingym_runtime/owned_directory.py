@@ -45,9 +45,13 @@ def private_root(parent: Path | None = None) -> Path:
         root.mkdir(mode=0o700, exist_ok=True)
         info = root.lstat()
     except OSError as error:
-        raise RuntimeFailureError(f"{root}: cannot be made ({error}); set XDG_RUNTIME_DIR to a writable folder") from error
+        raise RuntimeFailureError(
+            f"{root}: cannot be made ({error}); set XDG_RUNTIME_DIR to a writable folder"
+        ) from error
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077:
-        raise RuntimeFailureError(f"{root} is not a folder of yours with mode 0700; remove it, or set XDG_RUNTIME_DIR to another folder")
+        raise RuntimeFailureError(
+            f"{root} is not a folder of yours with mode 0700; remove it, or set XDG_RUNTIME_DIR to another folder"
+        )
     return root
 
 

@@ -1,4 +1,5 @@
-"""WebSockets through the gate: handshakes of its own on both sides, and frames counted and bounded in between (RFC 6455).
+"""WebSockets through the gate: handshakes of its own on both sides, and frames counted and bounded in between (RFC
+6455).
 
 Nothing of the agent's handshake goes on to the verifier. Afterwards bytes are passed on as they are;
 a frame whose header is out of order ends both connections.
@@ -57,8 +58,9 @@ def is_handshake(headers: Mapping[bytes, bytes]) -> bool:
 
 def switching(key: bytes) -> bytes:
     """The answer that turns an agent's connection into a WebSocket, without extension or subprotocol."""
-    return b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n" % accept_of(
-        key
+    return (
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
+        b"%s\r\n\r\n" % accept_of(key)
     )
 
 

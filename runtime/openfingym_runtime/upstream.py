@@ -59,7 +59,9 @@ class UpstreamAddress:
             return cls(host=b"verifier", uds=str(verifier))
         url = urlsplit(verifier)
         if url.scheme not in {"http", "https"} or not url.hostname or url.query or url.username:
-            raise UsageError(f"{verifier!r} is no verifier address; expected a socket's Path or a URL such as http://127.0.0.1:8080")
+            raise UsageError(
+                f"{verifier!r} is no verifier address; expected a socket's Path or a URL such as http://127.0.0.1:8080"
+            )
         tls = url.scheme == "https"
         port = url.port or (443 if tls else 80)
         return cls(host=url.netloc.encode("idna"), prefix=url.path.rstrip("/"), name=url.hostname, port=port, tls=tls)
@@ -278,7 +280,10 @@ class Upstream:
         """
         address = self._address
         line = f"GET {address.prefix}{path} HTTP/1.1\r\nHost: ".encode("ascii")
-        handshake = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n" % key
+        handshake = (
+            b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n"
+            % key
+        )
         connection = LiveConnection(accept)
         await self._connect(connection)
         try:

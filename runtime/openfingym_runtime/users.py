@@ -17,7 +17,9 @@ COUNT: Final = 1 << 28
 
 
 def own_user() -> int:
-    """A number that no other rollout is likely to have; ``nobody``'s, which they share, where this process has no such user."""
+    """A number that no other rollout is likely to have; ``nobody``'s, which they share, where this process has no such
+    user.
+    """
     return FIRST + secrets.randbelow(COUNT) if _has_all() else NOBODY
 
 

@@ -1,7 +1,8 @@
 """Agents that read labels out of what they are told, by small and well-chosen differences between submissions.
 
 Each works against whoever discloses a score finely enough: :meth:`Attacker.next_submission` is asked for a rollout's
-submission, given what was told about all earlier ones; :meth:`Attacker.decoded` is the best answer that the attacker has by then.
+submission, given what was told about all earlier ones; :meth:`Attacker.decoded` is the best answer that the attacker
+has by then.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ Disclosure = Callable[[HiddenTask, int, Values], Told]
 
 
 def without_errors(task: HiddenTask) -> HiddenTask:
-    """The same task, whose scores come without their standard errors: two hundred times as fast, and no attack reads these."""
+    """The same task, whose scores come without their standard errors: two hundred times as fast, and no attack reads
+    these."""
     task.grader.__dict__["design"] = None
     return task
 
@@ -79,12 +81,15 @@ def gain(task: HiddenTask, values: Values) -> float:
 
 
 class PowersInCells:
-    """A few cells a rollout, moved by the powers of a number that exceeds any error: one result gives each its own digits.
+    """A few cells a rollout, moved by the powers of a number that exceeds any error: one result gives each its own
+    digits.
 
     The mean squared error of ``base + offset`` exceeds that of ``base`` by (2 offset · error + offset²) / cells.
     """
 
-    def __init__(self, base: Values, rows: slice, *, unit: float = 0.01, largest: int = 64, together: int = 6, move: float = 1.0) -> None:
+    def __init__(
+        self, base: Values, rows: slice, *, unit: float = 0.01, largest: int = 64, together: int = 6, move: float = 1.0
+    ) -> None:
         """``unit`` is the labels' lattice; ``largest`` the largest error in units that can be read."""
         self._base, self._unit, self._move = base, unit, move
         mask = np.zeros(base.shape, dtype=bool)
@@ -161,7 +166,8 @@ class SignPatterns(LinearDesign):
 
 
 class HadamardPatterns(LinearDesign):
-    """Every cell up or down by the same, as a row of Sylvester's matrix says: the best design there is for so many results."""
+    """Every cell up or down by the same, as a row of Sylvester's matrix says: the best design there is for so many
+    results."""
 
     def pattern(self, number: int) -> Values:
         shape = self._base[self._rows].shape
@@ -194,7 +200,8 @@ def white(generator: np.random.Generator, shape: tuple[int, ...]) -> Values:
 def window_levels(generator: np.random.Generator, shape: tuple[int, ...]) -> Values:
     """A normal number a window, reached along the horizon: the few directions in which most of a forecast's error lies.
 
-    Of what we know, it gains most from scores that are disclosed coarsely, with a size of a fifth of the baseline's error.
+    Of what we know, it gains most from scores that are disclosed coarsely, with a size of a fifth of the baseline's
+    error.
     """
     steps = np.arange(1.0, shape[1] + 1.0)[:, None] / shape[1]
     return generator.standard_normal((shape[0], 1, 1)) * steps * np.ones(shape[2])
@@ -252,7 +259,9 @@ class GroupTests:
     The sum of the positives' ranks follows from the AUROC. What is known to be negative fills the places between.
     """
 
-    def __init__(self, shape: tuple[int, ...], rows: slice, positives: int, *, together: int = 20, seed: int = 0) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], rows: slice, positives: int, *, together: int = 20, seed: int = 0
+    ) -> None:
         """``positives`` of the fold follow from the share of the known labels, since these are stratified."""
         self._shape, self._first, self._positives = shape, rows.start or 0, positives
         self._count = len(range(*rows.indices(shape[0])))
@@ -274,7 +283,9 @@ class GroupTests:
     def decoded(self, history: Sequence[Told]) -> Values:
         self._learn(history)
         values = np.zeros(self._shape)
-        values[self._first : self._first + self._count] = np.where(self._known == 1, 2.0, np.where(self._known == 0, 0.0, 1.0))
+        values[self._first : self._first + self._count] = np.where(
+            self._known == 1, 2.0, np.where(self._known == 0, 0.0, 1.0)
+        )
         return values
 
     @property
@@ -310,7 +321,11 @@ class GroupTests:
 
     def _resolve(self, group: NDArray[np.int64], worth: Values, found: float) -> None:
         for count in range(min(len(group), 5)):
-            fits = [chosen for chosen in itertools.combinations(range(len(group)), count) if abs(worth[list(chosen)].sum() - found) < 0.25]
+            fits = [
+                chosen
+                for chosen in itertools.combinations(range(len(group)), count)
+                if abs(worth[list(chosen)].sum() - found) < 0.25
+            ]
             if len(fits) == 1:
                 self._known[group] = 0
                 self._known[group[list(fits[0])]] = 1

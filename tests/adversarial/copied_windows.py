@@ -1,7 +1,7 @@
 """Ways to hand training windows back in disguise.
 
-Each transformation takes windows float64[k, t, d] and a generator, and returns as many windows. Where a disguise needs a
-second window, it is another of those given. So transformations can be put one after the other (:func:`in_turn`).
+Each transformation takes windows float64[k, t, d] and a generator, and returns as many windows. Where a disguise needs
+a second window, it is another of those given. So transformations can be put one after the other (:func:`in_turn`).
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def spliced_joined(windows: Windows, rng: np.random.Generator) -> Windows:
     """The second piece, from another window, is moved to go on where the first ends."""
     half = windows.shape[1] // 2
     other = _others(windows, rng)
-    return np.concatenate([windows[:, :half], other[:, half:] + windows[:, half - 1 : half] - other[:, half - 1 : half]], axis=1)
+    return np.concatenate(
+        [windows[:, :half], other[:, half:] + windows[:, half - 1 : half] - other[:, half - 1 : half]], axis=1
+    )
 
 
 def backward(windows: Windows, rng: np.random.Generator) -> Windows:

@@ -1,4 +1,5 @@
-"""Documents that no honest client sends: every format's grammar, with each of its parts wrong in turn, and then bytes wrong at random."""
+"""Documents that no honest client sends: every format's grammar, with each of its parts wrong in turn, and then bytes
+wrong at random."""
 
 from __future__ import annotations
 
@@ -13,24 +14,120 @@ from typing import Any
 import numpy as np
 
 TYPES = (
-    "'<f8'", "'>f8'", "'<f4'", "'<i8'", "'|u1'", "'|b1'", "'<c16'", "'<f16'", "'|O'", "'<U3'", "'|S0'", "'|V8'", "'<m8[s]'", "'<M8'",
-    "[('a', '<f8')]", "[('a', '<f8', (2, 3))]", "'(2,)<f8'", "'f8,f8'", "'<f8' '<f8'", "''", "'\\x00'", "1", "None", "True", "{}", "[]",
-    "('<f8', {})", "'<f99999999999'", "'<V99999999999'", "b'<f8'", "...", "[['<f8']]",
-)  # fmt: skip
+    "'<f8'",
+    "'>f8'",
+    "'<f4'",
+    "'<i8'",
+    "'|u1'",
+    "'|b1'",
+    "'<c16'",
+    "'<f16'",
+    "'|O'",
+    "'<U3'",
+    "'|S0'",
+    "'|V8'",
+    "'<m8[s]'",
+    "'<M8'",
+    "[('a', '<f8')]",
+    "[('a', '<f8', (2, 3))]",
+    "'(2,)<f8'",
+    "'f8,f8'",
+    "'<f8' '<f8'",
+    "''",
+    "'\\x00'",
+    "1",
+    "None",
+    "True",
+    "{}",
+    "[]",
+    "('<f8', {})",
+    "'<f99999999999'",
+    "'<V99999999999'",
+    "b'<f8'",
+    "...",
+    "[['<f8']]",
+)
 FLAGS = ("False", "True", "0", "1", "None", "'x'", "[]", "nan", "1e400", "-True")
 LENGTHS = (
-    "0", "1", "-1", "True", "False", "2**70", str(2**31), str(2**63), str(2**64), "1.0", "1e3", "1j", "0x10", "1_0", "None", "'3'", "()",
-    "9" * 3900, "-" + "9" * 500, "--1", "1+1", "(3)", "(3,)", "nan", "...",
-)  # fmt: skip
+    "0",
+    "1",
+    "-1",
+    "True",
+    "False",
+    "2**70",
+    str(2**31),
+    str(2**63),
+    str(2**64),
+    "1.0",
+    "1e3",
+    "1j",
+    "0x10",
+    "1_0",
+    "None",
+    "'3'",
+    "()",
+    "9" * 3900,
+    "-" + "9" * 500,
+    "--1",
+    "1+1",
+    "(3)",
+    "(3,)",
+    "nan",
+    "...",
+)
 ATOMS = (
-    "0", "-0", "1", "-1.5", "1e308", "1e999", "-1e999", "1e-999", "NaN", "Infinity", "-Infinity", "true", "false", "null", '""', '"x"',
-    '"\\ud800"', '"\\u0000"', "9" * 400, "9" * 19, "-" + "9" * 5000, "0." + "1" * 3000, "01", "+1", ".5", "1.", "1e", "0x1", "nan",
-    "[]", "{}", '{"a": 1}', "[[]]", "'", "\ufeff1", "1 2", "//",
-)  # fmt: skip
+    "0",
+    "-0",
+    "1",
+    "-1.5",
+    "1e308",
+    "1e999",
+    "-1e999",
+    "1e-999",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "true",
+    "false",
+    "null",
+    '""',
+    '"x"',
+    '"\\ud800"',
+    '"\\u0000"',
+    "9" * 400,
+    "9" * 19,
+    "-" + "9" * 5000,
+    "0." + "1" * 3000,
+    "01",
+    "+1",
+    ".5",
+    "1.",
+    "1e",
+    "0x1",
+    "nan",
+    "[]",
+    "{}",
+    '{"a": 1}',
+    "[[]]",
+    "'",
+    "\ufeff1",
+    "1 2",
+    "//",
+)
 MEDIA = (
-    "application/x-npy", "application/x-npz", "application/zip", "application/json", "application/vnd.apache.arrow.stream",
-    "application/vnd.apache.parquet", "", "text/plain", "application/json; charset=utf-16", "APPLICATION/X-NPY;q=1", "x" * 3000, "\xff\xfe",
-)  # fmt: skip
+    "application/x-npy",
+    "application/x-npz",
+    "application/zip",
+    "application/json",
+    "application/vnd.apache.arrow.stream",
+    "application/vnd.apache.parquet",
+    "",
+    "text/plain",
+    "application/json; charset=utf-16",
+    "APPLICATION/X-NPY;q=1",
+    "x" * 3000,
+    "\xff\xfe",
+)
 
 
 class Grammar:
@@ -90,10 +187,24 @@ class Grammar:
         text = "{" + ", ".join(f"{key}: {value}" for key, value in fields) + ", }"
         if draw.random() < 0.05:
             text = draw.choice(
-                ["(" * 300 + text, "[" * 4000, "-" * 4000 + "1", "{" + text, text + text, "", "\x00" * 50, "{**{}}", "f'{1}'"]
+                [
+                    "(" * 300 + text,
+                    "[" * 4000,
+                    "-" * 4000 + "1",
+                    "{" + text,
+                    text + text,
+                    "",
+                    "\x00" * 50,
+                    "{**{}}",
+                    "f'{1}'",
+                ]
             )
         version = (1, 0) if draw.random() < 0.9 else draw.choice([(2, 0), (3, 0), (0, 0), (255, 255)])
-        encoded = text.encode("latin-1", "replace") + b" " * draw.choice([0, 1, 15, 5000] if draw.random() < 0.2 else [1]) + b"\n"
+        encoded = (
+            text.encode("latin-1", "replace")
+            + b" " * draw.choice([0, 1, 15, 5000] if draw.random() < 0.2 else [1])
+            + b"\n"
+        )
         size = len(encoded) if draw.random() < 0.9 else draw.choice([0, 1, 65535, len(encoded) - 1, len(encoded) + 7])
         head = b"\x93NUMPY" + bytes(version) + struct.pack("<H" if version[0] < 2 else "<I", size & 0xFFFF) + encoded
         return head + self._cells()
@@ -102,7 +213,9 @@ class Grammar:
         """A ``.npz`` archive, whose members and their headers lie now and then."""
         draw = self._draw
         stream = io.BytesIO()
-        with zipfile.ZipFile(stream, "w", draw.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])) as archive:
+        with zipfile.ZipFile(
+            stream, "w", draw.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
+        ) as archive:
             for _ in range(draw.choice([0, 1, 1, 1, 1, 2, 20])):
                 name = draw.choice(
                     [
@@ -125,13 +238,17 @@ class Grammar:
                 at = body.find(signature)
                 if at >= 0 and draw.random() < 0.5:
                     where = at + draw.randrange(4, 30)
-                    body[where : where + 4] = draw.choice([b"\xff\xff\xff\xff", b"\0\0\0\0", draw.randbytes(4), b"\x01\0\x63\0"])
+                    body[where : where + 4] = draw.choice(
+                        [b"\xff\xff\xff\xff", b"\0\0\0\0", draw.randbytes(4), b"\x01\0\x63\0"]
+                    )
         return bytes(body)
 
     def json(self) -> bytes:
         """A JSON document with predictions, or something like it."""
         draw = self._draw
-        key = self._often('"predictions"', ('"x"', "1", "predictions", '"\\ud800"', '"predictions": [1], "predictions"'))
+        key = self._often(
+            '"predictions"', ('"x"', "1", "predictions", '"\\ud800"', '"predictions": [1], "predictions"')
+        )
         text = "{" + f"{key}: {self.value()}" + "}"
         match draw.randrange(12):
             case 0:
@@ -181,7 +298,9 @@ class Grammar:
         draw = self._draw
         found = [(b"content-type", media.encode("latin-1", "replace"))]
         if draw.random() < 0.1:
-            found.append((b"idempotency-key", draw.choice([b"", b"k", b"\xff", b"x" * 201, b"a b", b"\t", draw.randbytes(20)])))
+            found.append(
+                (b"idempotency-key", draw.choice([b"", b"k", b"\xff", b"x" * 201, b"a b", b"\t", draw.randbytes(20)]))
+            )
         if draw.random() < 0.05:
             found.append((b"content-encoding", draw.choice([b"gzip", b"identity", b"", b"\xff"])))
         if draw.random() < 0.05:
@@ -196,8 +315,25 @@ class Grammar:
         if draw.random() < 0.5:
             return str(self._shape)
         if draw.random() < 0.2:
-            return draw.choice(["[3]", "3", "None", "'3'", "(", "()", "((),)", "(3,,)", "(" + "1, " * 65 + ")", "(0, " + str(2**70) + ")"])
-        return "(" + "".join(f"{draw.choice((*LENGTHS, *map(str, self._shape)))}, " for _ in range(draw.randrange(5))) + ")"
+            return draw.choice(
+                [
+                    "[3]",
+                    "3",
+                    "None",
+                    "'3'",
+                    "(",
+                    "()",
+                    "((),)",
+                    "(3,,)",
+                    "(" + "1, " * 65 + ")",
+                    "(0, " + str(2**70) + ")",
+                ]
+            )
+        return (
+            "("
+            + "".join(f"{draw.choice((*LENGTHS, *map(str, self._shape)))}, " for _ in range(draw.randrange(5)))
+            + ")"
+        )
 
     def _cells(self) -> bytes:
         draw = self._draw

@@ -1,4 +1,5 @@
-"""Agents that do what people do, rollout after rollout: fit, tune, average, round, repair. None of it is an attempt to read labels.
+"""Agents that do what people do, rollout after rollout: fit, tune, average, round, repair. None of it is an attempt to
+read labels.
 
 A *participant* is a function from a rollout's number to its submissions in order, the last of which is scored.
 """
@@ -31,8 +32,11 @@ class Levels:
 
     @classmethod
     def of(cls, package: BuiltPackage) -> Levels:
-        inputs, targets, test = (np.array(package.array(name)) for name in ("train_inputs", "train_targets", "test_inputs"))
-        # Windows slide by a day, so that neighbours say nearly the same: every fourth will do, and takes a fourth of the time.
+        inputs, targets, test = (
+            np.array(package.array(name)) for name in ("train_inputs", "train_targets", "test_inputs")
+        )
+        # Windows slide by a day, so that neighbours say nearly the same: every fourth will do, and takes a fourth of
+        # the time.
         inputs, targets = inputs[::4], targets[::4]
         moves = (targets - inputs[:, -1:]).reshape(len(inputs), -1)
         return cls(inputs, moves, test, package.manifest.submission_shape)
@@ -47,7 +51,8 @@ class Levels:
 
     @functools.cache  # noqa: B019  # one object a test run
     def ridge(self, penalty: float = 10.0, lookback: int = 20, seed: int | None = None, nonlinear: int = 0) -> Values:
-        """Moves by ridge regression; a seed draws the training rows anew, ``nonlinear`` adds random cosines of the features."""
+        """Moves by ridge regression; a seed draws the training rows anew, ``nonlinear`` adds random cosines of the
+        features."""
         x, new = self.features(self.inputs, lookback), self.features(self.test, lookback)
         scale = x.std(axis=0) + 1e-12
         x, new = x / scale, new / scale
@@ -73,7 +78,10 @@ class Levels:
             model = ExtraTreesRegressor(count, max_depth=depth, random_state=seed).fit(x, self.moves)
             return model.predict(new).reshape(self.shape)
         columns = self.moves.T
-        models = (ExtraTreesRegressor(3, max_depth=depth, random_state=1000 * seed + k).fit(x, y) for k, y in enumerate(columns))
+        models = (
+            ExtraTreesRegressor(3, max_depth=depth, random_state=1000 * seed + k).fit(x, y)
+            for k, y in enumerate(columns)
+        )
         return np.stack([model.predict(new) for model in models], axis=1).reshape(self.shape)
 
 
@@ -102,7 +110,10 @@ def forecasters(data: Levels) -> Mapping[str, Participant]:
         return [naive + np.clip(data.ridge(0.1), -size, size)]
 
     def averaged(r: int) -> list[Values]:
-        return [naive + np.mean([data.ridge(1.0, seed=s) for s in range(k + 1)], axis=0) for k in range(max(0, r - 4), r + 1)]
+        return [
+            naive + np.mean([data.ridge(1.0, seed=s) for s in range(k + 1)], axis=0)
+            for k in range(max(0, r - 4), r + 1)
+        ]
 
     def constants(r: int) -> list[Values]:
         return [naive + 0.002 * (k - 2) + 0.001 * r for k in range(5)]
@@ -135,7 +146,9 @@ def forecasters(data: Levels) -> Mapping[str, Participant]:
         "ridge, penalties": lambda r: [naive + data.ridge(penalties[r])],
         "ridge, lookbacks": lambda r: [naive + data.ridge(10.0, 2 + (r + k) % 19) for k in range(5)],
         "ridge, bagged anew": lambda r: [naive + data.ridge(1.0, seed=5 * r + k) for k in range(5)],
-        "ridge, bagged anew, rounded": lambda r: [np.round(naive + data.ridge(1.0, seed=5 * r + k), 2) for k in range(5)],
+        "ridge, bagged anew, rounded": lambda r: [
+            np.round(naive + data.ridge(1.0, seed=5 * r + k), 2) for k in range(5)
+        ],
         "random features": lambda r: [naive + data.ridge(0.1, 10, r, 100)],
         "forest, seeds": lambda r: [naive + data.trees(r)],
         "forest, seeds, rounded": lambda r: [np.round(naive + data.trees(r), 2)],
@@ -176,11 +189,19 @@ def scorers(package: BuiltPackage) -> Mapping[str, Participant]:
 
     @functools.cache
     def isolation(seed: int) -> Values:
-        return -IsolationForest(n_estimators=20, max_samples=128, random_state=seed).fit(standard[::4]).score_samples(standard[test])
+        return (
+            -IsolationForest(n_estimators=20, max_samples=128, random_state=seed)
+            .fit(standard[::4])
+            .score_samples(standard[test])
+        )
 
     @functools.cache
     def logistic(power: int) -> Values:
-        return LogisticRegression(C=10.0 ** (power / 2 - 4), max_iter=200).fit(standard[known], labels).decision_function(standard[test])
+        return (
+            LogisticRegression(C=10.0 ** (power / 2 - 4), max_iter=200)
+            .fit(standard[known], labels)
+            .decision_function(standard[test])
+        )
 
     @functools.cache
     def propagated(rounds: int) -> Values:
@@ -207,13 +228,17 @@ def scorers(package: BuiltPackage) -> Mapping[str, Participant]:
         "one feature, cut": stump,
         "only the highest": top_few,
         "a blend": lambda r: [logistic(6) + 0.1 * r * propagated(2)],
-        "blends of ranks": lambda r: [(1 - 0.02 * r) * logistic(6).argsort().argsort() + 0.02 * r * isolation(0).argsort().argsort()],
+        "blends of ranks": lambda r: [
+            (1 - 0.02 * r) * logistic(6).argsort().argsort() + 0.02 * r * isolation(0).argsort().argsort()
+        ],
         "smoothed over the graph": lambda r: [(standard[:, 0] + 0.1 * r * (mean @ standard[:, 0]))[test]],
         "random, seeds": lambda r: [np.random.default_rng(r).uniform(size=len(test))],
     }
 
 
-def traders(task: HiddenTask, symbols: int, lookback: int) -> Mapping[str, Callable[[int], Callable[[Values, int], object]]]:
+def traders(
+    task: HiddenTask, symbols: int, lookback: int
+) -> Mapping[str, Callable[[int], Callable[[Values, int], object]]]:
     """Policies by name: of a rollout's number, then of the bars seen and the step."""
 
     def momentum(r: int) -> Callable[[Values, int], object]:
@@ -238,7 +263,11 @@ def traders(task: HiddenTask, symbols: int, lookback: int) -> Mapping[str, Calla
         generator = np.random.default_rng(r)
 
         def act(bars: Values, step: int) -> object:
-            return None if step % 10 else {"weights": (generator.dirichlet(np.ones(symbols)) * generator.uniform()).tolist()}
+            return (
+                None
+                if step % 10
+                else {"weights": (generator.dirichlet(np.ones(symbols)) * generator.uniform()).tolist()}
+            )
 
         return act
 

@@ -1,4 +1,5 @@
-"""Programs that reach for what their isolation should keep from them; each prints what it got, as JSON, on its last line."""
+"""Programs that reach for what their isolation should keep from them; each prints what it got, as JSON, on its last
+line."""
 
 PLACES = """
 import ctypes, fcntl, json, os, select, signal, socket, struct, sys, time
@@ -49,7 +50,8 @@ for _ in range(200):
 {CALL}
 print(json.dumps(len(os.read(watch, 4096)) if watch > 2 else 0))
 """
-"""Does to shared inodes, and to what is counted by user, what a program can; then says how many bytes it has been notified of."""
+"""Does to shared inodes, and to what is counted by user, what a program can; then says how many bytes it has been
+notified of."""
 
 RECEIVER = f"""{PLACES}
 seen = {{}}
@@ -68,7 +70,7 @@ left, right = socket.socketpair()
 seen["under way"] = sum(attempt(lambda: socket.send_fds(left, [b"x"], [0])) == 1 for _ in range(100))
 seen["locks"] = attempt(lambda: open("/proc/locks").read())
 print(json.dumps(sorted((str(name), value) for name, value in seen.items())))
-"""
+"""  # noqa: E501
 """Says what it finds of all that: the same, whatever others do."""
 
 LOCKING = """
@@ -197,5 +199,5 @@ for pid in {server, 1}:
             attempt(f"signal {number} to {pid}", lambda: os.kill(pid, number))
         attempt(f"signal {pid} by its handle", lambda: signal.pidfd_send_signal(os.pidfd_open(pid), 0))
 print(json.dumps(got))
-"""
+"""  # noqa: E501
 """A program of a workspace, at the process that runs it and the others."""

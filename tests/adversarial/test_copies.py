@@ -30,7 +30,9 @@ PAIRS_ON = "stock-ohlcv-generation"
 TASKS = tuple(task.name for task in tasks(family="generation")) if ALL else USUAL
 COPIES = 400
 """Windows taken from training; a submission repeats them."""
-CASES = [(name, change) for name in TASKS for change in (*SINGLE, *COMBINED) if ALL or change in SINGLE or name == PAIRS_ON]
+CASES = [
+    (name, change) for name in TASKS for change in (*SINGLE, *COMBINED) if ALL or change in SINGLE or name == PAIRS_ON
+]
 NOT_FOUND = frozenset(
     {
         ("exchange-generation", "spliced_joined, scaled_by_channel"),
@@ -77,7 +79,9 @@ def test_three_copies_in_ten_are_refused_and_one_in_twenty_is_not(name: str) -> 
         mixed = honest.copy()
         count = round(share * len(mixed))
         rows = np.random.default_rng(3).choice(len(mixed), count, replace=False)
-        mixed[rows] = TRANSFORMATIONS["mirrored_channels"](windows, np.random.default_rng(2))[np.arange(count) % len(windows)]
+        mixed[rows] = TRANSFORMATIONS["mirrored_channels"](windows, np.random.default_rng(2))[
+            np.arange(count) % len(windows)
+        ]
         assert refused(name, mixed) is expected, share
 
 

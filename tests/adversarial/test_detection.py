@@ -1,4 +1,5 @@
-"""What attacks and honest work look like over many rollouts: the first are flagged within twenty, the second never in fifty."""
+"""What attacks and honest work look like over many rollouts: the first are flagged within twenty, the second never in
+fifty."""
 
 from __future__ import annotations
 
@@ -160,7 +161,9 @@ def test_attacks_between_honest_submissions_are_flagged(task: HiddenTask, packag
     data = honest.Levels.of(package)
     attacker = attacks.SignPatterns(task.grader.baseline, task.grader.private.rows, size=0.05)
     history = attacks.pooled(task, attacker, WITHIN)
-    mixed = [[told.values] if number % 2 else [data.naive + data.ridge(1.0 + number)] for number, told in enumerate(history)]
+    mixed = [
+        [told.values] if number % 2 else [data.naive + data.ridge(1.0 + number)] for number, told in enumerate(history)
+    ]
     assert flagged_at(task, mixed) is not None
 
 
@@ -190,15 +193,22 @@ def test_decoded_labels_are_beyond_belief(task: HiddenTask, fraud: HiddenTask) -
     assert not beyond_belief(contract, 0.01, None)
 
 
-FORECASTERS = tuple(honest.forecasters(honest.Levels(*(np.zeros((2, 20, 6)), np.zeros((2, 30)), np.zeros((2, 20, 6))), (2, 5, 6))))
+FORECASTERS = tuple(
+    honest.forecasters(honest.Levels(*(np.zeros((2, 20, 6)), np.zeros((2, 30)), np.zeros((2, 20, 6))), (2, 5, 6)))
+)
 
 
 @pytest.mark.parametrize("name", FORECASTERS)
-def test_honest_forecasters_are_never_flagged(task: HiddenTask, participants: dict[str, honest.Participant], name: str) -> None:
+def test_honest_forecasters_are_never_flagged(
+    task: HiddenTask, participants: dict[str, honest.Participant], name: str
+) -> None:
     count = HONEST_ROLLOUTS if EVERYTHING else SLOW.get(name, HONEST_ROLLOUTS)
     rollouts = [participants[name](number) for number in range(count)]
     assert flagged_at(task, rollouts) is None
-    public = [[kind_named(task.spec.contract).compared(values[task.grader.public.rows]) for values in given] for given in rollouts]
+    public = [
+        [kind_named(task.spec.contract).compared(values[task.grader.public.rows]) for values in given]
+        for given in rollouts
+    ]
     assert not any(looks_like_probing(given) for given in public)
 
 
@@ -286,7 +296,9 @@ def test_a_rollout_costs_little(task: HiddenTask, fraud: HiddenTask, package: Bu
         pool = Pool()
         spent = []
         for _ in range(20):
-            submissions = [hidden.grader.baseline + generator.standard_normal(hidden.shape).cumsum(axis=-1) for _ in range(BUDGET)]
+            submissions = [
+                hidden.grader.baseline + generator.standard_normal(hidden.shape).cumsum(axis=-1) for _ in range(BUDGET)
+            ]
             begun = time.process_time()
             pool.add(hidden.grader, submissions, None, None)
             spent.append(time.process_time() - begun)

@@ -1,4 +1,5 @@
-"""Hidden labels written into the public half of real tasks in every way that was thought of: each is found, or not accepted."""
+"""Hidden labels written into the public half of real tasks in every way that was thought of: each is found, or not
+accepted."""
 
 from __future__ import annotations
 
@@ -30,7 +31,10 @@ ROW = 24
 def search(treasury: BuiltPackage) -> LeakSearch:
     manifest = treasury.manifest
     return LeakSearch.of(
-        treasury.read_truth(), folds=(manifest.n_public, manifest.n_private), channels=manifest.labels, public_bytes=3 << 20
+        treasury.read_truth(),
+        folds=(manifest.n_public, manifest.n_private),
+        channels=manifest.labels,
+        public_bytes=3 << 20,
     )
 
 
@@ -57,7 +61,11 @@ def _xor(content: bytes, key: int) -> bytes:
 
 
 def _uu(content: bytes) -> str:
-    return "begin 644 x\n" + "".join(binascii.b2a_uu(content[i : i + 45]).decode() for i in range(0, len(content), 45)) + "end"
+    return (
+        "begin 644 x\n"
+        + "".join(binascii.b2a_uu(content[i : i + 45]).decode() for i in range(0, len(content), 45))
+        + "end"
+    )
 
 
 def _zero_width(content: bytes) -> str:
@@ -102,7 +110,9 @@ READINGS: dict[str, Callable[[Floats], str]] = {
     "differences along the row": lambda t: _text(np.diff(t.ravel())),
     "log returns": lambda t: _text(np.diff(np.log(t), axis=-2)),
     "sums in time": lambda t: _text(np.cumsum(t, axis=-2)),
-    "sums along the row": lambda t: _text(np.cumsum(t.ravel()) if t.ndim == 2 else np.cumsum(t.reshape(len(t), -1), axis=1)),
+    "sums along the row": lambda t: _text(
+        np.cumsum(t.ravel()) if t.ndim == 2 else np.cumsum(t.reshape(len(t), -1), axis=1)
+    ),
     "a price path": lambda t: _text(100.0 * np.exp(np.cumsum(t / 100.0, axis=-2)), "{:.8g}"),
     "basis points": lambda t: _text(np.rint(100.0 * t), "{:.0f}"),
     "standard scores": lambda t: _text((t - t.mean()) / t.std(), "{:.4f}"),
@@ -149,7 +159,9 @@ ENCODINGS: dict[str, Callable[[Floats], str]] = {
 ONLY_FOLDS: dict[str, Callable[[Floats], str]] = {
     "ranks": lambda t: _text(t.ravel().argsort(kind="stable").argsort(), "{:.0f}"),
     "signs": lambda t: _signs(t, "0+-"),
-    "signs, in words": lambda t: " ".join(_signs(t, "0+-")).replace("+", "up").replace("-", "down").replace("0", "flat"),
+    "signs, in words": lambda t: (
+        " ".join(_signs(t, "0+-")).replace("+", "up").replace("-", "down").replace("0", "flat")
+    ),
 }
 """What one row of values quoted so coarsely tells too little of."""
 
@@ -161,7 +173,9 @@ def _planted(folder: Path, name: str, text: str, package: BuiltPackage) -> Path:
     path = folder / name
     path.chmod(0o644)
     before = path.read_text(encoding="utf-8")
-    path.write_text(f"{before}\n# {text}\n" if name.endswith(".py") else f"{before}\nNote: {text}\n\nGood luck.\n", encoding="utf-8")
+    path.write_text(
+        f"{before}\n# {text}\n" if name.endswith(".py") else f"{before}\nNote: {text}\n\nGood luck.\n", encoding="utf-8"
+    )
     return folder
 
 
@@ -190,7 +204,15 @@ def test_a_hidden_row_is_found_whatever_it_is_encoded_in(
 
 
 @pytest.mark.parametrize(
-    "encoding", ["percent signs", "base64 of float16", "base64 of gzip", "base85", "zero-width characters", "text XORed with a byte"]
+    "encoding",
+    [
+        "percent signs",
+        "base64 of float16",
+        "base64 of gzip",
+        "base85",
+        "zero-width characters",
+        "text XORed with a byte",
+    ],
 )
 def test_a_hidden_fold_is_found_or_reported_as_text_that_may_hide_anything(
     encoding: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
@@ -258,7 +280,8 @@ VALUES: dict[str, Callable[[Floats], Floats]] = {
 
 
 @pytest.mark.parametrize(
-    ("ending", "values"), [*zip(FILES, VALUES, strict=True), ("npz", "reordered"), ("csv", "sums"), ("parquet", "logarithms")]
+    ("ending", "values"),
+    [*zip(FILES, VALUES, strict=True), ("npz", "reordered"), ("csv", "sums"), ("parquet", "logarithms")],
 )
 def test_a_hidden_row_is_found_in_any_kind_of_data_file(
     ending: str, values: str, search: LeakSearch, targets: Floats, tmp_path: Path
@@ -304,16 +327,21 @@ LABELS: dict[str, Callable[[NDArray[np.uint8]], str]] = {
 
 
 @pytest.mark.parametrize("encoding", LABELS)
-def test_hidden_labels_are_found_in_text(encoding: str, fraud: tuple[LeakSearch, NDArray[np.uint8]], tmp_path: Path) -> None:
+def test_hidden_labels_are_found_in_text(
+    encoding: str, fraud: tuple[LeakSearch, NDArray[np.uint8]], tmp_path: Path
+) -> None:
     search, labels = fraud
-    (tmp_path / "instruction.md").write_text(f"# Task\n\nNote: {LABELS[encoding](labels[len(labels) // 2 :])}\n", encoding="utf-8")
+    (tmp_path / "instruction.md").write_text(
+        f"# Task\n\nNote: {LABELS[encoding](labels[len(labels) // 2 :])}\n", encoding="utf-8"
+    )
     found = next(search.leaks(tmp_path), None)
     assert found is not None
     assert "labels of hidden rows" in found.finding or "labels in order" in found.finding, found
 
 
 def test_from_how_many_labels_on_they_are_found(fraud: tuple[LeakSearch, NDArray[np.uint8]], tmp_path: Path) -> None:
-    """An eighth of the labels in order holds one of the stretches that are looked for; eighty bits are the least that counts."""
+    """An eighth of the labels in order holds one of the stretches that are looked for; eighty bits are the least that
+    counts."""
     search, labels = fraud
     (tmp_path / "notes.md").write_text("Note: " + "".join(map(str, labels[: len(labels) // 7])))
     assert any("labels" in leak.finding for leak in search.leaks(tmp_path))

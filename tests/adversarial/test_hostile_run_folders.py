@@ -1,4 +1,5 @@
-"""Run folders from strangers: whoever looks at one is told what is wrong with it, and nothing hangs, is followed or is overwritten."""
+"""Run folders from strangers: whoever looks at one is told what is wrong with it, and nothing hangs, is followed or is
+overwritten."""
 
 from __future__ import annotations
 
@@ -59,34 +60,80 @@ READERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "output.log": (VIEW,),
 }
 """Commands that read a file of a run, but for the record of its trading."""
-FILES = ("result.json", "config.json", "trajectory.json", "output.log", "actions.jsonl", "submissions/1.npy", "log.jsonl", "program.py")
+FILES = (
+    "result.json",
+    "config.json",
+    "trajectory.json",
+    "output.log",
+    "actions.jsonl",
+    "submissions/1.npy",
+    "log.jsonl",
+    "program.py",
+)
 
 
 def a_run(root: Path, name: str = "r1") -> Path:
     """A run as ours are, of a trading task that an agent with a model played."""
     result = RolloutResult(
-        name, "equity-trading", "d" * 64, "real", "react", "sandbox", 3, "scored", total=0.5, relative_total=0.75,
-        model="my/model", relative_interval=(0.5, 0.9), total_interval=(0.4, 0.6), metrics={"rmse": 0.25}, standard_errors={"rmse": 0.1},
-        baseline="naive", baseline_total=0.6, baseline_metrics={"rmse": 0.5}, flags=("probing",), turns=1, prompt_tokens=20,
-        completion_tokens=10, cost_usd=0.5,
-        ended_by="finished", policy="local", disclosure="full", started_at="2024-01-01T00:00:00+00:00",
-    )  # fmt: skip
+        name,
+        "equity-trading",
+        "d" * 64,
+        "real",
+        "react",
+        "sandbox",
+        3,
+        "scored",
+        total=0.5,
+        relative_total=0.75,
+        model="my/model",
+        relative_interval=(0.5, 0.9),
+        total_interval=(0.4, 0.6),
+        metrics={"rmse": 0.25},
+        standard_errors={"rmse": 0.1},
+        baseline="naive",
+        baseline_total=0.6,
+        baseline_metrics={"rmse": 0.5},
+        flags=("probing",),
+        turns=1,
+        prompt_tokens=20,
+        completion_tokens=10,
+        cost_usd=0.5,
+        ended_by="finished",
+        policy="local",
+        disclosure="full",
+        started_at="2024-01-01T00:00:00+00:00",
+    )
     made = Generation(model="m", finish_reason="tool_calls", usage=Usage(10, 5), latency_s=1.25)
-    call = ToolUse(id="1", name="run_python", arguments='{"code": "x = 1", "n": [1, {"a": 2}]}', result="97 rows", wall_s=2.5)
+    call = ToolUse(
+        id="1", name="run_python", arguments='{"code": "x = 1", "n": [1, {"a": 2}]}', result="97 rows", wall_s=2.5
+    )
     record = RolloutRecord(
-        id=name, task=result.task, task_digest=result.task_digest, data_kind=result.data_kind, seed=result.seed, agent=result.agent,
+        id=name,
+        task=result.task,
+        task_digest=result.task_digest,
+        data_kind=result.data_kind,
+        seed=result.seed,
+        agent=result.agent,
         model=result.model,
-        messages=(Turn(role="user", content="Trade."), Turn(role="assistant", content="I look.", generation=made, tool_calls=(call,))),
-        rewards=(StepReward(episode=0, step=4, reward=-0.5, message=1),), score=RecordedScore.from_result(result),
+        messages=(
+            Turn(role="user", content="Trade."),
+            Turn(role="assistant", content="I look.", generation=made, tool_calls=(call,)),
+        ),
+        rewards=(StepReward(episode=0, step=4, reward=-0.5, message=1),),
+        score=RecordedScore.from_result(result),
         timing=RunTiming(started_at=datetime(2024, 1, 1, tzinfo=UTC), wall_s=9.0),
-    )  # fmt: skip
+    )
     array = io.BytesIO()
     np.save(array, np.ones((3, 5, 7)))
     files = RunFiles(
         {"inputs": {"agent_digest": "a", "allowance": {"turns": 3}}, "environment": {"digest": "e"}},
-        "print(1)", b"hello\n", [{"n": 1}], {1: array.getvalue()}, [{"fold": "private", "number": 0, "step": 1, "action": None}],
+        "print(1)",
+        b"hello\n",
+        [{"n": 1}],
+        {1: array.getvalue()},
+        [{"fold": "private", "number": 0, "step": 1, "action": None}],
         record.model_dump_json(),
-    )  # fmt: skip
+    )
     folder = write_run(root, result, files).path
     assert folder is not None
     return folder
@@ -107,7 +154,9 @@ def run(command: tuple[str, ...], folder: Path, out: Path) -> tuple[int, str, st
         except SystemExit as ended:
             status = int(ended.code or 0)
     printed, complained = (stream.buffer.getvalue().decode() for stream in (told, said))  # type: ignore[attr-defined]
-    assert not set("\x1b\x07\x00\u202e") & set(printed + complained), "what strangers wrote reaches no terminal as it is"
+    assert not set("\x1b\x07\x00\u202e") & set(printed + complained), (
+        "what strangers wrote reaches no terminal as it is"
+    )
     assert "Traceback" not in complained
     assert SECRET not in printed + complained
     return status, printed, complained
@@ -176,7 +225,8 @@ def test_a_strange_record_of_a_trading_run_ends_in_a_message(folder: Path, kind:
 
 
 @pytest.mark.parametrize(
-    "line", ["1", "[]", "null", '{"fold": "private"}', '{"fold": "private", "number": Infinity, "action": 1}', DEEP, LONG]
+    "line",
+    ["1", "[]", "null", '{"fold": "private"}', '{"fold": "private", "number": Infinity, "action": 1}', DEEP, LONG],
 )
 def test_a_strange_action_ends_in_a_message(folder: Path, line: str) -> None:
     (folder / "actions.jsonl").write_text(line)
@@ -184,8 +234,12 @@ def test_a_strange_action_ends_in_a_message(folder: Path, line: str) -> None:
         _read_actions(folder)
 
 
-@pytest.mark.parametrize(("shape", "kind"), [((1 << 40, 1 << 20), "<f8"), ((4,), "|O"), ((-1, 4), "<f8"), ((1 << 70,), "<f8")])
-def test_an_array_that_claims_what_it_has_not_ends_in_a_message(folder: Path, shape: tuple[int, ...], kind: str) -> None:
+@pytest.mark.parametrize(
+    ("shape", "kind"), [((1 << 40, 1 << 20), "<f8"), ((4,), "|O"), ((-1, 4), "<f8"), ((1 << 70,), "<f8")]
+)
+def test_an_array_that_claims_what_it_has_not_ends_in_a_message(
+    folder: Path, shape: tuple[int, ...], kind: str
+) -> None:
     with (folder / "submissions" / "1.npy").open("wb") as stream:
         np.lib.format.write_array_header_1_0(stream, {"descr": kind, "fortran_order": False, "shape": shape})
     with pytest.raises(StoreError, match="not a readable record of the account"):
@@ -197,12 +251,18 @@ def test_a_link_out_of_the_folder_is_not_followed(folder: Path, tmp_path: Path, 
     """Each leads to a file of its own form that holds a secret: it would be shown, if it were read."""
     secret = tmp_path / "secret"
     content = (folder / name).read_bytes()
-    secret.write_bytes(content.replace(b"react", SECRET.encode()).replace(b"I look.", SECRET.encode()).replace(b"hello", SECRET.encode()))
+    secret.write_bytes(
+        content.replace(b"react", SECRET.encode())
+        .replace(b"I look.", SECRET.encode())
+        .replace(b"hello", SECRET.encode())
+    )
     (folder / name).unlink()
     (folder / name).symlink_to(secret)
     for command in READERS.get(name, (VIEW, PAGE, NATIVE)):
         run(command, folder, tmp_path / "out")
-    assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert not [
+        path for path in (tmp_path / "out").rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()
+    ]
 
 
 def test_what_is_read_of_a_run_says_what_it_met(folder: Path) -> None:
@@ -334,11 +394,45 @@ class _Tags(HTMLParser):
 
 
 VALUES: tuple[object, ...] = (
-    None, True, -1, 0, 1e308, -1e308, float("nan"), float("inf"), 10**300, 10**399, 2**63, "", "x", EVIL, "\x00", "../../etc/passwd",
-    "/dev/zero", "9" * 5000, [], {}, [[]], [None], {"a": {}}, {EVIL: 1.0}, [1, 2, 3], [EVIL], "2024-01-01",
-    "9999-12-31T23:59:59+00:00", "private", "scored", "void", "deferred", "error", "rejected", "equity-forecast",
-    "assistant", "system", DEEP[:2_000],
-)  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    1e308,
+    -1e308,
+    float("nan"),
+    float("inf"),
+    10**300,
+    10**399,
+    2**63,
+    "",
+    "x",
+    EVIL,
+    "\x00",
+    "../../etc/passwd",
+    "/dev/zero",
+    "9" * 5000,
+    [],
+    {},
+    [[]],
+    [None],
+    {"a": {}},
+    {EVIL: 1.0},
+    [1, 2, 3],
+    [EVIL],
+    "2024-01-01",
+    "9999-12-31T23:59:59+00:00",
+    "private",
+    "scored",
+    "void",
+    "deferred",
+    "error",
+    "rejected",
+    "equity-forecast",
+    "assistant",
+    "system",
+    DEEP[:2_000],
+)
 
 
 def places(value: object, path: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:
@@ -377,7 +471,8 @@ def test_any_value_in_any_place_ends_in_a_message(model: Path, data: st.DataObje
         folder = Path(place) / "runs" / "r1"
         shutil.copytree(model, folder)
         for name in data.draw(
-            st.sets(st.sampled_from(("result.json", "trajectory.json", "config.json", "actions.jsonl")), min_size=1), "files"
+            st.sets(st.sampled_from(("result.json", "trajectory.json", "config.json", "actions.jsonl")), min_size=1),
+            "files",
         ):
             document = json.loads((folder / name).read_text())
             for _ in range(data.draw(st.integers(1, 2), "changes")):
@@ -393,7 +488,11 @@ def test_any_value_in_any_place_ends_in_a_message(model: Path, data: st.DataObje
 
 def test_html_in_every_text_of_a_result_is_text(folder: Path, tmp_path: Path) -> None:
     document = json.loads((folder / "result.json").read_text())
-    texts = {key: EVIL for key, value in document.items() if isinstance(value, str) and key not in {"rollout_id", "state", "path", *WORDS}}
+    texts = {
+        key: EVIL
+        for key, value in document.items()
+        if isinstance(value, str) and key not in {"rollout_id", "state", "path", *WORDS}
+    }
     texts |= {"metrics": {EVIL: 1.0}, "flags": [EVIL]}
     (folder / "result.json").write_text(json.dumps(document | texts))
     for command in COMMANDS:

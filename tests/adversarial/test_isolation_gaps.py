@@ -1,4 +1,5 @@
-"""Ways out of a container or a sandbox that once worked, as real programs in the real thing; and that none leaves anything."""
+"""Ways out of a container or a sandbox that once worked, as real programs in the real thing; and that none leaves
+anything."""
 
 from __future__ import annotations
 
@@ -119,7 +120,9 @@ def test_what_a_program_does_to_shared_inodes_no_other_sees(backend: Backend, jo
         (other / "ready.sock").chmod(0o666)
         door.listen(1)
         door.settimeout(SOON_S)
-        sending = threading.Thread(target=lambda: outcomes.append(backend.run(replace(job, program=SENDER, gate_directory=other))))
+        sending = threading.Thread(
+            target=lambda: outcomes.append(backend.run(replace(job, program=SENDER, gate_directory=other)))
+        )
         sending.start()
         try:
             call, _address = door.accept()
@@ -169,7 +172,10 @@ def test_a_program_cannot_touch_the_process_that_runs_it(backend: Backend, treas
             async with open_workspace(backend, treasury, gate, seed=0, limits=LIMITS, rollout_id="gaps") as space:
                 done = await space.run_python(attack, timeout_s=30)
                 assert (done.exit_code, done.output) == (0, "[]\n")
-                later = "import os\nprint(len([os.dup(0) for _ in range(99)]), os.getpriority(0, 0), open('/proc/self/maps').read(1) > '')"
+                later = (
+                    "import os\nprint(len([os.dup(0) for _ in range(99)]), os.getpriority(0, 0), "
+                    "open('/proc/self/maps').read(1) > '')"
+                )
                 assert (await space.run_python(later, timeout_s=30)).output == "99 0 True\n"
 
     with GateKeeper(home / "verifier.sock", runtime_directory=home) as gates:
@@ -181,7 +187,7 @@ import json, os
 texts = [open(f"/proc/self/{name}").read() for name in ("mountinfo", "mounts", "mountstats", "maps", "cgroup", "environ")]
 texts += [os.readlink(f"/proc/self/{name}") for name in ("root", "cwd", "exe")]
 print(json.dumps("\\n".join(texts)))
-"""
+"""  # noqa: E501
 
 
 def test_no_folder_of_the_host_is_told(backend: Backend, job: Job) -> None:
@@ -210,7 +216,10 @@ def launcher(job: Job, timeout_s: float) -> tuple[subprocess.Popen[str], str]:
     """
     path = os.pathsep.join(str(ROOT / part) for part in (".", "verifier", "runtime"))
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     return process, process.stdout.readline().strip()

@@ -1,8 +1,9 @@
-"""What a participant can compute of the private labels from everything that a strict verifier tells it over many rollouts.
+"""What a participant can compute of the private labels from everything that a strict verifier tells it over many
+rollouts.
 
-Each attack is one that reads labels where scores are told as they are (`test_detection.py` shows it for the same classes). Here it has a
-participant's key to a real verifier and creates rollout after rollout, with everything that is told put together: exact where it is
-exact, rounded where it is rounded, the feedback on the public fold included.
+Each attack is one that reads labels where scores are told as they are (`test_detection.py` shows it for the same
+classes). Here it has a participant's key to a real verifier and creates rollout after rollout, with everything that is
+told put together: exact where it is exact, rounded where it is rounded, the feedback on the public fold included.
 """
 
 from __future__ import annotations
@@ -55,10 +56,12 @@ def attacked(store_home: object) -> Iterator[Attacked]:
 
 
 def gains(task: HiddenTask, attacker: attacks.Attacker, history: list[Told]) -> tuple[float, float]:
-    """What the attacker's last answer gains over the baseline as it is shown, and what it gains by having been told anything.
+    """What the attacker's last answer gains over the baseline as it is shown, and what it gains by having been told
+    anything.
 
-    An uninformed change of the baseline may be lucky on some tens of windows. That is within its sampling error, so it is shown as the
-    baseline; and the attacker has it as well if it is told, each time, that its submission scores as the baseline does.
+    An uninformed change of the baseline may be lucky on some tens of windows. That is within its sampling error, so it
+    is shown as the baseline; and the attacker has it as well if it is told, each time, that its submission scores as
+    the baseline does.
     """
     score, baseline = task.grader.private_score(attacker.decoded(history)), task.grader.baseline_score()
     error = task.sampling_error(score, baseline)
@@ -160,7 +163,8 @@ def test_how_surely_an_answer_is_worse_is_not_told(attacked: Attacked) -> None:
 
 
 def test_the_results_that_a_season_releases_are_no_private_labels(store_home: object) -> None:
-    """Signs for each window drawn beforehand: what the few answers that are told apart have in common is where the labels lie."""
+    """Signs for each window drawn beforehand: what the few answers that are told apart have in common is where the
+    labels lie."""
     package = build(load_task("treasury-forecast"))
     task = load_hidden(package)
     rows, rng = task.grader.private.rows, np.random.default_rng(1)
@@ -181,7 +185,9 @@ def test_the_results_that_a_season_releases_are_no_private_labels(store_home: ob
     better = np.array([one.relative_total is not None and one.relative_total < 1.0 for one in found])
     known = [one.state == "scored" for one in found]
     assert sum(known) <= (STRICT.private_disclosures or 0) + RELEASED
-    direction = signs[better].mean(axis=0) - signs[~better].mean(axis=0) if better.any() else np.zeros(task.manifest.n_private)
+    direction = (
+        signs[better].mean(axis=0) - signs[~better].mean(axis=0) if better.any() else np.zeros(task.manifest.n_private)
+    )
     values = task.grader.baseline.copy()
     values[rows] += (0.04 * direction / max(float(np.abs(direction).max()), 1e-12))[:, None, None]
     assert attacks.gain(task, values) < MOST

@@ -1,7 +1,8 @@
 """Nothing that an agent sends makes the verifier fail: a failure would be taken for ours, and the rollout be run again.
 
-Documents of every format are drawn from a grammar in which each part may be wrong (`grammar.py`), and go through the real application
-with a real ledger. ``OPENFINGYM_FUZZ_DOCUMENTS`` says how many; the figures in docs/trust.md are of 100,000.
+Documents of every format are drawn from a grammar in which each part may be wrong (`grammar.py`), and go through the
+real application with a real ledger. ``OPENFINGYM_FUZZ_DOCUMENTS`` says how many; the figures in docs/trust.md are of
+100,000.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ class Running:
         rollout = await self.service.create(self.task.name, agent=None, seed=None, ttl_s=1e6)
         return rollout, bearer(self._tokens.issue(rollout.id, rollout.row.expires_ns))
 
-    async def ask(self, method: str, path: str, headers: list[tuple[bytes, bytes]], body: bytes, case: object) -> dict[str, Any]:
+    async def ask(
+        self, method: str, path: str, headers: list[tuple[bytes, bytes]], body: bytes, case: object
+    ) -> dict[str, Any]:
         """The answer's document; its status is counted."""
         sent: list[dict[str, Any]] = []
         messages = iter([{"type": "http.request", "body": body, "more_body": False}, {"type": "http.disconnect"}])
@@ -84,9 +87,19 @@ class Running:
 
         path, _, query = path.partition("?")
         scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "path": path, "raw_path": path.encode(),
-            "root_path": "", "scheme": "http", "query_string": query.encode(), "headers": headers, "client": None, "server": None,
-        }  # fmt: skip
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode(),
+            "root_path": "",
+            "scheme": "http",
+            "query_string": query.encode(),
+            "headers": headers,
+            "client": None,
+            "server": None,
+        }
         await self.app(scope, receive, send)  # type: ignore[arg-type]  # mappings, as ASGI has them
         status = sent[0]["status"]
         self.statuses[status] += 1
@@ -147,7 +160,9 @@ def test_submissions(hidden: Callable[[str], HiddenTask], running: Callable[[Hid
                 assert await one.end(rollout) == "scored"
                 rollout, token = await one.rollout()
             media, body = grammar.submission()
-            await one.ask("POST", "/v1/submissions", [*token, *grammar.headers(media)], body, (number, media, body[:300]))
+            await one.ask(
+                "POST", "/v1/submissions", [*token, *grammar.headers(media)], body, (number, media, body[:300])
+            )
         assert await one.end(rollout) in {"scored", "rejected"}
 
     one = running(task)
@@ -164,13 +179,17 @@ def test_steps(name: str, hidden: Callable[[str], HiddenTask], running: Callable
 
     async def work() -> None:
         rollout, token = await one.rollout()
-        await one.ask("POST", "/v1/episodes", [*token, (b"content-type", b"application/json")], b'{"fold": "public"}', "start")
+        await one.ask(
+            "POST", "/v1/episodes", [*token, (b"content-type", b"application/json")], b'{"fold": "public"}', "start"
+        )
         step = 0
         for number in range(DOCUMENTS // 4):
             text = grammar.message(ACTIONS).replace('"step": 1', f'"step": {step + 1}')
             path = "/v1/steps" if number % 20 else "/v1/episodes"
             body = grammar.bent(text.encode("utf-8", "surrogatepass"))
-            found = await one.ask("POST", path, [*token, *grammar.headers("application/json")], body, (number, body[:300]))
+            found = await one.ask(
+                "POST", path, [*token, *grammar.headers("application/json")], body, (number, body[:300])
+            )
             step = found["step"] if isinstance(found.get("step"), int) else step
             if found.get("truncated") or found.get("terminated"):
                 break
@@ -183,7 +202,9 @@ def test_steps(name: str, hidden: Callable[[str], HiddenTask], running: Callable
     assert one.statuses[200] > 0
 
 
-def test_everything_else_that_a_participant_reaches(hidden: Callable[[str], HiddenTask], running: Callable[[HiddenTask], Running]) -> None:
+def test_everything_else_that_a_participant_reaches(
+    hidden: Callable[[str], HiddenTask], running: Callable[[HiddenTask], Running]
+) -> None:
     task = hidden("treasury-forecast")
     grammar = Grammar(3, task.shape)
 
@@ -195,7 +216,9 @@ def test_everything_else_that_a_participant_reaches(hidden: Callable[[str], Hidd
             filled = grammar.bent(body % tuple(holes)) if holes else body
             where = path % segments
             headers = [*bearer(ADMIN), (b"content-type", b"application/json")]
-            await one.ask(method, where.encode("ascii", "replace").decode(), headers, filled, (number, where[:200], filled[:200]))
+            await one.ask(
+                method, where.encode("ascii", "replace").decode(), headers, filled, (number, where[:200], filled[:200])
+            )
 
     one = running(task)
     drive(work)
@@ -242,7 +265,8 @@ def tables(kind: str, generator: np.random.Generator) -> bytes:
 
 @pytest.mark.parametrize("media", TABLES)
 def test_tables(media: str) -> None:
-    """In this process, many; in its own, where even a decoder that crashes is a refusal, see tests/verifier/test_submissions.py."""
+    """In this process, many; in its own, where even a decoder that crashes is a refusal, see
+    tests/verifier/test_submissions.py."""
     kind, generator, outcomes = TABLES[media], np.random.default_rng(4), Counter[str]()
     grammar = Grammar(5, (4, 2))
     for _ in range(DOCUMENTS // 20):
@@ -261,7 +285,9 @@ EXTREMES: dict[str, Callable[[np.ndarray, float, float, np.random.Generator], np
     "both": lambda base, low, high, draw: np.where(draw.random(base.shape) < 0.5, low, high),
     "zero": lambda base, low, high, draw: np.full_like(base, np.clip(0.0, low, high)),
     "smallest": lambda base, low, high, draw: np.clip(np.full_like(base, 5e-324), low, high),
-    "one cell": lambda base, low, high, draw: np.where(np.arange(base.size).reshape(base.shape) == base.size - 1, high, base),
+    "one cell": lambda base, low, high, draw: np.where(
+        np.arange(base.size).reshape(base.shape) == base.size - 1, high, base
+    ),
     "steps": lambda base, low, high, draw: np.where(np.arange(base.size).reshape(base.shape) % 2 == 0, low, high),
     "negative zero": lambda base, low, high, draw: np.where(np.full_like(base, low) <= 0.0, -0.0, base),
 }
@@ -299,7 +325,9 @@ def test_valid_values_at_their_ends_have_a_score_or_are_refused(
             rollout, token = await one.rollout()
             stream = io.BytesIO()
             np.save(stream, make(base.copy(), task.low, high, draw))
-            await one.ask("POST", "/v1/submissions", [*token, (b"content-type", b"application/x-npy")], stream.getvalue(), case)
+            await one.ask(
+                "POST", "/v1/submissions", [*token, (b"content-type", b"application/x-npy")], stream.getvalue(), case
+            )
             assert await one.end(rollout) in {"scored", "rejected"}, case
 
     one = running(task)

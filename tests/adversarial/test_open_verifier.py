@@ -1,4 +1,5 @@
-"""A verifier that strangers reach over TCP: what they send before anybody knows them costs nothing, and tells them nothing."""
+"""A verifier that strangers reach over TCP: what they send before anybody knows them costs nothing, and tells them
+nothing."""
 
 from __future__ import annotations
 
@@ -109,7 +110,8 @@ def post(path: str, headers: str, length: int | None) -> bytes:
 
 
 def pour(verifier: Served, head: bytes, *, chunked: bool = False) -> int:
-    """Send a body of 64 MiB, whatever is answered; returns the status, 0 where the connection was cut before one was read."""
+    """Send a body of 64 MiB, whatever is answered; returns the status, 0 where the connection was cut before one was
+    read."""
     with verifier.connect() as connection:
         connection.sendall(head)
         piece = b"x" * MIB
@@ -127,7 +129,9 @@ def pour(verifier: Served, head: bytes, *, chunked: bool = False) -> int:
 
 
 @linux
-@pytest.mark.parametrize("path", ["/v1/rollouts", "/v1/participants", "/v1/season", "/v1/submissions", "/healthz", "/nowhere"])
+@pytest.mark.parametrize(
+    "path", ["/v1/rollouts", "/v1/participants", "/v1/season", "/v1/submissions", "/healthz", "/nowhere"]
+)
 def test_nothing_is_buffered_of_whom_nobody_knows(verifier: Served, path: str) -> None:
     before = verifier.memory
     for headers, chunked in (("", False), ("", True), ("Authorization: Bearer wrong-token-of-some-length\r\n", False)):
@@ -195,7 +199,11 @@ def test_the_admin_token_is_not_guessed(serve: Callable[..., Served], package: B
         with httpx.Client(base_url=verifier.url, timeout=60) as http:
             for path in ("/v1/tasks", "/v1/season", "/v1/rollout", "/metrics"):
                 for number in range(25):
-                    seen[http.get(path, headers={"Authorization": f"Bearer guess-number-{first + number:08d}"}).status_code] += 1
+                    seen[
+                        http.get(
+                            path, headers={"Authorization": f"Bearer guess-number-{first + number:08d}"}
+                        ).status_code
+                    ] += 1
 
     threads = [threading.Thread(target=guess, args=(1000 * one,)) for one in range(3)]
     for thread in threads:

@@ -1,7 +1,7 @@
 """Whoever wrote down one rollout's hidden bars knows nothing of the next one's.
 
-The attack: play a rollout without acting and keep every bar that is shown; in the next rollout of the same task, trade with
-those bars in hand. On given tapes it wins whatever there is to win, which is what shows that it is one.
+The attack: play a rollout without acting and keep every bar that is shown; in the next rollout of the same task, trade
+with those bars in hand. On given tapes it wins whatever there is to win, which is what shows that it is one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ ROLLING = {"equity-rolling-forecast": "twin"}
 if os.environ.get("OPENFINGYM_ADVERSARIAL_FULL"):  # its many bars take a minute
     ROLLING |= {"crypto-rolling-forecast": "fresh"}
 # httpcore leaves a unix socket that could not be connected to the garbage collector.
-pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")]
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{kind}")
+    for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
+]
 
 Recording = list[NDArray[np.float64]]
 """The bars of each private episode from its first origin on, float64[1 + steps, S, 5]."""
@@ -79,13 +82,17 @@ def trades(contract: TradingContract, recording: Recording) -> list[list[object]
     plan: list[list[object]] = []
     for bars in recording:
         live = bars[1:]
-        weights = hindsight_weights(live[:, :, 0], live[-1, :, 3], cost=cost, short=min(contract.max_short, 1.0), worst=False)
+        weights = hindsight_weights(
+            live[:, :, 0], live[-1, :, 3], cost=cost, short=min(contract.max_short, 1.0), worst=False
+        )
         plan.append([{"weights": row} for row in weights.tolist()])
     return plan
 
 
 @pytest.mark.parametrize(("name", "tape"), TRADING.items())
-def test_trading_on_recorded_bars(client: VerifierClient, packages: dict[str, BuiltPackage], name: str, tape: str) -> None:
+def test_trading_on_recorded_bars(
+    client: VerifierClient, packages: dict[str, BuiltPackage], name: str, tape: str
+) -> None:
     package = packages[name]
     contract = package.task.spec.contract
     assert isinstance(contract, TradingContract)
@@ -105,12 +112,15 @@ def test_trading_on_recorded_bars(client: VerifierClient, packages: dict[str, Bu
         returns.append(found.metrics["total_return"])
         relative.append(found.relative_total)
     assert np.mean(returns) < 0.05 * known.metrics["total_return"]
-    # One rollout may be lucky (equity-trading: 1.25 on average, with a standard deviation of 0.23): nearer to 1 than to the attack.
+    # One rollout may be lucky (equity-trading: 1.25 on average, with a standard deviation of 0.23): nearer to 1 than to
+    # the attack.
     assert np.mean(relative) > (1.0 + known.relative_total) / 2
 
 
 @pytest.mark.parametrize(("name", "tape"), ROLLING.items())
-def test_forecasting_recorded_bars(client: VerifierClient, packages: dict[str, BuiltPackage], name: str, tape: str) -> None:
+def test_forecasting_recorded_bars(
+    client: VerifierClient, packages: dict[str, BuiltPackage], name: str, tape: str
+) -> None:
     package = packages[name]
     contract = package.task.spec.contract
     assert isinstance(contract, RollingContract)

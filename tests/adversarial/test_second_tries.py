@@ -1,4 +1,5 @@
-"""A program that fails is rejected, whatever it sent: only what our side failed at is run again, and nothing that was told hidden data."""
+"""A program that fails is rejected, whatever it sent: only what our side failed at is run again, and nothing that was
+told hidden data."""
 
 from __future__ import annotations
 
@@ -34,4 +35,9 @@ def test_bad_headers_and_a_bad_end_are_the_agents(store_home: Path, tmp_path: Pa
     result = run("treasury-forecast", Agent("unlucky", "program", PROGRAM), backend="sandbox", out=tmp_path)
     assert result.path is not None
     assert (result.path / "output.log").read_text().split() == ["422"] * 5
-    assert (result.state, result.boundary, result.submissions_accepted, result.submissions_rejected) == ("rejected", "agent", 0, 5)
+    assert (result.state, result.boundary, result.submissions_accepted, result.submissions_rejected) == (
+        "rejected",
+        "agent",
+        0,
+        5,
+    )

@@ -1,4 +1,5 @@
-"""Answers without skill: what they may read, that none beats a task's reference, and that a task that rewards them is caught."""
+"""Answers without skill: what they may read, that none beats a task's reference, and that a task that rewards them is
+caught."""
 
 from __future__ import annotations
 
@@ -14,7 +15,16 @@ from numpy.typing import NDArray
 from openfingym.adversarial.marks import judged, skill_of
 from openfingym.adversarial.pooled import SkilllessOutcome, pooled
 from openfingym.adversarial.promise import CRITICAL, Survey, Trial, survey
-from openfingym.adversarial.record import RECORD, Reached, is_current, reached_by, reached_in, reached_on, record, recorded
+from openfingym.adversarial.record import (
+    RECORD,
+    Reached,
+    is_current,
+    reached_by,
+    reached_in,
+    reached_on,
+    record,
+    recorded,
+)
 from openfingym.catalog import load_task, task_folders
 from openfingym.checks.check import check_task
 from openfingym.errors import StoreError, SubmissionError
@@ -28,10 +38,20 @@ from openfingym.packages.scaffold import new_task
 from openfingym.results import RolloutResult
 
 SAMPLE = (
-    "crypto-forecast", "treasury-forecast-v7", "fx-forecast-v3", "global-volatility-forecast", "stock-ohlcv-forecast", "tsfm-forecast",
-    "yield-curve-forecast", "equity-excess-return-forecast", "cert-fraud", "ba2motifs-fraud", "equity-rolling-forecast", "equity-trading",
+    "crypto-forecast",
+    "treasury-forecast-v7",
+    "fx-forecast-v3",
+    "global-volatility-forecast",
+    "stock-ohlcv-forecast",
+    "tsfm-forecast",
+    "yield-curve-forecast",
+    "equity-excess-return-forecast",
+    "cert-fraud",
+    "ba2motifs-fraud",
+    "equity-rolling-forecast",
+    "equity-trading",
     "exchange-generation",
-)  # fmt: skip
+)
 """A task of each kind and scoring family; ``openfingym task check --all --adversarial`` does all of them."""
 
 
@@ -84,7 +104,9 @@ def test_the_set_is_a_function_of_its_seed(name: str) -> None:
     assert any(not np.array_equal(one[key], other[key], equal_nan=True) for key in one)
 
 
-@pytest.mark.parametrize("name", [name for name in SAMPLE if not name.endswith(("trading", "rolling-forecast", "generation", "fraud"))])
+@pytest.mark.parametrize(
+    "name", [name for name in SAMPLE if not name.endswith(("trading", "rolling-forecast", "generation", "fraud"))]
+)
 def test_inputs_do_not_decide_in_what_an_answer_departs_from_the_baseline(name: str) -> None:
     """Other inputs move an answer by as much as the baseline, or not at all: the line that the set is drawn by."""
     package = package_of(name)
@@ -185,14 +207,17 @@ def test_an_advantage_is_a_break_only_beyond_all_chance() -> None:
 
 
 def test_luck_does_not_fail_a_catalogue() -> None:
-    """1,200 answers that are as good as their baseline, with an interval each: about sixty leave it, and none breaks the promise."""
+    """1,200 answers that are as good as their baseline, with an interval each: about sixty leave it, and none breaks
+    the promise."""
     generator = np.random.default_rng(0)
     error = 0.05
     catalogues = 200
     alarms = outside = 0
     for _ in range(catalogues):
         logs = error * generator.standard_normal(1200)
-        trials = [Trial("any", math.exp(one), (math.exp(one - 1.96 * error), math.exp(one + 1.96 * error))) for one in logs]
+        trials = [
+            Trial("any", math.exp(one), (math.exp(one - 1.96 * error), math.exp(one + 1.96 * error))) for one in logs
+        ]
         outside += sum(trial.interval is not None and trial.interval[1] < 1.0 for trial in trials)
         alarms += any(trial.breaks for trial in trials)
     assert outside / catalogues == pytest.approx(30.0, abs=3.0)
@@ -200,11 +225,15 @@ def test_luck_does_not_fail_a_catalogue() -> None:
 
 
 def test_small_advantages_add_up() -> None:
-    """An advantage of a sixth that no single task can tell from luck, on seven datasets; and none that is luck alone."""
+    """An advantage of a sixth that no single task can tell from luck, on seven datasets; and none that is luck
+    alone."""
     generator = np.random.default_rng(1)
 
     def outcomes(mean: float) -> list[SkilllessOutcome]:
-        return [SkilllessOutcome("mae", f"data {n % 7}", "any", math.exp(mean + 0.08 * generator.standard_normal())) for n in range(34)]
+        return [
+            SkilllessOutcome("mae", f"data {n % 7}", "any", math.exp(mean + 0.08 * generator.standard_normal()))
+            for n in range(34)
+        ]
 
     (found,) = pooled(outcomes(math.log(0.86)))
     assert found.breaks
@@ -219,7 +248,9 @@ ROW = Reached("any-task", "d" * 64, "b" * 16, {"mae": METRICS["mae"].version}, "
 
 
 def result(**changes: object) -> RolloutResult:
-    plain = RolloutResult("r", "any-task", ROW.digest, "simulated", "any", "inline", 0, "scored", total=0.1, relative_total=0.9)
+    plain = RolloutResult(
+        "r", "any-task", ROW.digest, "simulated", "any", "inline", 0, "scored", total=0.1, relative_total=0.9
+    )
     return replace(plain, **changes)  # type: ignore[arg-type]  # whatever a test changes
 
 
@@ -231,12 +262,17 @@ def test_what_a_result_shows() -> None:
     assert judged(0.97, None, ROW) == "none shown"
     assert judged(1.0, (1.0, 1.0), None) == "none shown"
     assert judged(0.9, (0.8, 0.99), None) == "not recorded"
-    assert judged(0.99, None, replace(ROW, best=None, relative=None)) == "shown", "every answer without skill is refused"
+    assert judged(0.99, None, replace(ROW, best=None, relative=None)) == "shown", (
+        "every answer without skill is refused"
+    )
 
 
 def test_a_result_is_held_against_its_own_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "skillless.json"
-    record([ROW, replace(ROW, task="other", digest="e" * 64, build="c" * 16, metrics={"mae": METRICS["mae"].version + 1})], path)
+    record(
+        [ROW, replace(ROW, task="other", digest="e" * 64, build="c" * 16, metrics={"mae": METRICS["mae"].version + 1})],
+        path,
+    )
     from openfingym.adversarial import record as module
 
     monkeypatch.setattr(module, "recorded", lambda: recorded(path))
@@ -288,4 +324,8 @@ def test_answers_that_a_task_refuses_are_counted_as_such() -> None:
     values[0, 0, 0] = values[0, 2, 0] + 1.0
     kind = kind_of(package.task)
     with pytest.raises(SubmissionError):
-        kind.check(package.task.spec.contract, kind.folds(package.task.spec, package.array, package.read_truth(), (408, 432), 0)[0], values)
+        kind.check(
+            package.task.spec.contract,
+            kind.folds(package.task.spec, package.array, package.read_truth(), (408, 432), 0)[0],
+            values,
+        )

@@ -74,7 +74,13 @@ def test_what_is_no_file_is_named_and_not_read(own_task: Path, name: str, kind: 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize(
     "command",
-    [("task", "build"), ("task", "check"), ("task", "show"), ("run", "--agent", "naive", "--backend", "inline"), ("rollout", "--dry-run")],
+    [
+        ("task", "build"),
+        ("task", "check"),
+        ("task", "show"),
+        ("run", "--agent", "naive", "--backend", "inline"),
+        ("rollout", "--dry-run"),
+    ],
     ids=" ".join,
 )
 def test_every_command_refuses_a_link_and_names_it(
@@ -84,7 +90,11 @@ def test_every_command_refuses_a_link_and_names_it(
     (own_task / name).unlink(missing_ok=True)
     (own_task / name).symlink_to(secret)
     out = own_task.parent / "runs"
-    tasks = ("--tasks", str(own_task), "--agent", "naive", "--out", str(out)) if command[0] == "rollout" else (str(own_task),)
+    tasks = (
+        ("--tasks", str(own_task), "--agent", "naive", "--out", str(out))
+        if command[0] == "rollout"
+        else (str(own_task),)
+    )
     monkeypatch.setattr("sys.argv", ["openfingym", *command, *tasks])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -93,7 +103,11 @@ def test_every_command_refuses_a_link_and_names_it(
     assert f"{name}: is a link to '{secret}'" in said.err
     assert "the-hash-of" not in said.out + said.err
     assert "Traceback" not in said.err
-    assert not [path for path in Path(os.environ["OPENFINGYM_HOME"]).rglob("*") if path.is_file() and b"the-hash-of" in path.read_bytes()]
+    assert not [
+        path
+        for path in Path(os.environ["OPENFINGYM_HOME"]).rglob("*")
+        if path.is_file() and b"the-hash-of" in path.read_bytes()
+    ]
 
 
 def test_the_library_refuses_it_too(own_task: Path, secret: Path, monkeypatch) -> None:
@@ -146,7 +160,9 @@ def test_the_folder_itself_may_be_given_by_a_link(own_task: Path, tmp_path: Path
     assert build(catalog.load_task(link)).manifest.digest == build(catalog.load_task(own_task)).manifest.digest
 
 
-@pytest.mark.parametrize("name", ["a\\u0000b.csv", "\\u001b[2J.csv", "x" * 5000, "data.csv/inner.csv", ".", "\\u202egnp.csv"])
+@pytest.mark.parametrize(
+    "name", ["a\\u0000b.csv", "\\u001b[2J.csv", "x" * 5000, "data.csv/inner.csv", ".", "\\u202egnp.csv"]
+)
 def test_odd_names_are_said_and_not_acted_on(own_task: Path, name: str, capsys, monkeypatch) -> None:
     config = own_task / "task.toml"
     config.write_text(config.read_text().replace('"data.csv"', f'"{name}"'))
@@ -171,7 +187,9 @@ def test_a_packed_file_does_not_fill_the_memory(own_task: Path, monkeypatch) -> 
 
 
 @pytest.mark.parametrize(
-    "text", ["a = " + "[" * 100_000, "a = " + "9" * 100_000, "a" + ".a" * 400_000 + " = 1"], ids=["deep", "long", "dotted"]
+    "text",
+    ["a = " + "[" * 100_000, "a = " + "9" * 100_000, "a" + ".a" * 400_000 + " = 1"],
+    ids=["deep", "long", "dotted"],
 )
 def test_toml_without_end_is_refused(own_task: Path, text: str) -> None:
     (own_task / "task.toml").write_text(text)
@@ -184,7 +202,9 @@ def test_a_hard_link_of_somebody_elses_private_file_is_refused(own_task: Path, s
     secret.chmod(0o600)
     (own_task / "instruction.md").unlink()
     os.link(secret, own_task / "instruction.md")
-    assert "the-hash-of" in strange_files.read_bytes(own_task, "instruction.md", 1000).decode(), "as long as both are one's own"
+    assert "the-hash-of" in strange_files.read_bytes(own_task, "instruction.md", 1000).decode(), (
+        "as long as both are one's own"
+    )
     if os.geteuid() != 0:
         pytest.skip("needs root, to give a folder away")
     os.chown(own_task, 65534, 65534)
@@ -192,7 +212,9 @@ def test_a_hard_link_of_somebody_elses_private_file_is_refused(own_task: Path, s
         strange_files.read_bytes(own_task, "instruction.md", 1000)
 
 
-def test_a_link_put_there_between_the_look_and_the_opening_is_not_followed(own_task: Path, secret: Path, monkeypatch) -> None:
+def test_a_link_put_there_between_the_look_and_the_opening_is_not_followed(
+    own_task: Path, secret: Path, monkeypatch
+) -> None:
     look = os.stat
 
     def swapped(path, *args, **options):
@@ -266,6 +288,8 @@ def test_a_strange_file_in_a_truth_half_is_found(given: BuiltPackage, name: str)
 def test_an_array_that_claims_more_than_it_holds_takes_no_memory(given: BuiltPackage) -> None:
     path = given.data / "test_inputs.npy"
     with path.open("wb") as stream:
-        np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40, 1 << 20)})
+        np.lib.format.write_array_header_1_0(
+            stream, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40, 1 << 20)}
+        )
     with pytest.raises(StoreError, match="not what it holds"):
         given.array("test_inputs")

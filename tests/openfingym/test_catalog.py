@@ -105,7 +105,9 @@ def test_a_scaffold_never_overwrites(own_task: Path) -> None:
         new_task("my-task", own_task.parent)
 
 
-@pytest.mark.parametrize("name", ["yield-curve-forecast", "equity-excess-return-forecast", "ou-generation", "ba2motifs-fraud"])
+@pytest.mark.parametrize(
+    "name", ["yield-curve-forecast", "equity-excess-return-forecast", "ou-generation", "ba2motifs-fraud"]
+)
 def test_real_data_that_nobody_knows_of_is_never_replaced_in_silence(name: str) -> None:
     from openfingym.packages.build import build
 
@@ -143,7 +145,8 @@ def test_the_documented_number_of_tasks_is_the_real_one() -> None:
     rows = openfingym.tasks()
     sequential = [row for row in rows if row.kind in {"rolling", "trading"}]
     counts = {
-        family: sum(row.family == family and row not in sequential for row in rows) for family in ("forecasting", "generation", "fraud")
+        family: sum(row.family == family and row not in sequential for row in rows)
+        for family in ("forecasting", "generation", "fraud")
     }
     assert counts == {"forecasting": 48, "generation": 13, "fraud": 7}
     assert sorted(row.kind for row in sequential) == ["rolling", "rolling", "trading", "trading"]

@@ -22,9 +22,9 @@ from openfingym.task.contracts import CurvesContract, ForecastContract, RowsCont
 
 FEWEST_WINDOWS = 15
 
-# One line a row of the catalogue: id without "1_" and "_forecasting", lookback, steps ahead, channels in and out, family, value
-# semantics, and the assets where it names them. Semantics as here: the catalogue has excess returns for equity_excess_return and
-# tsfm, "raw" for stock_OHLCV.
+# One line a row of the catalogue: id without "1_" and "_forecasting", lookback, steps ahead, channels in and out,
+# family, value semantics, and the assets where it names them. Semantics as here: the catalogue has excess returns for
+# equity_excess_return and tsfm, "raw" for stock_OHLCV.
 CATALOGUE = """\
 id;lookback;steps;inputs;outputs;family;semantics;assets
 commodity_logreturn;60;1-10;17;17;F1;log_return;
@@ -75,7 +75,7 @@ treasury_variant6;15;1-3;6;6;F2;yield_level;2y 3y 5y 7y 10y 20y
 treasury_variant7;5;1-1;7;7;F2;yield_level;3m 6m 1y 2y 3y 5y 7y
 tsfm;252;1-1;1;1;F7;log_return;
 yieldcurve;10;1-1;150;150;F8;yield_level;
-"""
+"""  # noqa: E501
 ROWS = {f"1_{row['id']}_forecasting": row for row in csv.DictReader(io.StringIO(CATALOGUE), delimiter=";")}
 WIDTHS = {"rows": 42, "curves": 150}
 """Inputs of the kinds whose data is no panel."""
@@ -85,11 +85,14 @@ SAMPLED = ("treasury-forecast-v5", "lob-forecast", "yield-curve-forecast")
 @pytest.fixture(scope="module")
 def tasks() -> dict[str, Task]:
     """Every forecasting task by its row of the catalogue; the test of exactly one task a row is that of its length."""
-    return {str(task.spec.provenance.catalogue_id): task for task in map(load_task, task_folders()) if in_catalogue(task)}
+    return {
+        str(task.spec.provenance.catalogue_id): task for task in map(load_task, task_folders()) if in_catalogue(task)
+    }
 
 
 def in_catalogue(task: Task) -> bool:
-    """Whether a task answers one of the rows above; those that are stepped through are in test_catalogue_sequential.py."""
+    """Whether a task answers one of the rows above; those that are stepped through are in
+    test_catalogue_sequential.py."""
     return task.spec.family == "forecasting" and not is_sequential(task.spec.contract)
 
 
@@ -106,7 +109,8 @@ def widths(task: Task) -> tuple[int, int]:
 
 
 def windows(task: Task, rows: int) -> tuple[int, int]:
-    """Hidden windows a fold by the rule of the split alone, in windows of one time: before countries or stocks are counted apart."""
+    """Hidden windows a fold by the rule of the split alone, in windows of one time: before countries or stocks are
+    counted apart."""
     split, contract = task.spec.rows, task.spec.contract
     assert isinstance(contract, ForecastContract | CurvesContract)
     length = contract.lookback + contract.horizon
@@ -161,7 +165,9 @@ def test_names_are_the_catalogues_with_the_base_unnumbered(tasks: dict[str, Task
 def test_no_task_is_another_one_again(tasks: dict[str, Task]) -> None:
     def essence(task: Task) -> str:
         spec = task.spec
-        return repr((spec.dataset.name, spec.dataset.channels, spec.dataset.first, spec.dataset.last, spec.contract, spec.split))
+        return repr(
+            (spec.dataset.name, spec.dataset.channels, spec.dataset.first, spec.dataset.last, spec.contract, spec.split)
+        )
 
     assert len({essence(task) for task in tasks.values()}) == len(tasks)
     texts = {task.instruction_path.read_text() for task in tasks.values()}
@@ -199,7 +205,9 @@ def test_a_text_says_simulated_flatly_only_where_nothing_else_can_be_pulled(task
     """With --real the same text is read above real data."""
     for task in tasks.values():
         if task.spec.dataset.pulled is not None:
-            assert "The section Data below says whether" in " ".join(task.instruction_path.read_text().split()), task.name
+            assert "The section Data below says whether" in " ".join(task.instruction_path.read_text().split()), (
+                task.name
+            )
             assert "SIMULATED" not in task.instruction_path.read_text(), task.name
 
 

@@ -44,7 +44,8 @@ GENERATION = {
     "timegan-stock-generation": ("2_timegan_stock_generation", 0, 24, 6, 1, "F9"),
     "us5-stock-generation": ("2_us5stock_conditional_generation", 5, 5, 5, 128, "F9"),
 }
-"""Task: row of the paper's catalogue, rows of context, rows to generate, channels, futures a context, family (Table 8)."""
+"""Task: row of the paper's catalogue, rows of context, rows to generate, channels, futures a context, family (Table
+8)."""
 SIZES = {
     "fbm-generation": (10_000, 10_000),
     "crypto-generation": (6089, 1317 + 1319),
@@ -64,7 +65,13 @@ FRAUD = {
     "cert-fraud": ("3_cert_fraud", 1000, 6, 0.07),
 }
 """Task: row of the catalogue, nodes, features, share of anomalies (Table 9)."""
-PANELS = ("exchange-generation", "stock-generation", "stock-return-generation", "stock-ohlcv-generation", "timegan-stock-generation")
+PANELS = (
+    "exchange-generation",
+    "stock-generation",
+    "stock-return-generation",
+    "stock-ohlcv-generation",
+    "timegan-stock-generation",
+)
 CONDITIONAL = ("fbm-generation", "us5-stock-generation")
 
 
@@ -85,7 +92,12 @@ def test_generation_contracts_are_the_catalogues(name: str) -> None:
     task = load_task(name)
     contract = task.spec.contract
     assert isinstance(contract, GenerationContract)
-    assert (contract.lookback, contract.horizon, _catalogue()[name].channels, contract.futures) == (lookback, horizon, channels, futures)
+    assert (contract.lookback, contract.horizon, _catalogue()[name].channels, contract.futures) == (
+        lookback,
+        horizon,
+        channels,
+        futures,
+    )
     assert (task.spec.scoring.family, task.spec.scoring.baseline) == (family, "gaussian")
     assert (task.spec.split is None) == (name in SIZES)
     known = {known.name: known for known in process_sets()}.get(task.spec.dataset.name or "")
@@ -146,7 +158,9 @@ def test_windows_that_start_at_one(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = generation.KIND.load(task)
     assert np.asarray(paths.train)[7] == pytest.approx(prices[8:68] / prices[7])
     assert np.abs(np.log(paths.private[:, 0])).max() < 0.5
-    text = task.config_path.read_text(encoding="utf-8").replace('kind = "generation"', 'kind = "forecast"\nlookback = 5')
+    text = task.config_path.read_text(encoding="utf-8").replace(
+        'kind = "generation"', 'kind = "forecast"\nlookback = 5'
+    )
     with pytest.raises(TaskError, match="for generated windows"):
         parse_task_file(text, task.config_path)
 
@@ -167,7 +181,8 @@ def _disguises(windows: NDArray[np.float64], rng: np.random.Generator) -> dict[s
 
 
 def _bootstrap(windows: NDArray[np.float64], shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Each row of a new window is that row of a window drawn anew: right marginals by row, correlation of channels kept."""
+    """Each row of a new window is that row of a window drawn anew: right marginals by row, correlation of channels
+    kept."""
     count, steps = int(np.prod(shape[:-2])), shape[-2]
     rows = windows[rng.integers(0, len(windows), (count, steps)), np.arange(steps)]
     return rows.reshape(shape)
@@ -190,7 +205,9 @@ def test_a_copier_is_refused_and_an_honest_program_is_not(name: str) -> None:
     chosen = np.asarray(train[rng.choice(len(train), count, replace=count > len(train))])
     disguise = "later" if name == "ou-generation" else "noisy"
     fake = _disguises(chosen, rng)[disguise]
-    assert _refused(grader, np.ascontiguousarray(fake).reshape(shape)) == "memorised", f"training windows {disguise} were accepted"
+    assert _refused(grader, np.ascontiguousarray(fake).reshape(shape)) == "memorised", (
+        f"training windows {disguise} were accepted"
+    )
     assert _refused(grader, _bootstrap(np.asarray(train), shape, rng)) is None
 
 
@@ -208,7 +225,9 @@ def test_disguises_are_seen_in_a_few_windows(name: str) -> None:
 def test_copies_in_the_large_sets(name: str) -> None:
     """The detector itself, on the first blocks of each split."""
     known = next(known for known in process_sets() if known.name == name)
-    train, held_out, fresh = (next(iter(stream_paths(known, split, count=200))) for split in ("train", "public", "private"))
+    train, held_out, fresh = (
+        next(iter(stream_paths(known, split, count=200))) for split in ("train", "public", "private")
+    )
     rng = np.random.default_rng(2)
     disguises = _disguises(train[:100], rng)
     for disguise in ("noisy", "later"):
@@ -274,7 +293,8 @@ def test_calling_everything_positive_gains_nothing(name: str) -> None:
     everything = np.ones(package.manifest.submission_shape)
     truth = package.read_truth()["labels"].astype(np.float64)
     scores = {
-        label: grader.private_score(answer) for label, answer in (("all", everything), ("labels", truth), ("random", grader.baseline))
+        label: grader.private_score(answer)
+        for label, answer in (("all", everything), ("labels", truth), ("random", grader.baseline))
     }
     assert scores["labels"].total == pytest.approx(0.0)
     assert scores["all"].total > 0.4

@@ -30,7 +30,11 @@ FEWEST_STEPS = 400
 
 @pytest.fixture(scope="module")
 def tasks() -> dict[str, Task]:
-    return {name: task for name, task in ((name, load_task(name)) for name in task_folders()) if is_sequential(task.spec.contract)}
+    return {
+        name: task
+        for name, task in ((name, load_task(name)) for name in task_folders())
+        if is_sequential(task.spec.contract)
+    }
 
 
 def test_every_offline_row_of_the_catalogue_has_exactly_one_task(tasks: dict[str, Task]) -> None:
@@ -97,7 +101,10 @@ def test_an_agent_is_told_the_rules_the_costs_and_what_counts(tasks: dict[str, T
     ):
         assert said in text, said
     assert "interface.submit" not in text
-    assert "Every number must be finite and between -2 and 2" in build(tasks["crypto-rolling-forecast"]).instruction.read_text()
+    assert (
+        "Every number must be finite and between -2 and 2"
+        in build(tasks["crypto-rolling-forecast"]).instruction.read_text()
+    )
 
 
 def test_no_public_file_has_a_date_of_a_hidden_bar(tasks: dict[str, Task]) -> None:

@@ -14,8 +14,14 @@ from openfingym import digests
 
 EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(st.characters(codec="utf-8")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=3)
+    ),
 )
 
 
@@ -29,7 +35,9 @@ def test_files_and_folders_are_what_the_system_says(tmp_path: Path) -> None:
     (tmp_path / "b" / "a").mkdir(parents=True)
     for name in ("b/a/c", "b.x", "a"):
         (tmp_path / name).write_bytes(name.encode() * 100_000)
-    said = subprocess.run(["sha256sum", "b/a/c", "b.x", "a"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(
+        ["sha256sum", "b/a/c", "b.x", "a"], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout
     expected = {name: digest for digest, name in (line.split() for line in said.splitlines())}
     found = digests.sha256_of_files(tmp_path)
     assert found == expected

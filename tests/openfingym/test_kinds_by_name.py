@@ -1,4 +1,5 @@
-"""What differs between kinds of task is asked of the kind: no module outside ``openfingym/kinds`` compares a kind's name."""
+"""What differs between kinds of task is asked of the kind: no module outside ``openfingym/kinds`` compares a kind's
+name."""
 
 from __future__ import annotations
 
@@ -11,7 +12,12 @@ import pytest
 from openfingym.task.known_kinds import OWN
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("openfingym", "verifier/openfingym_verifier", "runtime/openfingym_runtime", "runtime/agent/openfingym_agent")
+PACKAGES = (
+    "openfingym",
+    "verifier/openfingym_verifier",
+    "runtime/openfingym_runtime",
+    "runtime/agent/openfingym_agent",
+)
 ELSEWHERE = ("openfingym/kinds/", "openfingym/agents/programs/", "openfingym/models/testing/programs/")
 """The kinds themselves; and programs of agents, which know a task from its ``contract.json`` alone, as anybody's do."""
 REGISTRIES = {"KINDS", "CONTRACTS"}
@@ -35,8 +41,13 @@ def switches(source: str) -> Iterator[str]:
             families = any(ast.unparse(operand).endswith("family") for operand in operands)
             if any(map(is_kind, operands)) or (not families and any(map(names_of, operands))):
                 yield ast.unparse(node)
-        elif (isinstance(node, ast.Subscript) and is_kind(node.slice) and ast.unparse(node.value) not in REGISTRIES) or (
-            isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".get") and node.args and is_kind(node.args[0])
+        elif (
+            isinstance(node, ast.Subscript) and is_kind(node.slice) and ast.unparse(node.value) not in REGISTRIES
+        ) or (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func).endswith(".get")
+            and node.args
+            and is_kind(node.args[0])
         ):
             yield ast.unparse(node)
         elif isinstance(node, ast.Match) and is_kind(node.subject):
@@ -70,7 +81,8 @@ def test_every_form_of_a_switch_is_found(source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["x = KINDS[contract.kind]", 'x = family == "trading"', 'x = array.dtype.kind in "fiu"', "x = {contract.kind: 1}"]
+    "source",
+    ["x = KINDS[contract.kind]", 'x = family == "trading"', 'x = array.dtype.kind in "fiu"', "x = {contract.kind: 1}"],
 )
 def test_what_is_no_switch_is_not(source: str) -> None:
     assert list(switches(source)) == []

@@ -1,4 +1,5 @@
-"""The rooms of the library, and that imports go one way between them: CONTRIBUTING.md lists the rooms, and the code is compared."""
+"""The rooms of the library, and that imports go one way between them: CONTRIBUTING.md lists the rooms, and the code is
+compared."""
 
 from __future__ import annotations
 
@@ -59,7 +60,9 @@ def test_few_modules_stand_outside_any_room() -> None:
 
 def test_a_room_imports_only_those_above_it() -> None:
     place = {name: number for number, name in enumerate(listed())}
-    wrong = [text for (here, there), text in arrows().items() if here not in DOORS and not place.get(there, 99) < place[here]]
+    wrong = [
+        text for (here, there), text in arrows().items() if here not in DOORS and not place.get(there, 99) < place[here]
+    ]
     assert wrong == []
 
 

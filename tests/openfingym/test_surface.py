@@ -49,20 +49,29 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_gymnasium_knows_the_tasks_if_it_was_there_first() -> None:
-    assert run_python("import gymnasium, openfingym; print('openfingym/treasury-forecast-v0' in gymnasium.registry)") == "True"
+    assert (
+        run_python("import gymnasium, openfingym; print('openfingym/treasury-forecast-v0' in gymnasium.registry)")
+        == "True"
+    )
     assert run_python("import sys, openfingym; print('gymnasium' in sys.modules, len(sys.meta_path))") == run_python(
         "import sys; print('gymnasium' in sys.modules, len(sys.meta_path))"
     )
 
 
-@pytest.mark.parametrize("imports", ["import gymnasium", "import openfingym, gymnasium", "import gymnasium, openfingym.envs"])
-def test_gymnasium_finds_a_task_by_the_module_that_knows_it(imports: str, treasury: BuiltPackage, store_home: Path) -> None:
+@pytest.mark.parametrize(
+    "imports", ["import gymnasium", "import openfingym, gymnasium", "import gymnasium, openfingym.envs"]
+)
+def test_gymnasium_finds_a_task_by_the_module_that_knows_it(
+    imports: str, treasury: BuiltPackage, store_home: Path
+) -> None:
     program = f"{imports}; print(gymnasium.make('openfingym.envs:openfingym/treasury-forecast-v0').spec.id)"
     assert run_python(program, OPENFINGYM_HOME=str(store_home)) == "openfingym/treasury-forecast-v0"
 
 
 def test_gymnasium_imports_openfingym_by_its_name(treasury: BuiltPackage, store_home: Path) -> None:
-    program = "import gymnasium; print(gymnasium.make('openfingym:openfingym/treasury-forecast-v0').spec.kwargs['task'])"
+    program = (
+        "import gymnasium; print(gymnasium.make('openfingym:openfingym/treasury-forecast-v0').spec.kwargs['task'])"
+    )
     assert run_python(program, OPENFINGYM_HOME=str(store_home)) == "treasury-forecast"
 
 
@@ -71,7 +80,9 @@ def test_the_library_imports_neither_of_the_others() -> None:
     program = (
         "import importlib, pkgutil, sys, openfingym\n"
         "for module in pkgutil.walk_packages(openfingym.__path__, 'openfingym.'):\n"
-        "    if '.agents.programs' not in module.name and '.templates' not in module.name: importlib.import_module(module.name)\n"
-        "print(sorted(name for name in sys.modules if name.split('.')[0] in {'openfingym_verifier', 'openfingym_runtime'}))"
+        "    if '.agents.programs' not in module.name and '.templates' not in module.name: "
+        "importlib.import_module(module.name)\n"
+        "print(sorted(name for name in sys.modules if name.split('.')[0] in {'openfingym_verifier', "
+        "'openfingym_runtime'}))"
     )
     assert run_python(program) == "[]"

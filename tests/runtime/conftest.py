@@ -49,8 +49,12 @@ class Upstream:
                 break
         seen = Seen(scope["method"], scope["path"], scope["query_string"], list(scope["headers"]), body)
         self.seen.append(seen)
-        status, headers, document = self.answer(seen) if self.answer else (200, {}, {"path": seen.path, "bytes": len(body)})
-        raw = [(name.encode(), value.encode()) for name, value in ({"content-type": "application/json"} | headers).items()]
+        status, headers, document = (
+            self.answer(seen) if self.answer else (200, {}, {"path": seen.path, "bytes": len(body)})
+        )
+        raw = [
+            (name.encode(), value.encode()) for name, value in ({"content-type": "application/json"} | headers).items()
+        ]
         content = json.dumps(document).encode()
         raw.append((b"content-length", str(len(content)).encode()))
         await send({"type": "http.response.start", "status": status, "headers": raw})
@@ -61,7 +65,9 @@ class Upstream:
 def serving(app: Upstream, where: Path | int) -> Iterator[None]:
     """Serve ``app`` on a unix socket or a TCP port, from another thread."""
     address = {"uds": str(where)} if isinstance(where, Path) else {"port": where}
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, **address))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, **address)
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     end = time.monotonic() + 10
@@ -120,7 +126,16 @@ def make_job(task_files: dict[str, Path], tmp_path: Path) -> Callable[..., Job]:
         if gate is None:
             gate = tmp_path / "no-gate"
             gate.mkdir(exist_ok=True)
-        bounds = {"timeout_s": 60.0, "memory_mb": 1024, "cpus": 1, "pids": 64, "storage_mb": 64, "output_bytes": 1 << 18} | limits
-        return Job(rollout_id="r-test", program=program, task_files=task_files, gate_directory=gate, limits=Limits(**bounds))
+        bounds = {
+            "timeout_s": 60.0,
+            "memory_mb": 1024,
+            "cpus": 1,
+            "pids": 64,
+            "storage_mb": 64,
+            "output_bytes": 1 << 18,
+        } | limits
+        return Job(
+            rollout_id="r-test", program=program, task_files=task_files, gate_directory=gate, limits=Limits(**bounds)
+        )
 
     return make

@@ -17,7 +17,13 @@ import pytest
 from openfingym_agent import Budget, Feedback, Interface, SubmissionRefused, VerifierUnavailable
 
 AGENT = Path(__file__).parents[2] / "runtime" / "agent"
-SHAPES = {"train_inputs": (9, 5, 3), "train_targets": (9, 2, 3), "test_inputs": (4, 5, 3), "train_times": (9, 7), "test_times": (4, 7)}
+SHAPES = {
+    "train_inputs": (9, 5, 3),
+    "train_targets": (9, 2, 3),
+    "test_inputs": (4, 5, 3),
+    "train_times": (9, 7),
+    "test_times": (4, 7),
+}
 CONTRACT = {
     "kind": "forecast",
     "submission_shape": [4, 2, 3],
@@ -47,7 +53,11 @@ def task(tmp_path):
     (data / "contract.json").write_text(json.dumps(CONTRACT))
     random = np.random.default_rng(0)
     for name, shape in SHAPES.items():
-        values = np.arange(np.prod(shape)).reshape(shape).astype("datetime64[ns]") if "times" in name else random.standard_normal(shape)
+        values = (
+            np.arange(np.prod(shape)).reshape(shape).astype("datetime64[ns]")
+            if "times" in name
+            else random.standard_normal(shape)
+        )
         np.save(data / f"{name}.npy", values)
     return data.parent
 
@@ -86,7 +96,12 @@ def test_submitting_sends_npy_and_returns_feedback(interface, upstream):
 
 def test_any_memory_order_and_real_dtype_arrives_the_same(interface, upstream):
     values = np.arange(24).reshape(4, 2, 3) % 2
-    for given in (values.astype(np.float32), values.astype(np.int8), np.asfortranarray(values.astype(float)), values[::-1][::-1]):
+    for given in (
+        values.astype(np.float32),
+        values.astype(np.int8),
+        np.asfortranarray(values.astype(float)),
+        values[::-1][::-1],
+    ):
         interface.submit(given)
     assert all(np.array_equal(np.load(io.BytesIO(seen.body)), values) for seen in upstream.seen)
 
@@ -113,7 +128,11 @@ def test_what_does_not_fit_is_refused_before_it_is_sent(interface, upstream, val
 
 
 def test_a_refusal_of_the_verifier_is_passed_on(interface, upstream):
-    upstream.answer = lambda _: (409, {}, {"type": "urn:openfingym:problem:budget-exhausted", "detail": "all 5 submissions are used"})
+    upstream.answer = lambda _: (
+        409,
+        {},
+        {"type": "urn:openfingym:problem:budget-exhausted", "detail": "all 5 submissions are used"},
+    )
     with pytest.raises(SubmissionRefused, match="all 5 submissions are used") as refused:
         interface.submit(np.zeros((4, 2, 3)))
     assert (refused.value.problem, refused.value.status) == ("budget-exhausted", 409)
@@ -132,7 +151,11 @@ def test_waits_when_told_to_slow_down(interface, upstream):
 def test_does_not_wait_past_the_deadline(interface, upstream, monkeypatch):
     monkeypatch.setenv("OPENFINGYM_DEADLINE", str(time.time() + 5))
     assert interface.deadline == pytest.approx(time.time() + 5, abs=1)
-    upstream.answer = lambda _: (429, {"retry-after": "60"}, {"type": "urn:openfingym:problem:rate-limited", "detail": "slow"})
+    upstream.answer = lambda _: (
+        429,
+        {"retry-after": "60"},
+        {"type": "urn:openfingym:problem:rate-limited", "detail": "slow"},
+    )
     with pytest.raises(SubmissionRefused) as refused:
         interface.submit(np.zeros((4, 2, 3)))
     assert refused.value.problem == "rate-limited"
@@ -185,5 +208,7 @@ def test_no_gate_is_said_clearly(task):
 
 
 def test_needs_nothing_but_the_standard_library_until_arrays_are_used():
-    code = "import sys, openfingym_agent; sys.exit(bool({'numpy', 'requests', 'httpx', 'openfingym'} & set(sys.modules)))"
+    code = (
+        "import sys, openfingym_agent; sys.exit(bool({'numpy', 'requests', 'httpx', 'openfingym'} & set(sys.modules)))"
+    )
     subprocess.run([sys.executable, "-S", "-c", code], env={"PYTHONPATH": str(AGENT)}, check=True)

@@ -1,4 +1,5 @@
-"""``interface.make()`` through a real gate to a real verifier, and its WebSocket client against a server that is not ours."""
+"""``interface.make()`` through a real gate to a real verifier, and its WebSocket client against a server that is not
+ours."""
 
 from __future__ import annotations
 
@@ -59,13 +60,17 @@ def client(verifier: EmbeddedVerifier) -> Iterator[VerifierClient]:
 
 
 @pytest.fixture
-def begin(verifier: EmbeddedVerifier, client: VerifierClient, package: BuiltPackage) -> Iterator[Callable[[], tuple[str, Interface]]]:
+def begin(
+    verifier: EmbeddedVerifier, client: VerifierClient, package: BuiltPackage
+) -> Iterator[Callable[[], tuple[str, Interface]]]:
     """Begins rollouts: the id, and what the agent's program imports."""
     with GateKeeper(verifier.uds) as keeper, contextlib.ExitStack() as stack:
 
         def make() -> tuple[str, Interface]:
             ticket = client.create_rollout(TASK)
-            gate = stack.enter_context(keeper.open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=MAX_ACTION_BYTES))
+            gate = stack.enter_context(
+                keeper.open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=MAX_ACTION_BYTES)
+            )
             interface = Interface(package.data.parent, gate=str(gate.socket))
             stack.callback(interface.close)
             return ticket.rollout_id, interface
@@ -278,7 +283,11 @@ def echo(connection: ServerConnection) -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(texts=st.lists(st.text(max_size=300) | st.integers(0, 200_000).map(lambda n: "aé€" * (n // 3)), min_size=1, max_size=5))
+@given(
+    texts=st.lists(
+        st.text(max_size=300) | st.integers(0, 200_000).map(lambda n: "aé€" * (n // 3)), min_size=1, max_size=5
+    )
+)
 def test_any_text_comes_back(texts: list[str]) -> None:
     with serving(echo, compression=None, max_size=None) as path:
         socket = WebSocket(path, "/", timeout_s=10)
@@ -316,7 +325,11 @@ def test_another_answer_than_101_is_passed_on() -> None:
 
     with serving(echo, process_request=refuse) as path, pytest.raises(HandshakeRefused) as refused:
         WebSocket(path, "/", timeout_s=10)
-    assert (refused.value.status, refused.value.retry_after, json.loads(refused.value.content)) == (503, "3", {"detail": "busy"})
+    assert (refused.value.status, refused.value.retry_after, json.loads(refused.value.content)) == (
+        503,
+        "3",
+        {"detail": "busy"},
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,10 @@ def interfaces(tmp_path_factory, store_home):
     folder = tmp_path_factory.mktemp("agent-tasks")
     kinds = ("forecast", "curves", "rows", "generation", "nodes", "graphs")
     return {
-        kind: Interface(build(load_task(new_task(f"agent-{kind}", folder, kind))).public / "environment", gate="/nowhere") for kind in kinds
+        kind: Interface(
+            build(load_task(new_task(f"agent-{kind}", folder, kind))).public / "environment", gate="/nowhere"
+        )
+        for kind in kinds
     }
 
 

@@ -53,7 +53,10 @@ def backend(engine):
 def ours(engine) -> list[str]:
     """Names of containers of this process."""
     owner = docker_container.owner_id()
-    return [found.name for found in engine.containers.list(all=True, filters={"label": f"{docker_container.OWNER_LABEL}={owner}"})]
+    return [
+        found.name
+        for found in engine.containers.list(all=True, filters={"label": f"{docker_container.OWNER_LABEL}={owner}"})
+    ]
 
 
 def owned_folders(pid: int) -> list[Path]:
@@ -86,15 +89,30 @@ def test_a_program_finds_its_world_and_nothing_else_in_its_environment(backend, 
     outcome = backend.run(make_job(textwrap.dedent(program)))
     assert (outcome.ended_by, outcome.exit_code) == ("exit", 3)
     names = [
-        "HOME", "LANG", "LOGNAME", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENFINGYM_DEADLINE",
-        "OPENFINGYM_ROLLOUT", "OPENFINGYM_SEED", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED", "TMPDIR", "TZ",
-    ]  # fmt: skip
+        "HOME",
+        "LANG",
+        "LOGNAME",
+        "MKL_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "OPENFINGYM_DEADLINE",
+        "OPENFINGYM_ROLLOUT",
+        "OPENFINGYM_SEED",
+        "PATH",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONPATH",
+        "PYTHONUNBUFFERED",
+        "TMPDIR",
+        "TZ",
+    ]
     assert outcome.output.decode() == f"{names} /work SHAPE = (2, 1, 1)\n(2, 1, 1) [] 0\n"
     assert 0 < outcome.wall_s < 30
 
 
 def test_what_the_image_sets_is_taken_away():
-    entries = docker_container.environment({"PATH": "/bin", "TZ": "UTC"}, ["PATH=/x", "GPG_KEY=1", "PYTHON_VERSION=3.11"])
+    entries = docker_container.environment(
+        {"PATH": "/bin", "TZ": "UTC"}, ["PATH=/x", "GPG_KEY=1", "PYTHON_VERSION=3.11"]
+    )
     assert entries == ["PATH=/bin", "TZ=UTC", "GPG_KEY", "HOSTNAME", "PYTHON_VERSION"]
 
 
@@ -125,10 +143,14 @@ def test_the_numerical_libraries_work(backend, make_job):
     assert outcome.exit_code == 0
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in HOSTILE if path.stem not in LIMITED | {"walk"}])
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.stem) for path in HOSTILE if path.stem not in LIMITED | {"walk"}]
+)
 def test_hostile_programs_are_contained(backend, make_job, upstream, keeper, path):
     with keeper.open(rollout_id="r-test", token="t") as gate:
-        outcome = backend.run(make_job(path.read_text(), gate.directory, memory_mb=256 if "memory" in path.stem else 1024))
+        outcome = backend.run(
+            make_job(path.read_text(), gate.directory, memory_mb=256 if "memory" in path.stem else 1024)
+        )
     text = outcome.output.decode(errors="replace")
     assert "BREACH" not in text
     if path.stem == "fill_memory_children" and outcome.ended_by == "memory":
@@ -262,7 +284,7 @@ name, task = sys.argv[1], Path(sys.argv[2])
 with GateKeeper(Path("/nonexistent.sock")) as keeper, keeper.open(rollout_id=name, token="t") as gate:
     job = Job(name, "import time; time.sleep(300)", {"interface.py": task}, gate.directory, Limits(300, 256, 1, 32, 16, 1000))
     DockerBackend().run(job)
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
@@ -364,7 +386,8 @@ def test_a_remote_engine_is_refused(monkeypatch):
 
 def test_frames_are_put_together_however_they_are_cut():
     frames = b"".join(
-        bytes([kind, 0, 0, 0]) + struct.pack(">L", len(part)) + part for kind, part in ((1, b"abc"), (2, b""), (2, b"defgh"), (1, b"i"))
+        bytes([kind, 0, 0, 0]) + struct.pack(">L", len(part)) + part
+        for kind, part in ((1, b"abc"), (2, b""), (2, b"defgh"), (1, b"i"))
     )
     for size in range(1, len(frames) + 1):
         output = Output(limit=100)
@@ -385,14 +408,20 @@ def test_the_image_holds_only_what_it_should(backend, engine):
     assert not any("PIP" in entry or "PROXY" in entry.upper() or "CERT" in entry for entry in environment)
 
 
-@pytest.mark.parametrize("program", ["import time; time.sleep(60)", "import os, time; os.close(1); os.close(2); time.sleep(60)"])
+@pytest.mark.parametrize(
+    "program", ["import time; time.sleep(60)", "import os, time; os.close(1); os.close(2); time.sleep(60)"]
+)
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
 def test_a_container_stopped_from_outside_is_ours_however_its_program_ends(backend, make_job, engine, program, how):
     """Asked to end, a program may do so as if it were done."""
     polite = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); " + program
 
     def stop() -> None:
-        while not (found := engine.containers.list(filters={"label": f"{docker_container.OWNER_LABEL}={docker_container.owner_id()}"})):
+        while not (
+            found := engine.containers.list(
+                filters={"label": f"{docker_container.OWNER_LABEL}={docker_container.owner_id()}"}
+            )
+        ):
             time.sleep(0.05)
         with contextlib.suppress(DockerException):  # it is gone
             while True:  # its first process may not listen yet

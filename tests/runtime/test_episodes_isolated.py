@@ -49,12 +49,17 @@ def run(launcher: Launcher, source: str, out: Path) -> RolloutResult:
 
 
 def test_both_transports_from_inside(launcher: Launcher, tmp_path: Path) -> None:
-    results = {transport: run(launcher, PROGRAM.replace("TRANSPORT", transport), tmp_path) for transport in ("http", "websocket")}
+    results = {
+        transport: run(launcher, PROGRAM.replace("TRANSPORT", transport), tmp_path)
+        for transport in ("http", "websocket")
+    }
     records, outcomes = [], []
     for result in results.values():
         assert result.path is not None
         output = (result.path / "output.log").read_text()
-        assert (result.state, result.exit_code, result.submissions_accepted, result.budget) == ("scored", 0, 5, 5), output
+        assert (result.state, result.exit_code, result.submissions_accepted, result.budget) == ("scored", 0, 5, 5), (
+            output
+        )
         assert output.split() == ["malformed-action"]
         assert result.submissions_rejected == 1
         records.append([json.loads(line) for line in (result.path / "actions.jsonl").read_text().splitlines()])
@@ -75,12 +80,17 @@ def test_the_oracle_plays_from_the_host_and_is_best(launcher: Launcher) -> None:
     assert (oracle.state, oracle.total, oracle.submissions_accepted) == ("scored", 0.0, 5)
     assert nop.state == "rejected"
     assert "no private episode was begun" in str(nop.reason)
-    naive = launcher.run(launcher.packages[0], Agent("idle", "program", "import interface\nenv = interface.make()\nenv.reset()"))
+    naive = launcher.run(
+        launcher.packages[0], Agent("idle", "program", "import interface\nenv = interface.make()\nenv.reset()")
+    )
     assert naive.total == pytest.approx(naive.baseline_total)
 
 
 def test_a_program_that_stops_in_the_middle_is_scored_on_what_it_did(launcher: Launcher, tmp_path: Path) -> None:
-    source = 'import interface\nenv = interface.make()\nenv.reset()\nenv.step({"predictions": [0.1, 0.2, 0.3]})\nraise SystemExit(7)'
+    source = (
+        'import interface\nenv = interface.make()\nenv.reset()\nenv.step({"predictions": [0.1, 0.2, 0.3]})\nraise '
+        "SystemExit(7)"
+    )
     result = run(launcher, source, tmp_path)
     assert (result.state, result.exit_code, result.submissions_accepted) == ("scored", 7, 1)
     assert result.path is not None

@@ -55,7 +55,9 @@ def problem(answer: bytes) -> tuple[int, str]:
 
 def test_forwards_its_routes_with_the_token_and_nothing_of_the_agents(gate, upstream):
     with client(gate) as http:
-        http.headers.update({"Authorization": "Bearer forged", "X-Forwarded-For": "1.2.3.4", "Cookie": "a=b", "X-Admin": "1"})
+        http.headers.update(
+            {"Authorization": "Bearer forged", "X-Forwarded-For": "1.2.3.4", "Cookie": "a=b", "X-Admin": "1"}
+        )
         assert http.get("/v1/task").json()["path"] == "/v1/task"
         assert http.get("/v1/rollout").status_code == 200
         answer = http.post("/v1/submissions", content=b"x" * 70_000, headers=NPY | {"Idempotency-Key": "k-1"})
@@ -80,7 +82,11 @@ def test_a_submission_without_a_key_gets_one(gate, upstream):
 
 
 def test_passes_back_status_content_type_and_retry_after_only(gate, upstream):
-    upstream.answer = lambda _: (429, {"retry-after": "7", "set-cookie": "a=b", "x-internal": "path"}, {"detail": "slow down"})
+    upstream.answer = lambda _: (
+        429,
+        {"retry-after": "7", "set-cookie": "a=b", "x-internal": "path"},
+        {"detail": "slow down"},
+    )
     with client(gate) as http:
         answer = http.get("/v1/task")
     assert answer.status_code == 429
@@ -92,11 +98,11 @@ def test_passes_back_status_content_type_and_retry_after_only(gate, upstream):
 @pytest.mark.parametrize(
     "line",
     [
-        "GET /v1/rollouts", "POST /v1/rollouts", "POST /v1/rollouts/r1/finalize", "GET /v1/tasks", "GET /metrics", "GET /openapi.json",
-        "GET /v1/task?x=1", "GET /v1/task/", "GET /v1/task#f", "GET /v1/../v1/tasks", "GET /v1/%74ask", "GET //v1/task", "GET /V1/task",
-        "GET http://verifier/v1/task", "POST /v1/task", "PUT /v1/submissions", "DELETE /v1/rollout", "OPTIONS *", "HEAD /v1/task",
-        "CONNECT verifier:80", "TRACE /v1/task", "PRI *", "GET /v1/task%00", "GET /v1/episodes", "GET /v1/steps", "PUT /v1/steps",
-        "POST /v1/steps/", "POST /v1/steps?x", "POST /v1/episodes/live", "GET /v1/episodes/live", "GET /v1/rollouts/r1/actions",
+        "GET /v1/rollouts", "POST /v1/rollouts", "POST /v1/rollouts/r1/finalize", "GET /v1/tasks", "GET /metrics", "GET /openapi.json",  # noqa: E501
+        "GET /v1/task?x=1", "GET /v1/task/", "GET /v1/task#f", "GET /v1/../v1/tasks", "GET /v1/%74ask", "GET //v1/task", "GET /V1/task",  # noqa: E501
+        "GET http://verifier/v1/task", "POST /v1/task", "PUT /v1/submissions", "DELETE /v1/rollout", "OPTIONS *", "HEAD /v1/task",  # noqa: E501
+        "CONNECT verifier:80", "TRACE /v1/task", "PRI *", "GET /v1/task%00", "GET /v1/episodes", "GET /v1/steps", "PUT /v1/steps",  # noqa: E501
+        "POST /v1/steps/", "POST /v1/steps?x", "POST /v1/episodes/live", "GET /v1/episodes/live", "GET /v1/rollouts/r1/actions",  # noqa: E501
     ],
 )  # fmt: skip
 def test_every_other_route_is_not_found(gate, upstream, line):
@@ -114,7 +120,9 @@ POST = b"POST /v1/submissions HTTP/1.1\r\nHost: x\r\nContent-Type: application/j
 @pytest.mark.parametrize(
     "raw",
     [
-        pytest.param(POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + HIDDEN, id="length and chunked"),
+        pytest.param(
+            POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + HIDDEN, id="length and chunked"
+        ),
         pytest.param(POST + b"Content-Length: 0\r\nContent-Length: 40\r\n\r\n" + HIDDEN, id="two lengths"),
         pytest.param(POST + b"Transfer-Encoding: xchunked\r\n\r\n" + HIDDEN, id="unknown coding"),
         pytest.param(POST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" + HIDDEN, id="two codings"),
@@ -124,7 +132,9 @@ POST = b"POST /v1/submissions HTTP/1.1\r\nHost: x\r\nContent-Type: application/j
         pytest.param(POST + b"Content-Length: 99999999999999999999999\r\n\r\nabc", id="length overflow"),
         pytest.param(b"GET /v1/task HTTP/1.1\r\nHost: x\r\n\r\n" + HIDDEN, id="pipelining"),
         pytest.param(b"GET /v1/task HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", id="GET with a body"),
-        pytest.param(b"GET /v1/task HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", id="upgrade"),
+        pytest.param(
+            b"GET /v1/task HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", id="upgrade"
+        ),
         pytest.param(b"GET /v1/task\r\n\r\n", id="HTTP/0.9"),
         pytest.param(b"GET /v1/task HTTP/1.1\nHost: x\n\n" + HIDDEN, id="bare newlines"),
         pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="TLS"),
@@ -139,8 +149,14 @@ def test_malformed_and_smuggled_requests_reach_nobody(gate, upstream, raw):
 
 
 def test_header_limit(gate, upstream):
-    assert problem(talk(gate, b"GET /v1/task HTTP/1.1\r\nX: " + b"a" * 20_000 + b"\r\n\r\n")) == (431, "headers-too-large")
-    assert problem(talk(gate, b"GET /v1/task HTTP/1.1\r\n" + b"X-Endless: a\r\n" * 100_000)) == (431, "headers-too-large")
+    assert problem(talk(gate, b"GET /v1/task HTTP/1.1\r\nX: " + b"a" * 20_000 + b"\r\n\r\n")) == (
+        431,
+        "headers-too-large",
+    )
+    assert problem(talk(gate, b"GET /v1/task HTTP/1.1\r\n" + b"X-Endless: a\r\n" * 100_000)) == (
+        431,
+        "headers-too-large",
+    )
     assert not upstream.seen
 
 
@@ -156,12 +172,19 @@ def test_body_limit_by_length_and_by_count(gate, upstream):
 
 def test_framing_without_end_is_cut_off(gate, upstream):
     extension = b"1;" + b"e" * 10_000 + b"\r\nx\r\n"
-    assert problem(talk(gate, POST + b"Transfer-Encoding: chunked\r\n\r\n" + extension * 60)) == (400, "malformed-request")
+    assert problem(talk(gate, POST + b"Transfer-Encoding: chunked\r\n\r\n" + extension * 60)) == (
+        400,
+        "malformed-request",
+    )
     assert not upstream.seen
 
 
 def test_chunked_body_is_forwarded_with_a_length(gate, upstream):
-    raw = POST + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nAuthorization: Bearer forged\r\n\r\n"
+    raw = (
+        POST
+        + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nAuthorization: Bearer "
+        b"forged\r\n\r\n"
+    )
     assert b"200 OK" in talk(gate, raw)
     assert upstream.seen[0].body == b"abcde"
     headers = dict(upstream.seen[0].headers)
@@ -172,9 +195,17 @@ def test_chunked_body_is_forwarded_with_a_length(gate, upstream):
 def test_content_type_and_key_are_checked(gate, upstream):
     with client(gate) as http:
         assert http.post("/v1/submissions", content=b"x").status_code == 415
-        assert http.post("/v1/submissions", content=b"x", headers={"Content-Type": "application/x-pickle"}).status_code == 415
+        assert (
+            http.post("/v1/submissions", content=b"x", headers={"Content-Type": "application/x-pickle"}).status_code
+            == 415
+        )
         assert http.post("/v1/submissions", content=b"x", headers=NPY | {"Idempotency-Key": "a b"}).status_code == 400
-        assert http.post("/v1/submissions", content=b"{}", headers={"Content-Type": "application/json; charset=utf-8"}).status_code == 200
+        assert (
+            http.post(
+                "/v1/submissions", content=b"{}", headers={"Content-Type": "application/json; charset=utf-8"}
+            ).status_code
+            == 200
+        )
     assert dict(upstream.seen[0].headers)[b"content-type"] == b"application/json"
     assert gate.refused == 3
 
@@ -210,7 +241,9 @@ def test_connection_limit_leaves_no_descriptors(gate):
             except OSError:
                 turned_away += 1
         assert turned_away == 192
-        assert len(list(Path("/proc/self/fd").iterdir())) - before - len(held) < 24  # eight served, their server ends, the upstream's
+        assert (
+            len(list(Path("/proc/self/fd").iterdir())) - before - len(held) < 24
+        )  # eight served, their server ends, the upstream's
     with client(gate) as http:
         assert http.get("/v1/task").status_code == 200
 
@@ -226,7 +259,10 @@ def test_slow_requests_are_ended(gate, upstream, monkeypatch):
 
 
 def test_a_verifier_that_is_down_is_ours(short_dir):
-    with GateKeeper(short_dir / "nobody.sock", runtime_directory=short_dir) as keeper, keeper.open(rollout_id="r", token="t") as gate:
+    with (
+        GateKeeper(short_dir / "nobody.sock", runtime_directory=short_dir) as keeper,
+        keeper.open(rollout_id="r", token="t") as gate,
+    ):
         with client(gate) as http:
             answer = http.get("/v1/task")
         assert answer.status_code == 503
@@ -255,7 +291,10 @@ def test_what_was_told_is_noted(gate, upstream):
 
 
 def test_a_restarted_verifier_is_not_noticed(short_dir, upstream, serve):
-    with GateKeeper(short_dir / "second.sock", runtime_directory=short_dir) as keeper, keeper.open(rollout_id="r", token="t") as gate:
+    with (
+        GateKeeper(short_dir / "second.sock", runtime_directory=short_dir) as keeper,
+        keeper.open(rollout_id="r", token="t") as gate,
+    ):
         with client(gate) as http:
             for _ in range(2):
                 with serve(upstream, short_dir / "second.sock"):
@@ -278,7 +317,9 @@ def test_many_gates_at_once_keep_their_tokens_apart(keeper, upstream):
 
     def work(number: int) -> None:
         with client(gates[number]) as http:
-            statuses = [http.post("/v1/submissions", content=str(number).encode(), headers=NPY).status_code for _ in range(10)]
+            statuses = [
+                http.post("/v1/submissions", content=str(number).encode(), headers=NPY).status_code for _ in range(10)
+            ]
         errors.extend(status for status in statuses if status != 200)
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
@@ -347,7 +388,10 @@ def test_keeper_refuses_nonsense(short_dir, keeper):
             keeper.open(rollout_id="r", token=token)
     deep = short_dir / ("d" * 60) / ("e" * 60)
     deep.mkdir(parents=True)
-    with GateKeeper(short_dir / "v.sock", runtime_directory=deep) as long, pytest.raises(RuntimeFailureError, match="too long"):
+    with (
+        GateKeeper(short_dir / "v.sock", runtime_directory=deep) as long,
+        pytest.raises(RuntimeFailureError, match="too long"),
+    ):
         long.open(rollout_id="r", token="t")
 
 
@@ -375,7 +419,11 @@ OWNER = textwrap.dedent(
 def test_sockets_of_a_dead_owner_are_reaped(short_dir, how):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(short_dir)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+        [sys.executable, "-c", OWNER, str(short_dir)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
     ) as process:
         assert process.stdout is not None
         path = Path(process.stdout.readline().strip())

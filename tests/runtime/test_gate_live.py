@@ -35,8 +35,12 @@ TASK = "equity-rolling-forecast"
 JSON = {"Content-Type": "application/json"}
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 HANDSHAKE = {
-    "Host": "x", "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": KEY,
-}  # fmt: skip
+    "Host": "x",
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": KEY,
+}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,9 @@ def live_keeper(verifier: EmbeddedVerifier) -> Iterator[GateKeeper]:
 @pytest.fixture
 def gate(live_keeper: GateKeeper, client: VerifierClient) -> Iterator[Gate]:
     ticket = client.create_rollout(TASK)
-    with live_keeper.open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=MAX_ACTION_BYTES, max_calls=400) as opened:
+    with live_keeper.open(
+        rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=MAX_ACTION_BYTES, max_calls=400
+    ) as opened:
         yield opened
 
 
@@ -84,7 +90,9 @@ def raw(gate: Gate, *, end: bytes = b"", line: str = "GET /v1/episodes/live HTTP
 
 
 @contextlib.contextmanager
-def opened(gate: Gate, *, end: bytes = b"", line: str = "GET /v1/episodes/live HTTP/1.1", **changed: str | None) -> Iterator[socket.socket]:
+def opened(
+    gate: Gate, *, end: bytes = b"", line: str = "GET /v1/episodes/live HTTP/1.1", **changed: str | None
+) -> Iterator[socket.socket]:
     headers = {**HANDSHAKE, **{name.replace("_", "-"): value for name, value in changed.items()}}
     lines = [line, *(f"{name}: {value}" for name, value in headers.items() if value is not None)]
     with socket.socket(socket.AF_UNIX) as connection:
@@ -135,9 +143,10 @@ def test_steps_by_request_and_by_message_through_the_gate(gate: Gate, client: Ve
     [
         {"Upgrade": None}, {"Upgrade": "h2c"}, {"Connection": "keep-alive"}, {"Sec-WebSocket-Version": "8"},
         {"Sec-WebSocket-Version": None},
-        {"Sec-WebSocket-Key": None}, {"Sec-WebSocket-Key": "short"}, {"Sec-WebSocket-Key": KEY + "="}, {"Sec-WebSocket-Key": "!" * 24},
+        {"Sec-WebSocket-Key": None}, {"Sec-WebSocket-Key": "short"}, {"Sec-WebSocket-Key": KEY + "="}, {"Sec-WebSocket-Key": "!" * 24},  # noqa: E501
         {"Content-Length": "3"}, {"Transfer-Encoding": "chunked"}, {"line": "POST /v1/episodes/live HTTP/1.1"},
-        {"line": "GET /v1/episodes/live?x HTTP/1.1"}, {"line": "GET /v1/task HTTP/1.1"}, {"line": "GET /v1/episodes HTTP/1.1"},
+        {"line": "GET /v1/episodes/live?x HTTP/1.1"}, {"line": "GET /v1/task HTTP/1.1"}, {"line": "GET /v1/episodes "
+                                                                                                  "HTTP/1.1"},
         {"line": "GET /v1/episodes/live HTTP/1.0", "Connection": "close"},
     ],
 )  # fmt: skip
@@ -183,12 +192,19 @@ class RawServer:
 def accepting(head: bytes) -> bytes:
     key = next(line.split(b": ")[1] for line in head.split(b"\r\n") if line.startswith(b"Sec-WebSocket-Key"))
     accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
-    return b"HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept + b"\r\n\r\n\x81\x02hi"
+    return (
+        b"HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
+        + accept
+        + b"\r\n\r\n\x81\x02hi"
+    )
 
 
 def test_nothing_of_the_agents_handshake_goes_on(short_dir: Path) -> None:
     server = RawServer(short_dir / "v.sock", accepting)
-    with GateKeeper(short_dir / "v.sock", runtime_directory=short_dir) as keeper, keeper.open(rollout_id="r", token="secret") as gate:
+    with (
+        GateKeeper(short_dir / "v.sock", runtime_directory=short_dir) as keeper,
+        keeper.open(rollout_id="r", token="secret") as gate,
+    ):
         forged = {"Authorization": "Bearer forged", "Cookie": "a=b", "X-Admin": "1", "Sec-WebSocket-Protocol": "p"}
         with opened(gate, Sec_WebSocket_Extensions="permessage-deflate", **forged) as connection:
             answer = b""
@@ -202,7 +218,14 @@ def test_nothing_of_the_agents_handshake_goes_on(short_dir: Path) -> None:
     assert lines == {b"upgrade", b"connection", b"sec-websocket-accept"}
     assert b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in head  # as RFC 6455, section 1.3, has it for this key
     sent = dict(line.split(b": ") for line in server.heads[0].split(b"\r\n")[1:-2])
-    assert sent.keys() == {b"Host", b"Authorization", b"Upgrade", b"Connection", b"Sec-WebSocket-Version", b"Sec-WebSocket-Key"}
+    assert sent.keys() == {
+        b"Host",
+        b"Authorization",
+        b"Upgrade",
+        b"Connection",
+        b"Sec-WebSocket-Version",
+        b"Sec-WebSocket-Key",
+    }
     assert sent[b"Authorization"] == b"Bearer secret"
     assert sent[b"Sec-WebSocket-Key"] != KEY.encode()
     assert gate.verifier_failures == 1  # it broke off without a close frame
@@ -211,7 +234,10 @@ def test_nothing_of_the_agents_handshake_goes_on(short_dir: Path) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        b"HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
+        (
+            b"HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
+            b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+        ),
         b"HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
         b"SSH-2.0-OpenSSH_9\r\n",
         b"",
@@ -220,7 +246,10 @@ def test_nothing_of_the_agents_handshake_goes_on(short_dir: Path) -> None:
 )
 def test_a_verifier_that_cannot_shake_hands_is_ours(short_dir: Path, answer: bytes) -> None:
     server = RawServer(short_dir / "v.sock", lambda _: answer)
-    with GateKeeper(short_dir / "v.sock", runtime_directory=short_dir) as keeper, keeper.open(rollout_id="r", token="t") as gate:
+    with (
+        GateKeeper(short_dir / "v.sock", runtime_directory=short_dir) as keeper,
+        keeper.open(rollout_id="r", token="t") as gate,
+    ):
         assert raw(gate).split()[1] == b"503"
         assert gate.verifier_failures == 1
     server.close()
@@ -244,7 +273,9 @@ def test_a_refusal_of_the_verifier_is_passed_back(live_keeper: GateKeeper) -> No
         pytest.param(b"\x09" + frame(b"")[1:], 1002, id="ping in pieces"),
         pytest.param(b"\x81\xff" + (1 << 62).to_bytes(8) + bytes(4), 1009, id="endless frame"),
         pytest.param(b"\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff" + bytes(4), 1009, id="negative length"),
-        pytest.param(frame(b"x" * 200_000, fin=False) + frame(b"x" * 100_000, Opcode.CONT), 1009, id="long message in pieces"),
+        pytest.param(
+            frame(b"x" * 200_000, fin=False) + frame(b"x" * 100_000, Opcode.CONT), 1009, id="long message in pieces"
+        ),
     ],
 )
 def test_a_frame_out_of_order_ends_the_connection(gate: Gate, data: bytes, code: int) -> None:
@@ -278,7 +309,9 @@ def test_slow_and_silent_connections_are_ended(gate: Gate, monkeypatch: pytest.M
 
 def test_frames_count_as_calls(live_keeper: GateKeeper, client: VerifierClient) -> None:
     ticket = client.create_rollout(TASK)
-    with live_keeper.open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=MAX_ACTION_BYTES, max_calls=10) as gate:
+    with live_keeper.open(
+        rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=MAX_ACTION_BYTES, max_calls=10
+    ) as gate:
         with upgraded(gate) as connection:
             for _ in range(9):
                 connection.sendall(frame(b"{}"))
@@ -315,7 +348,9 @@ def test_a_thousand_connections_are_eight(gate: Gate) -> None:
                 with contextlib.suppress(OSError):
                     connection.connect(str(gate.socket))
                     connection.sendall(
-                        "\r\n".join(["GET /v1/episodes/live HTTP/1.1", *(f"{k}: {v}" for k, v in HANDSHAKE.items()), "", ""]).encode()
+                        "\r\n".join(
+                            ["GET /v1/episodes/live HTTP/1.1", *(f"{k}: {v}" for k, v in HANDSHAKE.items()), "", ""]
+                        ).encode()
                     )
                     served += connection.recv(12) == b"HTTP/1.1 101"
         assert served == 8
@@ -328,7 +363,9 @@ def test_a_thousand_connections_are_eight(gate: Gate) -> None:
 def test_an_agent_that_does_not_read_is_made_to_wait(live_keeper: GateKeeper, client: VerifierClient) -> None:
     ask = frame(b'{"type":"step","episode":1,"step":1,"action":null}')
     ticket = client.create_rollout(TASK)
-    gate = live_keeper.open(rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=MAX_ACTION_BYTES, max_calls=30_000)
+    gate = live_keeper.open(
+        rollout_id=ticket.rollout_id, token=ticket.token, max_body_bytes=MAX_ACTION_BYTES, max_calls=30_000
+    )
     with gate, upgraded(gate) as connection:
         connection.sendall(frame(b'{"type":"start"}') + ask)
         connection.settimeout(0.5)
@@ -363,13 +400,23 @@ def test_a_killed_verifier_is_ours(store_home: Path) -> None:
 
 
 MESSAGES = st.lists(
-    st.tuples(st.sampled_from([Opcode.TEXT, Opcode.BINARY, Opcode.PING, Opcode.PONG]), st.integers(0, 70_000) | st.integers(0, 130)),
+    st.tuples(
+        st.sampled_from([Opcode.TEXT, Opcode.BINARY, Opcode.PING, Opcode.PONG]),
+        st.integers(0, 70_000) | st.integers(0, 130),
+    ),
     max_size=12,
 )
 
 
-@given(messages=MESSAGES, cuts=st.lists(st.integers(1, 5000), min_size=1, max_size=50), masked=st.booleans(), close=st.booleans())
-def test_frames_are_followed_wherever_they_are_cut(messages: list[tuple[Opcode, int]], cuts: list[int], masked: bool, close: bool) -> None:
+@given(
+    messages=MESSAGES,
+    cuts=st.lists(st.integers(1, 5000), min_size=1, max_size=50),
+    masked=st.booleans(),
+    close=st.booleans(),
+)
+def test_frames_are_followed_wherever_they_are_cut(
+    messages: list[tuple[Opcode, int]], cuts: list[int], masked: bool, close: bool
+) -> None:
     control = {Opcode.PING, Opcode.PONG}
     made = [Frame(opcode, b"x" * (min(size, 125) if opcode in control else size)) for opcode, size in messages]
     made += [Frame(Opcode.CLOSE, b"\x03\xe8")] if close else []

@@ -18,7 +18,9 @@ def test_the_context_holds_the_client_and_nothing_else_of_ours():
     others = [
         name
         for name in names
-        if not name.startswith(("Dockerfile.agent", "runtime/agent/openfingym_agent/", "runtime/agent/requirements.txt"))
+        if not name.startswith(
+            ("Dockerfile.agent", "runtime/agent/openfingym_agent/", "runtime/agent/requirements.txt")
+        )
     ]
     assert others == []
 

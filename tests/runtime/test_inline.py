@@ -70,7 +70,9 @@ def _family(place: Path) -> tuple[list[psutil.Process], Path]:
 
 
 @pytest.mark.parametrize("pause", [0, 60])
-def test_what_a_program_started_ends_with_it(make_job: Callable[..., Job], tmp_path: Path, private_root: Path, pause: int) -> None:
+def test_what_a_program_started_ends_with_it(
+    make_job: Callable[..., Job], tmp_path: Path, private_root: Path, pause: int
+) -> None:
     place = tmp_path / "family"
     job = make_job(FAMILY.format(place=str(place), pause=pause))
 
@@ -87,7 +89,9 @@ def test_what_a_program_started_ends_with_it(make_job: Callable[..., Job], tmp_p
     assert list(private_root.iterdir()) == []
 
 
-def test_a_killed_launcher_takes_its_program_along_and_the_next_removes_its_folder(tmp_path: Path, private_root: Path) -> None:
+def test_a_killed_launcher_takes_its_program_along_and_the_next_removes_its_folder(
+    tmp_path: Path, private_root: Path
+) -> None:
     place = tmp_path / "family"
     code = f"""
         import pathlib

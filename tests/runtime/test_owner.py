@@ -18,7 +18,9 @@ def test_this_process_is_alive():
 def owner_of_a_finished_process() -> str:
     code = "from openfingym_runtime.owner import owner_id; print(owner_id())"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def test_a_finished_process_is_dead():

@@ -81,7 +81,10 @@ def test_a_signal_is_a_negative_exit_code(run: Callable[[str], Outcome]) -> None
 
 
 def test_the_program_holds_no_rights(report: Callable[[str], object]) -> None:
-    status = report("print(json.dumps(dict(line.rstrip('\\n').split(':\\t', 1) for line in open('/proc/self/status') if ':\\t' in line)))")
+    status = report(
+        "print(json.dumps(dict(line.rstrip('\\n').split(':\\t', 1) for line in open('/proc/self/status') if ':\\t' in "
+        "line)))"
+    )
     assert isinstance(status, dict)
     assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
     assert status["Seccomp"] == "2"
@@ -120,7 +123,9 @@ def test_on_the_host_it_is_an_unprivileged_user(run: Callable[[str], Outcome], j
         assert seen[0][0] == os.geteuid()
 
 
-def test_the_environment_is_exactly_the_promised_one(report: Callable[[str], object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_exactly_the_promised_one(
+    report: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", "hunter2")
     environment = report("print(json.dumps(dict(os.environ)))")
     assert isinstance(environment, dict)
@@ -143,7 +148,7 @@ def test_task_files_are_there_and_read_only(run: Callable[[str], Outcome]) -> No
             except OSError:
                 pass
         open("/work/out", "w").write("x"), open("/tmp/out", "w").write("x"), open("/dev/null", "w").write("x")
-    """)
+    """)  # noqa: E501
     assert outcome.exit_code == 0, outcome.output
     assert outcome.output == b"forecast 1,2,3 ['data', 'instruction.md']\n"
 
@@ -156,9 +161,14 @@ def test_only_listed_mounts_and_no_host_process(report: Callable[[str], object])
         print(json.dumps({"flags": {path: os.statvfs(path).f_flag for path in places}, "mounts": open("/proc/self/mountinfo").read(),
                           "pids": sorted(name for name in listed if name.isdigit()), "root": sorted(os.listdir("/")),
                           "proc": sorted(name for name in listed if not name.isdigit()), "host": os.uname().nodename}))
-    """)
+    """)  # noqa: E501
     assert isinstance(seen, dict)
-    assert {path for path, flags in seen["flags"].items() if not flags & os.ST_RDONLY} == {"/work", "/tmp", "/dev/shm", "/proc"}
+    assert {path for path, flags in seen["flags"].items() if not flags & os.ST_RDONLY} == {
+        "/work",
+        "/tmp",
+        "/dev/shm",
+        "/proc",
+    }
     assert all(flags & os.ST_NOSUID for flags in seen["flags"].values())
     assert seen["mounts"] == ""
     assert seen["pids"] == ["2"]
@@ -184,7 +194,11 @@ def test_no_bind_covers_this_project_or_a_folder_of_packages() -> None:
     assert len(shown) > 20
     assert [real for real, _inside in shown if real in here.parents or "openfingym" in str(real)] == []
     library = Path(sysconfig.get_path("purelib")).resolve()
-    assert [real for real, inside in shown if real in library.parents and f"{real}/site-packages" not in python_view().hidden] == []
+    assert [
+        real
+        for real, inside in shown
+        if real in library.parents and f"{real}/site-packages" not in python_view().hidden
+    ] == []
 
 
 def test_a_distribution_without_a_record_is_listed_by_its_top_level_names(tmp_path: Path) -> None:
@@ -211,7 +225,7 @@ def test_packaged_market_data_is_masked(report: Callable[[str], object]) -> None
         tops = [os.path.dirname(arch.__file__) + "/data", os.path.dirname(statsmodels.__file__) + "/datasets"]
         print(json.dumps([os.path.getsize(os.path.join(top, name)) for start in tops for top, _folders, files in os.walk(start)
                           for name in files if not name.endswith((".py", ".pyc"))]))
-    """)
+    """)  # noqa: E501
     assert isinstance(sizes, list)
     assert len(sizes) > 20
     assert set(sizes) == {0}

@@ -24,12 +24,32 @@ AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 MACHINES = sorted(AUDIT)
 # Numbers as the kernel's headers give them: x86_64, aarch64.
 CALLS = {
-    "read": (0, 63), "clone": (56, 220), "clone3": (435, 435), "socket": (41, 198), "socketpair": (53, 199), "ioctl": (16, 29),
-    "mmap": (9, 222), "personality": (135, 92), "ptrace": (101, 117), "bpf": (321, 280), "io_uring_setup": (425, 425),
-    "execve": (59, 221), "openat": (257, 56), "futex": (202, 98), "connect": (42, 203), "unshare": (272, 97), "memfd_create": (319, 279),
-    "fcntl": (72, 25), "flock": (73, 32), "fadvise64": (221, 223), "preadv2": (327, 286), "prlimit64": (302, 261),
-    "setpriority": (141, 140), "setsockopt": (54, 208), "ioprio_set": (251, 30),
-}  # fmt: skip
+    "read": (0, 63),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+    "ioctl": (16, 29),
+    "mmap": (9, 222),
+    "personality": (135, 92),
+    "ptrace": (101, 117),
+    "bpf": (321, 280),
+    "io_uring_setup": (425, 425),
+    "execve": (59, 221),
+    "openat": (257, 56),
+    "futex": (202, 98),
+    "connect": (42, 203),
+    "unshare": (272, 97),
+    "memfd_create": (319, 279),
+    "fcntl": (72, 25),
+    "flock": (73, 32),
+    "fadvise64": (221, 223),
+    "preadv2": (327, 286),
+    "prlimit64": (302, 261),
+    "setpriority": (141, 140),
+    "setsockopt": (54, 208),
+    "ioprio_set": (251, 30),
+}
 
 
 def judge(machine: str, call: str | int, *arguments: int, audit: int | None = None) -> int:
@@ -63,20 +83,20 @@ def judge(machine: str, call: str | int, *arguments: int, audit: int | None = No
 @pytest.mark.parametrize(
     ("verdict", "call", "arguments"),
     [
-        (ALLOWED, "read", ()), (ALLOWED, "execve", ()), (ALLOWED, "openat", ()), (ALLOWED, "futex", ()), (ALLOWED, "connect", ()),
+        (ALLOWED, "read", ()), (ALLOWED, "execve", ()), (ALLOWED, "openat", ()), (ALLOWED, "futex", ()), (ALLOWED, "connect", ()),  # noqa: E501
         (ALLOWED, "socket", (1, 1)), (EPERM, "socket", (2, 1)), (EPERM, "socket", (10, 2)), (EPERM, "socket", (16, 3)),
-        (EPERM, "socket", (40, 1)), (EPERM, "socket", (38, 5)), (EPERM, "socket", (2 | 1 << 32, 1)), (ALLOWED, "socket", (1 | 1 << 32, 1)),
-        (ALLOWED, "socketpair", (1, 1)), (EPERM, "socketpair", (30, 1)), (EPERM, "socketpair", (1, 2)), (EPERM, "socket", (1, 5)),
+        (EPERM, "socket", (40, 1)), (EPERM, "socket", (38, 5)), (EPERM, "socket", (2 | 1 << 32, 1)), (ALLOWED, "socket", (1 | 1 << 32, 1)),  # noqa: E501
+        (ALLOWED, "socketpair", (1, 1)), (EPERM, "socketpair", (30, 1)), (EPERM, "socketpair", (1, 2)), (EPERM, "socket", (1, 5)),  # noqa: E501
         (ALLOWED, "socket", (1, 1 | 0o2004000)), (EPERM, "socket", (1, 2 | 0o2000000)),
-        (ALLOWED, "fcntl", (3, 1, 0)), (ALLOWED, "fcntl", (3, 1030, 0)), (GRANTED, "fcntl", (3, 6)), (GRANTED, "fcntl", (3, 38)),
-        (EPERM, "fcntl", (3, 5)), (EPERM, "fcntl", (3, 1024)), (EPERM, "fcntl", (3, 1036)), (EPERM, "fcntl", (3, 1024 | 1 << 32)),
+        (ALLOWED, "fcntl", (3, 1, 0)), (ALLOWED, "fcntl", (3, 1030, 0)), (GRANTED, "fcntl", (3, 6)), (GRANTED, "fcntl", (3, 38)),  # noqa: E501
+        (EPERM, "fcntl", (3, 5)), (EPERM, "fcntl", (3, 1024)), (EPERM, "fcntl", (3, 1036)), (EPERM, "fcntl", (3, 1024 | 1 << 32)),  # noqa: E501
         (GRANTED, "flock", (3, 2)), (GRANTED, "fadvise64", (3, 0, 0, 4)), (ALLOWED, "fadvise64", (3, 0, 0, 3)),
         (ALLOWED, "preadv2", ()), (seccomp.ERRNO | errno.EOPNOTSUPP, "preadv2", (3, 0, 1, 0, 0, 8)),
         (ALLOWED, "prlimit64", (0, 7)), (EPERM, "prlimit64", (1, 7)), (ALLOWED, "setpriority", (0, 0, 5)),
         (EPERM, "setpriority", (0, 9, 5)),
         (EPERM, "ioprio_set", (1, 9)), (ALLOWED, "setsockopt", (3, 1, 2)), (GRANTED, "setsockopt", (3, 1, 7)),
         (EPERM, "setsockopt", (3, 1, 26)), (EPERM, "setsockopt", (3, 1, 32)), (ALLOWED, "setsockopt", (3, 6, 7)),
-        (ALLOWED, "clone", (0x3D0F00,)), (ALLOWED, "clone", (17,)), (EPERM, "clone", (0x10000000,)), (EPERM, "clone", (0x20000 | 17,)),
+        (ALLOWED, "clone", (0x3D0F00,)), (ALLOWED, "clone", (17,)), (EPERM, "clone", (0x10000000,)), (EPERM, "clone", (0x20000 | 17,)),  # noqa: E501
         (EPERM, "clone", (0x40000000,)), (ENOSYS, "clone3", ()),
         (ENOTTY, "ioctl", (0, 0x5412)), (ENOTTY, "ioctl", (0, 0x541C)), (ENOTTY, "ioctl", (0, 0x5412 | 1 << 32)),
         (ENOTTY, "ioctl", (0, 0xB701)),
@@ -84,9 +104,9 @@ def judge(machine: str, call: str | int, *arguments: int, audit: int | None = No
         (ALLOWED, "mmap", (0, 1, 3, 0x22)), (ALLOWED, "mmap", (0, 1, 1, 0x01)), (EPERM, "mmap", (0, 1, 3, 0x21)),
         (EPERM, "mmap", (0, 1, 3, 0x23)), (EPERM, "mmap", (0, 1, 3, 0x40022)), (ALLOWED, "mmap", (0, 1, 3, 0x20022)),
         (ALLOWED, "personality", (0xFFFFFFFF,)), (ALLOWED, "personality", (0,)), (EPERM, "personality", (0x40000,)),
-        (EPERM, "ptrace", ()), (EPERM, "bpf", ()), (EPERM, "io_uring_setup", ()), (EPERM, "unshare", ()), (EPERM, "memfd_create", ()),
+        (EPERM, "ptrace", ()), (EPERM, "bpf", ()), (EPERM, "io_uring_setup", ()), (EPERM, "unshare", ()), (EPERM, "memfd_create", ()),  # noqa: E501
         (ENOSYS, 463, ()), (ENOSYS, 0x3FFFFFFF, ()), (ALLOWED, 462, ()),
-        (seccomp.KILL_PROCESS, 0x40000000, ()), (seccomp.KILL_PROCESS, 0x40000000 | 41, (2,)), (seccomp.KILL_PROCESS, 0xFFFFFFFF, ()),
+        (seccomp.KILL_PROCESS, 0x40000000, ()), (seccomp.KILL_PROCESS, 0x40000000 | 41, (2,)), (seccomp.KILL_PROCESS, 0xFFFFFFFF, ()),  # noqa: E501
     ],
 )  # fmt: skip
 def test_verdict(machine: str, verdict: int, call: str | int, arguments: tuple[int, ...]) -> None:
@@ -110,12 +130,16 @@ def test_every_listed_call_is_denied_and_every_jump_fits(machine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "header"), [(0, "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), (1, "/usr/include/asm-generic/unistd.h")]
+    ("column", "header"),
+    [(0, "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), (1, "/usr/include/asm-generic/unistd.h")],
 )
 def test_numbers_are_the_kernel_headers(column: int, header: str) -> None:
     if not Path(header).exists():
         pytest.skip(f"{header} is not installed")
-    official = {name: int(number) for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", Path(header).read_text())}
+    official = {
+        name: int(number)
+        for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", Path(header).read_text())
+    }
     listed = {name: numbers[column] for name, numbers in (denied.DENIED | seccomp.FILTERED).items()}
     known = {name: number for name, number in listed.items() if name in official}
     assert len(known) > 70
@@ -128,7 +152,9 @@ def test_required_libraries_are_those_the_loader_reports() -> None:
     if loader is None:
         pytest.skip("ldd is not installed")
     program = Path(sys.executable).resolve()
-    modules = sorted((Path(sys.base_prefix) / "lib" / f"python3.{sys.version_info.minor}" / "lib-dynload").glob("_s*.so"))
+    modules = sorted(
+        (Path(sys.base_prefix) / "lib" / f"python3.{sys.version_info.minor}" / "lib-dynload").glob("_s*.so")
+    )
     files = [program, *modules]
     expected: set[Path] = set()
     for file in files:

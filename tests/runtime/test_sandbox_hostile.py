@@ -44,7 +44,12 @@ def job(tmp_path: Path, secrets: tuple[bytes, ...]) -> Job:
     for folder in (public, public / "data", gate):
         folder.mkdir(mode=0o755)
     blob = b"".join(struct.pack("<I", len(needle)) + bytes(byte ^ ENCODING for byte in needle) for needle in secrets)
-    files = {"needles.bin": blob, "interface.py": b"x = 1\n", "instruction.md": b"forecast\n", "data/train.npy": bytes(128)}
+    files = {
+        "needles.bin": blob,
+        "interface.py": b"x = 1\n",
+        "instruction.md": b"forecast\n",
+        "data/train.npy": bytes(128),
+    }
     for name, content in files.items():
         (public / name).write_bytes(content)
     mapping = {name: public / name for name in ("needles.bin", "interface.py", "instruction.md", "data")}
@@ -100,7 +105,8 @@ HIDDEN_MEMORY = {
     "memfd": "import os; os.memfd_create('x')",
     "shared anonymous map": "import mmap; mmap.mmap(-1, 4096)",
     "huge pages": "import mmap; mmap.mmap(-1, 2 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000)",
-    "system V segment": "import ctypes; c = ctypes.CDLL(None, use_errno=True); r = c.shmget(0, 4096, 0o1600)\nif r < 0: raise OSError",
+    "system V segment": "import ctypes; c = ctypes.CDLL(None, use_errno=True); r = c.shmget(0, 4096, 0o1600)\nif r < "
+    "0: raise OSError",
     "affinity": "import os; os.sched_setaffinity(0, range(os.cpu_count() + 1))",
     "zero device": "open('/dev/zero', 'rb')",
 }
@@ -109,7 +115,8 @@ HIDDEN_MEMORY = {
 @pytest.mark.parametrize("way", HIDDEN_MEMORY)
 def test_memory_and_cpu_that_no_limit_would_count_is_refused(job: Job, way: str) -> None:
     program = (
-        f"try:\n    {HIDDEN_MEMORY[way].replace(chr(10), chr(10) + '    ')}\n    print('got it')\nexcept OSError:\n    print('refused')\n"
+        f"try:\n    {HIDDEN_MEMORY[way].replace(chr(10), chr(10) + '    ')}\n    print('got it')\nexcept OSError:\n    "
+        "print('refused')\n"
     )
     assert SandboxBackend().run(replace(job, program=program)).output == b"refused\n"
 

@@ -30,7 +30,10 @@ from openfingym_runtime.sandbox.python_view import python_view
 pytestmark = pytest.mark.sandbox
 
 LIMITS = Limits(timeout_s=60, memory_mb=512, cpus=1, pids=32, storage_mb=16, output_bytes=1 << 16)
-FOREVER = "import os, time\nfor _ in range(3):\n    if os.fork() == 0: break\nos.write(1, b'up\\n')\nwhile True: time.sleep(60)"
+FOREVER = (
+    "import os, time\nfor _ in range(3):\n    if os.fork() == 0: break\nos.write(1, b'up\\n')\nwhile True: "
+    "time.sleep(60)"
+)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -57,7 +60,9 @@ def _left(job: Job) -> list[int]:
 def _traces() -> tuple[list[str], set[str], int, int]:
     """What a run could leave: mounts, files in the temporary folder, descriptors, child processes."""
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-    temporary = {path.name for path in Path(tempfile.gettempdir()).iterdir() if path.name.startswith("openfingym-probe")}
+    temporary = {
+        path.name for path in Path(tempfile.gettempdir()).iterdir() if path.name.startswith("openfingym-probe")
+    }
     return mounts, temporary, len(list(Path("/proc/self/fd").iterdir())), len(psutil.Process().children(recursive=True))
 
 
@@ -119,7 +124,8 @@ def test_a_program_may_close_its_output(job: Job) -> None:
 
 def test_a_full_disk_is_an_error_inside_only(job: Job) -> None:
     program = (
-        "f = open('/work/a', 'wb')\ntry:\n    for _ in range(100): f.write(bytes(1 << 20)); f.flush()\nexcept OSError as e: print(e.errno)"
+        "f = open('/work/a', 'wb')\ntry:\n    for _ in range(100): f.write(bytes(1 << 20)); f.flush()\nexcept OSError "
+        "as e: print(e.errno)"
     )
     assert _run(job, program).output == b"28\n"
 
@@ -136,7 +142,10 @@ def test_sixteen_at_once(job: Job) -> None:
 
 def test_a_failed_setup_leaves_nothing(job: Job) -> None:
     broken = replace(python_view(), binds=(("/nowhere/at/all", "/x"),))
-    with pytest.raises(RuntimeFailureError, match=r"step 'mounts' failed.*/nowhere/at/all"), launch.sandbox(job, broken):
+    with (
+        pytest.raises(RuntimeFailureError, match=r"step 'mounts' failed.*/nowhere/at/all"),
+        launch.sandbox(job, broken),
+    ):
         pytest.fail("a sandbox came of it")
 
 
@@ -158,10 +167,13 @@ def _launcher(job: Job) -> subprocess.Popen[str]:
             SandboxBackend().run(Job({job.rollout_id!r}, {FOREVER!r}, {{}}, pathlib.Path({str(job.gate_directory)!r}), limits))
         except KeyboardInterrupt:
             print("interrupted")
-    """
+    """  # noqa: E501
     path = os.pathsep.join(str(ROOT / part) for part in (".", "verifier", "runtime", "runtime/agent"))
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     end = time.monotonic() + 30
     while len(_left(job)) < 4:
@@ -199,7 +211,10 @@ def _python_for_others() -> str | None:
     for name in (sys.executable, *(f"/usr/bin/python3{minor}" for minor in ("", ".13", ".12", ".11"))):
         if shutil.which(name) and all(folder.stat().st_mode & 0o001 for folder in Path(name).resolve().parents):
             version = subprocess.run(
-                [name, "-c", "import sys; print(sys.version_info >= (3, 11))"], capture_output=True, text=True, check=False
+                [name, "-c", "import sys; print(sys.version_info >= (3, 11))"],
+                capture_output=True,
+                text=True,
+                check=False,
             )
             if version.stdout == "True\n":
                 return name
@@ -234,7 +249,15 @@ def test_an_ordinary_user_may_launch_too(job: Job) -> None:
         environment = {"PYTHONPATH": f"{place}:{place / 'runtime'}", "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(
             [python, "-c", textwrap.dedent(code)],
-            user=65534, group=65534, extra_groups=[], cwd="/", env=environment, capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            cwd="/",
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
     assert done.stderr == ""
     assert done.stdout.split("\n") == ["exit 65534 65534 ['65534', '65534', '1']", "", "memory", ""]

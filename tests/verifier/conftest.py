@@ -65,12 +65,16 @@ embargo = {}
 """
 
 
-def write_task(folder: Path, name: str, *, metrics: tuple[str, ...], verification: str = OPEN_RATE, **parts: str) -> Path:
+def write_task(
+    folder: Path, name: str, *, metrics: tuple[str, ...], verification: str = OPEN_RATE, **parts: str
+) -> Path:
     """A task folder; ``parts`` fill the template."""
     task = folder / "tasks" / name
     task.mkdir(parents=True)
     entries = (f'name = "{metric}", weight = {1 / len(metrics):.9f}' for metric in metrics)
-    weighted = ", ".join(f"{{{entry.replace('@future', '')}{', on = ' + repr('future') if '@' in entry else ''}}}" for entry in entries)
+    weighted = ", ".join(
+        f"{{{entry.replace('@future', '')}{', on = ' + repr('future') if '@' in entry else ''}}}" for entry in entries
+    )
     filled = {"asset_class": "synthetic", "frequency": "daily", "split": "", "baseline": "naive", **parts}
     (task / "task.toml").write_text(TEMPLATE.format(name=name, metrics=weighted, verification=verification, **filled))
     (task / "instruction.md").write_text(f"# {name}\n")
@@ -107,11 +111,20 @@ def make_package(
 ) -> BuiltPackage:
     """A forecast over a seeded random walk; (rows * 0.3 - 3) // 5 windows a fold."""
     names = [f"c{i}" for i in range(channels)]
-    contract = f'lookback = 3\nhorizon = 2\nvalue_semantics = "{semantics}"\nunit = "log return"\nlow = {low}\nhigh = {high}'
+    contract = (
+        f'lookback = 3\nhorizon = 2\nvalue_semantics = "{semantics}"\nunit = "log return"\nlow = {low}\nhigh = {high}'
+    )
     task = write_task(
-        folder, name, metrics=metrics, verification=verification, family="forecasting", kind="forecast", contract=contract,
-        dataset=f"{FILE}channels = {names}", split=SPLIT.format(0.4, 0.3, 0.3, 3),
-    )  # fmt: skip
+        folder,
+        name,
+        metrics=metrics,
+        verification=verification,
+        family="forecasting",
+        kind="forecast",
+        contract=contract,
+        dataset=f"{FILE}channels = {names}",
+        split=SPLIT.format(0.4, 0.3, 0.3, 3),
+    )
     write_walk(task, rows, names, seed)
     return seal(folder, task)
 
@@ -144,7 +157,8 @@ def make_kind(folder: Path, kind: str) -> BuiltPackage:
     parts: dict[str, dict[str, str]] = {
         "curves": {
             "family": "forecasting", "asset_class": "rates", "frequency": "monthly", "split": split,
-            "dataset": 'name = "sim-eiopa-curves"', "contract": 'lookback = 10\nunit = "percent"\nlow = -20.0\nhigh = 40.0',
+            "dataset": 'name = "sim-eiopa-curves"', "contract": 'lookback = 10\nunit = "percent"\nlow = -20.0\nhigh = '
+                                                                '40.0',
         },
         "rows": {
             "family": "forecasting", "asset_class": "equity", "frequency": "monthly", "split": split,
@@ -181,8 +195,18 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BuiltPackage
         make_package(folder, "tiny", verification=f"budget = 1000\n{OPEN_RATE}"),
         make_package(folder, "frugal", verification=f"budget = 2\n{OPEN_RATE}"),
         make_package(folder, "slow", verification="budget = 1000\nrequests_per_minute = 60\nburst = 5"),
-        make_package(folder, "wide", rows=4000, channels=100, metrics=("mae", "rmse", "delta_es"), verification=OPEN_RATE),
-        make_package(folder, "prices", semantics="price_level", low=0.0, high=1e6, metrics=("mae", "delta_sharpe"), verification=OPEN_RATE),
+        make_package(
+            folder, "wide", rows=4000, channels=100, metrics=("mae", "rmse", "delta_es"), verification=OPEN_RATE
+        ),
+        make_package(
+            folder,
+            "prices",
+            semantics="price_level",
+            low=0.0,
+            high=1e6,
+            metrics=("mae", "delta_sharpe"),
+            verification=OPEN_RATE,
+        ),
     ]
     return {package.manifest.name: package for package in made}
 
@@ -278,7 +302,9 @@ class Process:
         path = os.pathsep.join(str(ROOT / part) for part in (".", "verifier"))
         environment = {**os.environ, "PYTHONPATH": path, "OPENFINGYM_ADMIN_TOKEN": ADMIN}
         self.uds = uds
-        self.popen = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.popen = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         assert self.popen.stdout is not None
         self.greeting = self.popen.stdout.readline()
 

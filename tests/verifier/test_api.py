@@ -33,7 +33,9 @@ def test_feedback_and_result_are_the_losses_of_their_folds(server: Any, packages
     package = packages["tiny"]
     truth, scoring, n = package.read_truth()["targets"], package.task.spec.scoring, package.manifest.n_public
     values = 0.02 * np.random.default_rng(1).standard_normal(truth.shape)
-    folds = {part: Truth({"y_true": truth[rows]}) for part, rows in {"public": slice(n), "private": slice(n, None)}.items()}
+    folds = {
+        part: Truth({"y_true": truth[rows]}) for part, rows in {"public": slice(n), "private": slice(n, None)}.items()
+    }
 
     ticket = server.client.create_rollout("tiny", agent="a", seed=7)
     assert ticket.task_digest == package.manifest.digest
@@ -89,7 +91,9 @@ def test_finalizing_is_idempotent_and_ends_submissions(server: Any, body: bytes)
     assert str(results[0].total) not in str(view)
 
 
-def test_the_budget_is_spent_by_accepted_submissions_only(server: Any, packages: dict[str, BuiltPackage], to_npy: Any) -> None:
+def test_the_budget_is_spent_by_accepted_submissions_only(
+    server: Any, packages: dict[str, BuiltPackage], to_npy: Any
+) -> None:
     good = to_npy(np.zeros(packages["frugal"].manifest.submission_shape))
     ticket = server.client.create_rollout("frugal")
     for _ in range(5):
@@ -100,7 +104,9 @@ def test_the_budget_is_spent_by_accepted_submissions_only(server: Any, packages:
         assert (answer.status_code, answer.json()["type"]) == (409, SLUG + "budget-exhausted")
 
 
-def test_concurrent_submissions_never_exceed_the_budget(server: Any, packages: dict[str, BuiltPackage], to_npy: Any) -> None:
+def test_concurrent_submissions_never_exceed_the_budget(
+    server: Any, packages: dict[str, BuiltPackage], to_npy: Any
+) -> None:
     good = to_npy(np.zeros(packages["frugal"].manifest.submission_shape))
     ticket = server.client.create_rollout("frugal")
     with ThreadPoolExecutor(16) as pool:
@@ -125,7 +131,9 @@ def test_idempotency_key(server: Any, body: bytes, packages: dict[str, BuiltPack
     assert server.post(server.client.create_rollout("tiny").token, other, idempotency_key="k1").status_code == 201
 
 
-def test_a_retry_is_free_even_when_budget_and_rate_are_spent(server: Any, packages: dict[str, BuiltPackage], to_npy: Any) -> None:
+def test_a_retry_is_free_even_when_budget_and_rate_are_spent(
+    server: Any, packages: dict[str, BuiltPackage], to_npy: Any
+) -> None:
     good = to_npy(np.zeros(packages["slow"].manifest.submission_shape))
     ticket = server.client.create_rollout("slow")
     first = server.post(ticket.token, good, idempotency_key="once")
@@ -142,12 +150,17 @@ def test_bad_idempotency_keys_are_refused(server: Any, body: bytes, key: str) ->
     assert (answer.status_code, answer.json()["type"]) == (400, SLUG + "bad-request")
 
 
-def test_ten_thousand_submissions_are_limited_and_nobody_else_notices(server: Any, packages: dict[str, BuiltPackage], to_npy: Any) -> None:
+def test_ten_thousand_submissions_are_limited_and_nobody_else_notices(
+    server: Any, packages: dict[str, BuiltPackage], to_npy: Any
+) -> None:
     flood = server.client.create_rollout("slow")
     calm = server.client.create_rollout("tiny")
     body = to_npy(np.zeros(packages["slow"].manifest.submission_shape))
     codes: list[int] = []
-    head = f"POST /v1/submissions HTTP/1.1\r\nHost: v\r\nAuthorization: Bearer {flood.token}\r\nContent-Type: application/x-npy\r\n"
+    head = (
+        f"POST /v1/submissions HTTP/1.1\r\nHost: v\r\nAuthorization: Bearer {flood.token}\r\nContent-Type: "
+        "application/x-npy\r\n"
+    )
     request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
     def attack(count: int) -> None:
@@ -158,7 +171,9 @@ def test_ten_thousand_submissions_are_limited_and_nobody_else_notices(server: An
                 sock.sendall(request)
                 codes.append(int(answers.readline().split()[1]))
                 lines = iter(answers.readline, b"\r\n")
-                length = next(int(line.split(b":")[1]) for line in list(lines) if line.lower().startswith(b"content-length"))
+                length = next(
+                    int(line.split(b":")[1]) for line in list(lines) if line.lower().startswith(b"content-length")
+                )
                 answers.read(length)
 
     start = time.perf_counter()
@@ -178,12 +193,16 @@ def test_ten_thousand_submissions_are_limited_and_nobody_else_notices(server: An
     assert 5 <= codes.count(201) <= 5 + seconds + 1  # burst 5, 60 a minute
     assert accepted > 3
     # On a busy machine a token may have come back since the last of them.
-    limited = next(answer for answer in (server.post(flood.token, body) for _ in range(20)) if answer.status_code != 201)
+    limited = next(
+        answer for answer in (server.post(flood.token, body) for _ in range(20)) if answer.status_code != 201
+    )
     assert limited.status_code == 429
     assert limited.headers["retry-after"] == "1"
 
 
-def test_a_heavy_submission_does_not_stall_the_others(server: Any, packages: dict[str, BuiltPackage], body: bytes, to_npy: Any) -> None:
+def test_a_heavy_submission_does_not_stall_the_others(
+    server: Any, packages: dict[str, BuiltPackage], body: bytes, to_npy: Any
+) -> None:
     heavy_body = to_npy(0.01 * np.random.default_rng(2).standard_normal(packages["wide"].manifest.submission_shape))
     heavy, light = (server.client.create_rollout("wide") for _ in range(2)), server.client.create_rollout("tiny")
     done: list[float] = []
@@ -267,7 +286,9 @@ def test_each_token_opens_its_own_doors(server: Any) -> None:
         for method, path in routes:
             assert server.http.request(method, path, headers=wrong, json={"task": "tiny"}).status_code == 403, path
             for headers in ({}, {"Authorization": "Basic eDp5"}, bearer("nobody")):
-                assert server.http.request(method, path, headers=headers, json={"task": "tiny"}).status_code == 401, path
+                assert server.http.request(method, path, headers=headers, json={"task": "tiny"}).status_code == 401, (
+                    path
+                )
 
 
 def test_contract(server: Any, packages: dict[str, BuiltPackage]) -> None:
@@ -275,8 +296,17 @@ def test_contract(server: Any, packages: dict[str, BuiltPackage]) -> None:
     contract = server.http.get("/v1/task", headers=bearer(ticket.token)).json()
     manifest = packages["frugal"].manifest
     assert tuple(contract["submission_shape"]) == manifest.submission_shape
-    assert (contract["budget"], contract["n_public"], contract["low"], contract["high"]) == (2, manifest.n_public, -2.0, 2.0)
-    assert (contract["kind"], contract["labels"], contract["submission_axes"]) == ("forecast", ["c0", "c1"], list(manifest.submission_axes))
+    assert (contract["budget"], contract["n_public"], contract["low"], contract["high"]) == (
+        2,
+        manifest.n_public,
+        -2.0,
+        2.0,
+    )
+    assert (contract["kind"], contract["labels"], contract["submission_axes"]) == (
+        "forecast",
+        ["c0", "c1"],
+        list(manifest.submission_axes),
+    )
     assert contract["metrics"][0] == {"name": "mae", "weight": 0.5, "direction": "lower"}
     assert "naive" not in str(contract)
 
@@ -300,12 +330,17 @@ def test_every_error_is_a_problem_document(server: Any) -> None:
     assert (answer.status_code, answer.json()["type"]) == (404, SLUG + "not-found")
 
 
-def test_a_failure_of_ours_is_503_and_leaks_nothing(server: Any, packages: dict[str, BuiltPackage], body: bytes) -> None:
+def test_a_failure_of_ours_is_503_and_leaks_nothing(
+    server: Any, packages: dict[str, BuiltPackage], body: bytes
+) -> None:
     ticket = server.client.create_rollout("tiny")
     server.post(ticket.token, body)
     time.sleep(0.2)
     with sqlite3.connect(server.embedded.state / "ledger.db") as ledger:
-        ledger.execute("DELETE FROM payloads WHERE submission IN (SELECT id FROM submissions WHERE rollout_id = ?)", (ticket.rollout_id,))
+        ledger.execute(
+            "DELETE FROM payloads WHERE submission IN (SELECT id FROM submissions WHERE rollout_id = ?)",
+            (ticket.rollout_id,),
+        )
     ledger.close()
     answer = server.http.post(f"/v1/rollouts/{ticket.rollout_id}/finalize", headers=server.admin)
     assert (answer.status_code, answer.json()["type"]) == (503, SLUG + "unavailable")

@@ -19,7 +19,10 @@ from openfingym.verifiers.client import RolloutTicket, VerifierClient
 from openfingym_verifier.log import verify_chain
 
 # httpcore leaves a unix socket that could not be connected to the garbage collector.
-pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")]
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{kind}")
+    for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
+]
 
 
 def shaped(package: BuiltPackage, seed: int) -> np.ndarray:
@@ -27,7 +30,9 @@ def shaped(package: BuiltPackage, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("delay_s", [0.02, 0.2])
-def test_kill_9_under_load(launch: Callable[..., Any], packages: dict[str, BuiltPackage], tmp_path: Path, delay_s: float) -> None:
+def test_kill_9_under_load(
+    launch: Callable[..., Any], packages: dict[str, BuiltPackage], tmp_path: Path, delay_s: float
+) -> None:
     package, state = packages["tiny"], tmp_path / "state"
     process = launch([package], state)
     with process.client() as client:
@@ -91,10 +96,18 @@ def test_accepted_but_not_scored_is_scored_once_at_the_next_start(
         with process.client() as client:
             status = client.rollout_status(ticket.rollout_id)
             (past,) = status.submissions
-            assert (past.submission, past.feedback.total, past.feedback.metrics) == (1, feedback.total, feedback.metrics)
+            assert (past.submission, past.feedback.total, past.feedback.metrics) == (
+                1,
+                feedback.total,
+                feedback.metrics,
+            )
             assert status.remaining == 1
             assert client.submit(ticket.token, shaped(package, 1), idempotency_key="k") == feedback
-            assert [row.entry["event"] for row in client.log(ticket.rollout_id)] == ["rollout-created", "accepted", "scored"]
+            assert [row.entry["event"] for row in client.log(ticket.rollout_id)] == [
+                "rollout-created",
+                "accepted",
+                "scored",
+            ]
         assert process.stop() == 0
     verify_chain(state)
 
@@ -157,7 +170,9 @@ def test_tokens_budgets_buckets_and_results_survive_a_restart(
     assert process.stop() == 0
 
 
-def test_a_state_directory_has_one_verifier(launch: Callable[..., Any], packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
+def test_a_state_directory_has_one_verifier(
+    launch: Callable[..., Any], packages: dict[str, BuiltPackage], tmp_path: Path
+) -> None:
     first = launch([packages["tiny"]], tmp_path / "state")
     second = launch([packages["tiny"]], tmp_path / "state")
     _, complaint = second.popen.communicate(timeout=20)
@@ -179,14 +194,19 @@ def test_a_rebuilt_task_makes_its_old_rollouts_unavailable(
     rebuilt = make(tmp_path, "frugal", seed=9)
     process = launch([rebuilt], state)
     with process.client() as client:
-        for attempt in (lambda: client.submit(ticket.token, shaped(rebuilt, 1)), lambda: client.finalize(ticket.rollout_id)):
+        for attempt in (
+            lambda: client.submit(ticket.token, shaped(rebuilt, 1)),
+            lambda: client.finalize(ticket.rollout_id),
+        ):
             with pytest.raises(VerifierError, match="task-unavailable"):
                 attempt()
         assert client.finalize(done.rollout_id) == result
     assert process.stop() == 0
 
 
-def test_a_full_disk_is_our_error_and_costs_nothing(launch: Callable[..., Any], packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
+def test_a_full_disk_is_our_error_and_costs_nothing(
+    launch: Callable[..., Any], packages: dict[str, BuiltPackage], tmp_path: Path
+) -> None:
     package, state = packages["tiny"], tmp_path / "state"
     process = launch([package], state)
     with process.client() as client:
@@ -219,9 +239,14 @@ def limit_file_size(pid: int, size: int) -> None:
 
     if not hasattr(resource, "prlimit"):
         pytest.skip("needs Linux's prlimit to stand in for a full disk")
-    resource.prlimit(pid, resource.RLIMIT_FSIZE, (size if size >= 0 else resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    resource.prlimit(
+        pid, resource.RLIMIT_FSIZE, (size if size >= 0 else resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    )
 
 
 def test_client_gives_up_with_our_error(tmp_path: Path) -> None:
-    with VerifierClient(uds=tmp_path / "nobody.sock") as client, pytest.raises(VerifierError, match="cannot be reached"):
+    with (
+        VerifierClient(uds=tmp_path / "nobody.sock") as client,
+        pytest.raises(VerifierError, match="cannot be reached"),
+    ):
         client.tasks()

@@ -80,10 +80,13 @@ def test_metrics_are_shown_only_beside_a_score_that_is_told_apart() -> None:
 
 
 def test_an_error_of_arithmetic_alone_shows_no_digits() -> None:
-    """Losses proportional to the baseline's, window by window, have no sampling error; the factor would be told to its last digit."""
+    """Losses proportional to the baseline's, window by window, have no sampling error; the factor would be told to its
+    last digit."""
     exact = result(0.7123456789, 2.5e-16, standard_errors={"mse": 1e-19, "mae": 1e-19}, total_standard_error=1e-19)
     shown = disclosed(exact, "rounded")
-    assert -math.log(shown["relative_total"]) / 2e-4 == pytest.approx(round(-math.log(shown["relative_total"]) / 2e-4), abs=1e-6)
+    assert -math.log(shown["relative_total"]) / 2e-4 == pytest.approx(
+        round(-math.log(shown["relative_total"]) / 2e-4), abs=1e-6
+    )
     assert shown["metrics"]["mse"] != exact["metrics"]["mse"]
     assert shown["total"] != exact["total"]
 
@@ -115,7 +118,9 @@ def test_everything_is_everything() -> None:
 
 
 def test_a_rejected_one_keeps_its_reason() -> None:
-    rejected = result(0.7, 0.05, state="rejected", reason="nothing was submitted", total=None, relative_total=None, metrics={})
+    rejected = result(
+        0.7, 0.05, state="rejected", reason="nothing was submitted", total=None, relative_total=None, metrics={}
+    )
     shown = disclosed(rejected, "rounded")
     assert (shown["state"], shown["reason"], shown["total"]) == ("rejected", "nothing was submitted", None)
 

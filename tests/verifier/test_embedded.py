@@ -57,9 +57,15 @@ def test_starts_fast_and_leaves_nothing(packages: dict[str, BuiltPackage]) -> No
 
 def test_a_given_state_stays(packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
     package, state = packages["tiny"], tmp_path / "state"
-    with EmbeddedVerifier.start([package], state) as first, VerifierClient(uds=first.uds, admin_token=first.admin_token) as client:
+    with (
+        EmbeddedVerifier.start([package], state) as first,
+        VerifierClient(uds=first.uds, admin_token=first.admin_token) as client,
+    ):
         ticket = client.create_rollout("tiny")
-    with EmbeddedVerifier.start([package], state) as second, VerifierClient(uds=second.uds, admin_token=second.admin_token) as client:
+    with (
+        EmbeddedVerifier.start([package], state) as second,
+        VerifierClient(uds=second.uds, admin_token=second.admin_token) as client,
+    ):
         assert second.admin_token != first.admin_token
         assert client.submit(ticket.token, np.zeros(package.manifest.submission_shape)).submission == 1
     assert (state / "ledger.db").is_file()
@@ -116,7 +122,10 @@ def test_start_errors_reach_the_caller(packages: dict[str, BuiltPackage], tmp_pa
         EmbeddedVerifier.start([BuiltPackage(tmp_path / "absent", tmp_path / "absent")])
     with pytest.raises(VerifierError, match="two packages"):
         EmbeddedVerifier.start([packages["tiny"], packages["tiny"]])
-    with EmbeddedVerifier.start([packages["tiny"]], tmp_path / "s"), pytest.raises(VerifierError, match="another verifier"):
+    with (
+        EmbeddedVerifier.start([packages["tiny"]], tmp_path / "s"),
+        pytest.raises(VerifierError, match="another verifier"),
+    ):
         EmbeddedVerifier.start([packages["tiny"]], tmp_path / "s")
 
 
@@ -158,10 +167,15 @@ def test_command_line_refuses_to_start(
     assert refuses(packages["tiny"].truth, "--host", "192.0.2.1", "--behind-proxy")[0] == 4
 
 
-def test_tcp_and_unix_socket_together(packages: dict[str, BuiltPackage], tmp_path: Path, launch: Callable[..., object]) -> None:
+def test_tcp_and_unix_socket_together(
+    packages: dict[str, BuiltPackage], tmp_path: Path, launch: Callable[..., object]
+) -> None:
     from typing import Any, cast
 
-    process = cast("Any", launch([packages["tiny"]], tmp_path / "state", "--host", "127.0.0.1", "--port", "0", "--body-timeout", "0.5"))
+    process = cast(
+        "Any",
+        launch([packages["tiny"]], tmp_path / "state", "--host", "127.0.0.1", "--port", "0", "--body-timeout", "0.5"),
+    )
     url = next(part.strip(",") for part in process.greeting.split() if part.startswith("http://"))
     with VerifierClient(base_url=url, admin_token="an-admin-token-for-tests") as tcp, process.client() as unix:
         assert tcp.tasks() == unix.tasks()

@@ -42,7 +42,10 @@ TASK = "equity-rolling-forecast"
 STEPS, SYMBOLS, EPISODES = 100, 3, 5
 LIVE = "ws://verifier/v1/episodes/live"
 # httpcore leaves a unix socket that could not be connected to the garbage collector.
-pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")]
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{kind}")
+    for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
+]
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +106,9 @@ def test_what_is_scored_is_what_was_predicted(running: Any, package: BuiltPackag
     assert ticket.budget == EPISODES
     for number in range(EPISODES):
         seen = play(client, ticket.token, values[number])
-        assert [(s.episode, s.fold, s.number, s.episodes_left) for s in seen] == [(number + 1, "private", number, 4 - number)] * (STEPS + 1)
+        assert [(s.episode, s.fold, s.number, s.episodes_left) for s in seen] == [
+            (number + 1, "private", number, 4 - number)
+        ] * (STEPS + 1)
         assert [s.step for s in seen] == list(range(STEPS + 1))
         assert [s.done for s in seen] == [False] * STEPS + [True]
     assert refused(client.start_episode, ticket.token) == "episodes-exhausted"
@@ -113,7 +118,9 @@ def test_what_is_scored_is_what_was_predicted(running: Any, package: BuiltPackag
     # The practice episodes were not played, which is the same as forecasts of no change.
     assert not kept[: package.manifest.n_public].any()
     spec, manifest = package.task.spec, package.manifest
-    folds = kind_named(spec.contract).folds(spec, package.array, package.read_truth(), (manifest.n_public, manifest.n_private), 0)
+    folds = kind_named(spec.contract).folds(
+        spec, package.array, package.read_truth(), (manifest.n_public, manifest.n_private), 0
+    )
     expected = score_fold(spec.contract, spec.scoring, folds[1], kept)
     assert (result.state, result.total, result.metrics) == ("scored", expected.total, dict(expected.metrics))
     assert (result.submissions_accepted, result.submissions_rejected, result.budget, result.flags) == (5, 0, 5, ())
@@ -121,9 +128,9 @@ def test_what_is_scored_is_what_was_predicted(running: Any, package: BuiltPackag
     assert low < result.relative_total < high
     assert set(result.standard_errors) == set(result.metrics)
     taken = client.actions(ticket.rollout_id)
-    assert [(a.episode, a.fold, a.number, a.step) for a in taken[:101]] == [(1, "private", 0, k) for k in range(1, 101)] + [
-        (2, "private", 1, 1)
-    ]
+    assert [(a.episode, a.fold, a.number, a.step) for a in taken[:101]] == [
+        (1, "private", 0, k) for k in range(1, 101)
+    ] + [(2, "private", 1, 1)]
     np.testing.assert_array_equal([a.action["predictions"] for a in taken], values.reshape(-1, SYMBOLS))  # type: ignore[index]
     assert verify_chain(running.embedded.state, expected_head=result.log_head).entries > EPISODES * STEPS
 
@@ -144,7 +151,10 @@ def test_http_and_websocket_give_the_same(running: Any) -> None:
     with live(running, tickets[1].token) as connection:
         for number in range(2):
             by_socket.append(say(connection, type="start"))
-            by_socket += [say(connection, type="step", episode=number + 1, step=k + 1, action=act(values[number][k])) for k in range(STEPS)]
+            by_socket += [
+                say(connection, type="step", episode=number + 1, step=k + 1, action=act(values[number][k]))
+                for k in range(STEPS)
+            ]
         assert slug(say(connection, type="step", episode=2, step=STEPS + 1, action=None)) == "episode-over"
         # The connection stays, and the two ways of calling are one rollout.
         assert running.client.step(tickets[1].token, 2, STEPS, act(values[1][-1])).step == STEPS
@@ -216,13 +226,20 @@ class Model:
             assert refused(self.step, episode, number, self.some()) == expected
 
 
-MISTAKES = {"skip": (0, 2, "out-of-step"), "back": (0, -1, "out-of-step"), "ahead": (1, 1, "out-of-step"), "past": (-1, 1, "episode-over")}
+MISTAKES = {
+    "skip": (0, 2, "out-of-step"),
+    "back": (0, -1, "out-of-step"),
+    "ahead": (1, 1, "out-of-step"),
+    "past": (-1, 1, "episode-over"),
+}
 OPERATIONS = ["private", "public", "act", "act", "act", "rest", "repeat", "start_again", "malform", *MISTAKES]
 
 
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(operations=st.lists(st.sampled_from(OPERATIONS), min_size=20, max_size=60), seed=st.integers(0, 2**20))
-def test_every_step_happens_once_whatever_is_repeated_or_mixed_up(running: Any, operations: list[str], seed: int) -> None:
+def test_every_step_happens_once_whatever_is_repeated_or_mixed_up(
+    running: Any, operations: list[str], seed: int
+) -> None:
     client = running.client
     ticket = client.create_rollout(TASK)
     model = Model(client, ticket.token, seed)
@@ -249,7 +266,9 @@ def test_the_same_step_sent_by_many_at_once_is_taken_once(running: Any) -> None:
     assert [a.step for a in client.actions(ticket.rollout_id)] == list(range(1, 21))
 
 
-def test_kill_9_in_an_episode_changes_nothing(launch: Callable[..., Any], package: BuiltPackage, tmp_path: Path, running: Any) -> None:
+def test_kill_9_in_an_episode_changes_nothing(
+    launch: Callable[..., Any], package: BuiltPackage, tmp_path: Path, running: Any
+) -> None:
     values, state = forecasts(5), tmp_path / "state"
     undisturbed = running.client.create_rollout(TASK)
     expected = [play(running.client, undisturbed.token, values[number]) for number in range(EPISODES)]
@@ -288,7 +307,9 @@ def test_kill_9_in_an_episode_changes_nothing(launch: Callable[..., Any], packag
     verify_chain(state, expected_head=result.log_head)
 
 
-def test_killed_under_load_every_answered_step_is_kept(launch: Callable[..., Any], package: BuiltPackage, tmp_path: Path) -> None:
+def test_killed_under_load_every_answered_step_is_kept(
+    launch: Callable[..., Any], package: BuiltPackage, tmp_path: Path
+) -> None:
     state = tmp_path / "state"
     process = launch([package], state)
     with process.client() as client:
@@ -362,14 +383,20 @@ def test_ending_in_the_middle_and_ending_without_an_episode(running: Any) -> Non
     assert not kept[1, 10:].any()
     assert not kept[2:].any()
     assert client.finalize(ticket.rollout_id) == result
-    assert refused(client.start_episode, ticket.token) == refused(client.step, ticket.token, 2, 11, None) == "rollout-finished"
+    assert (
+        refused(client.start_episode, ticket.token)
+        == refused(client.step, ticket.token, 2, 11, None)
+        == "rollout-finished"
+    )
 
     idle = client.create_rollout(TASK)
     client.start_episode(idle.token, "public")
     assert refused(client.step, idle.token, 1, 1, "buy") == "malformed-action"
     nothing = client.finalize(idle.rollout_id)
     assert (nothing.state, nothing.submissions_accepted, nothing.submissions_rejected) == ("rejected", 0, 1)
-    assert "no private episode was begun (1 actions refused; the last refusal was malformed-action" in str(nothing.reason)
+    assert "no private episode was begun (1 actions refused; the last refusal was malformed-action" in str(
+        nothing.reason
+    )
     status = client.rollout_status(ticket.rollout_id)
     assert (status.state, status.remaining, [s.submission for s in status.submissions]) == ("scored", 3, [1])
 
@@ -410,7 +437,11 @@ def test_a_wrong_form_leaves_the_episode_as_it_was(running: Any) -> None:
         assert found.json()["type"] == f"urn:openfingym:problem:{expected}", body[:100]
         assert len(found.content) < 2000
     for body in (b'{"fold":"hidden"}', b'{"fold":1}', b'{"number":1}', b"null"):
-        assert running.http.post("/v1/episodes", content=body, headers=headers).json()["type"].endswith(":malformed-request")
+        assert (
+            running.http.post("/v1/episodes", content=body, headers=headers)
+            .json()["type"]
+            .endswith(":malformed-request")
+        )
     text = running.http.post("/v1/steps", content=b"{}", headers={**headers, "Content-Type": "text/plain"})
     assert (text.status_code, text.json()["type"]) == (415, "urn:openfingym:problem:unsupported-media-type")
     assert running.http.get("/v1/steps", headers=headers).status_code == 405
@@ -440,7 +471,11 @@ def test_each_task_has_its_own_interface(running: Any, package: BuiltPackage) ->
     assert refused(client.start_episode, array.token) == "wrong-interface"
     assert refused(client.step, array.token, 1, 1, None) == "wrong-interface"
     contract = running.http.get("/v1/task", headers={"Authorization": f"Bearer {stepped.token}"}).json()
-    assert (contract["budget"], contract["n_private"], contract["media_types"]) == (EPISODES, EPISODES, ["application/json"])
+    assert (contract["budget"], contract["n_private"], contract["media_types"]) == (
+        EPISODES,
+        EPISODES,
+        ["application/json"],
+    )
     assert contract["limits"]["max_body_bytes"] == MAX_ACTION_BYTES
     held = {task.name: task for task in client.tasks()}
     assert held[TASK].budget == EPISODES
@@ -449,7 +484,11 @@ def test_each_task_has_its_own_interface(running: Any, package: BuiltPackage) ->
 def test_a_websocket_is_refused_like_a_request(running: Any) -> None:
     finished = running.client.create_rollout(TASK)
     running.client.finalize(finished.rollout_id)
-    cases = {"nobody": (401, "unauthorized"), running.embedded.admin_token: (403, "forbidden"), finished.token: (409, "rollout-finished")}
+    cases = {
+        "nobody": (401, "unauthorized"),
+        running.embedded.admin_token: (403, "forbidden"),
+        finished.token: (409, "rollout-finished"),
+    }
     for token, (status, expected) in cases.items():
         with pytest.raises(InvalidStatus) as caught, live(running, token):
             pass
@@ -520,7 +559,9 @@ def test_memory_that_may_differ_from_the_ledger_is_dropped(running: Any) -> None
     text = json.dumps(act(np.full(3, 0.5)), separators=(",", ":"))
     with contextlib.closing(sqlite3.connect(running.embedded.state / "ledger.db")) as ledger:
         # The next step cannot be written: there is one already, as if its commit had been reported as failed.
-        ledger.execute("INSERT INTO steps SELECT id, 2, ? FROM episodes WHERE rollout_id = ?", (text, ticket.rollout_id))
+        ledger.execute(
+            "INSERT INTO steps SELECT id, 2, ? FROM episodes WHERE rollout_id = ?", (text, ticket.rollout_id)
+        )
         ledger.commit()
         with pytest.raises(VerifierError, match="500 internal"):
             client.step(ticket.token, 1, 2, act(np.full(3, 0.1)))
@@ -528,10 +569,12 @@ def test_memory_that_may_differ_from_the_ledger_is_dropped(running: Any) -> None
         assert client.step(ticket.token, 1, 2, act(np.full(3, 0.5))).step == 2
         assert client.step(ticket.token, 1, 3, None).step == 3
         ledger.execute(
-            "DELETE FROM steps WHERE step = 2 AND episode = (SELECT id FROM episodes WHERE rollout_id = ?)", (ticket.rollout_id,)
+            "DELETE FROM steps WHERE step = 2 AND episode = (SELECT id FROM episodes WHERE rollout_id = ?)",
+            (ticket.rollout_id,),
         )
         ledger.execute(
-            "UPDATE steps SET step = 2 WHERE step = 3 AND episode = (SELECT id FROM episodes WHERE rollout_id = ?)", (ticket.rollout_id,)
+            "UPDATE steps SET step = 2 WHERE step = 3 AND episode = (SELECT id FROM episodes WHERE rollout_id = ?)",
+            (ticket.rollout_id,),
         )
         ledger.commit()
 
@@ -579,7 +622,11 @@ def test_the_ledger_itself_refuses_a_second_time(written: bytes, tmp_path: Path)
     path.write_bytes(written)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         for statement in (
-            "INSERT INTO episodes (rollout_id, n, fold, number, started_ns) SELECT rollout_id, 2, fold, number, 0 FROM episodes",
+            (
+                "INSERT INTO episodes (rollout_id, n, fold, number, started_ns) SELECT rollout_id, 2, fold, number, 0 "
+                "FROM "
+                "episodes"
+            ),
             "INSERT INTO steps VALUES (1, 5, 'null')",
             "UPDATE rollouts SET accepted = budget + 1",
         ):
@@ -592,7 +639,9 @@ def test_a_ledger_from_before_there_were_episodes_is_taken_over(tmp_path: Path) 
     state.mkdir()
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
         connection.executescript(f"{ledgers.SCHEMA} {log.SCHEMA} PRAGMA user_version = 1;")
-        connection.execute("INSERT INTO rollouts VALUES ('r1', 't', 'd', NULL, NULL, 5, 1, 2, 0, 0, NULL, 1.0, 1, NULL)")
+        connection.execute(
+            "INSERT INTO rollouts VALUES ('r1', 't', 'd', NULL, NULL, 5, 1, 2, 0, 0, NULL, 1.0, 1, NULL)"
+        )
         connection.commit()
     assert verify_chain(state).entries == 0
     for _ in range(2):
@@ -610,10 +659,16 @@ def test_a_ledger_from_before_there_were_episodes_is_taken_over(tmp_path: Path) 
 
 def test_numbers_that_are_not_finite_are_null() -> None:
     step = Step(
-        MappingProxyType({"a": [1.0, float("nan"), [float("inf")]], "b": "NaN"}), reward=float("-inf"), info={"c": (float("nan"), 1)}
+        MappingProxyType({"a": [1.0, float("nan"), [float("inf")]], "b": "NaN"}),
+        reward=float("-inf"),
+        info={"c": (float("nan"), 1)},
     )
     found = json.loads(answer(EpisodeRow(1, "public", 0, None), 3, 2, step), parse_constant=pytest.fail)
-    assert (found["observation"], found["reward"], found["info"]) == ({"a": [1.0, None, [None]], "b": "NaN"}, None, {"c": [None, 1]})
+    assert (found["observation"], found["reward"], found["info"]) == (
+        {"a": [1.0, None, [None]], "b": "NaN"},
+        None,
+        {"c": [None, 1]},
+    )
 
 
 def test_calls_are_counted(running: Any) -> None:

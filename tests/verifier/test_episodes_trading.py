@@ -22,7 +22,10 @@ from openfingym_verifier.log import verify_chain
 TASK = "equity-trading"
 SYMBOLS = ("aapl", "ibm", "msft")
 # httpcore leaves a unix socket that could not be connected to the garbage collector.
-pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")]
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{kind}")
+    for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
+]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,9 @@ def running(package: BuiltPackage, serve: Callable[..., Any]) -> Iterator[Any]:
 def local(package: BuiltPackage, number: int) -> Episode:
     """A private episode, played here."""
     spec = package.task.spec
-    return sequential_kind(spec.contract).episode(spec, package.array, package.read_truth(), package.manifest.n_public + number)
+    return sequential_kind(spec.contract).episode(
+        spec, package.array, package.read_truth(), package.manifest.n_public + number
+    )
 
 
 def random_action(random: np.random.Generator, close: list[float]) -> Any:
@@ -70,7 +75,11 @@ def random_action(random: np.random.Generator, close: list[float]) -> Any:
 
 def same(found: EpisodeStep, expected: Step) -> None:
     assert found.observation == json.loads(json.dumps(expected.observation))
-    assert (found.reward, found.terminated, found.truncated) == (expected.reward, expected.terminated, expected.truncated)
+    assert (found.reward, found.terminated, found.truncated) == (
+        expected.reward,
+        expected.terminated,
+        expected.truncated,
+    )
     assert found.info == expected.info
 
 
@@ -112,7 +121,9 @@ def test_the_account_is_the_one_that_the_actions_make(running: Any, package: Bui
     verify_chain(running.embedded.state, expected_head=result.log_head)
 
 
-def test_open_orders_and_positions_survive_kill_9(launch: Callable[..., Any], package: BuiltPackage, tmp_path: Path) -> None:
+def test_open_orders_and_positions_survive_kill_9(
+    launch: Callable[..., Any], package: BuiltPackage, tmp_path: Path
+) -> None:
     state, random, here = tmp_path / "state", np.random.default_rng(4), local(package, 0)
     process = launch([package], state)
     with process.client() as client:
@@ -130,7 +141,9 @@ def test_open_orders_and_positions_survive_kill_9(launch: Callable[..., Any], pa
     with process.client() as client:
         assert client.step(ticket.token, 1, at.step, action) == at
         client.finalize(ticket.rollout_id)
-        np.testing.assert_array_equal(client.submission(ticket.rollout_id, 1)[package.manifest.n_public], here.outcome())
+        np.testing.assert_array_equal(
+            client.submission(ticket.rollout_id, 1)[package.manifest.n_public], here.outcome()
+        )
 
 
 def test_the_order_of_keys_in_an_action_makes_no_difference(running: Any) -> None:

@@ -190,7 +190,9 @@ class Stumbling:
 
 
 @pytest.mark.parametrize("always", [False, True])
-def test_an_action_at_which_an_episode_fails(always: bool, store_home: Path, running: Callable[[HiddenTask], Service]) -> None:
+def test_an_action_at_which_an_episode_fails(
+    always: bool, store_home: Path, running: Callable[[HiddenTask], Service]
+) -> None:
     task = load_hidden(build(load_task("equity-trading")))
     assert task.open_episode is not None
     begin = task.open_episode

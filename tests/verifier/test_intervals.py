@@ -37,13 +37,17 @@ def test_results_of_every_kind_have_them(kinds_server: Any, kinds: dict[str, Bui
     noise = 0.2 * max(float(baseline.std()), 0.01) * np.random.default_rng(1).standard_normal(baseline.shape)
     # Bounds of curves stay in order: the same noise for all three.
     values = baseline + (noise[:, :1] if name == "curves" else noise)
-    other = finalized(kinds_server, package, np.clip(values, package.task.spec.contract.low, package.task.spec.contract.high))
+    other = finalized(
+        kinds_server, package, np.clip(values, package.task.spec.contract.low, package.task.spec.contract.high)
+    )
     assert set(other.standard_errors) == set(other.metrics)
     assert all(math.isfinite(error) and error >= 0.0 for error in other.standard_errors.values())
     low, high = other.relative_interval
     assert low < other.relative_total < high
     assert math.sqrt(low * high) == pytest.approx(other.relative_total)
-    again = finalized(kinds_server, package, np.clip(values, package.task.spec.contract.low, package.task.spec.contract.high))
+    again = finalized(
+        kinds_server, package, np.clip(values, package.task.spec.contract.low, package.task.spec.contract.high)
+    )
     assert (again.relative_interval, again.total_interval, again.standard_errors) == (
         other.relative_interval,
         other.total_interval,
@@ -65,7 +69,12 @@ def test_errors_of_a_forecast_are_those_of_its_windows(server: Any, packages: di
 def test_what_is_rejected_has_none(server: Any) -> None:
     ticket = server.client.create_rollout("tiny")
     result = server.client.finalize(ticket.rollout_id)
-    assert (result.state, result.relative_interval, result.total_interval, result.standard_errors) == ("rejected", None, None, {})
+    assert (result.state, result.relative_interval, result.total_interval, result.standard_errors) == (
+        "rejected",
+        None,
+        None,
+        {},
+    )
 
 
 def test_a_worker_draws_what_the_verifier_draws(kinds: dict[str, BuiltPackage]) -> None:

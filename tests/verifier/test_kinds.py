@@ -68,7 +68,9 @@ MEDIA_TYPES = (
 
 
 @pytest.mark.parametrize("name", AXES)
-def test_every_media_type_carries_every_number_of_axes(kinds_server: Any, kinds: dict[str, BuiltPackage], name: str) -> None:
+def test_every_media_type_carries_every_number_of_axes(
+    kinds_server: Any, kinds: dict[str, BuiltPackage], name: str
+) -> None:
     package, values = kinds[name], naive(kinds[name])
     assert values.ndim == AXES[name]
     tokens = [kinds_server.client.create_rollout(name) for _ in range(2)]
@@ -83,7 +85,9 @@ def test_every_media_type_carries_every_number_of_axes(kinds_server: Any, kinds:
 
 
 @pytest.mark.parametrize("name", AXES)
-def test_the_baseline_is_worth_one_and_the_truth_more(kinds_server: Any, kinds: dict[str, BuiltPackage], name: str) -> None:
+def test_the_baseline_is_worth_one_and_the_truth_more(
+    kinds_server: Any, kinds: dict[str, BuiltPackage], name: str
+) -> None:
     results = []
     for values in (naive(kinds[name]), oracle(kinds[name])):
         ticket = kinds_server.client.create_rollout(name)
@@ -123,8 +127,12 @@ def test_rows_are_scored_by_their_fold(kinds_server: Any, kinds: dict[str, Built
     targets, n = package.read_truth()["targets"], package.manifest.n_public
     values = 0.5 * targets
     ticket = kinds_server.client.create_rollout("rows")
-    assert kinds_server.client.submit(ticket.token, values).metrics["mse"] == float(f"{np.mean((0.5 * targets[:n]) ** 2):.2e}")
-    assert kinds_server.client.finalize(ticket.rollout_id).metrics["mse"] == pytest.approx(np.mean((0.5 * targets[n:]) ** 2), rel=1e-12)
+    assert kinds_server.client.submit(ticket.token, values).metrics["mse"] == float(
+        f"{np.mean((0.5 * targets[:n]) ** 2):.2e}"
+    )
+    assert kinds_server.client.finalize(ticket.rollout_id).metrics["mse"] == pytest.approx(
+        np.mean((0.5 * targets[n:]) ** 2), rel=1e-12
+    )
 
 
 def refused(server: Any, ticket: Any, values: np.ndarray, to_npy: Any) -> dict[str, str]:
@@ -141,7 +149,9 @@ def refused(server: Any, ticket: Any, values: np.ndarray, to_npy: Any) -> dict[s
     return document
 
 
-def test_crossed_bounds_are_refused_with_their_position(kinds_server: Any, kinds: dict[str, BuiltPackage], to_npy: Any) -> None:
+def test_crossed_bounds_are_refused_with_their_position(
+    kinds_server: Any, kinds: dict[str, BuiltPackage], to_npy: Any
+) -> None:
     values = naive(kinds["curves"])
     values[7, :, 11] = values[7, ::-1, 11]
     document = refused(kinds_server, kinds_server.client.create_rollout("curves"), values, to_npy)
@@ -150,7 +160,9 @@ def test_crossed_bounds_are_refused_with_their_position(kinds_server: Any, kinds
 
 
 @pytest.mark.parametrize("name", ["windows", "futures"])
-def test_copies_of_training_windows_are_refused(kinds_server: Any, kinds: dict[str, BuiltPackage], to_npy: Any, name: str) -> None:
+def test_copies_of_training_windows_are_refused(
+    kinds_server: Any, kinds: dict[str, BuiltPackage], to_npy: Any, name: str
+) -> None:
     package = kinds[name]
     shape = package.manifest.submission_shape
     windows = np.array(package.array("train_targets"))
@@ -167,11 +179,17 @@ def test_axes_in_another_order_are_named(kinds_server: Any, kinds: dict[str, Bui
     values = np.swapaxes(naive(kinds["curves"]), 1, 2)
     document = refused(kinds_server, kinds_server.client.create_rollout("curves"), values, to_npy)
     assert document["type"] == SLUG + "wrong-shape"
-    assert document["detail"].endswith("expected [384, 3, 150]: window, bound, maturity. The axes are in another order.")
+    assert document["detail"].endswith(
+        "expected [384, 3, 150]: window, bound, maturity. The axes are in another order."
+    )
 
 
-def test_a_column_for_a_single_axis_is_named_too(kinds_server: Any, kinds: dict[str, BuiltPackage], to_npy: Any) -> None:
-    document = refused(kinds_server, kinds_server.client.create_rollout("nodes"), naive(kinds["nodes"])[:, None], to_npy)
+def test_a_column_for_a_single_axis_is_named_too(
+    kinds_server: Any, kinds: dict[str, BuiltPackage], to_npy: Any
+) -> None:
+    document = refused(
+        kinds_server, kinds_server.client.create_rollout("nodes"), naive(kinds["nodes"])[:, None], to_npy
+    )
     assert document["detail"].endswith("There is an axis of length 1 too many.")
 
 
@@ -184,4 +202,6 @@ def test_the_contract_says_what_is_wanted(kinds_server: Any, kinds: dict[str, Bu
     assert len(contract["submission_axes"]) == AXES[name]
     assert tuple(contract["labels"]) == manifest.labels
     assert contract["kind"] == kinds[name].task.spec.contract.kind
-    assert {metric["name"] for metric in contract["metrics"]} == {metric.name for metric in kinds[name].task.spec.scoring.metrics}
+    assert {metric["name"] for metric in contract["metrics"]} == {
+        metric.name for metric in kinds[name].task.spec.scoring.metrics
+    }

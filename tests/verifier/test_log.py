@@ -23,11 +23,17 @@ def written(packages: dict[str, BuiltPackage], tmp_path_factory: pytest.TempPath
     state = tmp_path_factory.mktemp("state")
     package = packages["tiny"]
     heads = []
-    with EmbeddedVerifier.start([package], state) as embedded, VerifierClient(uds=embedded.uds, admin_token=embedded.admin_token) as client:
+    with (
+        EmbeddedVerifier.start([package], state) as embedded,
+        VerifierClient(uds=embedded.uds, admin_token=embedded.admin_token) as client,
+    ):
         for seed in range(2):
             ticket = client.create_rollout("tiny")
             for i in range(3):
-                client.submit(ticket.token, np.random.default_rng([seed, i]).standard_normal(package.manifest.submission_shape).clip(-1, 1))
+                client.submit(
+                    ticket.token,
+                    np.random.default_rng([seed, i]).standard_normal(package.manifest.submission_shape).clip(-1, 1),
+                )
             with pytest.raises(SubmissionError):
                 client.submit(ticket.token, np.zeros(1))
             heads.append(client.finalize(ticket.rollout_id).log_head)
@@ -70,7 +76,10 @@ def test_an_untouched_log_is_intact(ledger: Path, written: tuple[bytes, str]) ->
     ],
 )
 def test_triggers_forbid_changes(ledger: Path, statement: str) -> None:
-    with contextlib.closing(sqlite3.connect(ledger)) as connection, pytest.raises(sqlite3.IntegrityError, match="append-only"):
+    with (
+        contextlib.closing(sqlite3.connect(ledger)) as connection,
+        pytest.raises(sqlite3.IntegrityError, match="append-only"),
+    ):
         connection.execute(statement)
 
 
@@ -82,13 +91,15 @@ TAMPERINGS: dict[str, str] = {
     "dropped middle": "DELETE FROM log WHERE seq = 9",
     "dropped tail": "DELETE FROM log WHERE seq > 15",
     "dropped all": "DELETE FROM log",
-    "swapped": "UPDATE log SET seq = CASE seq WHEN 4 THEN -5 ELSE -4 END WHERE seq IN (4, 5); UPDATE log SET seq = -seq WHERE seq < 0",
+    "swapped": "UPDATE log SET seq = CASE seq WHEN 4 THEN -5 ELSE -4 END WHERE seq IN (4, 5); UPDATE log SET seq = "
+    "-seq WHERE seq < 0",
     "forged result": "UPDATE rollouts SET result = replace(result, '\"total\":', '\"total\":1')",
     "forged feedback": 'UPDATE submissions SET feedback = \'{"metrics":{},"total":0.0}\' WHERE n = 2',
     "forged payload": "UPDATE payloads SET content = zeroblob(length(content)) WHERE submission = 1",
     "lost payload": "DELETE FROM payloads WHERE submission = 1",
     "lost result": "UPDATE rollouts SET result = NULL",
-    "unlogged feedback": "INSERT INTO submissions (rollout_id, n, received_ns, feedback) SELECT id, 9, 0, '{}' FROM rollouts",
+    "unlogged feedback": "INSERT INTO submissions (rollout_id, n, received_ns, feedback) SELECT id, 9, 0, '{}' FROM "
+    "rollouts",
 }
 
 
@@ -108,7 +119,8 @@ def rewrite_from_third_row(connection: sqlite3.Connection) -> None:
     for seq, entry in connection.execute("SELECT seq, entry FROM log WHERE seq > 2 ORDER BY seq").fetchall():
         forged = entry.replace("wrong-shape", "not-finite")
         connection.execute(
-            "UPDATE log SET entry = ?, prev_hash = ?, hash = ? WHERE seq = ?", (forged, head, entry_hash(head, forged.encode()), seq)
+            "UPDATE log SET entry = ?, prev_hash = ?, hash = ? WHERE seq = ?",
+            (forged, head, entry_hash(head, forged.encode()), seq),
         )
         head = entry_hash(head, forged.encode())
 
@@ -124,13 +136,17 @@ def test_a_rewritten_log_is_found_by_the_head_in_a_result(ledger: Path, written:
 def test_the_log_holds_no_label_and_no_prediction(ledger: Path, packages: dict[str, BuiltPackage]) -> None:
     with contextlib.closing(sqlite3.connect(ledger)) as connection:
         entries = " ".join(row[0] for row in connection.execute("SELECT entry FROM log"))
-        everything = b"".join(bytes(row[0]) for row in connection.execute("SELECT content FROM payloads")) + ledger.read_bytes()
+        everything = (
+            b"".join(bytes(row[0]) for row in connection.execute("SELECT content FROM payloads")) + ledger.read_bytes()
+        )
     for label in packages["tiny"].read_truth()["targets"].ravel():
         assert f"{label:.6g}" not in entries
         assert label.tobytes() not in everything
 
 
-@pytest.mark.parametrize("damage", [lambda data: b"not a database, and long enough to be read as one" * 100, lambda data: data[:5000]])
+@pytest.mark.parametrize(
+    "damage", [lambda data: b"not a database, and long enough to be read as one" * 100, lambda data: data[:5000]]
+)
 def test_a_damaged_file_is_an_error(ledger: Path, damage: Callable[[bytes], bytes]) -> None:
     ledger.write_bytes(damage(ledger.read_bytes()))
     with pytest.raises((VerifierError, StoreError)):

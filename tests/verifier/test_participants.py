@@ -62,7 +62,9 @@ def played(client: VerifierClient, values: np.ndarray) -> VerifiedResult:
     return client.finalize(ticket.rollout_id)
 
 
-def test_a_key_opens_its_own_doors_and_no_other(strict: EmbeddedVerifier, operator: VerifierClient, join: Any, answer: np.ndarray) -> None:
+def test_a_key_opens_its_own_doors_and_no_other(
+    strict: EmbeddedVerifier, operator: VerifierClient, join: Any, answer: np.ndarray
+) -> None:
     mine, theirs = join("doors-a"), join("doors-b")
     ticket = mine.create_rollout(TASK)
     mine.submit(ticket.token, answer)
@@ -92,10 +94,14 @@ def test_a_key_opens_its_own_doors_and_no_other(strict: EmbeddedVerifier, operat
     key = mine._admin
     with httpx.Client(base_url="http://v", transport=httpx.HTTPTransport(uds=str(strict.uds)), trust_env=False) as http:
         for path in ("/v1/submissions", "/v1/episodes"):
-            assert http.post(path, headers={"Authorization": f"Bearer {key}"}).status_code == 401, "a key is no rollout's token"
+            assert http.post(path, headers={"Authorization": f"Bearer {key}"}).status_code == 401, (
+                "a key is no rollout's token"
+            )
 
 
-def test_a_key_is_shown_once_and_can_be_withdrawn(strict: EmbeddedVerifier, operator: VerifierClient, join: Any) -> None:
+def test_a_key_is_shown_once_and_can_be_withdrawn(
+    strict: EmbeddedVerifier, operator: VerifierClient, join: Any
+) -> None:
     client = join("leaver")
     client.create_rollout(TASK)
     for taken in ("leaver", "operator", "local", "With Capitals", "", "a/b"):
@@ -130,7 +136,13 @@ def test_private_results_are_rounded_then_held(operator: VerifierClient, join: A
         assert told.metrics != exact.metrics
         tickets.append(ticket)
     held = played(client, answer)
-    assert (held.state, held.disclosure, held.total, held.relative_total, held.metrics) == ("held", "held", None, None, {})
+    assert (held.state, held.disclosure, held.total, held.relative_total, held.metrics) == (
+        "held",
+        "held",
+        None,
+        None,
+        {},
+    )
     assert operator.finalize(held.rollout_id).state == "scored", "the operator reads all"
     again = client.finalize(tickets[0].rollout_id)
     assert again.disclosure == "rounded"
@@ -169,7 +181,9 @@ def test_feedback_ends_after_so_many_submissions(join: Any, answer: np.ndarray) 
     assert past[-1].feedback.total is None
 
 
-def test_what_was_told_outlives_the_verifier(launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray) -> None:
+def test_what_was_told_outlives_the_verifier(
+    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
+) -> None:
     first = launch([packages[TASK]], tmp_path / "state")
     with first.client() as operator:
         key = operator.add_participant("lasting")
@@ -203,7 +217,10 @@ def test_a_season_that_closes_releases_what_it_held(
     launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
 ) -> None:
     process = launch([packages[TASK]], tmp_path / "state")
-    with process.client() as operator, VerifierClient(uds=process.uds, admin_token=operator.add_participant("seasoned")) as client:
+    with (
+        process.client() as operator,
+        VerifierClient(uds=process.uds, admin_token=operator.add_participant("seasoned")) as client,
+    ):
         found = [played(client, answer) for _ in range(5)]
         assert found[-1].state == "held"
         assert operator.season().name == "1"
@@ -220,7 +237,9 @@ def test_a_season_that_closes_releases_what_it_held(
         with pytest.raises(VerifierError, match="season-open"):
             operator.open_season("3")
         later = played(client, answer)
-        assert (later.season, later.state) == ("2", "held"), "labels stay the same, so what was told of them still counts"
+        assert (later.season, later.state) == ("2", "held"), (
+            "labels stay the same, so what was told of them still counts"
+        )
     process.kill()
     again = launch([packages[TASK]], tmp_path / "state")
     with again.client() as operator:
@@ -232,7 +251,10 @@ def test_a_season_releases_the_latest_results_and_no_more(
     launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
 ) -> None:
     process = launch([packages[TASK]], tmp_path / "state")
-    with process.client() as operator, VerifierClient(uds=process.uds, admin_token=operator.add_participant("many")) as client:
+    with (
+        process.client() as operator,
+        VerifierClient(uds=process.uds, admin_token=operator.add_participant("many")) as client,
+    ):
         held = [played(client, answer).rollout_id for _ in range((STRICT.private_disclosures or 0) + RELEASED + 2)][3:]
         late = client.create_rollout(TASK)
         client.submit(late.token, answer)
@@ -242,7 +264,9 @@ def test_a_season_releases_the_latest_results_and_no_more(
 
         operator.close_season()
         assert states() == ["held"] * 2 + ["scored"] * RELEASED
-        assert client.finalize(late.rollout_id).state == "held", "nobody is told one by one what the close would have told at once"
+        assert client.finalize(late.rollout_id).state == "held", (
+            "nobody is told one by one what the close would have told at once"
+        )
         for name, state in (("2", "held"), ("3", "scored")):
             assert client.finalize(late.rollout_id).state == state
             operator.open_season(name)
@@ -264,12 +288,19 @@ def test_the_log_alone_tells_nothing_of_a_result(operator: VerifierClient, join:
     for _ in range(STRICT.private_disclosures or 0):
         played(client, answer)
     held = [played(client, answer), played(client, answer)]
-    digests = {row.entry["result"] for one in held for row in client.log(one.rollout_id) if row.entry["event"] == "finalized"}
-    assert len(digests) == 2, "the same answer with the same score has another digest each time, so none can be looked up"
+    digests = {
+        row.entry["result"] for one in held for row in client.log(one.rollout_id) if row.entry["event"] == "finalized"
+    }
+    assert len(digests) == 2, (
+        "the same answer with the same score has another digest each time, so none can be looked up"
+    )
 
 
 def test_the_local_policy_tells_everything(packages: dict[str, BuiltPackage], answer: np.ndarray) -> None:
-    with EmbeddedVerifier.start([packages[TASK]]) as running, VerifierClient(uds=running.uds, admin_token=running.admin_token) as client:
+    with (
+        EmbeddedVerifier.start([packages[TASK]]) as running,
+        VerifierClient(uds=running.uds, admin_token=running.admin_token) as client,
+    ):
         found = [played(client, answer) for _ in range(6)]
     assert {(one.policy, one.disclosure, one.state) for one in found} == {("local", "full", "scored")}
     assert len({one.relative_total for one in found}) == 1
@@ -295,7 +326,9 @@ def test_so_many_rollouts_may_be_open_and_no_more(join: Any, operator: VerifierC
     assert create(0) is None
 
 
-def test_expired_rollouts_are_not_taken_up_and_can_still_be_ended(launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
+def test_expired_rollouts_are_not_taken_up_and_can_still_be_ended(
+    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path
+) -> None:
     first = launch([packages[TASK]], tmp_path / "state")
     with first.client() as operator:
         ticket = operator.create_rollout(TASK, ttl_s=0.5)
@@ -308,7 +341,9 @@ def test_expired_rollouts_are_not_taken_up_and_can_still_be_ended(launch: Any, p
         assert operator.finalize(ticket.rollout_id).state == "rejected"
 
 
-def test_a_key_opens_nothing_where_everything_is_told(launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
+def test_a_key_opens_nothing_where_everything_is_told(
+    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path
+) -> None:
     first = launch([packages[TASK]], tmp_path / "state")
     with first.client() as operator:
         key = operator.add_participant("elsewhere")

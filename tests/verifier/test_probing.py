@@ -13,7 +13,9 @@ from openfingym.task.contracts import Contract, GenerationContract, NodesContrac
 from openfingym_verifier.probing import looks_like_probing
 
 
-def test_recovering_labels_by_coordinates_does_not_help_on_the_private_fold(server: Any, packages: dict[str, BuiltPackage]) -> None:
+def test_recovering_labels_by_coordinates_does_not_help_on_the_private_fold(
+    server: Any, packages: dict[str, BuiltPackage]
+) -> None:
     package = packages["tiny"]
     shape, n = package.manifest.submission_shape, package.manifest.n_public
     ticket = server.client.create_rollout("tiny", agent="thief")
@@ -58,8 +60,12 @@ HONEST = {
     "the same again and again": [models(1)[0]] * 5,
     "scaled": [models(1)[0] * factor for factor in (0.0, 0.25, 0.5, 0.75, 1.0)],
     "shifted": [models(1)[0] + offset for offset in (0.0, 0.1, 0.2)],
-    "one channel at a time": [np.concatenate([models(2)[1][..., :k], models(2)[0][..., k:]], axis=-1) for k in range(7)],
-    "one horizon step at a time": [np.concatenate([models(2)[1][:, :k], models(2)[0][:, k:]], axis=1) for k in range(6)],
+    "one channel at a time": [
+        np.concatenate([models(2)[1][..., :k], models(2)[0][..., k:]], axis=-1) for k in range(7)
+    ],
+    "one horizon step at a time": [
+        np.concatenate([models(2)[1][:, :k], models(2)[0][:, k:]], axis=1) for k in range(6)
+    ],
     "a repair of outliers": [models(1)[0], np.where(np.abs(models(1)[0]) > 2.8, 0.0, models(1)[0])],
     "refined": [models(2)[0] + 0.5**k * models(2)[1] for k in range(8)],
 }
@@ -82,7 +88,9 @@ def test_probing_series_are_flagged(name: str) -> None:
 
 
 NODES = NodesContract(kind="nodes", unit="score", low=-1e6, high=1e6)
-WINDOWS = GenerationContract(kind="generation", horizon=4, value_semantics="log_return", unit="return", low=-1.0, high=1.0)
+WINDOWS = GenerationContract(
+    kind="generation", horizon=4, value_semantics="log_return", unit="return", low=-1.0, high=1.0
+)
 FUTURES = GenerationContract(
     kind="generation", lookback=3, futures=6, horizon=4, value_semantics="log_return", unit="return", low=-1.0, high=1.0
 )

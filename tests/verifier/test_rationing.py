@@ -36,7 +36,9 @@ def test_coarse_keeps_at_most_the_allowed_digits(loss: float, digits: int) -> No
 @given(st.lists(losses, min_size=2, max_size=2), st.lists(losses, min_size=2, max_size=2))
 def test_feedback_is_monotone(a: list[float], b: list[float]) -> None:
     pairs = [sorted(pair) for pair in zip(a, b, strict=True)]
-    scoring = Scoring(baseline="naive", metrics=(WeightedMetric(name="mae", weight=0.5), WeightedMetric(name="rmse", weight=0.5)))
+    scoring = Scoring(
+        baseline="naive", metrics=(WeightedMetric(name="mae", weight=0.5), WeightedMetric(name="rmse", weight=0.5))
+    )
 
     def total(values: list[float]) -> float:
         shown = feedback(Score(0.0, {"mae": values[0], "rmse": values[1]}), scoring, Verification())["total"]
@@ -47,7 +49,9 @@ def test_feedback_is_monotone(a: list[float], b: list[float]) -> None:
 
 
 def test_feedback_holds_nothing_that_the_shown_metrics_do_not() -> None:
-    scoring = Scoring(baseline="naive", metrics=(WeightedMetric(name="mae", weight=0.5), WeightedMetric(name="rmse", weight=0.5)))
+    scoring = Scoring(
+        baseline="naive", metrics=(WeightedMetric(name="mae", weight=0.5), WeightedMetric(name="rmse", weight=0.5))
+    )
     a = feedback(Score(0.123449, {"mae": 0.12344, "rmse": 0.12341}), scoring, Verification())
     b = feedback(Score(0.123351, {"mae": 0.12336, "rmse": 0.12342}), scoring, Verification())
     assert a == b == {"total": 0.123, "metrics": {"mae": 0.123, "rmse": 0.123}}
@@ -110,7 +114,8 @@ def recovered(n: int, rate: float, seed: int) -> float:
 
 
 def likeliest_counts(n: int, positives: int, size: int, shown: float) -> tuple[int, int]:
-    """Positives in the group of the second and of the first level, nearest to what is usual among all that explain the feedback."""
+    """Positives in the group of the second and of the first level, nearest to what is usual among all that explain the
+    feedback."""
     a, b = np.meshgrid(np.arange(size + 1), np.arange(size + 1), indexing="ij")
     rest = n - 2 * size
     negatives = np.stack([rest - (positives - a - b), size - a, size - b])
@@ -141,5 +146,7 @@ def test_with_exact_feedback_the_same_attack_on_single_nodes_would_succeed() -> 
     generator = np.random.default_rng(0)
     labels = (generator.uniform(size=60) < 0.3).astype(np.int64)
     scoring = Scoring(baseline="random", metrics=(WeightedMetric(name="auroc", weight=1.0),))
-    read = [score(scoring, Truth({"labels": labels}), {"scores": np.eye(60)[i]}).metrics["auroc"] > 0.5 for i in range(60)]
+    read = [
+        score(scoring, Truth({"labels": labels}), {"scores": np.eye(60)[i]}).metrics["auroc"] > 0.5 for i in range(60)
+    ]
     np.testing.assert_array_equal(read, labels == 1)

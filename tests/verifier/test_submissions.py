@@ -66,13 +66,18 @@ ENCODERS: dict[str, tuple[str, Callable[[np.ndarray, Callable[[np.ndarray], byte
     "npz-single": ("application/zip", lambda v, _: npz(anything=v)),
     "json": ("application/json; charset=utf-8", lambda v, _: json.dumps({"predictions": v.tolist()}).encode()),
     "arrow-stream": ("application/vnd.apache.arrow.stream", lambda v, _: stream(table(v, ["c0", "c1"]))),
-    "arrow-file": ("application/vnd.apache.arrow.file", lambda v, _: stream(table(v[..., ::-1], ["c1", "c0"]), file=True)),
+    "arrow-file": (
+        "application/vnd.apache.arrow.file",
+        lambda v, _: stream(table(v[..., ::-1], ["c1", "c0"]), file=True),
+    ),
     "parquet": ("application/vnd.apache.parquet", lambda v, _: parquet(table(v, ["c0", "c1"]), compression="zstd")),
 }
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_every_format_gives_the_same_values(server: Any, ticket: RolloutTicket, values: np.ndarray, to_npy: Any, name: str) -> None:
+def test_every_format_gives_the_same_values(
+    server: Any, ticket: RolloutTicket, values: np.ndarray, to_npy: Any, name: str
+) -> None:
     media_type, encode = ENCODERS[name]
     answer = server.post(ticket.token, encode(values, to_npy), media_type)
     assert answer.status_code == 201, answer.text
@@ -80,7 +85,9 @@ def test_every_format_gives_the_same_values(server: Any, ticket: RolloutTicket, 
 
 
 @pytest.mark.parametrize("dtype", ["<f4", "<f2", "<i8", "<u1", ">i4"])
-def test_real_types_are_converted(server: Any, ticket: RolloutTicket, values: np.ndarray, to_npy: Any, dtype: str) -> None:
+def test_real_types_are_converted(
+    server: Any, ticket: RolloutTicket, values: np.ndarray, to_npy: Any, dtype: str
+) -> None:
     sent = np.round(values * 50).clip(0, 2).astype(dtype)
     assert server.post(ticket.token, to_npy(sent)).status_code == 201
     kept = server.client.submission(ticket.rollout_id, 1)
@@ -209,7 +216,9 @@ def test_bad_bodies_are_refused(server: Any, ticket: RolloutTicket, name: str, t
     assert not trace.exists()
 
 
-def check_refused(server: Any, ticket: RolloutTicket, body: object, media_type: str, status: int, slug: str, words: str) -> None:
+def check_refused(
+    server: Any, ticket: RolloutTicket, body: object, media_type: str, status: int, slug: str, words: str
+) -> None:
     """A refusal is a problem document, costs no budget, and is on the record."""
     answer = server.post(ticket.token, body, media_type)
     document = answer.json()
@@ -233,7 +242,10 @@ BAD_TABLES: dict[str, tuple[Callable[[np.ndarray], pa.Table], str]] = {
     "other-columns": (lambda v: table(v, ["c0", "c2"]), "wrong-shape"),
     "twice": (lambda v: pa.Table.from_arrays([pa.array(v[..., 0].ravel())] * 2, names=["c0", "c0"]), "wrong-shape"),
     "strings": (lambda v: pa.table({"c0": ["1"] * v[..., 0].size, "c1": v[..., 1].ravel()}), "wrong-dtype"),
-    "nulls": (lambda v: pa.table({"c0": pa.nulls(v[..., 0].size, pa.float64()), "c1": v[..., 1].ravel()}), "not-finite"),
+    "nulls": (
+        lambda v: pa.table({"c0": pa.nulls(v[..., 0].size, pa.float64()), "c1": v[..., 1].ravel()}),
+        "not-finite",
+    ),
 }
 
 
@@ -270,7 +282,13 @@ def test_prices_that_have_no_returns_are_refused_before_they_cost_budget(
 ) -> None:
     ticket = server.client.create_rollout("prices")
     check_refused(
-        server, ticket, to_npy(np.zeros(packages["prices"].manifest.submission_shape)), "application/x-npy", 422, "out-of-range", "range"
+        server,
+        ticket,
+        to_npy(np.zeros(packages["prices"].manifest.submission_shape)),
+        "application/x-npy",
+        422,
+        "out-of-range",
+        "range",
     )
 
 
@@ -282,7 +300,9 @@ def test_a_body_that_states_too_much_is_refused_unread(server: Any, ticket: Roll
 
 
 def test_a_chunked_body_is_counted_while_it_arrives(server: Any, ticket: RolloutTicket) -> None:
-    limit = server.http.get("/v1/task", headers={"Authorization": f"Bearer {ticket.token}"}).json()["limits"]["max_body_bytes"]
+    limit = server.http.get("/v1/task", headers={"Authorization": f"Bearer {ticket.token}"}).json()["limits"][
+        "max_body_bytes"
+    ]
     chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
     head, sent = raw_request(server, ticket.token, ["Transfer-Encoding: chunked"], *[chunk] * 2000)
     assert head.startswith("HTTP/1.1 413")
@@ -295,7 +315,13 @@ def raw_request(server: Any, token: str, headers: list[str], *parts: bytes) -> t
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(20)
         sock.connect(str(server.embedded.uds))
-        lines = ["POST /v1/submissions HTTP/1.1", "Host: v", f"Authorization: Bearer {token}", "Content-Type: application/x-npy", *headers]
+        lines = [
+            "POST /v1/submissions HTTP/1.1",
+            "Host: v",
+            f"Authorization: Bearer {token}",
+            "Content-Type: application/x-npy",
+            *headers,
+        ]
         sent = 0
         try:
             sock.sendall("\r\n".join([*lines, "", ""]).encode())

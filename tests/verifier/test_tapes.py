@@ -28,10 +28,18 @@ from openfingym_verifier.truth import HiddenTask, load_tasks
 from openfingym_verifier.workers import MAX_TAPES, Workers
 
 FORECAST, GRAPHS, FRESH_BARS, REAL_BARS, TRADED_BARS, REAL = (
-    "crypto-forecast", "ba2motifs-fraud", "crypto-rolling-forecast", "equity-rolling-forecast", "equity-trading", "treasury-forecast",
-)  # fmt: skip
+    "crypto-forecast",
+    "ba2motifs-fraud",
+    "crypto-rolling-forecast",
+    "equity-rolling-forecast",
+    "equity-trading",
+    "treasury-forecast",
+)
 # httpcore leaves a unix socket that could not be connected to the garbage collector.
-pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")]
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{kind}")
+    for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
+]
 
 
 @pytest.fixture(scope="module")
@@ -132,19 +140,27 @@ def test_real_bars_are_played_once_whatever_the_task(built: dict[str, BuiltPacka
         assert client.create_rollout(FRESH_BARS, fresh=True).tape == "fresh"
 
 
-def test_a_body_that_arrives_after_the_end_plays_nothing(built: dict[str, BuiltPackage], serve: Callable[..., Any]) -> None:
-    """Who has a start on its way when its rollout expires must not begin a second one on the same real bars meanwhile."""
+def test_a_body_that_arrives_after_the_end_plays_nothing(
+    built: dict[str, BuiltPackage], serve: Callable[..., Any]
+) -> None:
+    """Who has a start on its way when its rollout expires must not begin a second one on the same real bars
+    meanwhile."""
     body = b'{"fold":"private"}'
     with serve([built[REAL_BARS]]) as server, socket.socket(socket.AF_UNIX) as late:
         client, uds = server.client, server.embedded.uds
         ticket = client.create_rollout(REAL_BARS, fresh=True, ttl_s=1.0)
         late.settimeout(20)
         late.connect(str(uds))
-        headers = f"Host: v\r\nAuthorization: Bearer {ticket.token}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        headers = (
+            f"Host: v\r\nAuthorization: Bearer {ticket.token}\r\nContent-Type: application/json\r\nContent-Length: "
+            f"{len(body)}"
+        )
         late.sendall(f"POST /v1/episodes HTTP/1.1\r\n{headers}\r\n\r\n".encode() + body[:1])
         threading.Event().wait(1.1)
         assert client.rollout_status(ticket.rollout_id).state == "expired"
-        assert client.create_rollout(REAL_BARS, fresh=True).tape == "twin", "what was begun in time may not be on the disk yet"
+        assert client.create_rollout(REAL_BARS, fresh=True).tape == "twin", (
+            "what was begun in time may not be on the disk yet"
+        )
         late.sendall(body[1:])
         assert late.recv(1 << 16).startswith(b"HTTP/1.1 401")
         assert client.rollout_status(ticket.rollout_id).submissions_accepted == 0
@@ -187,12 +203,17 @@ def test_killed_in_the_middle_it_goes_on_over_the_same_tape(
     assert key.hex().encode() not in words
 
 
-def test_batches_go_on_over_the_same_tape(launch: Callable[..., Any], built: dict[str, BuiltPackage], tmp_path: Path) -> None:
+def test_batches_go_on_over_the_same_tape(
+    launch: Callable[..., Any], built: dict[str, BuiltPackage], tmp_path: Path
+) -> None:
     package, state = built[FORECAST], tmp_path / "state"
     process = launch([package], state)
     with process.client() as client:
         ticket = client.create_rollout(FORECAST, fresh=True)
-        before, feedback = client.data(ticket.rollout_id), client.submit(ticket.token, zeros(package), idempotency_key="k")
+        before, feedback = (
+            client.data(ticket.rollout_id),
+            client.submit(ticket.token, zeros(package), idempotency_key="k"),
+        )
     process.kill()
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as ledger:
         # As it is when the process dies after the commit and before the score.
@@ -263,7 +284,9 @@ def test_tapes_in_memory_are_few_and_go_with_their_rollouts(built: dict[str, Bui
         asyncio.run(many(service))
 
 
-def test_a_worker_is_told_the_labels_of_a_tape_once_and_keeps_few(generation: Callable[..., BuiltPackage], tmp_path: Path) -> None:
+def test_a_worker_is_told_the_labels_of_a_tape_once_and_keeps_few(
+    generation: Callable[..., BuiltPackage], tmp_path: Path
+) -> None:
     task = load_tasks([generation(tmp_path, "windows")])["windows"]
     values = np.asarray(task.grader.baseline)
     tapes = [task, *(_renamed(task, f"windows/r{i}") for i in range(MAX_TAPES + 2))]

@@ -64,7 +64,9 @@ def test_a_worker_gives_the_same_numbers(workers: Workers, heavy: HiddenTask) ->
 
     async def both() -> list[Any]:
         return await asyncio.gather(
-            workers.score(heavy, "public", values), workers.score(heavy, "private", values), workers.score(heavy, "baseline")
+            workers.score(heavy, "public", values),
+            workers.score(heavy, "private", values),
+            workers.score(heavy, "baseline"),
         )
 
     public, private, baseline = asyncio.run(both())
@@ -105,7 +107,10 @@ def test_a_killed_worker_costs_its_own_job_and_no_other(workers: Workers, heavy:
         assert "died (code -9)" in str(failures[0])
         assert other in workers.pids
         # The pool is whole again.
-        assert len({str(score) for score in await asyncio.gather(*(workers.score(heavy, "baseline") for _ in range(4)))}) == 1
+        assert (
+            len({str(score) for score in await asyncio.gather(*(workers.score(heavy, "baseline") for _ in range(4)))})
+            == 1
+        )
 
     asyncio.run(scenario())
 
@@ -351,7 +356,9 @@ def test_workers_do_not_outlive_their_verifier(
     assert all(ended(worker.pid) for worker in found)
 
 
-def test_a_heavy_task_delays_neither_start_nor_listing(serve: Any, generation: Callable[..., BuiltPackage], tmp_path: Path) -> None:
+def test_a_heavy_task_delays_neither_start_nor_listing(
+    serve: Any, generation: Callable[..., BuiltPackage], tmp_path: Path
+) -> None:
     slow = generation(tmp_path, "slow-windows", rows=6000, metrics=("sig_mmd",))
     task = load_task(slow)
     begin = time.perf_counter()

@@ -8,14 +8,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from openfingym.errors import OpenFinGymError, UsageError, VerifierError
-from openfingym_verifier.serving import BODY_TIMEOUT_S, DEFAULT_HOST, DEFAULT_PORT, THIS_MACHINE, ListenAddress, certificate, serve
+from openfingym_verifier.serving import (
+    BODY_TIMEOUT_S,
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    THIS_MACHINE,
+    ListenAddress,
+    certificate,
+    serve,
+)
 from openfingym_verifier.tokens import token_from_environment
 
 START_FAILED = 4
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m openfingym_verifier", description="Serve the verifier of some built packages.")
+    parser = argparse.ArgumentParser(
+        prog="python -m openfingym_verifier", description="Serve the verifier of some built packages."
+    )
     parser.add_argument(
         "--package",
         nargs=2,
@@ -25,9 +35,13 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="halves of a built package; repeat",
     )
-    parser.add_argument("--state", type=Path, required=True, metavar="DIR", help="directory of the ledger and the signing key")
+    parser.add_argument(
+        "--state", type=Path, required=True, metavar="DIR", help="directory of the ledger and the signing key"
+    )
     parser.add_argument("--host", help=f"listen on TCP (default {DEFAULT_HOST} unless --uds is given)")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="TCP port; 0 lets the system choose (default %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, help="TCP port; 0 lets the system choose (default %(default)s)"
+    )
     parser.add_argument("--uds", type=Path, metavar="PATH", help="listen on a unix socket, made with mode 0600")
     parser.add_argument(
         "--admin-token-env",
@@ -45,10 +59,17 @@ def _parser() -> argparse.ArgumentParser:
         help=f"a proxy encrypts and says who asks; its addresses or networks (default {THIS_MACHINE})",
     )
     parser.add_argument(
-        "--body-timeout", type=float, default=BODY_TIMEOUT_S, metavar="S", help="seconds a body may take (default %(default)s)"
+        "--body-timeout",
+        type=float,
+        default=BODY_TIMEOUT_S,
+        metavar="S",
+        help="seconds a body may take (default %(default)s)",
     )
     parser.add_argument(
-        "--policy", choices=("strict", "local"), default="strict", help="what participants are told about hidden data (default %(default)s)"
+        "--policy",
+        choices=("strict", "local"),
+        default="strict",
+        help="what participants are told about hidden data (default %(default)s)",
     )
     parser.add_argument(
         "--fresh",
@@ -64,7 +85,9 @@ def _announce(addresses: list[str], _stop: Callable[[], None]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve; returns the exit code: 0 after a signal, 2 for impossible arguments, 4 where the verifier refuses to start."""
+    """Serve; returns the exit code: 0 after a signal, 2 for impossible arguments, 4 where the verifier refuses to
+    start.
+    """
     options = _parser().parse_args(arguments)
     # No child is to inherit it, and no other process to read it.
     admin_token = token_from_environment(options.admin_token_env)
@@ -78,7 +101,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             [BuiltPackage(public, truth) for public, truth in options.package],
             state=options.state,
             admin_token=admin_token,
-            address=ListenAddress(host, options.port, options.uds, certificate(options.tls_cert, options.tls_key), options.behind_proxy),
+            address=ListenAddress(
+                host, options.port, options.uds, certificate(options.tls_cert, options.tls_key), options.behind_proxy
+            ),
             policy=options.policy,
             body_timeout_s=options.body_timeout,
             tapes=None if options.fresh is None else "fresh" if options.fresh else "given",

@@ -15,7 +15,15 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from openfingym.metrics import find_metric
-from openfingym.verifiers.answers import HeldTask, LogRow, Participant, RolloutStatus, RolloutTicket, Season, VerifiedResult
+from openfingym.verifiers.answers import (
+    HeldTask,
+    LogRow,
+    Participant,
+    RolloutStatus,
+    RolloutTicket,
+    Season,
+    VerifiedResult,
+)
 from openfingym_verifier import documents as doc
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import PostRoute, read_within
@@ -91,7 +99,9 @@ class FrontDoor:
         path, headers = scope["path"], dict(scope["headers"])
         if path != HEALTH:
             peer = scope.get("client")
-            self._tokens.admit(headers.get(b"authorization"), self._service.members, peer[0] if peer else None, now_ns())
+            self._tokens.admit(
+                headers.get(b"authorization"), self._service.members, peer[0] if peer else None, now_ns()
+            )
         endpoint = self._posts.get(path) if scope["method"] == "POST" else None
         if endpoint is not None:
             await endpoint(scope, receive, send)
@@ -219,14 +229,24 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
     @app.get("/v1/tasks", response_model=list[HeldTask], **common)
     async def tasks(caller: Caller = the_caller) -> list[dict[str, object]]:
         """The tasks this verifier holds; what the baseline scores on the private fold is the operator's to know."""
-        return [await _task_summary(task, service.grading if caller.operator else None) for task in service.tasks.values()]
+        return [
+            await _task_summary(task, service.grading if caller.operator else None) for task in service.tasks.values()
+        ]
 
     @app.post("/v1/rollouts", status_code=201, response_model=RolloutTicket, **common)
     async def create(body: doc.NewRollout, caller: Caller = the_caller) -> dict[str, object]:
         """Begin a rollout; its token is in the answer and nowhere else."""
-        rollout = await service.create(body.task, agent=body.agent, seed=body.seed, ttl_s=body.ttl_s, fresh=body.fresh, caller=caller)
+        rollout = await service.create(
+            body.task, agent=body.agent, seed=body.seed, ttl_s=body.ttl_s, fresh=body.fresh, caller=caller
+        )
         row = rollout.row
-        ticket = {"rollout_id": row.id, "task": row.task, "task_digest": row.task_digest, "budget": row.budget, "tape": row.tape}
+        ticket = {
+            "rollout_id": row.id,
+            "task": row.task,
+            "task_digest": row.task_digest,
+            "budget": row.budget,
+            "tape": row.tape,
+        }
         return {**ticket, "token": tokens.issue(row.id, row.expires_ns), "expires_at": utc(row.expires_ns)}
 
     @app.get("/v1/rollouts/{rollout_id}", response_model=RolloutStatus, **common)
@@ -236,7 +256,8 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
 
     @app.post("/v1/rollouts/{rollout_id}/finalize", response_model=VerifiedResult, **common)
     async def finalize(rollout: Rollout = the_rollout, caller: Caller = the_caller) -> dict[str, object]:
-        """End a rollout and get its result on the private fold: the operator as it was computed, a participant as the policy has it.
+        """End a rollout and get its result on the private fold: the operator as it was computed, a participant as the
+        policy has it.
 
         A repetition gives the same; of a result that was held, what is released when its season is closed.
         """
@@ -245,7 +266,9 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
 
     @app.get("/v1/rollouts/{rollout_id}/data", response_class=Response, **_binary(common, TAPE_DATA))
     async def data(rollout: Rollout = the_rollout) -> Response:
-        """Public arrays of the rollout's tape that take the place of the package's; none where the tape changes none."""
+        """Public arrays of the rollout's tape that take the place of the package's; none where the tape changes
+        none.
+        """
         return Response(await service.data(rollout), media_type=TAPE_DATA)
 
     @app.get("/v1/rollouts/{rollout_id}/log", response_model=list[LogRow], **common)
@@ -278,7 +301,11 @@ def _add_operator_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
         tokens.require_admin(_authorization(request))
 
     bearer = HTTPBearer(scheme_name="admin token", auto_error=False)
-    common: dict[str, Any] = {"tags": ["operator"], "dependencies": [Depends(bearer), Depends(admin)], "responses": PROBLEM_RESPONSE}
+    common: dict[str, Any] = {
+        "tags": ["operator"],
+        "dependencies": [Depends(bearer), Depends(admin)],
+        "responses": PROBLEM_RESPONSE,
+    }
     members = service.members
 
     @app.get("/v1/participants", response_model=list[Participant], **common)

@@ -1,4 +1,6 @@
-"""How this package starts a program of its own: the interpreter, and an environment in which it finds what its starter found."""
+"""How this package starts a program of its own: the interpreter, and an environment in which it finds what its starter
+found.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from pathlib import Path
 import openfingym
 import openfingym_verifier
 
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+ONE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 """Read by numerical libraries when they are loaded, so they must be set before a program starts."""
 
 

@@ -1,4 +1,6 @@
-"""The verifier's time. A machine's clock may be set, forwards or back, and no token may expire or rate limit stall by that."""
+"""The verifier's time. A machine's clock may be set, forwards or back, and no token may expire or rate limit stall by
+that.
+"""
 
 from __future__ import annotations
 

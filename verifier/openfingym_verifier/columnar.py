@@ -34,7 +34,8 @@ _SLOTS = threading.BoundedSemaphore(2)
 
 
 def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Sequence[str]) -> NDArray[np.generic]:
-    """The values of a table whose columns are the labels of the last axis, and whose rows are all other axes, the last of them fastest.
+    """The values of a table whose columns are the labels of the last axis, and whose rows are all other axes, the last
+    of them fastest.
 
     A submission with a single axis is a table of one column.
 
@@ -51,7 +52,8 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
     if importlib.util.find_spec("pyarrow") is None:
         raise Problem(
             "unsupported-media-type",
-            "This verifier was installed without the extra 'arrow' (pip install 'openfingym[arrow]'); send application/x-npy instead.",
+            "This verifier was installed without the extra 'arrow' (pip install 'openfingym[arrow]'); send "
+            "application/x-npy instead.",
         )
     rows = math.prod(shape) // len(labels)
     # -P: the folder of the program must not shadow modules of the standard library.
@@ -66,7 +68,9 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
     if done.returncode == REFUSED:
         raise _refusal(done.stdout)
     if done.returncode != 0 or len(done.stdout) != math.prod(shape) * 8:
-        raise Problem("malformed-submission", "The table cannot be decoded within the memory and time that a submission may take.")
+        raise Problem(
+            "malformed-submission", "The table cannot be decoded within the memory and time that a submission may take."
+        )
     return np.frombuffer(done.stdout, dtype="<f8").reshape(shape)
 
 

@@ -83,7 +83,8 @@ def check_rows(found: int, rows: int) -> None:
     if found != rows:
         raise TableRefused(
             "wrong-shape",
-            f"The table has {found} rows or more; expected {rows}: one for each position on every axis but the last, in C order.",
+            f"The table has {found} rows or more; expected {rows}: one for each position on every axis but the last, "
+            "in C order.",
         )
 
 

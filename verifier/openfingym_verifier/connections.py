@@ -1,4 +1,6 @@
-"""Connections to a verifier that anybody can reach: none may stay without a request, and those that do make room for others."""
+"""Connections to a verifier that anybody can reach: none may stay without a request, and those that do make room for
+others.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ class ConnectionLimit:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Uvicorn's HTTP/1.1 with a bound on the time and the length of a request's head, and on the number of connections."""
+    """Uvicorn's HTTP/1.1 with a bound on the time and the length of a request's head, and on the number of
+    connections.
+    """
 
     limit: ConnectionLimit
 

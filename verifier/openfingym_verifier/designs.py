@@ -2,11 +2,12 @@
 
 What a label leaks into a score is read by moving something on purpose and watching what becomes of the score. Three
 kinds of moves serve that and no model: *concentrated* ones, of few cells or few windows and each time of others;
-*patterned* ones, by the same size everywhere but for the sign; and *white* ones, whose neighbours in a window have nothing
-in common. What people change moves neighbouring steps and channels alike, or the same few cells again and again.
+*patterned* ones, by the same size everywhere but for the sign; and *white* ones, whose neighbours in a window have
+nothing in common. What people change moves neighbouring steps and channels alike, or the same few cells again and
+again.
 
-One :class:`FoldHistory` watches one fold, since what stands in the other fold changes nothing in this one's score. Rounding
-is no design: moves by at most one unit of the decimals that both submissions are rounded to are not looked at.
+One :class:`FoldHistory` watches one fold, since what stands in the other fold changes nothing in this one's score.
+Rounding is no design: moves by at most one unit of the decimals that both submissions are rounded to are not looked at.
 """
 
 from __future__ import annotations
@@ -37,16 +38,19 @@ CELL_FRACTION = 0.02
 WINDOW_FRACTION = 0.1
 """Likewise of the windows."""
 BOTH_WAYS = 0.2
-"""Of the nodes that change places, the least that go up, and that go down: a cut-off that moves lets all go the same way."""
+"""Of the nodes that change places, the least that go up, and that go down: a cut-off that moves lets all go the same
+way."""
 PROBES_TO_FLAG = 8
 NEW_PLACES = {"values": 1 / 2, "ranks": 1 / 3}
-"""Share of the places moved that were not moved before; repairs come back to the same ones, and so do known nodes between asked ones."""
+"""Share of the places moved that were not moved before; repairs come back to the same ones, and so do known nodes
+between asked ones."""
 PATTERNS_TO_FLAG = 8
 WHITE_TO_FLAG = 14
 WHITE_LIMIT = 3.0
 """Standard deviations from zero within which a correlation of neighbours is none."""
 LARGEST_KURTOSIS = 3.3
-"""Of white moves that are drawn alike in every cell; 3 is the normal law's. Models err more in some cells than in others."""
+"""Of white moves that are drawn alike in every cell; 3 is the normal law's. Models err more in some cells than in
+others."""
 SIZE_SPREAD = 0.06
 """Standard deviation over mean of the sizes of white moves that are drawn alike every time."""
 SMALLEST = 0.01
@@ -82,7 +86,9 @@ class Cluster:
     def suspicious(self) -> bool:
         """Whether it was done often and in new places each time."""
         distinct = int(np.count_nonzero(self.moved))
-        return self.probes >= PROBES_TO_FLAG and distinct >= PROBES_TO_FLAG and distinct >= self.new_places * self.places
+        return (
+            self.probes >= PROBES_TO_FLAG and distinct >= PROBES_TO_FLAG and distinct >= self.new_places * self.places
+        )
 
 
 @dataclass(frozen=True)
@@ -163,7 +169,9 @@ class FoldHistory:
         if found is not None:
             new.windows = found[0].windows = self._counted(found[0].windows, found[1])
 
-    def _most_concentrated(self, new: _Kept, moves: Values, moved: Mask, largest: Values, limit: int) -> tuple[_Kept, Mask] | None:
+    def _most_concentrated(
+        self, new: _Kept, moves: Values, moved: Mask, largest: Values, limit: int
+    ) -> tuple[_Kept, Mask] | None:
         """The earlier submission from which the fewest places moved, if these are few; and the places."""
         counts = np.count_nonzero(moved, axis=1)
         for index in np.argsort(counts, kind="stable"):
@@ -182,7 +190,9 @@ class FoldHistory:
 
     def _counted(self, cluster: Cluster | None, moved: Mask) -> Cluster:
         cluster = (
-            Cluster(np.zeros(moved.shape, dtype=bool), NEW_PLACES["ranks" if self.ranks else "values"]) if cluster is None else cluster
+            Cluster(np.zeros(moved.shape, dtype=bool), NEW_PLACES["ranks" if self.ranks else "values"])
+            if cluster is None
+            else cluster
         )
         cluster.add(moved)
         self.flagged |= cluster.suspicious
@@ -212,7 +222,9 @@ class FoldHistory:
             self.white.append(White(correlations, square**0.5, float(np.mean(move**4)) / square**2))
 
     def _white_together(self) -> bool:
-        """Whether white moves are drawn alike in every cell and every time, and stay without correlation when added up."""
+        """Whether white moves are drawn alike in every cell and every time, and stay without correlation when added
+        up.
+        """
         white = self.white[-MAX_KEPT:]
         if len(white) < WHITE_TO_FLAG:
             return False
@@ -258,7 +270,11 @@ def is_patterned(move: Values, unit: float = 0.0) -> bool:
     shape = flat[int(norms.argmax())]
     shares = flat @ shape / norms.max()
     one_shape = np.abs(flat - shares[:, None] * shape).max() <= 1e-3 * np.abs(shape).max()
-    return bool(one_shape and np.abs(np.abs(shares) - np.round(np.abs(shares))).max() <= 1e-3 and np.count_nonzero(shares > 0.5) > 1)
+    return bool(
+        one_shape
+        and np.abs(np.abs(shares) - np.round(np.abs(shares))).max() <= 1e-3
+        and np.count_nonzero(shares > 0.5) > 1
+    )
 
 
 def _few_sizes(sizes: Values, unit: float) -> bool:

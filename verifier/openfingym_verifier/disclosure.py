@@ -3,12 +3,15 @@
 A score on some tens of hidden windows is known only up to its standard error. Digits beyond that say nothing about an
 agent; all they carry is the labels. Under a strict policy a result is therefore shown on a grid of two standard errors:
 
-- The relative total is moved towards the baseline to the next multiple of two standard errors of its logarithm. What is not
-  better than the baseline by two standard errors is shown as the baseline: 1, without an interval. How much worse something is,
-  is never shown, nor how surely; with large offsets these numbers could be made to say anything about the labels.
+- The relative total is moved towards the baseline to the next multiple of two standard errors of its logarithm. What is
+not
+  better than the baseline by two standard errors is shown as the baseline: 1, without an interval. How much worse
+  something is, is never shown, nor how surely; with large offsets these numbers could be made to say anything about the
+  labels.
 - Where a relative total is told apart from the baseline, every metric and the paper's total are moved towards the
   baseline's in the same way, each on a grid of two standard errors of its own. Otherwise they are the baseline's.
-- Standard errors, of which the grid is made, are rounded up a coarse ladder; intervals and the baseline's own figures have three digits.
+- Standard errors, of which the grid is made, are rounded up a coarse ladder; intervals and the baseline's own figures
+have three digits.
 """
 
 from __future__ import annotations
@@ -22,10 +25,12 @@ from openfingym_verifier.policy import RELEASED
 GRID = 2.0
 """Width of the grid in standard errors."""
 LADDER = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
-"""Sizes of an error that are told, times a power of ten: a finer one would say which windows an answer moved, and what it met there."""
+"""Sizes of an error that are told, times a power of ten: a finer one would say which windows an answer moved, and what
+it met there."""
 BASELINE_DIGITS = 3
 FINEST = 1e-4
-"""Smallest error told, as a share: where an answer's losses are proportional to the baseline's, the error is that of arithmetic alone."""
+"""Smallest error told, as a share: where an answer's losses are proportional to the baseline's, the error is that of
+arithmetic alone."""
 
 Document = dict[str, object]
 
@@ -46,7 +51,9 @@ def disclosed(result: Document, disclosure: Disclosure) -> Document:
 
 
 def toward(value: float, anchor: float, width: float) -> float:
-    """``value`` moved towards ``anchor`` to the next multiple of ``width`` from it; the anchor where there is no width."""
+    """``value`` moved towards ``anchor`` to the next multiple of ``width`` from it; the anchor where there is no
+    width.
+    """
     if not width > 0.0 or not math.isfinite(width):
         return anchor
     steps = math.floor(abs(value - anchor) / width)
@@ -69,7 +76,8 @@ def coarsely(error: float) -> float:
 def _held(result: Document) -> Document:
     return {
         "state": "held",
-        "reason": f"the result is held; when a season is closed, the latest {RELEASED} of a participant and task are released",
+        "reason": f"the result is held; when a season is closed, the latest {RELEASED} of a participant and task are "
+        "released",
         "total": None,
         "relative_total": None,
         "relative_standard_error": None,
@@ -91,20 +99,27 @@ def _rounded(result: Document) -> Document:
     shown = toward(max(gain, 0.0), 0.0, width)
     steps_shown = shown > 0.0
     base_total, base_metrics = _number(baseline["baseline_total"]), _numbers(baseline["baseline_metrics"])
-    errors = {name: coarsely(max(value, FINEST * abs(base_metrics[name]))) for name, value in _numbers(result["standard_errors"]).items()}
+    errors = {
+        name: coarsely(max(value, FINEST * abs(base_metrics[name])))
+        for name, value in _numbers(result["standard_errors"]).items()
+    }
     # In this order a total without an error stays without.
     total_error = max(_number(result["total_standard_error"]), FINEST * abs(base_total))
     metrics = {
-        name: toward(value, base_metrics[name], GRID * errors.get(name, math.nan)) if steps_shown else base_metrics[name]
+        name: toward(value, base_metrics[name], GRID * errors.get(name, math.nan))
+        if steps_shown
+        else base_metrics[name]
         for name, value in _numbers(result["metrics"]).items()
     }
     total = toward(_number(result["total"]), base_total, GRID * coarsely(total_error)) if steps_shown else base_total
     relative = math.exp(-shown)
-    # The value lies up to one step beyond what is shown, and the truth up to two standard errors on either side of that.
+    # The value lies up to one step beyond what is shown, and the truth up to two standard errors on either side of
+    # that.
     interval = [math.exp(-shown - 2.0 * width), math.exp(-shown + width)] if steps_shown else []
     return {
         "relative_total": relative,
-        # Of what is shown as the baseline no error either: a large offset in one window makes that one say what it met there.
+        # Of what is shown as the baseline no error either: a large offset in one window makes that one say what it met
+        # there.
         "relative_standard_error": width / GRID if steps_shown else None,
         "relative_interval": [significant(bound, BASELINE_DIGITS) for bound in interval] or None,
         "total": total,
@@ -120,7 +135,9 @@ def _baseline(result: Document) -> Document:
     """The baseline's figures on the private fold, coarsely: they are a submission's, too."""
     return {
         "baseline_total": significant(_number(result["baseline_total"]), BASELINE_DIGITS),
-        "baseline_metrics": {name: significant(value, BASELINE_DIGITS) for name, value in _numbers(result["baseline_metrics"]).items()},
+        "baseline_metrics": {
+            name: significant(value, BASELINE_DIGITS) for name, value in _numbers(result["baseline_metrics"]).items()
+        },
     }
 
 

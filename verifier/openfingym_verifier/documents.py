@@ -1,4 +1,6 @@
-"""What the JSON routes take, and what they give to agents; what they give to clients is in :mod:`openfingym.verifiers.answers`."""
+"""What the JSON routes take, and what they give to agents; what they give to clients is in
+:mod:`openfingym.verifiers.answers`.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 START_S = 60.0
 START_A_TASK_S = 10.0
-"""Loading the labels of one takes half a second of processor time, which may be shared with many; who dies is noticed at once."""
+"""Loading the labels of one takes half a second of processor time, which may be shared with many; who dies is noticed
+at once."""
 MAX_SOCKET_PATH = 100
 """A unix socket's path has room for about 104 bytes."""
 
@@ -52,7 +53,9 @@ class EmbeddedVerifier:
     _owner: Lock
 
     @classmethod
-    def start(cls, packages: Sequence[BuiltPackage], state: Path | None = None, *, policy: PolicyName = "local") -> Self:
+    def start(
+        cls, packages: Sequence[BuiltPackage], state: Path | None = None, *, policy: PolicyName = "local"
+    ) -> Self:
         """Start a verifier for ``packages`` and wait until it answers.
 
         Args:

@@ -80,7 +80,9 @@ def _idempotency_key(headers: dict[bytes, bytes]) -> str | None:
     if raw is None:
         return None
     if not is_key(raw):
-        raise Problem("bad-request", f"An Idempotency-Key has 1 to {MAX_KEY_LENGTH} visible ASCII characters.", close=True)
+        raise Problem(
+            "bad-request", f"An Idempotency-Key has 1 to {MAX_KEY_LENGTH} visible ASCII characters.", close=True
+        )
     return raw.decode()
 
 

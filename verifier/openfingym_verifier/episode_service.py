@@ -124,9 +124,14 @@ class EpisodeService:
             play = progress.play
             assert play is not None
             if known.fold != fold:
-                raise Problem("idempotency-conflict", f"This key was used to start a {known.fold} episode; use a new key.")
+                raise Problem(
+                    "idempotency-conflict", f"This key was used to start a {known.fold} episode; use a new key."
+                )
             if known is not play.row:
-                raise Problem("episode-over", f"The episode started with this key is not open; the latest is episode {play.row.n}.")
+                raise Problem(
+                    "episode-over",
+                    f"The episode started with this key is not open; the latest is episode {play.row.n}.",
+                )
             return answer(play.row, rollout.remaining, 0, play.first)
         row = EpisodeRow(len(progress.rows) + 1, fold, _next(rollout, task, progress, fold), key)
         play = await self._in_thread(partial(Play.begin, task, row))
@@ -145,7 +150,9 @@ class EpisodeService:
         if not repeated:
             size = progress.action_bytes + len(move.text.encode())
             if size > MAX_KEPT_BYTES:
-                raise Problem("payload-too-large", f"All actions of a rollout together may take {MAX_KEPT_BYTES} bytes.")
+                raise Problem(
+                    "payload-too-large", f"All actions of a rollout together may take {MAX_KEPT_BYTES} bytes."
+                )
             try:
                 led_to = take(play, move)
             except Problem:
@@ -153,8 +160,12 @@ class EpisodeService:
             except Exception as error:
                 rollout.progress = None  # the episode may be half a step on
                 await self._in_thread(partial(play_idly, await self._tapes.of(rollout), play.row, move.step))
-                logger.warning("rollout %s: an action was refused that the episode failed on", rollout.id, exc_info=True)
-                raise Problem("malformed-action", f"The episode cannot go on with this action ({type(error).__name__}).") from None
+                logger.warning(
+                    "rollout %s: an action was refused that the episode failed on", rollout.id, exc_info=True
+                )
+                raise Problem(
+                    "malformed-action", f"The episode cannot go on with this action ({type(error).__name__})."
+                ) from None
             await self._ledger.writer.submit(Stepped(rollout.id, move.episode, move.step, move.text, now_ns()).apply)
             play.took(move.text, led_to)
             progress.action_bytes = size
@@ -191,7 +202,9 @@ def _next(rollout: Rollout, task: HiddenTask, progress: EpisodeProgress, fold: F
     """Position in its fold of the episode that comes next."""
     if fold == "private":
         if rollout.remaining <= 0:
-            raise Problem("episodes-exhausted", f"All {rollout.row.budget} private episodes of this rollout have been begun.")
+            raise Problem(
+                "episodes-exhausted", f"All {rollout.row.budget} private episodes of this rollout have been begun."
+            )
         return rollout.accepted
     practised, allowed = progress.practised(), task.spec.verification.budget
     if practised >= allowed:

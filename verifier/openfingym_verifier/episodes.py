@@ -69,7 +69,9 @@ class Play:
             try:
                 play.took(text, episode.step(json.loads(text)))
             except SubmissionError as error:
-                raise VerifierError(f"action {play.step + 1} of episode {row.n} can no longer be repeated: {error}") from error
+                raise VerifierError(
+                    f"action {play.step + 1} of episode {row.n} can no longer be repeated: {error}"
+                ) from error
         return play
 
     def took(self, text: str, led_to: Step) -> None:
@@ -99,7 +101,10 @@ def read_start(document: Mapping[str, object]) -> FoldName:
         Problem: ``malformed-request``.
     """
     if document.keys() - {"fold"}:
-        raise Problem("malformed-request", 'Expected {"fold": "private"} or {"fold": "public"}; without a fold it is the private one.')
+        raise Problem(
+            "malformed-request",
+            'Expected {"fold": "private"} or {"fold": "public"}; without a fold it is the private one.',
+        )
     match document.get("fold", "private"):
         case "private":
             return "private"
@@ -120,7 +125,9 @@ def read_move(document: Mapping[str, object]) -> Move:
     try:
         text = canonical_json(document["action"]).decode()
     except Exception:
-        raise Problem("malformed-action", "An action is JSON: no NaN, no Infinity, no lone surrogates, no endless nesting.") from None
+        raise Problem(
+            "malformed-action", "An action is JSON: no NaN, no Infinity, no lone surrogates, no endless nesting."
+        ) from None
     # What is taken is what is kept, to the order of its keys: taken again, it leads to the same.
     return Move(episode, step, json.loads(text), text)
 
@@ -172,7 +179,9 @@ def play_idly(task: HiddenTask, row: EpisodeRow, steps: int) -> None:
         while play.step < steps and not play.last.done:
             play.took("null", play.episode.step(None))
     except Exception as error:
-        raise VerifierError(f"{task.name}: episode {row.number} cannot be played even without acting ({error})") from error
+        raise VerifierError(
+            f"{task.name}: episode {row.number} cannot be played even without acting ({error})"
+        ) from error
 
 
 def answer(row: EpisodeRow, episodes_left: int, number: int, step: Step) -> bytes:
@@ -192,7 +201,9 @@ def answer(row: EpisodeRow, episodes_left: int, number: int, step: Step) -> byte
     return pydantic_core.to_json(document, inf_nan_mode="null", fallback=_plain)
 
 
-def outcomes(task: HiddenTask, rows: Sequence[EpisodeRow], actions: Callable[[int], Sequence[str]]) -> NDArray[np.float64]:
+def outcomes(
+    task: HiddenTask, rows: Sequence[EpisodeRow], actions: Callable[[int], Sequence[str]]
+) -> NDArray[np.float64]:
     """The submission that a rollout's episodes amount to.
 
     An episode never begun counts as one without actions; of a public one played several times, the last time counts.
@@ -213,7 +224,11 @@ def outcomes(task: HiddenTask, rows: Sequence[EpisodeRow], actions: Callable[[in
     every = [(fold, number) for fold, count in counts.items() for number in range(count)]
     for index, (fold, number) in enumerate(every):
         row = latest.get((fold, number))
-        play = Play.begin(task, EpisodeRow(0, fold, number, None)) if row is None else Play.begin(task, row, actions(row.n))
+        play = (
+            Play.begin(task, EpisodeRow(0, fold, number, None))
+            if row is None
+            else Play.begin(task, row, actions(row.n))
+        )
         outcome = play.episode.outcome()
         if outcome.shape != task.shape[1:]:
             raise VerifierError(f"{task.name}: an outcome has shape {outcome.shape}, expected {task.shape[1:]}")

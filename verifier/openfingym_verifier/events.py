@@ -27,15 +27,32 @@ class Created:
         """Write it."""
         row = self.rollout
         transaction.connection.execute(
-            "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, bucket_ns,"
+            "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, "
+            "bucket_ns,"
             " principal, season, policy, tape, tape_commitment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (row.id, row.task, row.task_digest, row.agent, row.seed, row.budget, row.created_ns, row.expires_ns, *astuple(row.bucket),
-             row.principal, row.season, row.policy, row.tape, row.tape_commitment),
-        )  # fmt: skip
+            (
+                row.id,
+                row.task,
+                row.task_digest,
+                row.agent,
+                row.seed,
+                row.budget,
+                row.created_ns,
+                row.expires_ns,
+                *astuple(row.bucket),
+                row.principal,
+                row.season,
+                row.policy,
+                row.tape,
+                row.tape_commitment,
+            ),
+        )
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
         entry |= {"principal": row.principal, "season": row.season, "policy": row.policy}
         entry |= {"tape": row.tape, "tape_commitment": row.tape_commitment}
-        transaction.log(row.id, {**entry, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns})
+        transaction.log(
+            row.id, {**entry, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns}
+        )
 
 
 @dataclass(frozen=True)
@@ -83,7 +100,8 @@ class Rejected:
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
         transaction.connection.execute(
-            "UPDATE rollouts SET rejected = rejected + 1, last_refusal = ?, bucket_tokens = ?, bucket_ns = ? WHERE id = ?",
+            "UPDATE rollouts SET rejected = rejected + 1, last_refusal = ?, bucket_tokens = ?, bucket_ns = ? WHERE id "
+            "= ?",
             (f"{self.slug}: {self.detail}", self.bucket.tokens, self.bucket.at_ns, self.rollout_id),
         )
         transaction.log(self.rollout_id, {"event": "rejected", "at_ns": self.at_ns, "problem": self.slug})
@@ -108,7 +126,9 @@ class Scored:
         )
         if written.rowcount == 1:
             digest = sha256_of(text)
-            transaction.log(self.rollout_id, {"event": "scored", "at_ns": self.at_ns, "submission": self.n, "feedback": digest})
+            transaction.log(
+                self.rollout_id, {"event": "scored", "at_ns": self.at_ns, "submission": self.n, "feedback": digest}
+            )
             if self.feedback["total"] is not None:
                 _disclose(transaction, self.rollout_id, "public", self.n, self.at_ns)
 
@@ -130,12 +150,20 @@ class EpisodeStarted:
                 (self.rollout_id, row.number),
             )
             if begun.rowcount != 1:
-                raise VerifierError(f"rollout {self.rollout_id}: the ledger does not expect private episode {row.number}")
+                raise VerifierError(
+                    f"rollout {self.rollout_id}: the ledger does not expect private episode {row.number}"
+                )
         connection.execute(
             "INSERT INTO episodes (rollout_id, n, fold, number, started_ns, idempotency_key) VALUES (?, ?, ?, ?, ?, ?)",
             (self.rollout_id, row.n, row.fold, row.number, self.at_ns, row.idempotency_key),
         )
-        entry = {"event": "episode-started", "at_ns": self.at_ns, "episode": row.n, "fold": row.fold, "number": row.number}
+        entry = {
+            "event": "episode-started",
+            "at_ns": self.at_ns,
+            "episode": row.n,
+            "fold": row.fold,
+            "number": row.number,
+        }
         transaction.log(self.rollout_id, entry)
 
 
@@ -158,7 +186,10 @@ class Stepped:
         if written.rowcount != 1:
             raise VerifierError(f"rollout {self.rollout_id} has no episode {self.n}")
         digest = sha256_of_text(self.action)
-        transaction.log(self.rollout_id, {"event": "stepped", "at_ns": self.at_ns, "episode": self.n, "step": self.step, "action": digest})
+        transaction.log(
+            self.rollout_id,
+            {"event": "stepped", "at_ns": self.at_ns, "episode": self.n, "step": self.step, "action": digest},
+        )
 
 
 @dataclass(frozen=True)
@@ -175,7 +206,9 @@ class Played:
         row = transaction.connection.execute(
             "INSERT INTO submissions (rollout_id, n, received_ns) VALUES (?, 1, ?)", (self.rollout_id, self.at_ns)
         )
-        transaction.connection.execute("INSERT INTO payloads (submission, content) VALUES (?, ?)", (row.lastrowid, self.payload))
+        transaction.connection.execute(
+            "INSERT INTO payloads (submission, content) VALUES (?, ?)", (row.lastrowid, self.payload)
+        )
         entry = {"event": "played", "at_ns": self.at_ns, "submission": 1, "payload": sha256_of(self.payload)}
         transaction.log(self.rollout_id, entry)
         return self.finalized.apply(transaction)
@@ -195,8 +228,17 @@ class Finalized:
     def apply(self, transaction: Transaction) -> dict[str, object]:
         """Write it; returns the complete result."""
         digest = sha256_of_json(self.result)
-        entry = {"event": "finalized", "at_ns": self.at_ns, "state": self.result["state"], "flags": self.result["flags"], "result": digest}
-        complete = {**self.result, "log_head": transaction.log(self.rollout_id, {**entry, "disclosure": self.disclosure})}
+        entry = {
+            "event": "finalized",
+            "at_ns": self.at_ns,
+            "state": self.result["state"],
+            "flags": self.result["flags"],
+            "result": digest,
+        }
+        complete = {
+            **self.result,
+            "log_head": transaction.log(self.rollout_id, {**entry, "disclosure": self.disclosure}),
+        }
         written = transaction.connection.execute(
             "UPDATE rollouts SET result = ?, disclosure = ? WHERE id = ? AND result IS NULL",
             (canonical_json(complete).decode(), self.disclosure, self.rollout_id),
@@ -271,7 +313,9 @@ class Released:
 
 @dataclass(frozen=True)
 class SeasonClosed:
-    """A season ended: of what is held, whenever it was begun, the latest results are released and entered as disclosed."""
+    """A season ended: of what is held, whenever it was begun, the latest results are released and entered as
+    disclosed.
+    """
 
     name: str
     at_ns: int
@@ -281,12 +325,15 @@ class SeasonClosed:
     def apply(self, transaction: Transaction) -> list[Released] | None:
         """Write it; returns what is released, or None where there is no open season of that name."""
         connection = transaction.connection
-        written = connection.execute("UPDATE seasons SET closed_ns = ? WHERE name = ? AND closed_ns IS NULL", (self.at_ns, self.name))
+        written = connection.execute(
+            "UPDATE seasons SET closed_ns = ? WHERE name = ? AND closed_ns IS NULL", (self.at_ns, self.name)
+        )
         if written.rowcount != 1:
             return None
         found = connection.execute(
             "SELECT id, principal, task FROM (SELECT *, row_number() OVER (PARTITION BY principal, task"
-            " ORDER BY json_extract(result, '$.finalized_at') DESC, id) AS place FROM rollouts WHERE disclosure = 'held') WHERE place <= ?",
+            " ORDER BY json_extract(result, '$.finalized_at') DESC, id) AS place FROM rollouts WHERE disclosure = "
+            "'held') WHERE place <= ?",
             (self.most,),
         )
         released = [Released(*row) for row in found.fetchall()]
@@ -300,5 +347,6 @@ class SeasonClosed:
 def _disclose(transaction: Transaction, rollout_id: str, fold: FoldName, n: int, at_ns: int) -> None:
     """Enter that a principal was told something of a fold's hidden data."""
     transaction.connection.execute(
-        "INSERT INTO disclosures (rollout_id, fold, n, at_ns) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (rollout_id, fold, n, at_ns)
+        "INSERT INTO disclosures (rollout_id, fold, n, at_ns) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (rollout_id, fold, n, at_ns),
     )

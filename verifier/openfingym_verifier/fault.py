@@ -35,8 +35,8 @@ async def find_fault(
         compute: computes it.
         control: does the same with a valid input.
         what: is computed, for the message.
-        afresh: computes it after a failure, since a worker may have been killed or memory short, with nothing that the same
-            mishap may have hit; default: ``compute``, where nothing can be.
+        afresh: computes it after a failure, since a worker may have been killed or memory short, with nothing that the
+            same mishap may have hit; default: ``compute``, where nothing can be.
 
     Raises:
         SubmissionError: what was sent is refused, or alone fails.
@@ -59,7 +59,9 @@ async def find_fault(
         except Exception as own:
             raise VerifierError(f"{what} failed, and so it did on a valid input: {_said(own)}") from own
         logger.warning("%s failed twice, and not on a valid input: refused", what)
-        raise SubmissionError(f"{what} fails on these values ({_said(error)}), and not on valid ones", problem=UNSCORABLE) from error
+        raise SubmissionError(
+            f"{what} fails on these values ({_said(error)}), and not on valid ones", problem=UNSCORABLE
+        ) from error
 
 
 def _said(error: Exception) -> str:

@@ -34,7 +34,9 @@ def judge(task: HiddenTask, score: Score, baseline: Score) -> Judged:
     return Judged(score, task.relative_total(score, baseline), task.sampling_error(score, baseline))
 
 
-def final_result(rollout: Rollout, outcome: Judged | str, baseline: Score, flags: list[str], now_ns: int) -> dict[str, object]:
+def final_result(
+    rollout: Rollout, outcome: Judged | str, baseline: Score, flags: list[str], now_ns: int
+) -> dict[str, object]:
     """The result document without ``log_head``.
 
     Args:

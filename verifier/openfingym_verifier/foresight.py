@@ -1,7 +1,7 @@
 """Does an answer know what could not be known?
 
-Of a traded tape, whether an account gained on the baseline's so steadily, bar by bar, that it must have known the bars: a t
-statistic beyond what any strategy reaches. Of any other answer, whether it is as far ahead of the best recorded
+Of a traded tape, whether an account gained on the baseline's so steadily, bar by bar, that it must have known the bars:
+a t statistic beyond what any strategy reaches. Of any other answer, whether it is as far ahead of the best recorded
 baseline as only labels bring it.
 """
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from openfingym.task.contracts import Contract
 
 TIMING_LIMIT = 8.0
-"""t statistic of the gains on the baseline; a Sharpe ratio of 3 above it gives 5 in three years of days, and 1.7 in 2,800 hours."""
+"""t statistic of the gains on the baseline; a Sharpe ratio of 3 above it gives 5 in three years of days, and 1.7 in
+2,800 hours."""
 FEWEST_STEPS = 100
 MAX_TAPES = 64
 BEST_POWER, BEST_SHARE = 3.0, 0.5
@@ -35,10 +36,11 @@ ATTAINABLE = 0.1
 
 @dataclass
 class BarGains:
-    """What a principal's accounts gained on the baseline's at each bar: in one rollout, and averaged over those that saw the same bars.
+    """What a principal's accounts gained on the baseline's at each bar: in one rollout, and averaged over those that
+    saw the same bars.
 
-    Averaged, since the same luck on the same bars is no more evidence the second time, while knowledge that is used at a few bars
-    a rollout comes out of the noise.
+    Averaged, since the same luck on the same bars is no more evidence the second time, while knowledge that is used at
+    a few bars a rollout comes out of the noise.
     """
 
     largest: float = 0.0

@@ -109,7 +109,9 @@ class Grading:
         except Exception as error:
             raise VerifierError(f"{task.name}: its baseline cannot be scored ({type(error).__name__})") from error
 
-    async def _score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, *, afresh: bool = False) -> Score:
+    async def _score(
+        self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, *, afresh: bool = False
+    ) -> Score:
         """Once, wherever scores of this task are computed."""
         if task.heavy:
             return await self._workers.score(task, action, values, afresh=afresh)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LIGHT_BYTES = 256 * 1024
-"""Up to this many bytes of float64 are parsed and scored within a millisecond: less than it takes to involve another thread."""
+"""Up to this many bytes of float64 are parsed and scored within a millisecond: less than it takes to involve another
+thread."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Parsed:
 
 
 def parse(submission: Submission, body: bytes, task: HiddenTask) -> Parsed:
-    """Read and check a body. This is the one place where the bytes of an agent become an array: whatever they set off is a refusal.
+    """Read and check a body. This is the one place where the bytes of an agent become an array: whatever they set off
+    is a refusal.
 
     Raises:
         Problem: it is refused.
@@ -61,7 +63,9 @@ def parse(submission: Submission, body: bytes, task: HiddenTask) -> Parsed:
     except (Problem, VerifierError):
         raise
     except Exception:
-        logger.exception("a body of %s was refused for a reason that nobody had thought of", submission.media_type[:100])
+        logger.exception(
+            "a body of %s was refused for a reason that nobody had thought of", submission.media_type[:100]
+        )
         raise Problem("malformed-submission", f"The body cannot be read as {submission.media_type[:100]}.") from None
     payload = values.data.cast("B")
     body_digest = None if submission.idempotency_key is None else sha256_of(body)

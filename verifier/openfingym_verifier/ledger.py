@@ -285,13 +285,17 @@ class Ledger:
             return [row["id"] for row in connection.execute(query, (now_ns,))]
 
     def played(self, principal: str, tasks: Sequence[str], now_ns: int) -> bool:
-        """Whether a principal has played the given tape of one of these tasks: begun a private episode on it, or could still begin one."""
+        """Whether a principal has played the given tape of one of these tasks: begun a private episode on it, or could
+        still begin one.
+        """
         query = (
             "SELECT 1 FROM rollouts WHERE principal = ? AND task IN (SELECT value FROM json_each(?)) AND tape = 'given'"
             " AND (accepted > 0 OR (result IS NULL AND expires_ns > ?)) LIMIT 1"
         )
         with self.read() as connection:
-            return connection.execute(query, (principal, json.dumps(tasks), now_ns - UNDERWAY_NS)).fetchone() is not None
+            return (
+                connection.execute(query, (principal, json.dumps(tasks), now_ns - UNDERWAY_NS)).fetchone() is not None
+            )
 
     def payload(self, rollout_id: str, n: int) -> bytes | None:
         """Values of an accepted submission: little-endian float64, C order."""
@@ -321,7 +325,10 @@ class Ledger:
 
     def all_actions(self, rollout_id: str) -> bytes:
         """The actions of all episodes of a rollout in order, one JSON object a line."""
-        query = "SELECT n, fold, number, step, action FROM steps JOIN episodes ON episode = id WHERE rollout_id = ? ORDER BY n, step"
+        query = (
+            "SELECT n, fold, number, step, action FROM steps JOIN episodes ON episode = id WHERE rollout_id = ? ORDER "
+            "BY n, step"
+        )
         with self.read() as connection:
             lines = (
                 f'{{"episode":{row["n"]},"fold":"{row["fold"]}","number":{row["number"]},"step":{row["step"]},"action":{row["action"]}}}\n'
@@ -331,7 +338,10 @@ class Ledger:
 
     def action_bytes(self, rollout_id: str) -> int:
         """Length of all actions of a rollout together."""
-        query = "SELECT coalesce(sum(length(CAST(action AS BLOB))), 0) FROM steps JOIN episodes ON episode = id WHERE rollout_id = ?"
+        query = (
+            "SELECT coalesce(sum(length(CAST(action AS BLOB))), 0) FROM steps JOIN episodes ON episode = id WHERE "
+            "rollout_id = ?"
+        )
         with self.read() as connection:
             return int(connection.execute(query, (rollout_id,)).fetchone()[0])
 
@@ -344,10 +354,15 @@ class Ledger:
     def seasons(self) -> list[SeasonRecord]:
         """All seasons, in the order they were opened."""
         with self.read() as connection:
-            return [SeasonRecord(**dict(row)) for row in connection.execute("SELECT name, opened_ns, closed_ns FROM seasons ORDER BY id")]
+            return [
+                SeasonRecord(**dict(row))
+                for row in connection.execute("SELECT name, opened_ns, closed_ns FROM seasons ORDER BY id")
+            ]
 
     def told(self) -> list[Disclosures]:
-        """What has been disclosed of given tapes, added up over rollouts; whatever the season, since labels stay the same."""
+        """What has been disclosed of given tapes, added up over rollouts; whatever the season, since labels stay the
+        same.
+        """
         query = (
             "SELECT principal, task, fold, count(*) AS count FROM disclosures JOIN rollouts ON rollout_id = id"
             " WHERE tape = 'given' GROUP BY principal, task, fold"
@@ -375,20 +390,26 @@ class Ledger:
         """This rollout's rows of the log."""
         query = "SELECT seq, entry, prev_hash, hash FROM log WHERE rollout_id = ? ORDER BY seq"
         with self.read() as connection:
-            return [{**dict(row), "entry": json.loads(row["entry"])} for row in connection.execute(query, (rollout_id,))]
+            return [
+                {**dict(row), "entry": json.loads(row["entry"])} for row in connection.execute(query, (rollout_id,))
+            ]
 
 
 def _exclusive(path: Path) -> Lock:
     try:
         return take(path, wait=False, mode=0o644)
     except BlockingIOError:
-        raise VerifierError(f"{path.parent}: another verifier is using this state directory; stop it or choose another") from None
+        raise VerifierError(
+            f"{path.parent}: another verifier is using this state directory; stop it or choose another"
+        ) from None
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
-        raise VerifierError(f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym")
+        raise VerifierError(
+            f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym"
+        )
     missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES)[version:]
     if missing:
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION}; COMMIT;")
@@ -403,4 +424,6 @@ def _rollout(row: sqlite3.Row) -> RolloutRow:
 
 def _submission(row: sqlite3.Row) -> SubmissionRow:
     feedback = row["feedback"]
-    return SubmissionRow(row["n"], row["idempotency_key"], row["body_digest"], None if feedback is None else json.loads(feedback))
+    return SubmissionRow(
+        row["n"], row["idempotency_key"], row["body_digest"], None if feedback is None else json.loads(feedback)
+    )

@@ -131,5 +131,7 @@ def _refusal(problem: Problem) -> str:
 async def _deny(problem: Problem, send: Send) -> None:
     """Answer the handshake with a problem document."""
     response = problem.response()
-    await send({"type": "websocket.http.response.start", "status": response.status_code, "headers": response.raw_headers})
+    await send(
+        {"type": "websocket.http.response.start", "status": response.status_code, "headers": response.raw_headers}
+    )
     await send({"type": "websocket.http.response.body", "body": response.body})

@@ -61,7 +61,8 @@ def append(connection: sqlite3.Connection, prev_hash: str, rollout_id: str, entr
     text = canonical_json({**entry, "rollout": rollout_id})
     head = entry_hash(prev_hash, text)
     connection.execute(
-        "INSERT INTO log (rollout_id, entry, prev_hash, hash) VALUES (?, ?, ?, ?)", (rollout_id, text.decode(), prev_hash, head)
+        "INSERT INTO log (rollout_id, entry, prev_hash, hash) VALUES (?, ?, ?, ?)",
+        (rollout_id, text.decode(), prev_hash, head),
     )
     return head
 
@@ -121,7 +122,9 @@ def _verify(database: Database, expected_head: str | None) -> ChainReport:
         digests.add(entry)
         head, last = str(row["hash"]), seq
         heads.add(head)
-    written = next(iter(database.query("SELECT coalesce(max(seq), 0) AS seq FROM sqlite_sequence WHERE name = 'log'")))["seq"]
+    written = next(iter(database.query("SELECT coalesce(max(seq), 0) AS seq FROM sqlite_sequence WHERE name = 'log'")))[
+        "seq"
+    ]
     if written != last:
         raise VerifierError(f"log rows {last + 1} to {written} are missing at the end")
     if expected_head is not None and expected_head not in heads:
@@ -145,7 +148,12 @@ class Digests:
         """Note the digests of one entry."""
         rollout = str(entry["rollout"])
         match entry:
-            case {"event": "rollout-created", "principal": str(principal), "season": str(season), "policy": str(policy)}:
+            case {
+                "event": "rollout-created",
+                "principal": str(principal),
+                "season": str(season),
+                "policy": str(policy),
+            }:
                 self.owner[rollout] = f"{principal} {season} {policy}"
             case {"event": "accepted" | "played", "submission": int(n), "payload": str(digest)}:
                 self.payload[rollout, n] = digest
@@ -169,7 +177,9 @@ class Digests:
         _same("payload", self.payload, self._payloads(database))
         _same("feedback", self.feedback, self._feedback(database))
         _same("result", self.result, self._results(database))
-        if "episodes" in database.table_names():  # a ledger that no verifier has opened since there are episodes has none
+        if (
+            "episodes" in database.table_names()
+        ):  # a ledger that no verifier has opened since there are episodes has none
             _same("episode", self.episode, self._episodes(database))
             _same("action", self.action, self._actions(database))
 
@@ -180,7 +190,9 @@ class Digests:
 
     @staticmethod
     def _payloads(database: Database) -> Iterator[tuple[object, str]]:
-        for row in database.query("SELECT rollout_id, n, content FROM submissions JOIN payloads ON submission = submissions.id"):
+        for row in database.query(
+            "SELECT rollout_id, n, content FROM submissions JOIN payloads ON submission = submissions.id"
+        ):
             yield (row["rollout_id"], row["n"]), sha256_of(row["content"])
 
     @staticmethod

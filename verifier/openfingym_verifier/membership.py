@@ -46,7 +46,10 @@ class Membership:
         """
         name = self._names.get(key_digest(key))
         if name is not None and self._local:
-            raise Problem("forbidden", "This verifier has the local policy, which tells everything; participants need the strict one.")
+            raise Problem(
+                "forbidden",
+                "This verifier has the local policy, which tells everything; participants need the strict one.",
+            )
         return None if name is None else Caller(name, operator=False)
 
     def has_key(self, key: bytes) -> bool:

@@ -44,7 +44,9 @@ def read_npy(body: bytes) -> NDArray[np.generic]:
         raise Problem("wrong-dtype", "The array holds Python objects or records; send plain numbers, float64 at best.")
     # Python's integers and tuples go further than NumPy's, and True is one of them.
     if len(shape) > MAX_AXES or not all(type(length) is int and 0 <= length <= MAX_LENGTH for length in shape):
-        raise Problem("malformed-submission", f"A shape has at most {MAX_AXES} axes, each of a length from 0 to {MAX_LENGTH}.")
+        raise Problem(
+            "malformed-submission", f"A shape has at most {MAX_AXES} axes, each of a length from 0 to {MAX_LENGTH}."
+        )
     stated, found = math.prod(shape) * dtype.itemsize, len(body) - offset
     if stated != found:
         raise Problem("malformed-submission", f"The header announces {stated} bytes of data; {found} follow it.")
@@ -78,18 +80,32 @@ def read_npz(body: bytes, limit_bytes: int) -> NDArray[np.generic]:
             return read_npy(_inflate(archive, _member(archive), limit_bytes))
     except Problem:
         raise
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotImplementedError, RuntimeError, OverflowError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        OSError,
+        EOFError,
+        ValueError,
+        NotImplementedError,
+        RuntimeError,
+        OverflowError,
+    ) as error:
         raise Problem("malformed-submission", "The body is not a readable .npz archive.") from error
 
 
 def _member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     members = archive.infolist()
     if len(members) > MAX_MEMBERS:
-        raise Problem("malformed-submission", f"The archive has {len(members)} members; send one array named {MEMBER!r}.")
+        raise Problem(
+            "malformed-submission", f"The archive has {len(members)} members; send one array named {MEMBER!r}."
+        )
     named = [member for member in members if member.filename in {MEMBER, f"{MEMBER}.npy"}]
     chosen = named or members
     if len(chosen) != 1:
-        raise Problem("malformed-submission", f"The archive has {len(chosen)} candidate arrays; send exactly one, named {MEMBER!r}.")
+        raise Problem(
+            "malformed-submission",
+            f"The archive has {len(chosen)} candidate arrays; send exactly one, named {MEMBER!r}.",
+        )
     return chosen[0]
 
 

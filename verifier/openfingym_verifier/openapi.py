@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 _REF = "#/components/schemas/"
-_PROBLEM = {"description": "A problem document (RFC 9457)", "content": {MEDIA_TYPE: {"schema": {"$ref": f"{_REF}ProblemDocument"}}}}
+_PROBLEM = {
+    "description": "A problem document (RFC 9457)",
+    "content": {MEDIA_TYPE: {"schema": {"$ref": f"{_REF}ProblemDocument"}}},
+}
 PROBLEM_RESPONSE: dict[int | str, dict[str, Any]] = {"default": _PROBLEM, 422: _PROBLEM}
 """How every route may fail; Any is FastAPI's own type for this argument."""
 
@@ -25,7 +28,9 @@ _ANSWERS = ("SubmissionAnswer", "NewEpisode", "NewStep", "StepAnswer", "ProblemD
 _COMMON: dict[str, Any] = {"tags": ["rollout"], "security": [{"rollout token": []}]}
 
 STEP_ONLY = frozenset({"episodes-exhausted", "episode-over", "out-of-step", "malformed-request", "malformed-action"})
-BATCH_ONLY = frozenset({"malformed-submission", "wrong-shape", "wrong-dtype", "not-finite", "out-of-range", "memorised", "unscorable"})
+BATCH_ONLY = frozenset(
+    {"malformed-submission", "wrong-shape", "wrong-dtype", "not-finite", "out-of-range", "memorised", "unscorable"}
+)
 COMMON = KINDS.keys() - STEP_ONLY - BATCH_ONLY - {"method-not-allowed"}
 
 
@@ -55,7 +60,9 @@ def describe(app: FastAPI) -> None:
 
 def _submission_route() -> dict[str, Any]:
     binary = {"schema": {"type": "string", "format": "binary"}}
-    nested = {"schema": {"type": "object", "required": ["predictions"], "properties": {"predictions": {"type": "array"}}}}
+    nested = {
+        "schema": {"type": "object", "required": ["predictions"], "properties": {"predictions": {"type": "array"}}}
+    }
     return {
         **_COMMON,
         "summary": "Submit predictions",
@@ -63,8 +70,13 @@ def _submission_route() -> dict[str, Any]:
         "Costs one unit of budget if accepted, none if refused. "
         "A table (Arrow, Parquet) has the channels as columns and windows times horizon rows, window by window.",
         "operationId": "submit",
-        "parameters": [_key("Repeating an accepted submission with the same key and body gives the same answer at no cost.")],
-        "requestBody": {"required": True, "content": {kind: nested if kind == JSON else binary for kind in MEDIA_TYPES}},
+        "parameters": [
+            _key("Repeating an accepted submission with the same key and body gives the same answer at no cost.")
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {kind: nested if kind == JSON else binary for kind in MEDIA_TYPES},
+        },
         "responses": {"201": _answer("Accepted", "SubmissionAnswer"), **_problems(BATCH_ONLY | COMMON)},
     }
 
@@ -73,7 +85,8 @@ def _episode_route() -> dict[str, Any]:
     return {
         **_COMMON,
         "summary": "Start the next episode of a sequential task",
-        "description": "Private episodes are played in order of time, each once; public ones, for practice, come round again, "
+        "description": "Private episodes are played in order of time, each once; public ones, for practice, come round "
+        "again, "
         "as often as the task's budget says. Starting one ends the one at hand.",
         "operationId": "start_episode",
         "parameters": [_key("The key of the latest episode gives its start again, and starts none.")],
@@ -86,7 +99,8 @@ def _step_route() -> dict[str, Any]:
     return {
         **_COMMON,
         "summary": "Take an action in the latest episode",
-        "description": "Answered when it is on the disk. The latest step again, with the same action, gives the same answer.",
+        "description": "Answered when it is on the disk. The latest step again, with the same action, gives the same "
+        "answer.",
         "operationId": "step",
         "requestBody": {"required": True, "content": {JSON: {"schema": {"$ref": f"{_REF}NewStep"}}}},
         "responses": {"200": _answer("Taken", "StepAnswer"), **_problems(STEP_ONLY | COMMON)},
@@ -97,10 +111,15 @@ def _live_route() -> dict[str, Any]:
     return {
         **_COMMON,
         "summary": "Episodes over a WebSocket",
-        "description": "One JSON text message a call: NewEpisode with `type: start` and an optional `key`, or NewStep with `type: step`. "
-        "The answer is a StepAnswer with `type: step`, or `type: problem` with `problem`, a problem document, and `retry_after_s`.",
+        "description": "One JSON text message a call: NewEpisode with `type: start` and an optional `key`, or NewStep "
+        "with `type: step`. "
+        "The answer is a StepAnswer with `type: step`, or `type: problem` with `problem`, a problem document, and "
+        "`retry_after_s`.",
         "operationId": "live",
-        "responses": {"101": {"description": "Upgraded"}, **_problems({"unauthorized", "forbidden", "not-found", "rollout-finished"})},
+        "responses": {
+            "101": {"description": "Upgraded"},
+            **_problems({"unauthorized", "forbidden", "not-found", "rollout-finished"}),
+        },
     }
 
 

@@ -1,9 +1,9 @@
 """What a verifier tells whom: everything to those who could read the labels anyway, and little to everybody else.
 
-A *participant* is a party whose rollouts are added up, known by a key. Under the *strict* policy what one of them is told
-about a task is bounded for a *season*, however many rollouts it creates: so many answers on the public fold, so many
-results on the private one, each no finer than the fold's sampling error. Under the *local* policy, the default of the
-verifier that ``openfingym run`` starts for itself, whoever asks owns the machine on which the labels lie.
+A *participant* is a party whose rollouts are added up, known by a key. Under the *strict* policy what one of them is
+told about a task is bounded for a *season*, however many rollouts it creates: so many answers on the public fold, so
+many results on the private one, each no finer than the fold's sampling error. Under the *local* policy, the default of
+the verifier that ``openfingym run`` starts for itself, whoever asks owns the machine on which the labels lie.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from types import MappingProxyType
 from openfingym.results import PolicyName, TapePolicy
 
 LOCAL_USER, OPERATOR = "local", "operator"
-"""Names of the two parties that have no key: the user of a local verifier, and who holds the admin token of a strict one."""
+"""Names of the two parties that have no key: the user of a local verifier, and who holds the admin token of a strict
+one."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Policy:
 
     name: PolicyName
     private_disclosures: int | None = None
-    """Private results that a participant is shown of each task as they come; those of later rollouts are held. None: all of
-    them, exactly."""
+    """Private results that a participant is shown of each task as they come; those of later rollouts are held. None:
+    all of them, exactly."""
     public_disclosures: int | None = None
     """Submissions of a participant that get feedback, for each task and season; None: all of them."""
     tapes: TapePolicy = "given"
@@ -37,7 +38,7 @@ class Policy:
 LOCAL = Policy("local")
 STRICT = Policy("strict", private_disclosures=3, public_disclosures=100, tapes="fresh", open_rollouts=256)
 RELEASED = 3
-"""Held results of a participant and task that the close of a season releases. All of them together would say of hundreds of
-directions, chosen at random beforehand, whether they lead to the labels, which is enough to go there."""
+"""Held results of a participant and task that the close of a season releases. All of them together would say of
+hundreds of directions, chosen at random beforehand, whether they lead to the labels, which is enough to go there."""
 POLICIES: Mapping[PolicyName, Policy] = MappingProxyType({policy.name: policy for policy in (LOCAL, STRICT)})
 """The policies by name."""

@@ -1,8 +1,9 @@
 """What a principal's rollouts of one task look like together.
 
 A bound inside one rollout is no bound: labels can be read a few at a time, over hundreds of rollouts. So there is one
-:class:`Pool` for each principal and task, to which every rollout is added when it is finalized. It holds a bounded number of
-earlier submissions and nothing else, and is rebuilt after a restart by adding the stored payloads again, in order.
+:class:`Pool` for each principal and task, to which every rollout is added when it is finalized. It holds a bounded
+number of earlier submissions and nothing else, and is rebuilt after a restart by adding the stored payloads again, in
+order.
 
 Of the public fold every submission counts, since each had feedback; of the private fold only the last of a rollout,
 which alone is scored on it. A pool that has raised a flag keeps it.
@@ -49,7 +50,8 @@ class Pool:
 
         Args:
             grader: grader of the task, with the hidden data that this rollout was scored on.
-            submissions: the accepted ones in order, float64 of the task's submission shape; of a sequential task, its outcomes.
+            submissions: the accepted ones in order, float64 of the task's submission shape; of a sequential task, its
+                outcomes.
             relative: the private relative total of the last of them; None where it has none.
             best: the best recorded one; see :func:`~openfingym_verifier.foresight.best_recorded`.
         """
@@ -64,7 +66,11 @@ class Pool:
             return
         if tape != self._tape:
             # Submissions about other hidden data are not answers to the same questions.
-            self._tape, self.public, self.private = tape, _history(grader, grader.public), _history(grader, grader.private)
+            self._tape, self.public, self.private = (
+                tape,
+                _history(grader, grader.public),
+                _history(grader, grader.private),
+            )
         # What sequential tasks answer in public is practice, and each answer is for a bar of its own.
         watched = [(self.private, grader.private, submissions[-1:])]
         watched += [] if isinstance(kind, SequentialKind) else [(self.public, grader.public, submissions)]
@@ -95,7 +101,9 @@ class Pool:
 def flags_of_rollout(
     pool: Pool, grader: Grader, submissions: Sequence[Values], relative: float | None = None, best: float | None = None
 ) -> list[str]:
-    """Add a finished rollout to its principal's pool, and say what all of them look like by now; see :meth:`Pool.add`."""
+    """Add a finished rollout to its principal's pool, and say what all of them look like by now; see
+    :meth:`Pool.add`.
+    """
     pool.add(grader, submissions, relative, best)
     return pool.flags
 
@@ -107,7 +115,11 @@ def _history(grader: Grader, fold: Fold) -> FoldHistory | None:
     if baseline is None:
         return None
     truth = fold.truth.arrays.get("y_true")
-    error = baseline - truth if isinstance(truth, np.ndarray) and truth.shape == baseline.shape else baseline - baseline.mean()
+    error = (
+        baseline - truth
+        if isinstance(truth, np.ndarray) and truth.shape == baseline.shape
+        else baseline - baseline.mean()
+    )
     scale = float(np.sqrt(np.mean(error**2)))
     history = FoldHistory(scale, ranks=kind.ranks, structured=kind.structured)
     history.start(baseline)

@@ -48,7 +48,8 @@ def require_name(name: str) -> None:
     if not NAME.fullmatch(name) or name in {LOCAL_USER, OPERATOR}:
         raise Problem(
             "malformed-request",
-            f"A participant's name is 1 to 63 lower case letters, digits, dots, dashes and underscores, and neither {LOCAL_USER} nor "
+            "A participant's name is 1 to 63 lower case letters, digits, dots, dashes and underscores, and neither "
+            f"{LOCAL_USER} nor "
             f"{OPERATOR}; found {name[:80]!r}.",
         )
 

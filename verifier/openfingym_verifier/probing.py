@@ -48,7 +48,8 @@ def looks_like_probing(public_folds: Iterable[NDArray[np.float64]]) -> bool:
     """Whether a rollout's accepted submissions hold two probes or more.
 
     Args:
-        public_folds: :meth:`~openfingym.kinds.Kind.compared` of each, in order, all of one shape; read once, at most nine are held.
+        public_folds: :meth:`~openfingym.kinds.Kind.compared` of each, in order, all of one shape; read once, at most
+            nine are held.
     """
     recent: deque[NDArray[np.float64]] = deque(maxlen=WINDOW)
     probes = 0

@@ -65,7 +65,9 @@ KINDS: Mapping[str, ProblemKind] = {
     "task-unavailable": ProblemKind(503, "This verifier no longer holds the rollout's task"),
 }
 
-REFUSALS = frozenset(slug for slug, kind in KINDS.items() if kind.status in {413, 415, 422} and slug != "malformed-request")
+REFUSALS = frozenset(
+    slug for slug, kind in KINDS.items() if kind.status in {413, 415, 422} and slug != "malformed-request"
+)
 """Problems of a submission's content: recorded against the rollout, free of budget."""
 
 
@@ -114,9 +116,11 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
 
 
 INTERNAL = Problem("internal", "The failure was recorded on the verifier's side.", close=True)
-"""What is said of a failure that nobody has thought of. Whoever runs agents counts it against nobody but us in the log."""
+"""What is said of a failure that nobody has thought of. Whoever runs agents counts it against nobody but us in the
+log."""
 UNAVAILABLE = Problem("unavailable", "The failure was recorded on the verifier's side; try again later.", close=True)
-"""What is said of a failure that is known to be ours: the disk, a process, or a score that a valid submission does not get either."""
+"""What is said of a failure that is known to be ours: the disk, a process, or a score that a valid submission does not
+get either."""
 
 
 def of_failure(error: Exception) -> Problem:

@@ -1,8 +1,8 @@
 """What has been disclosed to whom, added up over rollouts, and what may still be. Belongs to the event loop.
 
-Counts mirror the ledger's table of disclosures; they are made from it at start. Labels do not change with a season's name, nor
-when a task is built again, so what was told before still counts. Of a tape that no other rollout has, everything may be told, and
-nothing is counted.
+Counts mirror the ledger's table of disclosures; they are made from it at start. Labels do not change with a season's
+name, nor when a task is built again, so what was told before still counts. Of a tape that no other rollout has,
+everything may be told, and nothing is counted.
 """
 
 from __future__ import annotations

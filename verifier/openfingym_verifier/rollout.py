@@ -56,7 +56,18 @@ class Rollout:
             task = None
         keys = {s.idempotency_key: (s.body_digest or "", s.n) for s in submissions if s.idempotency_key is not None}
         feedback = [s.feedback for s in submissions]
-        return cls(row, task, row.bucket, feedback, keys, row.accepted, row.rejected, row.last_refusal, row.result, row.disclosure)
+        return cls(
+            row,
+            task,
+            row.bucket,
+            feedback,
+            keys,
+            row.accepted,
+            row.rejected,
+            row.last_refusal,
+            row.result,
+            row.disclosure,
+        )
 
     @property
     def id(self) -> str:
@@ -75,7 +86,9 @@ class Rollout:
             Problem: ``task-unavailable``.
         """
         if self.task is None:
-            raise Problem("task-unavailable", "The task was rebuilt or removed since this rollout began; create a new rollout.")
+            raise Problem(
+                "task-unavailable", "The task was rebuilt or removed since this rollout began; create a new rollout."
+            )
         return self.task
 
     def require_open(self) -> None:
@@ -85,7 +98,9 @@ class Rollout:
             Problem: ``rollout-finished``.
         """
         if self.result is not None:
-            raise Problem("rollout-finished", "The rollout has its final result; nothing is taken any more.", close=True)
+            raise Problem(
+                "rollout-finished", "The rollout has its final result; nothing is taken any more.", close=True
+            )
 
     def require_unexpired(self, now_ns: int) -> None:
         """Return if its token is still valid: a body, or a turn, may be waited for past the end.
@@ -103,7 +118,9 @@ class Rollout:
             Problem: ``budget-exhausted``.
         """
         if self.remaining <= 0:
-            raise Problem("budget-exhausted", f"All {self.row.budget} submissions of this rollout have been accepted.", close=True)
+            raise Problem(
+                "budget-exhausted", f"All {self.row.budget} submissions of this rollout have been accepted.", close=True
+            )
 
     def take_token(self, now_ns: int, what: str = "submissions") -> None:
         """Pay the rate for one submission or refused action.
@@ -114,7 +131,10 @@ class Rollout:
         rules = self.hidden_task().spec.verification
         self.bucket, wait_s = take(self.bucket, Rate(rules.requests_per_minute / 60.0, rules.burst), now_ns)
         if wait_s > 0.0:
-            detail = f"At most {rules.requests_per_minute:g} {what} a minute after a burst of {rules.burst}; wait {wait_s:.1f} s."
+            detail = (
+                f"At most {rules.requests_per_minute:g} {what} a minute after a burst of {rules.burst}; wait "
+                f"{wait_s:.1f} s."
+            )
             raise Problem("rate-limited", detail, retry_after_s=wait_s, close=True)
 
     def refused(self, problem: Problem, now_ns: int) -> Rejected:

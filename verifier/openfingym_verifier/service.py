@@ -99,7 +99,8 @@ class Service:
             ledger: ledger of the state directory, which holds the key of tapes as well.
             workers: that score heavy submissions; None starts them.
             policy: what is told to whom.
-            tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None for what the policy has.
+            tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None for what the
+                policy has.
         """
         self.tasks = tasks
         self.ledger = ledger
@@ -157,7 +158,14 @@ class Service:
         return None
 
     async def create(
-        self, task_name: str, *, agent: str | None, seed: int | None, ttl_s: float, fresh: bool = False, caller: Caller | None = None
+        self,
+        task_name: str,
+        *,
+        agent: str | None,
+        seed: int | None,
+        ttl_s: float,
+        fresh: bool = False,
+        caller: Caller | None = None,
     ) -> Rollout:
         """Begin a rollout.
 
@@ -166,7 +174,8 @@ class Service:
             agent: name of the agent, which is recorded with the result.
             seed: seed, which is recorded with the result.
             ttl_s: seconds until its token expires.
-            fresh: other hidden data than the package's own, where the task can have any; a policy of ``fresh`` asks for it always.
+            fresh: other hidden data than the package's own, where the task can have any; a policy of ``fresh`` asks for
+                it always.
             caller: the participant whose rollout it is; None for the operator.
 
         Raises:
@@ -176,17 +185,31 @@ class Service:
         season = self.members.require_open_season()
         task = self.tasks.get(task_name)
         if task is None:
-            raise Problem("not-found", f"No task {task_name[:100]!r} here; this verifier holds {', '.join(sorted(self.tasks))}.")
+            raise Problem(
+                "not-found", f"No task {task_name[:100]!r} here; this verifier holds {', '.join(sorted(self.tasks))}."
+            )
         now, owner = now_ns(), (caller or self.members.operator).name
         self._require_room(owner)
         rules = task.spec.verification
         wanted = fresh or self._tape_policy == "fresh"
         row = RolloutRow(
-            id=f"r{secrets.token_hex(10)}", task=task.name, task_digest=task.manifest.digest, agent=agent, seed=seed, budget=task.budget,
-            created_ns=now, expires_ns=now + int(ttl_s * 1e9), accepted=0, rejected=0, last_refusal=None,
-            bucket=Bucket(float(rules.burst), now), result=None, principal=owner, season=season.name,
+            id=f"r{secrets.token_hex(10)}",
+            task=task.name,
+            task_digest=task.manifest.digest,
+            agent=agent,
+            seed=seed,
+            budget=task.budget,
+            created_ns=now,
+            expires_ns=now + int(ttl_s * 1e9),
+            accepted=0,
+            rejected=0,
+            last_refusal=None,
+            bucket=Bucket(float(rules.burst), now),
+            result=None,
+            principal=owner,
+            season=season.name,
             policy=self.policy.name,
-        )  # fmt: skip
+        )
         self._beginning[owner] += 1
         try:
             row, drawn = await self._begin(row, task, fresh=wanted)
@@ -201,7 +224,9 @@ class Service:
         twins = fresh and task.renewal == "twin"
         # Two rollouts that begin at once must not both be the first to play a real series.
         async with self._choosing if twins else contextlib.nullcontext():
-            played = twins and await self.in_pool(self.ledger.played, row.principal, self._same_bars(task), row.created_ns)
+            played = twins and await self.in_pool(
+                self.ledger.played, row.principal, self._same_bars(task), row.created_ns
+            )
             kind = choose(task.renewal, wanted=fresh, played_before=played)
             if kind != "given":
                 row = replace(row, tape=kind, tape_commitment=self.tapes.commitment(row.id))
@@ -223,10 +248,13 @@ class Service:
             return
         now = now_ns()
         open_now = self._beginning[owner] + sum(
-            one.row.principal == owner and one.result is None and one.row.expires_ns > now for one in self._rollouts.values()
+            one.row.principal == owner and one.result is None and one.row.expires_ns > now
+            for one in self._rollouts.values()
         )
         if open_now >= most:
-            detail = f"{owner} has {open_now} open rollouts; finalize some, or let them expire. At most {most} may be open."
+            detail = (
+                f"{owner} has {open_now} open rollouts; finalize some, or let them expire. At most {most} may be open."
+            )
             raise Problem("too-many-rollouts", detail, retry_after_s=RETRY_S)
 
     def _count_open(self) -> int:
@@ -234,7 +262,9 @@ class Service:
         return sum(rollout.result is None for rollout in self._rollouts.values())
 
     def _same_bars(self, task: HiddenTask) -> list[str]:
-        """Names of the tasks with a real tape of the same series: whoever has played one of them has seen bars of the others."""
+        """Names of the tasks with a real tape of the same series: whoever has played one of them has seen bars of the
+        others.
+        """
         return [one.name for one in self.tasks.values() if one.renewal == "twin" and one.series == task.series]
 
     async def data(self, rollout: Rollout) -> bytes:
@@ -285,7 +315,9 @@ class Service:
         task, key = rollout.hidden_task(), submission.idempotency_key
         if task.sequential:
             raise Problem(
-                "wrong-interface", "This task is stepped through; use interface.make(), or /v1/episodes and /v1/steps.", close=True
+                "wrong-interface",
+                "This task is stepped through; use interface.make(), or /v1/episodes and /v1/steps.",
+                close=True,
             )
         if key not in rollout.by_key:
             # A retry of what was accepted is free; all else pays before a byte of the body is read.
@@ -304,7 +336,9 @@ class Service:
             rollout.require_budget()
             return await self._judge(rollout, await self.tapes.of(rollout), submission, body), "accepted"
 
-    async def _judge(self, rollout: Rollout, task: HiddenTask, submission: Submission, body: bytes) -> dict[str, object]:
+    async def _judge(
+        self, rollout: Rollout, task: HiddenTask, submission: Submission, body: bytes
+    ) -> dict[str, object]:
         start, received_ns = time.perf_counter(), now_ns()
         plain = submission.media_type == NPY and len(body) <= LIGHT_BYTES
         try:
@@ -348,7 +382,9 @@ class Service:
         except SubmissionError as error:
             raise refusal(error) from None
 
-    async def _accept(self, task: HiddenTask, accepted: Accepted, parsed: Parsed, *, told: bool) -> dict[str, object] | None:
+    async def _accept(
+        self, task: HiddenTask, accepted: Accepted, parsed: Parsed, *, told: bool
+    ) -> dict[str, object] | None:
         """Keep a submission, and score it while the commit travels to the disk; None if that failed."""
         durable = self.ledger.writer.submit(accepted.apply, overtakes=True, size=parsed.payload.nbytes)
         try:
@@ -376,7 +412,9 @@ class Service:
         assert key is not None
         digest, n = rollout.by_key[key]
         if await self.in_pool(sha256_of, body) != digest:
-            raise Problem("idempotency-conflict", f"This key was used for submission {n} with another body; use a new key.")
+            raise Problem(
+                "idempotency-conflict", f"This key was used for submission {n} with another body; use a new key."
+            )
         if rollout.feedback[n - 1] is None:
             await self._settle(rollout, n)
         return _answer(rollout, n)
@@ -410,9 +448,13 @@ class Service:
                         with contextlib.suppress(SubmissionError):  # it has no score, and its rollout's result says so
                             await self._score_missing(rollout, n)
                 values = await self._values(rollout, task)
-                score, baseline = await asyncio.gather(self._private_score(rollout, task, values), self.grading.baseline(task))
+                score, baseline = await asyncio.gather(
+                    self._private_score(rollout, task, values), self.grading.baseline(task)
+                )
                 outcome = score if isinstance(score, str) else await self._judged(task, score, baseline)
-                flags = await self._watch.flags(rollout.row, task, values, None if isinstance(outcome, str) else outcome.relative)
+                flags = await self._watch.flags(
+                    rollout.row, task, values, None if isinstance(outcome, str) else outcome.relative
+                )
                 now = now_ns()
                 result = final_result(rollout, outcome, baseline, flags, now)
                 finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
@@ -462,7 +504,9 @@ class Service:
             return await self.episodes.outcomes(rollout, task)
         return stored_values(await self.in_pool(self._payload, rollout, rollout.accepted), task)
 
-    async def _private_score(self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None) -> Score | str:
+    async def _private_score(
+        self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None
+    ) -> Score | str:
         """Score of what is scored, or why there is none."""
         if values is None:
             return nothing_accepted(rollout)
@@ -526,10 +570,16 @@ class Service:
         return None if found is None else Rollout.restore(*found, self.tasks.get(found[0].task))
 
     def _forget(self) -> None:
-        """Let go of rollouts that are finished, but for the latest, and of those that have expired; the ledger has them all."""
+        """Let go of rollouts that are finished, but for the latest, and of those that have expired; the ledger has them
+        all.
+        """
         now = now_ns()
         finished = [key for key, rollout in self._rollouts.items() if rollout.result is not None][:-MAX_KNOWN_FINISHED]
-        expired = [key for key, one in self._rollouts.items() if one.result is None and one.row.expires_ns <= now and not one.turn.locked()]
+        expired = [
+            key
+            for key, one in self._rollouts.items()
+            if one.result is None and one.row.expires_ns <= now and not one.turn.locked()
+        ]
         for key in (*finished, *expired):
             del self._rollouts[key]
 

@@ -36,7 +36,8 @@ SHUTDOWN_S = 5
 PR_SET_DUMPABLE = 4
 BACKLOG = 2048
 SWITCH_INTERVAL_S = 0.00005
-"""How long one thread may keep the interpreter from another: a commit must not wait for a score to be ready before it starts."""
+"""How long one thread may keep the interpreter from another: a commit must not wait for a score to be ready before it
+starts."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class ListenAddress:
         if self.host is None or self.tls is not None or self.proxies is not None or _is_loopback(self.host):
             return
         raise UsageError(
-            f"tokens and labels would travel from {self.host} in the clear: give --tls-cert and --tls-key, or --behind-proxy where "
+            f"tokens and labels would travel from {self.host} in the clear: give --tls-cert and --tls-key, or "
+            "--behind-proxy where "
             "a proxy encrypts"
         )
 
@@ -92,7 +94,9 @@ class Certificate:
         try:
             context.load_cert_chain(self.certificate, self.key)
         except OSError as error:  # an ssl.SSLError is one
-            raise UsageError(f"{self.certificate}, {self.key}: no certificate with its key ({error.strerror or error})") from error
+            raise UsageError(
+                f"{self.certificate}, {self.key}: no certificate with its key ({error.strerror or error})"
+            ) from error
         return context
 
 
@@ -119,8 +123,8 @@ def serve(
     tapes: TapePolicy | None = None,
     on_ready: Callable[[list[str], Callable[[], None]], None] | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM, in a process that does nothing else: files it makes are its user's alone from now on, other
-    processes of that user cannot look into it, and its threads take turns more often.
+    """Serve until SIGINT or SIGTERM, in a process that does nothing else: files it makes are its user's alone from now
+    on, other processes of that user cannot look into it, and its threads take turns more often.
 
     Args:
         packages: the tasks to hold.
@@ -130,7 +134,8 @@ def serve(
         address: where to listen.
         policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
         body_timeout_s: seconds a submission's body may take to arrive.
-        tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None for what the policy has.
+        tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None for what the
+            policy has.
         on_ready: called once, on the event loop, with the addresses and a thread-safe function that stops the server.
 
     Raises:
@@ -177,7 +182,8 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=SHUTDOWN_S,
             ws_max_size=MAX_ACTION_BYTES,
-            ws_ping_interval=None,  # an agent may think for long, without answering; idle connections are ended elsewhere
+            # An agent may think for long, without answering; idle connections are ended elsewhere.
+            ws_ping_interval=None,
             ws_per_message_deflate=False,
             backlog=BACKLOG,
             http=protocol,
@@ -189,7 +195,11 @@ def serve(
         _run(uvicorn.Server(config), sockets, on_ready)
 
 
-def _run(server: uvicorn.Server, sockets: list[socket.socket], on_ready: Callable[[list[str], Callable[[], None]], None] | None) -> None:
+def _run(
+    server: uvicorn.Server,
+    sockets: list[socket.socket],
+    on_ready: Callable[[list[str], Callable[[], None]], None] | None,
+) -> None:
     import asyncio
 
     def stop() -> None:
@@ -238,7 +248,9 @@ def _listen(address: ListenAddress) -> Iterator[list[socket.socket]]:
         sockets: list[socket.socket] = []
         try:
             if address.host is not None:
-                sockets.append(socket.create_server((address.host, address.port), backlog=BACKLOG, family=_family(address.host)))
+                sockets.append(
+                    socket.create_server((address.host, address.port), backlog=BACKLOG, family=_family(address.host))
+                )
             if address.uds is not None:
                 sockets.append(_unix_socket(address.uds))
                 stack.callback(address.uds.unlink, missing_ok=True)

@@ -64,11 +64,16 @@ def read_json(body: bytes) -> NDArray[np.generic]:
     except (ValueError, RecursionError):
         raise Problem("malformed-submission", "The body is not valid JSON.") from None
     if not isinstance(document, dict) or set(document) != {"predictions"}:
-        raise Problem("malformed-submission", 'Expected a JSON object with the single key "predictions", a nested list of numbers.')
+        raise Problem(
+            "malformed-submission",
+            'Expected a JSON object with the single key "predictions", a nested list of numbers.',
+        )
     try:
         cells = np.array(document["predictions"], dtype=object)
     except ValueError:
-        raise Problem("wrong-shape", "The lists under predictions are ragged; every one of a level must have the same length.") from None
+        raise Problem(
+            "wrong-shape", "The lists under predictions are ragged; every one of a level must have the same length."
+        ) from None
     kinds = set(map(type, cells.ravel().tolist()))
     if kinds <= {float, int}:
         try:
@@ -76,7 +81,9 @@ def read_json(body: bytes) -> NDArray[np.generic]:
         except OverflowError:
             raise Problem("out-of-range", "An integer under predictions is beyond the range of float64.") from None
     if list in kinds:
-        raise Problem("wrong-shape", "The lists under predictions are ragged; every one of a level must have the same length.")
+        raise Problem(
+            "wrong-shape", "The lists under predictions are ragged; every one of a level must have the same length."
+        )
     names = ", ".join(sorted(kind.__name__ for kind in kinds - {float, int}))
     raise Problem("wrong-dtype", f"The predictions hold {names}; expected numbers only.")
 
@@ -84,11 +91,16 @@ def read_json(body: bytes) -> NDArray[np.generic]:
 def check(raw: NDArray[np.generic], task: HiddenTask) -> NDArray[np.float64]:
     """Check type, shape, finiteness and range, in this order, and convert to float64."""
     if raw.dtype.kind not in "fiu" or raw.dtype.itemsize > 8:
-        raise Problem("wrong-dtype", f"Found an array of {raw.dtype.name}; expected float64 (float16, float32 and integers are converted).")
+        raise Problem(
+            "wrong-dtype",
+            f"Found an array of {raw.dtype.name}; expected float64 (float16, float32 and integers are converted).",
+        )
     if raw.shape != task.shape:
         found, expected = list(raw.shape[:8]), list(task.shape)
         raise Problem(
-            "wrong-shape", f"Found shape {found}; expected {expected}: {', '.join(task.manifest.submission_axes)}.{_hint(raw.shape, task)}"
+            "wrong-shape",
+            f"Found shape {found}; expected {expected}: "
+            f"{', '.join(task.manifest.submission_axes)}.{_hint(raw.shape, task)}",
         )
     values: NDArray[np.float64] = np.ascontiguousarray(raw, dtype="<f8")
     low, high = task.low, task.spec.contract.high
@@ -113,12 +125,16 @@ def _bad_value(values: NDArray[np.float64], low: float, high: float) -> Problem:
     infinite = ~np.isfinite(values)
     if infinite.any():
         where = _first(infinite)
-        return Problem("not-finite", f"predictions{list(where)} is {values[where]}, one of {infinite.sum()} values that are not finite.")
+        return Problem(
+            "not-finite",
+            f"predictions{list(where)} is {values[where]}, one of {infinite.sum()} values that are not finite.",
+        )
     outside = (values < low) | (values > high)
     where = _first(outside)
     return Problem(
         "out-of-range",
-        f"predictions{list(where)} is {values[where]:g}, one of {outside.sum()} values outside the admissible range [{low:g}, {high:g}].",
+        f"predictions{list(where)} is {values[where]:g}, one of {outside.sum()} values outside the admissible range "
+        f"[{low:g}, {high:g}].",
     )
 
 

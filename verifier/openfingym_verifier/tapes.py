@@ -4,7 +4,8 @@
 
     seed = HMAC-SHA256(<state>/tape.key, "openfingym.tape" rollout id)
 
-So nothing but the kind of a tape is stored, and a restart draws the same one again. The ledger and the log hold a commitment to the
+So nothing but the kind of a tape is stored, and a restart draws the same one again. The ledger and the log hold a
+commitment to the
 seed: with another key, a rollout ends rather than go on over other data.
 """
 
@@ -82,7 +83,9 @@ class Tapes:
             return task
         if row.tape_commitment != self.commitment(row.id):
             raise Problem(
-                "task-unavailable", "The key of tapes was replaced since this rollout began; its hidden data is gone. Create a new rollout."
+                "task-unavailable",
+                "The key of tapes was replaced since this rollout began; its hidden data is gone. Create a new "
+                "rollout.",
             )
         return task.on(Tape(row.tape, int.from_bytes(self._seed(row.id))), f"{task.name}/{row.id}")
 

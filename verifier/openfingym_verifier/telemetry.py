@@ -37,8 +37,12 @@ class Telemetry:
             ["task", "outcome"],
             registry=self._registry,
         )
-        Gauge("openfingym_ledger_queue_depth", "Ledger writes waiting for a commit.", registry=self._registry).set_function(queue_depth)
-        Gauge("openfingym_open_rollouts", "Rollouts without a result.", registry=self._registry).set_function(open_rollouts)
+        Gauge(
+            "openfingym_ledger_queue_depth", "Ledger writes waiting for a commit.", registry=self._registry
+        ).set_function(queue_depth)
+        Gauge("openfingym_open_rollouts", "Rollouts without a result.", registry=self._registry).set_function(
+            open_rollouts
+        )
 
     def submission(self, task: str, outcome: str) -> None:
         """Count a submission."""

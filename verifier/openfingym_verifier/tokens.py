@@ -76,16 +76,24 @@ class TokenIssuer:
     def __init__(self, key: bytes, admin_token: str, monitor_token: str | None = None) -> None:
         """Know the operator by ``admin_token``, and who may read the metrics alone by ``monitor_token``."""
         if admin_token.startswith(KEY_PREFIX):
-            raise UsageError(f"the admin token begins with {KEY_PREFIX!r}, as the keys of participants do; choose another")
+            raise UsageError(
+                f"the admin token begins with {KEY_PREFIX!r}, as the keys of participants do; choose another"
+            )
         if len(admin_token) < MIN_ADMIN_TOKEN:
-            raise UsageError(f"the admin token has {len(admin_token)} characters; use at least {MIN_ADMIN_TOKEN} random ones")
+            raise UsageError(
+                f"the admin token has {len(admin_token)} characters; use at least {MIN_ADMIN_TOKEN} random ones"
+            )
         if monitor_token is not None and len(monitor_token) < MIN_ADMIN_TOKEN:
-            raise UsageError(f"the monitor's token has {len(monitor_token)} characters; use at least {MIN_ADMIN_TOKEN} random ones")
+            raise UsageError(
+                f"the monitor's token has {len(monitor_token)} characters; use at least {MIN_ADMIN_TOKEN} random ones"
+            )
         self._admin = admin_token.encode()
         self._monitor = None if monitor_token is None else monitor_token.encode()
         self._attempts = Attempts()
         self._known = functools.lru_cache(maxsize=4096)(self._unsign)
-        self._signer = Signer(key, salt="openfingym.rollouts.launcher", key_derivation="hmac", digest_method=hashlib.sha256)
+        self._signer = Signer(
+            key, salt="openfingym.rollouts.launcher", key_derivation="hmac", digest_method=hashlib.sha256
+        )
 
     def issue(self, rollout_id: str, expires_ns: int) -> str:
         """A token for one rollout, valid until ``expires_ns`` (Unix nanoseconds)."""
@@ -154,9 +162,13 @@ class TokenIssuer:
         if caller is not None:
             return caller
         if self._unsign(token) is not None:
-            raise Problem("forbidden", "This is a rollout's token; the address needs the admin token or a participant's key.")
+            raise Problem(
+                "forbidden", "This is a rollout's token; the address needs the admin token or a participant's key."
+            )
         if self._is_monitor(token):
-            raise Problem("forbidden", "This is the monitor's token; the address needs the admin token or a participant's key.")
+            raise Problem(
+                "forbidden", "This is the monitor's token; the address needs the admin token or a participant's key."
+            )
         raise Problem("unauthorized", "This is neither the admin token nor the key of a participant.")
 
     def require_rollout(self, authorization: bytes | None, now_ns: int) -> str:

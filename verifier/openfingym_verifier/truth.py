@@ -67,7 +67,9 @@ class Grader:
 
     @functools.cached_property
     def design(self) -> Resampling | None:
-        """How the private fold is drawn again; the same for every submission, so that they can be compared replicate by replicate."""
+        """How the private fold is drawn again; the same for every submission, so that they can be compared replicate by
+        replicate.
+        """
         return kind_named(self.spec.contract).resampling(self.spec.contract, self.private)
 
     def __getstate__(self) -> dict[str, object]:
@@ -89,7 +91,8 @@ class HiddenTask:
     heavy: bool
     """Whether scoring takes long enough to need a process of its own."""
     scored_first: bool
-    """Whether a submission that fits the contract may turn out not to have a score, and so is scored before it is accepted."""
+    """Whether a submission that fits the contract may turn out not to have a score, and so is scored before it is
+    accepted."""
     package: BuiltPackage
     hidden: Mapping[str, Array]
     """The hidden arrays by name, read-only."""
@@ -198,7 +201,10 @@ def load_tasks(packages: Sequence[BuiltPackage]) -> dict[str, HiddenTask]:
 
 
 def load_task(
-    package: BuiltPackage, hidden: Mapping[str, Array] | None = None, data: Mapping[str, Array] | None = None, identity: str | None = None
+    package: BuiltPackage,
+    hidden: Mapping[str, Array] | None = None,
+    data: Mapping[str, Array] | None = None,
+    identity: str | None = None,
 ) -> HiddenTask:
     """Read the truth of one package; see :func:`load_tasks`.
 

@@ -1,4 +1,5 @@
-"""Looks at finished rollouts, alone and, of a participant, all of its rollouts of a task together. Belongs to the event loop.
+"""Looks at finished rollouts, alone and, of a participant, all of its rollouts of a task together. Belongs to the event
+loop.
 
 Whoever could read the labels anyway, the local user and the operator, is looked at rollout by rollout.
 """
@@ -57,7 +58,9 @@ class ParticipantWatch:
         self._threads = threads
         self._watched: OrderedDict[tuple[str, str], _Watched] = OrderedDict()
 
-    async def flags(self, row: RolloutRow, task: HiddenTask, values: NDArray[np.float64] | None, relative: float | None) -> list[str]:
+    async def flags(
+        self, row: RolloutRow, task: HiddenTask, values: NDArray[np.float64] | None, relative: float | None
+    ) -> list[str]:
         """What a rollout that is being finalized looks like, beside the earlier ones of its participant.
 
         Args:
@@ -72,7 +75,11 @@ class ParticipantWatch:
         if values is None:
             return []
         key = (row.principal, row.task_digest)
-        watched = _Watched(pool=Pool()) if row.principal in {LOCAL_USER, OPERATOR} else self._watched.setdefault(key, _Watched())
+        watched = (
+            _Watched(pool=Pool())
+            if row.principal in {LOCAL_USER, OPERATOR}
+            else self._watched.setdefault(key, _Watched())
+        )
         async with watched.turn:
             try:
                 found = await self._in_thread(partial(self._add, watched, row, task, values, relative))
@@ -85,16 +92,22 @@ class ParticipantWatch:
             self._shrink()
         return found
 
-    def _add(self, watched: _Watched, row: RolloutRow, task: HiddenTask, values: NDArray[np.float64], relative: float | None) -> list[str]:
+    def _add(
+        self, watched: _Watched, row: RolloutRow, task: HiddenTask, values: NDArray[np.float64], relative: float | None
+    ) -> list[str]:
         if watched.pool is None:
             watched.pool = self._rebuilt(row, task)
         submissions = [values] if task.sequential else self._submissions(row.id, task)
         if len(submissions) > 2 and looks_like_probing(_public_folds(task, submissions)):
             watched.pool.remember({"probing"})
-        return flags_of_rollout(watched.pool, task.grader, submissions, relative, best_recorded(task.name, task.manifest.data_kind))
+        return flags_of_rollout(
+            watched.pool, task.grader, submissions, relative, best_recorded(task.name, task.manifest.data_kind)
+        )
 
     def _rebuilt(self, row: RolloutRow, task: HiddenTask) -> Pool:
-        """The pool of a participant's earlier rollouts on the task's given tape, with every flag that was ever raised."""
+        """The pool of a participant's earlier rollouts on the task's given tape, with every flag that was ever
+        raised.
+        """
         pool, flags = Pool(), set(self._ledger.flags_of(row.principal, row.task_digest))
         if row.tape == "given":
             for rollout_id in self._ledger.finished_of(row.principal, row.task_digest, REBUILT):

@@ -49,7 +49,9 @@ class Workers:
         self._lock = threading.Lock()
         self._closed = False
 
-    async def score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None = None, *, afresh: bool = False) -> Score:
+    async def score(
+        self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None = None, *, afresh: bool = False
+    ) -> Score:
         """Score in the next free worker.
 
         Args:
@@ -62,7 +64,9 @@ class Workers:
             SubmissionError: the answer was refused, or cannot be scored.
             VerifierError: the worker failed, died, or took too long; trying again makes sense.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(self._score, task, action, values, afresh=afresh))
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, partial(self._score, task, action, values, afresh=afresh)
+        )
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -160,7 +164,9 @@ class _Worker:
         return answer
 
     def _job(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> ScoringJob:
-        """A job, with the grader where the worker does not have it, and without those of tapes it has not used for longest."""
+        """A job, with the grader where the worker does not have it, and without those of tapes it has not used for
+        longest.
+        """
         grader = None if task.identity in self._knows else task.grader
         self._knows[task.identity] = None
         self._knows.move_to_end(task.identity)
@@ -188,4 +194,6 @@ def _read(answer: bytes, task: str) -> Score:
     if "failed" in document:
         raise VerifierError(f"{task}: scoring failed with {document['failed']}; the worker's log has more")
     replicates = document["replicates"]
-    return Score(document["total"], document["metrics"], None if replicates is None else Replicates.from_dict(replicates))
+    return Score(
+        document["total"], document["metrics"], None if replicates is None else Replicates.from_dict(replicates)
+    )

@@ -82,7 +82,12 @@ class Writer:
         return self._thread.is_alive()
 
     def submit(
-        self, operation: Callable[[Transaction], object], *, awaited: bool = True, overtakes: bool = False, size: int = 0
+        self,
+        operation: Callable[[Transaction], object],
+        *,
+        awaited: bool = True,
+        overtakes: bool = False,
+        size: int = 0,
     ) -> asyncio.Future[object]:
         """Queue an operation; the future resolves with its return value once that is on the disk.
 

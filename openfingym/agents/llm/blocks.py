@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_BLOCK = re.compile(r"^[ \t]*```[ \t]*(?P<mark>[\w+-]*)[^\n]*\n(?P<body>.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"^[ \t]*```[ \t]*(?P<mark>[\w+-]*)[^\n]*\n(?P<body>.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
+)
 PYTHON = frozenset({"python", "python3", "py"})
 
 

@@ -14,7 +14,7 @@ process of its own, and what it prints comes back to you; files in /work stay, v
 program that runs once: you may run many, one after the other, and each has the time that the task states. When the task is answered and
 you are content, write a message without a code block.
 
-{METHODS}"""
+{METHODS}"""  # noqa: E501
 
 
 @dataclass(frozen=True)

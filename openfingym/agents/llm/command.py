@@ -9,9 +9,9 @@ On this machine it talks over its standard input and output, a JSON object a lin
     <- {"type": "message", "content": TEXT, "model": NAME, "prompt_tokens": N, "completion_tokens": N, "cost_usd": X}
     <- {"type": "end"}
 
-A ``message`` records what a model of its own said, and what that took; all but ``content`` may be left out. What it writes
-to its standard error is kept in the run's log. It runs with the user's own rights and environment, so unlike a program in the
-container it could look anywhere: a score of it is worth as much as the command is trusted.
+A ``message`` records what a model of its own said, and what that took; all but ``content`` may be left out. What it
+writes to its standard error is kept in the run's log. It runs with the user's own rights and environment, so unlike a
+program in the container it could look anywhere: a score of it is worth as much as the command is trusted.
 """
 
 from __future__ import annotations
@@ -88,11 +88,16 @@ class Command:
             workspace = await programs.workspace()
             for path, text in self.files:
                 await workspace.write_file(path, text.encode())
-            execution = await programs.run(f"import subprocess, sys\n\nsys.exit(subprocess.run({list(self.argv)!r}).returncode)\n")
+            execution = await programs.run(
+                f"import subprocess, sys\n\nsys.exit(subprocess.run({list(self.argv)!r}).returncode)\n"
+            )
         except WorkspaceError as error:
             raise Ended("failed", f"the command could not be run: {error}") from None
         if execution.exit_code != 0:
-            raise Ended("failed", f"the command ended with {execution.ended_by} {execution.exit_code}: {_last_line(execution.output)}")
+            raise Ended(
+                "failed",
+                f"the command ended with {execution.ended_by} {execution.exit_code}: {_last_line(execution.output)}",
+            )
 
 
 async def _converse(process: asyncio.subprocess.Process, session: Conversation) -> None:
@@ -124,14 +129,21 @@ async def _converse(process: asyncio.subprocess.Process, session: Conversation) 
                 raise ValueError(f"unknown type {kind!r}")
             call = ToolCall(well_formed(str(said["id"])), well_formed(str(said["tool"])), json.dumps(said["arguments"]))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            await _send(process, {"type": "result", "id": None, "text": f"not understood: {error!r}", "failed": True, "complete": False})
+            await _send(
+                process,
+                {"type": "result", "id": None, "text": f"not understood: {error!r}", "failed": True, "complete": False},
+            )
             session.useless("failed", None)
             continue
         found = await session.tools.use(call, message=len(session.turns))
-        session.note(ToolUse(id=call.id, name=call.name, arguments=call.arguments, result=found.text, failed=found.failed))
+        session.note(
+            ToolUse(id=call.id, name=call.name, arguments=call.arguments, result=found.text, failed=found.failed)
+        )
         session.useful()
         complete = session.tools.complete
-        await _send(process, {"type": "result", "id": call.id, "text": found.text, "failed": found.failed, "complete": complete})
+        await _send(
+            process, {"type": "result", "id": call.id, "text": found.text, "failed": found.failed, "complete": complete}
+        )
     status = await process.wait()
     if status != 0:
         raise Ended("failed", f"the command ended with status {status}")
@@ -167,7 +179,9 @@ async def _collect(process: asyncio.subprocess.Process) -> bytes:
 @contextlib.contextmanager
 def _taking_along(process: asyncio.subprocess.Process) -> Iterator[None]:
     """End what the command started as soon as it ends itself: its pipes stay open as long as anybody holds them."""
-    if not hasattr(os, "pidfd_open"):  # not Linux: the command's end is seen when its last pipe closes, or its time is up
+    if not hasattr(
+        os, "pidfd_open"
+    ):  # not Linux: the command's end is seen when its last pipe closes, or its time is up
         yield
         return
     loop, end = asyncio.get_running_loop(), os.pidfd_open(process.pid)
@@ -208,7 +222,10 @@ def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
         raise ValueError("a limit on cost is set, so a message states cost_usd")
     if cost is not None and (not isinstance(cost, int | float) or not 0 <= cost < 1e9):
         raise ValueError("cost_usd is a number of US dollars")
-    message, model = Message("assistant", well_formed(str(said["content"]))), well_formed(str(said.get("model", "unknown")))
+    message, model = (
+        Message("assistant", well_formed(str(said["content"]))),
+        well_formed(str(said.get("model", "unknown"))),
+    )
     usage = Usage(prompt=prompt, completion=completion)
     return Completion(message, "stop", usage, model, cost_usd=None if cost is None else float(cost))
 
@@ -233,7 +250,9 @@ def read_files(folder: Path) -> tuple[tuple[str, str], ...]:
     """
     try:
         found = tuple(
-            (str(path.relative_to(folder)), path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*")) if path.is_file()
+            (str(path.relative_to(folder)), path.read_text(encoding="utf-8"))
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
         )
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{folder}: its files cannot be read as text ({error})") from error

@@ -61,7 +61,8 @@ class ConversationRunner:
         return self.run(self._model(spec, prices))
 
     def run(self, work: Coroutine[Any, Any, T], cancel: threading.Event | None = None) -> T:
-        """Run to the end; where ``cancel`` is set or the caller is interrupted, the work is cancelled, and its end awaited.
+        """Run to the end; where ``cancel`` is set or the caller is interrupted, the work is cancelled, and its end
+        awaited.
 
         Raises:
             concurrent.futures.CancelledError: it was cancelled and did not make a result of that.
@@ -107,7 +108,9 @@ class ConversationRunner:
 
     async def _model(self, spec: ModelSpec, prices: PriceTable) -> ChatModel:
         if spec not in self._models:
-            self._models[spec] = await self._stack.enter_async_context(spec.open(prices=prices, patience_s=self._patience_s))
+            self._models[spec] = await self._stack.enter_async_context(
+                spec.open(prices=prices, patience_s=self._patience_s)
+            )
         return self._models[spec]
 
 
@@ -116,7 +119,9 @@ async def _outlived(work: Coroutine[Any, Any, T]) -> T:
     try:
         return await work
     except SystemExit as error:
-        raise UsageError(f"an agent or a listener called sys.exit({error.code!r}); return from it, or raise an error") from error
+        raise UsageError(
+            f"an agent or a listener called sys.exit({error.code!r}); return from it, or raise an error"
+        ) from error
 
 
 def _settle(done: Future[T], task: asyncio.Task[T]) -> None:

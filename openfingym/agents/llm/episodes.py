@@ -60,11 +60,15 @@ class Player:
         if self._at is not None and self._at.fold == "private" and not self._at.done:
             return f"Episode {self._at.number + 1} is under way: go on with step.", True
         try:
-            self._at = await asyncio.to_thread(self._client.start_episode, self._ticket.token, "public" if practice else "private")
+            self._at = await asyncio.to_thread(
+                self._client.start_episode, self._ticket.token, "public" if practice else "private"
+            )
         except SubmissionError as error:
             if practice:
                 return f"Refused: {error}", True
-            raise VerifierError(f"the next episode could not be begun: {error}") from error  # one that is left can be begun
+            raise VerifierError(
+                f"the next episode could not be begun: {error}"
+            ) from error  # one that is left can be begun
         self._total = 0.0
         episodes = self._at.number + 1 + self._at.episodes_left
         name = "A practice episode" if practice else f"Episode {self._at.number + 1} of {episodes}"
@@ -92,7 +96,11 @@ class Player:
         for number in range(1 + max(0, min(wait, MAX_WAIT))):
             try:
                 self._at = await asyncio.to_thread(
-                    self._client.step, self._ticket.token, self._at.episode, self._at.step + 1, None if number else action
+                    self._client.step,
+                    self._ticket.token,
+                    self._at.episode,
+                    self._at.step + 1,
+                    None if number else action,
                 )
             except SubmissionError as error:
                 return f"Refused, and nothing was done: {error}", True
@@ -102,7 +110,9 @@ class Player:
             self._total += reward
             passed.add(self._at.observation)
             if self._at.fold == "private":
-                self.rewards.append(StepReward(episode=self._at.number, step=self._at.step, reward=reward, message=message))
+                self.rewards.append(
+                    StepReward(episode=self._at.number, step=self._at.step, reward=reward, message=message)
+                )
             if self._at.done:
                 return await self._ended(), False
         return next_text(self._at, self._symbols, reward=earned, passed=passed), False

@@ -106,7 +106,9 @@ def open_pool(conversations: ConversationRunner, backend: Backend, gates: GateKe
 def with_defaults(given: Allowance | None, package: BuiltPackage) -> Allowance:
     """An allowance in which turns and time have an end: what is not stated follows from the task."""
     allowance, kind = given or Allowance(), kind_of(package.task)
-    steps = package.manifest.n_private * kind.steps(package.task.spec.contract) if isinstance(kind, SequentialKind) else 0
+    steps = (
+        package.manifest.n_private * kind.steps(package.task.spec.contract) if isinstance(kind, SequentialKind) else 0
+    )
     return replace(
         allowance,
         turns=allowance.turns or TURNS + int(TURNS_A_STEP * steps),
@@ -129,7 +131,11 @@ def play_rollout(
         UsageError: the agent cannot be run as it was asked for.
     """
     kind = kind_of(package.task)
-    symbols = kind.symbols(package.task.spec.contract) if isinstance(kind, SequentialKind) and setup.agent.takes_steps else None
+    symbols = (
+        kind.symbols(package.task.spec.contract)
+        if isinstance(kind, SequentialKind) and setup.agent.takes_steps
+        else None
+    )
     programs = ProgramRunner(
         resources.backend,
         package,

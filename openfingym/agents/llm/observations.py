@@ -41,7 +41,10 @@ def first_text(at: EpisodeStep, symbols: Sequence[str]) -> str:
     if not bars:
         return next_text(at, symbols)
     closes = [[_number(symbol[CLOSE]) for symbol in row] for row in bars[-FIRST_BARS:]]
-    rows = [["bar", *symbols], *([f"{position - len(closes) + 1:+d}".replace("+0", "now"), *row] for position, row in enumerate(closes))]
+    rows = [
+        ["bar", *symbols],
+        *([f"{position - len(closes) + 1:+d}".replace("+0", "now"), *row] for position, row in enumerate(closes)),
+    ]
     return f"Closes of the last {len(closes)} bars:\n{_table(rows)}\n\n{next_text(at, symbols)}"
 
 
@@ -56,9 +59,15 @@ def next_text(at: EpisodeStep, symbols: Sequence[str], *, reward: float = 0.0, p
     """
     seen = {**at.observation, **(passed.lists if passed else {})}
     left = seen.pop("steps_left", at.info.get("steps_left"))
-    lines = [f"Step {at.step}" + ("" if left is None else f", {left} left") + (f"; reward since the last {reward:+.5f}" if at.step else "")]
+    lines = [
+        f"Step {at.step}"
+        + ("" if left is None else f", {left} left")
+        + (f"; reward since the last {reward:+.5f}" if at.step else "")
+    ]
     if "equity" in seen:
-        lines.append(", ".join(f"{name.replace('_', ' ')} {_number(seen.get(name))}" for name in ("equity", "cash", "free_cash")))
+        lines.append(
+            ", ".join(f"{name.replace('_', ' ')} {_number(seen.get(name))}" for name in ("equity", "cash", "free_cash"))
+        )
     bars = _bars(at)
     if bars:
         lines.append(_market(bars, symbols, seen))
@@ -71,8 +80,23 @@ def next_text(at: EpisodeStep, symbols: Sequence[str], *, reward: float = 0.0, p
     for name, usual in (("splits", 1.0), ("dividends", 0.0)):
         found = seen.get(name)
         if isinstance(found, list) and any(value != usual for value in found):
-            lines.append(f"{name}: {', '.join(f'{symbol} {_number(value)}' for symbol, value in zip(symbols, found, strict=False))}")
-    known = {"bars", "equity", "cash", "free_cash", "positions", "fills", "rejections", "changes", "open_orders", "splits", "dividends"}
+            lines.append(
+                f"{name}: "
+                + ", ".join(f"{symbol} {_number(value)}" for symbol, value in zip(symbols, found, strict=False))
+            )
+    known = {
+        "bars",
+        "equity",
+        "cash",
+        "free_cash",
+        "positions",
+        "fills",
+        "rejections",
+        "changes",
+        "open_orders",
+        "splits",
+        "dividends",
+    }
     other = {name: value for name, value in seen.items() if name not in known and value}
     return "\n".join(lines + ([json.dumps(other)[:4000]] if other else []))
 
@@ -111,7 +135,11 @@ def _bars(at: EpisodeStep) -> list[list[list[float]]]:
 def _event(item: object) -> str:
     if not isinstance(item, Mapping):
         return str(item)
-    return ", ".join(f"{name} {_number(value)}" for name, value in item.items() if value is not None and value is not False and value != "")
+    return ", ".join(
+        f"{name} {_number(value)}"
+        for name, value in item.items()
+        if value is not None and value is not False and value != ""
+    )
 
 
 def _number(value: object) -> str:
@@ -123,4 +151,6 @@ def _number(value: object) -> str:
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )

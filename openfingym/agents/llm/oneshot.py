@@ -14,7 +14,7 @@ Answer with one complete Python program in a single fenced block marked `python`
 not see what it prints, and there is no second answer. It must load the data, fit, and answer the task through `interface`.
 
 {METHODS}
-- Submit something safe first, such as the naive answer, then what you believe in: the last accepted submission counts."""
+- Submit something safe first, such as the naive answer, then what you believe in: the last accepted submission counts."""  # noqa: E501
 
 
 @dataclass(frozen=True)

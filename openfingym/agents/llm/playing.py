@@ -118,7 +118,9 @@ async def _act(prepared: PreparedRollout, session: Conversation) -> Conversation
         since = session.waiting_since
         waited = 0.0 if since is None else time.monotonic() - since
         if since is not None and (session.meter.spent.turns == 0 or waited > OUTAGE_S):
-            raise ModelUnavailableError(f"the endpoint gave no answer in the last {waited:.0f} s of the rollout's time") from None
+            raise ModelUnavailableError(
+                f"the endpoint gave no answer in the last {waited:.0f} s of the rollout's time"
+            ) from None
         how: EndName = "wall"
         return ConversationEnding(how, over(how, prepared.allowance))
     return ConversationEnding("finished", "it answered the task")

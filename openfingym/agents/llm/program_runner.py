@@ -181,18 +181,30 @@ class ProgramRunner:
 
     async def _started(self) -> Workspace:
         if self._pool is not None:
-            taken = await self._pool.take(self._ticket, seed=self._seed, max_body_bytes=self._body, max_calls=self._calls)
+            taken = await self._pool.take(
+                self._ticket, seed=self._seed, max_body_bytes=self._body, max_calls=self._calls
+            )
             self._gate = taken.gate
             return await self._stack.enter_async_context(taken)
         limits = replace(self._limits, timeout_s=self._wall_s)
         place = open_workspace(
-            self._backend, self._package, self._open_gate(), seed=self._seed, limits=limits, rollout_id=self._ticket.rollout_id
+            self._backend,
+            self._package,
+            self._open_gate(),
+            seed=self._seed,
+            limits=limits,
+            rollout_id=self._ticket.rollout_id,
         )
         return await self._stack.enter_async_context(place)
 
     def _open_gate(self) -> Gate:
         self._gate = self._stack.enter_context(
-            self._gates.open(rollout_id=self._ticket.rollout_id, token=self._ticket.token, max_body_bytes=self._body, max_calls=self._calls)
+            self._gates.open(
+                rollout_id=self._ticket.rollout_id,
+                token=self._ticket.token,
+                max_body_bytes=self._body,
+                max_calls=self._calls,
+            )
         )
         return self._gate
 

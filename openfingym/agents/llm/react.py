@@ -13,7 +13,7 @@ speaks of one program that runs once: you may run many, one after the other, and
 
 {METHODS}
 - Save predictions with numpy.save and submit the file. Feedback is rationed: submit what you have validated.
-- When your answer is submitted and you are content, write a message without a tool call."""
+- When your answer is submitted and you are content, write a message without a tool call."""  # noqa: E501
 
 SYSTEM_STEPS = f"""{ROLE}
 The task is played step by step: `start_episode` begins an episode, and each `step` takes an action and answers the next observation,
@@ -23,7 +23,7 @@ them.
 You are shown your latest {{shown}} answers and what followed them; what came before is not shown again, so note what you must know.
 
 {METHODS}
-- `wait` lets steps pass in which you do nothing: use it where nothing is to be decided at every bar."""
+- `wait` lets steps pass in which you do nothing: use it where nothing is to be decided at every bar."""  # noqa: E501
 
 
 @dataclass(frozen=True)

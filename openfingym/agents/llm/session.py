@@ -28,7 +28,8 @@ USELESS_IN_A_ROW = 3
 """Answers that lead nowhere before the conversation is ended."""
 CALLS_A_TURN = 16
 Listener = Callable[[int, Turn], None]
-"""Told the number of each message, from 0, and the message: when it is there, and again with each result of its calls."""
+"""Told the number of each message, from 0, and the message: when it is there, and again with each result of its
+calls."""
 OUTAGE_S = 300.0
 """Who waited so long for one answer waited for an endpoint that was away, not for a model that thought."""
 
@@ -46,7 +47,9 @@ class Sampling:
 
 
 class ModelAgent(Protocol):
-    """An agent: something that acts in a session until it is done. A frozen dataclass, so that its settings are on record."""
+    """An agent: something that acts in a session until it is done. A frozen dataclass, so that its settings are on
+    record.
+    """
 
     @property
     def takes_steps(self) -> bool:
@@ -84,7 +87,13 @@ class Conversation:
     """
 
     def __init__(
-        self, brief: Assignment, tools: Toolbox, meter: Meter, model: LanguageModel | None, *, listener: Listener | None = None
+        self,
+        brief: Assignment,
+        tools: Toolbox,
+        meter: Meter,
+        model: LanguageModel | None,
+        *,
+        listener: Listener | None = None,
     ) -> None:
         self.brief = brief
         self.tools = tools
@@ -121,14 +130,19 @@ class Conversation:
 
     def present(self, *more: str) -> None:
         """Tell the task, its limits, and whatever else the agent wants to say first."""
-        self.tell("\n\n".join(part for part in (self.brief.instruction.strip(), *more, _limits(self.meter.allowance)) if part))
+        self.tell(
+            "\n\n".join(part for part in (self.brief.instruction.strip(), *more, _limits(self.meter.allowance)) if part)
+        )
 
-    async def ask(self, *, tools: bool = False, last: int | None = None, once: bool = False, sampling: Sampling | None = None) -> Message:
+    async def ask(
+        self, *, tools: bool = False, last: int | None = None, once: bool = False, sampling: Sampling | None = None
+    ) -> Message:
         """Have the model continue the conversation.
 
         Args:
             tools: whether the tools are offered.
-            last: show the model its latest so many answers and what followed them alone, beside what came before the first.
+            last: show the model its latest so many answers and what followed them alone, beside what came before the
+                first.
             once: end the rollout at the first useless answer.
             sampling: the sampling parameters.
 
@@ -140,10 +154,14 @@ class Conversation:
         self._offering = tools
         while True:
             self.check_limits()
-            completion = await self._complete(self._model, self._shown(last), self.tools.offered if tools else (), sampling or Sampling())
+            completion = await self._complete(
+                self._model, self._shown(last), self.tools.offered if tools else (), sampling or Sampling()
+            )
             if completion is None:
                 self.useless(
-                    "bad-calls", "Your call could not be read: its arguments are to be one JSON object. Nothing was done.", once=once
+                    "bad-calls",
+                    "Your call could not be read: its arguments are to be one JSON object. Nothing was done.",
+                    once=once,
                 )
                 continue
             self.record(completion)
@@ -151,7 +169,9 @@ class Conversation:
             if completion.finish_reason in {"refusal", "content_filter"}:
                 raise Ended("refused", f"the model refused: {_excerpt(message.content)}")
             if completion.finish_reason == "length":
-                self.useless("endless", "Your answer was cut off because it was too long. Nothing was done; be brief.", once=once)
+                self.useless(
+                    "endless", "Your answer was cut off because it was too long. Nothing was done; be brief.", once=once
+                )
             elif not message.content.strip() and not message.tool_calls:
                 self.useless("silent", "You answered nothing. Go on with the task.", once=once)
             else:
@@ -192,7 +212,12 @@ class Conversation:
             told = self._noticed(found.text) if number == last else found.text
             self._answer(call.id, told, failed=found.failed, wall_s=time.monotonic() - started)
         for call in calls[CALLS_A_TURN:]:
-            self._answer(call.id, f"This was not done: at most {CALLS_A_TURN} calls of one message are made.", failed=True, wall_s=0.0)
+            self._answer(
+                call.id,
+                f"This was not done: at most {CALLS_A_TURN} calls of one message are made.",
+                failed=True,
+                wall_s=0.0,
+            )
         if self.tools.complete:
             return True
         if all(malformed):
@@ -224,7 +249,8 @@ class Conversation:
             self.tell(told)
 
     async def run_once(self, program: str) -> None:
-        """Run the one program of the rollout, as a program of the user's own is run; nobody sees what it prints until it is over.
+        """Run the one program of the rollout, as a program of the user's own is run; nobody sees what it prints until
+        it is over.
 
         Raises:
             RuntimeFailureError: the machinery failed.
@@ -270,7 +296,9 @@ class Conversation:
                 raise ModelUnavailableError(f"{error}; leave out --native-tools, and its calls are text") from error
             if error.reason == "bad-request":
                 hint = "; where it takes no tools, --text-tools does without" if offered else ""
-                raise ModelUnavailableError(f"{error}; check the model's name, its limits and --reply-tokens{hint}") from error
+                raise ModelUnavailableError(
+                    f"{error}; check the model's name, its limits and --reply-tokens{hint}"
+                ) from error
             raise Ended("refused", str(error)) from None
         self.waiting_since = None
         return completion

@@ -56,13 +56,19 @@ WRITE_FILE = Tool(
 )
 SUBMIT = Tool(
     "submit",
-    "Submit the predictions in a .npy file below /work, as saved by numpy.save. Answers the feedback on the public part of the "
+    "Submit the predictions in a .npy file below /work, as saved by numpy.save. Answers the feedback on the public "
+    "part of the "
     "hidden set, or what is wrong. The last accepted submission counts.",
-    {"type": "object", "properties": {"path": {**_TEXT, "description": "For example predictions.npy."}}, "required": ["path"]},
+    {
+        "type": "object",
+        "properties": {"path": {**_TEXT, "description": "For example predictions.npy."}},
+        "required": ["path"],
+    },
 )
 START_EPISODE = Tool(
     "start_episode",
-    "Begin the next episode and get its first observation. The next one that counts, or with `practice` one on earlier bars that does "
+    "Begin the next episode and get its first observation. The next one that counts, or with `practice` one on earlier "
+    "bars that does "
     "not count. Each that counts is played once, and is followed by the next by itself.",
     {"type": "object", "properties": {"practice": {"type": "boolean"}}, "required": []},
 )
@@ -73,7 +79,10 @@ STEP = Tool(
         "type": "object",
         "properties": {
             "action": {"description": "The action as the instruction states it, a JSON object; null does nothing."},
-            "wait": {"type": "integer", "description": "Steps in which nothing more is done before you are shown the next observation."},
+            "wait": {
+                "type": "integer",
+                "description": "Steps in which nothing more is done before you are shown the next observation.",
+            },
         },
         "required": ["action"],
     },
@@ -121,7 +130,9 @@ class Toolbox:
         complete: whether nothing more can be submitted or played.
     """
 
-    def __init__(self, programs: ProgramRunner, client: VerifierClient, ticket: RolloutTicket, player: Player | None) -> None:
+    def __init__(
+        self, programs: ProgramRunner, client: VerifierClient, ticket: RolloutTicket, player: Player | None
+    ) -> None:
         self.programs = programs
         self.player = player
         self.complete = False
@@ -133,7 +144,11 @@ class Toolbox:
             (RUN_PYTHON, self._run_python),
             (READ_FILE, self._read_file),
             (WRITE_FILE, self._write_file),
-            *([(SUBMIT, self._submit)] if player is None else [(START_EPISODE, self._start_episode), (STEP, self._step)]),
+            *(
+                [(SUBMIT, self._submit)]
+                if player is None
+                else [(START_EPISODE, self._start_episode), (STEP, self._step)]
+            ),
         ):
             self._tools[tool.name] = (tool, run)
         self._message = 0
@@ -281,7 +296,9 @@ def _checked(call: ToolCall, tool: Tool) -> Mapping[str, object]:
     assert isinstance(required, list)
     for name in required:
         if name not in arguments:
-            raise Malformed(f"{tool.name} needs the argument {name!r}; found {', '.join(map(repr, arguments)) or 'none'}.")
+            raise Malformed(
+                f"{tool.name} needs the argument {name!r}; found {', '.join(map(repr, arguments)) or 'none'}."
+            )
     for name, value in arguments.items():
         schema = tool.properties.get(name)
         kind, what = _KINDS.get(schema.get("type") if isinstance(schema, Mapping) else None, (object, "anything"))

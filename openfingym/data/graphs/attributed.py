@@ -61,10 +61,15 @@ class AttributedGraph:
 
     def __post_init__(self) -> None:
         if not (self.clique >= 3 and self.anomalies >= 2 * self.clique and 4 * self.anomalies <= self.nodes):
-            raise DataError(f"{self.name}: need cliques of three nodes, two cliques' worth of anomalies, and at most a quarter anomalous")
+            raise DataError(
+                f"{self.name}: need cliques of three nodes, two cliques' worth of anomalies, and at most a quarter "
+                "anomalous"
+            )
         most = self.nodes * (self.nodes - 1) // 2
         if not self.anomalies * self.clique <= self.edges <= most // 4:
-            raise DataError(f"{self.name}: edges must be between anomalies x clique and an eighth of nodes^2, found {self.edges}")
+            raise DataError(
+                f"{self.name}: edges must be between anomalies x clique and an eighth of nodes^2, found {self.edges}"
+            )
         if not (self.communities >= 2 and 0.0 < self.mixing < 1.0 and self.tail > 2.0 and 0.0 <= self.outlier <= 1.0):
             raise DataError(f"{self.name}: need two communities, mixing in (0, 1), tail above 2 and outlier in [0, 1]")
 
@@ -97,7 +102,9 @@ def simulate_graph(spec: AttributedGraph, seed: int) -> InjectedGraph:
     return InjectedGraph(Graph(edges, features, labels), structural, contextual)
 
 
-def _edges(spec: AttributedGraph, bits: np.random.PCG64, communities: Communities, structural: NDArray[np.int64]) -> NDArray[np.int64]:
+def _edges(
+    spec: AttributedGraph, bits: np.random.PCG64, communities: Communities, structural: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """int64[2, spec.edges], in the form of Graph."""
     nodes = spec.nodes
     cliques = _cliques(structural, spec.clique, nodes)

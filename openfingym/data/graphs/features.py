@@ -44,13 +44,15 @@ class SparseRows:
         if backward.any():
             k = int(backward.argmax()) + 1
             raise DataError(
-                f"features, row {rows[k]}: column {self.indices[k]} follows {self.indices[k - 1]}; columns of a row must increase"
+                f"features, row {rows[k]}: column {self.indices[k]} follows {self.indices[k - 1]}; columns of a row "
+                "must increase"
             )
         wrong = ~np.isfinite(self.values) | (self.values == 0.0)
         if wrong.any():
             k = int(wrong.argmax())
             raise DataError(
-                f"features, row {rows[k]}, column {self.indices[k]}: {self.values[k]}; stored values must be finite and not zero"
+                f"features, row {rows[k]}, column {self.indices[k]}: {self.values[k]}; stored values must be finite "
+                "and not zero"
             )
 
     def _check_extent(self) -> None:
@@ -61,7 +63,8 @@ class SparseRows:
             raise DataError(f"features, row {int(falls.argmax())}: indptr falls; it must never")
         if not self.indptr[-1] == self.indices.size == self.values.size:
             raise DataError(
-                f"features: indptr ends at {self.indptr[-1]}, but there are {self.indices.size} indices and {self.values.size} values"
+                f"features: indptr ends at {self.indptr[-1]}, but there are {self.indices.size} indices and "
+                f"{self.values.size} values"
             )
 
     @property

@@ -65,7 +65,9 @@ class Graph:
 
     @cached_property
     def adjacency(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(indptr int64[n + 1], neighbours int64[2m]): neighbours of i are neighbours[indptr[i] : indptr[i + 1]], increasing."""
+        """(indptr int64[n + 1], neighbours int64[2m]): neighbours of i are neighbours[indptr[i] : indptr[i + 1]],
+        increasing.
+        """
         # Edges are sorted: of a node, first its smaller neighbours come in order, then its larger ones.
         tails, heads = np.concatenate([self.edges[::-1], self.edges], axis=1)
         order = np.argsort(tails, kind="stable")
@@ -113,7 +115,11 @@ def checked_edges(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
         raise DataError("an empty graph: expected one edge at least, found none")
     _refuse(np.any((own < 0) | (own >= nodes), axis=0), own, f"has a node outside 0 .. {nodes - 1}")
     _refuse(own[0] == own[1], own, "is a self-loop, which is not allowed; drop it")
-    _refuse(own[0] > own[1], own, "has its larger node first; bring the list into form with openfingym.data.graphs.undirected")
+    _refuse(
+        own[0] > own[1],
+        own,
+        "has its larger node first; bring the list into form with openfingym.data.graphs.undirected",
+    )
     # The first edge is compared with a key below all others.
     steps = np.diff(own[0] * nodes + own[1], prepend=-1)
     _refuse(steps == 0, own, "is there twice")

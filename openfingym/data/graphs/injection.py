@@ -45,7 +45,10 @@ def inject_contextual(
     nodes = len(classes)
     kinds = np.unique(classes)
     if len(kinds) < 2 or not 1 <= count <= nodes // 4:
-        raise DataError(f"need two classes and 1 to {nodes // 4} anomalies among {nodes} nodes, found {len(kinds)} classes and {count}")
+        raise DataError(
+            f"need two classes and 1 to {nodes // 4} anomalies among {nodes} nodes, found {len(kinds)} classes and "
+            f"{count}"
+        )
     chosen = np.sort(permutation(stream(seed, 0), nodes)[:count])
     normal = np.setdiff1d(np.arange(nodes), chosen)
     draws = stream(seed, 1)
@@ -70,7 +73,9 @@ def _donors(
     donor_class = others[min(int(draws[0] * len(others)), len(others) - 1)]
     members = normal[classes[normal] == donor_class]
     if len(members) < 2:
-        raise DataError(f"class {donor_class} has {len(members)} normal nodes; two are needed to make an anomaly of another class")
+        raise DataError(
+            f"class {donor_class} has {len(members)} normal nodes; two are needed to make an anomaly of another class"
+        )
     first = min(int(draws[1] * len(members)), len(members) - 1)
     step = 1 + min(int(draws[2] * (len(members) - 1)), len(members) - 2)
     return int(members[first]), int(members[(first + step) % len(members)])

@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.graphs.features import SparseRows, plain
-from openfingym.data.graphs.graph import arrays_digest, checked_edges, checked_features, checked_labels, feature_arrays, undirected
+from openfingym.data.graphs.graph import (
+    arrays_digest,
+    checked_edges,
+    checked_features,
+    checked_labels,
+    feature_arrays,
+    undirected,
+)
 from openfingym.data.processes.draws import permutation, stream, uniforms
 from openfingym.errors import DataError
 
@@ -38,7 +45,8 @@ class GraphSet:
     """Graphs as one disjoint union. Graph i has nodes offsets[i] .. offsets[i + 1] - 1. Read-only.
 
     Raises:
-        DataError: as for :class:`openfingym.data.graphs.Graph`; also an edge between two graphs, or a graph without nodes.
+        DataError: as for :class:`openfingym.data.graphs.Graph`; also an edge between two graphs, or a graph without
+            nodes.
     """
 
     edges: NDArray[np.int64]
@@ -66,7 +74,10 @@ class GraphSet:
         across = owner[0] != owner[1]
         if across.any():
             k = int(across.argmax())
-            raise DataError(f"edges, column {k}: ({self.edges[0, k]}, {self.edges[1, k]}) joins graphs {owner[0, k]} and {owner[1, k]}")
+            raise DataError(
+                f"edges, column {k}: ({self.edges[0, k]}, {self.edges[1, k]}) joins graphs {owner[0, k]} and "
+                f"{owner[1, k]}"
+            )
 
     @cached_property
     def owners(self) -> NDArray[np.int64]:
@@ -93,7 +104,12 @@ class GraphSet:
 
 def graph_set_arrays(graphs: GraphSet) -> dict[str, NDArray[np.generic]]:
     """The set as named plain arrays; :func:`openfingym.data.graphs.graph_from_arrays` reads them back."""
-    return {"edges": graphs.edges, "offsets": graphs.offsets, "labels": graphs.labels, **feature_arrays(graphs.features)}
+    return {
+        "edges": graphs.edges,
+        "offsets": graphs.offsets,
+        "labels": graphs.labels,
+        **feature_arrays(graphs.features),
+    }
 
 
 def ba_2motifs(seed: int, count: int = 1000, *, balance_edges: bool = True, shuffle_nodes: bool = True) -> GraphSet:

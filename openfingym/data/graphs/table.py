@@ -14,11 +14,29 @@ _OURS = "chosen here; Table 9 gives none"
 
 _GRAPHS = (
     AttributedGraph("amazon", "Products of an online shop", 10_224, 175_608, 25, 693, _PUBLISHED, clique=15),
-    AttributedGraph("blogcatalog", "Bloggers and their tags", 5_196, 171_743, 8_189, 300, _PUBLISHED, clique=30, words=WordCounts(70.0)),
-    AttributedGraph("yelpchi", "Reviews by the same user", 23_831, 49_315, 32, 1_217, _PUBLISHED, clique=5, communities=24),
-    AttributedGraph("dblp", "Authors who publish together", 4_057, 20_000, 334, 284, _OURS, clique=8, words=WordCounts(28.0)),
-    AttributedGraph("imdb", "Films with a person in common", 4_780, 55_000, 1_232, 335, _OURS, clique=12, words=WordCounts(20.0)),
-    AttributedGraph("cert", "Users who mail each other", 1_000, 6_000, 6, 70, _OURS, clique=7, communities=6, separation=1.0),
+    AttributedGraph(
+        "blogcatalog",
+        "Bloggers and their tags",
+        5_196,
+        171_743,
+        8_189,
+        300,
+        _PUBLISHED,
+        clique=30,
+        words=WordCounts(70.0),
+    ),
+    AttributedGraph(
+        "yelpchi", "Reviews by the same user", 23_831, 49_315, 32, 1_217, _PUBLISHED, clique=5, communities=24
+    ),
+    AttributedGraph(
+        "dblp", "Authors who publish together", 4_057, 20_000, 334, 284, _OURS, clique=8, words=WordCounts(28.0)
+    ),
+    AttributedGraph(
+        "imdb", "Films with a person in common", 4_780, 55_000, 1_232, 335, _OURS, clique=12, words=WordCounts(20.0)
+    ),
+    AttributedGraph(
+        "cert", "Users who mail each other", 1_000, 6_000, 6, 70, _OURS, clique=7, communities=6, separation=1.0
+    ),
 )
 
 

@@ -77,7 +77,9 @@ def sample_edges(
     raise DataError(f"only {len(keys)} different edges of {total} turned up; ask for fewer, or for more nodes")
 
 
-def _pick(ladder: NDArray[np.float64], order: NDArray[np.int64], places: NDArray[np.float64], fallback: int) -> NDArray[np.int64]:
+def _pick(
+    ladder: NDArray[np.float64], order: NDArray[np.int64], places: NDArray[np.float64], fallback: int
+) -> NDArray[np.int64]:
     """The node whose step of the ladder each place falls on."""
     steps = np.searchsorted(ladder, places, side="left")
     return np.where(steps < len(order), order[np.minimum(steps, len(order) - 1)], fallback)

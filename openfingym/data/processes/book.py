@@ -66,8 +66,12 @@ class OrderBookBars:
         rates = (self.flow_ar, self.depth_ar, self.activity_ar, self.impact)
         if not all(0.0 <= rate < 1.0 for rate in rates):
             raise DataError(f"autoregressions and impact must be in [0, 1), found {rates}")
-        if not (0.0 < self.spread_q <= 0.9 and 0.0 < self.gap_q < 1.0 and self.steps >= 1 and self.degrees_of_freedom > 4.0):
-            raise DataError(f"need 0 < spread_q <= 0.9, 0 < gap_q < 1, a step and more than 4 degrees of freedom, found {self}")
+        if not (
+            0.0 < self.spread_q <= 0.9 and 0.0 < self.gap_q < 1.0 and self.steps >= 1 and self.degrees_of_freedom > 4.0
+        ):
+            raise DataError(
+                f"need 0 < spread_q <= 0.9, 0 < gap_q < 1, a step and more than 4 degrees of freedom, found {self}"
+            )
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -109,12 +113,17 @@ class OrderBookBars:
         centre = self.log_size - 0.25 * np.log(h) + part * depth
         return [1.0 + np.floor(np.exp(centre + part * one)) for one in own]
 
-    def _trades(self, bits: np.random.PCG64, h: NDArray[np.float64], share: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    def _trades(
+        self, bits: np.random.PCG64, h: NDArray[np.float64], share: NDArray[np.float64]
+    ) -> list[NDArray[np.float64]]:
         """Buy and sell volume in lots, buy and sell trades; a side without volume has no trade."""
         activity = self.activity_sd * stationary_autoregression(normals(bits, *h.shape), self.activity_ar)
         volume = np.exp(self.log_volume + activity + 0.5 * np.log(h))
         sides = [np.floor(volume * share), np.floor(volume * (1.0 - share))]
-        trades = [np.minimum(side, np.ceil(side / self.lots_per_trade * np.exp(0.3 * normals(bits, *h.shape)))) for side in sides]
+        trades = [
+            np.minimum(side, np.ceil(side / self.lots_per_trade * np.exp(0.3 * normals(bits, *h.shape))))
+            for side in sides
+        ]
         return [*sides, *trades]
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Branch:
     """Where a simulation leaves its usual course: the last rows of every draw come from another seed.
 
-    The rows before them are those of the simulator's own seed to the last bit, so what follows is a draw from the law of the
-    future given that past.
+    The rows before them are those of the simulator's own seed to the last bit, so what follows is a draw from the law
+    of the future given that past.
     """
 
     seed: int

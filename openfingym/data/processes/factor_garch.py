@@ -61,7 +61,9 @@ class FactorGarch:
             raise DataError(f"need a pair and two steps at least, found {len(self.pairs)} and {self.steps}")
         for pair in self.pairs:
             if not (abs(pair.market) <= 1.0 and pair.volatility > 0.0):
-                raise DataError(f"pair {pair.name!r}: market must be within -1 and 1 and volatility positive, found {pair}")
+                raise DataError(
+                    f"pair {pair.name!r}: market must be within -1 and 1 and volatility positive, found {pair}"
+                )
         if self.degrees_of_freedom <= 4.0:
             raise DataError(f"degrees_of_freedom must be above 4, found {self.degrees_of_freedom}")
 
@@ -86,10 +88,27 @@ class FactorGarch:
 PAIRS = tuple(
     Pair(name, volatility, market)
     for name, volatility, market in (
-        ("btc_usdt", 0.48, 0.88), ("eth_usdt", 0.62, 0.90), ("bnb_usdt", 0.60, 0.78), ("xrp_usdt", 0.80, 0.70), ("sol_usdt", 0.90, 0.78),
-        ("ada_usdt", 0.82, 0.80), ("doge_usdt", 0.95, 0.68), ("trx_usdt", 0.58, 0.55), ("link_usdt", 0.86, 0.79), ("dot_usdt", 0.84, 0.82),
-        ("avax_usdt", 0.95, 0.78), ("ltc_usdt", 0.76, 0.77), ("bch_usdt", 0.88, 0.70), ("xlm_usdt", 0.84, 0.68), ("uni_usdt", 0.98, 0.72),
-        ("atom_usdt", 0.86, 0.76), ("etc_usdt", 0.84, 0.75), ("fil_usdt", 0.98, 0.73), ("near_usdt", 1.05, 0.74), ("algo_usdt", 0.92, 0.76),
+        ("btc_usdt", 0.48, 0.88),
+        ("eth_usdt", 0.62, 0.90),
+        ("bnb_usdt", 0.60, 0.78),
+        ("xrp_usdt", 0.80, 0.70),
+        ("sol_usdt", 0.90, 0.78),
+        ("ada_usdt", 0.82, 0.80),
+        ("doge_usdt", 0.95, 0.68),
+        ("trx_usdt", 0.58, 0.55),
+        ("link_usdt", 0.86, 0.79),
+        ("dot_usdt", 0.84, 0.82),
+        ("avax_usdt", 0.95, 0.78),
+        ("ltc_usdt", 0.76, 0.77),
+        ("bch_usdt", 0.88, 0.70),
+        ("xlm_usdt", 0.84, 0.68),
+        ("uni_usdt", 0.98, 0.72),
+        ("atom_usdt", 0.86, 0.76),
+        ("etc_usdt", 0.84, 0.75),
+        ("fil_usdt", 0.98, 0.73),
+        ("near_usdt", 1.05, 0.74),
+        ("algo_usdt", 0.92, 0.76),
     )
-)  # fmt: skip
-"""Chosen by hand in the range commonly reported for large coins: volatility 48 to 105 percent, correlation 0.37 to 0.79."""
+)
+"""Chosen by hand in the range commonly reported for large coins: volatility 48 to 105 percent, correlation 0.37 to
+0.79."""

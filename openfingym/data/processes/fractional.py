@@ -38,7 +38,9 @@ class FractionalBrownian:
 
     def __post_init__(self) -> None:
         if not (0.0 < self.hurst < 1.0 and self.increments >= 1 and self.maturity > 0.0 and self.dimensions >= 1):
-            raise DataError(f"need 0 < hurst < 1, a positive maturity, and one increment and dimension at least, found {self}")
+            raise DataError(
+                f"need 0 < hurst < 1, a positive maturity, and one increment and dimension at least, found {self}"
+            )
 
     @property
     def steps(self) -> int:

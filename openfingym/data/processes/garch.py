@@ -25,7 +25,9 @@ class Garch:
 
     def __post_init__(self) -> None:
         if not (min(self.alpha, self.beta, self.alpha + self.gamma) >= 0.0 and self.persistence < 1.0):
-            raise DataError(f"alpha + gamma / 2 + beta must be below 1 and no coefficient negative, found {self.persistence:.6g}")
+            raise DataError(
+                f"alpha + gamma / 2 + beta must be below 1 and no coefficient negative, found {self.persistence:.6g}"
+            )
 
     @property
     def persistence(self) -> float:

@@ -26,7 +26,10 @@ def cholesky(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     lower = np.zeros_like(rest)
     for k in range(len(rest)):
         if not rest[k, k] > 0.0:
-            raise DataError(f"a covariance must be positive definite, but its leading minor fails at row {k} (pivot {rest[k, k]:.3g})")
+            raise DataError(
+                f"a covariance must be positive definite, but its leading minor fails at row {k} (pivot "
+                f"{rest[k, k]:.3g})"
+            )
         lower[k:, k] = rest[k:, k] / np.sqrt(rest[k, k])
         rest[k + 1 :, k + 1 :] -= lower[k + 1 :, k, None] * lower[k + 1 :, k]
     return lower

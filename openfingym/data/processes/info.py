@@ -16,7 +16,9 @@ LICENCE = "Apache-2.0, like the code"
 
 
 def process_info(known: ProcessSet) -> DatasetInfo:
-    """Provenance of a process set. Its digest is that of its law and sizes, not of the paths, which take long to draw."""
+    """Provenance of a process set. Its digest is that of its law and sizes, not of the paths, which take long to
+    draw.
+    """
     counts, steps = known.counts, known.shape[0]
     identity = f"{VERSION}|{known.name}|{known.process!r}|{counts!r}|{known.decimals!r}"
     return DatasetInfo(

@@ -83,7 +83,9 @@ class DailyBars:
         if not (self.stocks and self.steps >= 1 and self.intraday >= 1):
             raise DataError("need a stock, a step and an intraday move at least")
         if not (0.0 <= self.overnight < 1.0 and 0.0 <= self.volume_ar < 1.0 and self.degrees_of_freedom > 4):
-            raise DataError(f"need 0 <= overnight < 1, 0 <= volume_ar < 1 and more than 4 degrees of freedom, found {self}")
+            raise DataError(
+                f"need 0 <= overnight < 1, 0 <= volume_ar < 1 and more than 4 degrees of freedom, found {self}"
+            )
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -91,7 +93,9 @@ class DailyBars:
         return ("open", "high", "low", "close", "volume")
 
     def paths(self, bits: np.random.PCG64, n: int) -> NDArray[np.float64]:
-        """Draw n paths, float64[n, steps, 5]: US dollars per share and shares. Path i is stock i modulo their number."""
+        """Draw n paths, float64[n, steps, 5]: US dollars per share and shares. Path i is stock i modulo their
+        number.
+        """
         stock = np.arange(n) % len(self.stocks)
         scale = np.array([s.volatility for s in self.stocks])[stock] / math.sqrt(DAYS_PER_YEAR)
         gap, moves, log_variance = self._days(bits, n)
@@ -103,10 +107,14 @@ class DailyBars:
         high = _bridge_reach(bits, log_prices, bridge)
         low = -_bridge_reach(bits, -log_prices, bridge)
         prices = np.exp(np.stack([log_prices[:, :, 0], high, low, log_prices[:, :, -1]], axis=2))
-        volume = np.array([s.volume for s in self.stocks])[stock][:, None] * np.exp(self._log_volume(bits, log_variance))
+        volume = np.array([s.volume for s in self.stocks])[stock][:, None] * np.exp(
+            self._log_volume(bits, log_variance)
+        )
         return np.concatenate([prices, volume[:, :, None]], axis=2)
 
-    def _days(self, bits: np.random.PCG64, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def _days(
+        self, bits: np.random.PCG64, n: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """(gap [n, steps], moves [n, steps, intraday], log(h W) [n, steps]), for a close-to-close variance of 1."""
         k = float(self.degrees_of_freedom)
         past = students(bits, k, self.burn_in, n)
@@ -129,7 +137,9 @@ class DailyBars:
         return self.volume_elasticity * log_variance + u
 
 
-def _bridge_reach(bits: np.random.PCG64, values: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _bridge_reach(
+    bits: np.random.PCG64, values: NDArray[np.float64], variance: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Highest point of Brownian bridges through the last axis of ``values``, float64[n, steps].
 
     ``values`` is float64[n, steps, points], ``variance`` that of one move between two points, float64[n, steps].

@@ -36,7 +36,9 @@ class OrnsteinUhlenbeck:
 
     def __post_init__(self) -> None:
         if not (self.theta > 0.0 and self.sigma >= 0.0 and self.steps >= 2):
-            raise DataError(f"need theta > 0, sigma >= 0 and at least two steps, found {self.theta}, {self.sigma} and {self.steps}")
+            raise DataError(
+                f"need theta > 0, sigma >= 0 and at least two steps, found {self.theta}, {self.sigma} and {self.steps}"
+            )
 
     @property
     def channels(self) -> tuple[str, ...]:

@@ -45,7 +45,8 @@ class RoughVolatility:
             raise DataError(f"need 0 < hurst < 0.5 and at least two steps, found {self.hurst} and {self.steps}")
         if not self.xi > 8.0 * self.xi_sd >= 0.0:
             raise DataError(
-                f"xi must exceed eight of its standard deviations, so that no variance is negative, found {self.xi}, {self.xi_sd}"
+                f"xi must exceed eight of its standard deviations, so that no variance is negative, found {self.xi}, "
+                f"{self.xi_sd}"
             )
 
     @property

@@ -55,7 +55,7 @@ class Process(Protocol):
 
 
 @dataclass(frozen=True)
-class SplitSizes:
+class Counts:
     """Paths in each split."""
 
     train: int
@@ -84,7 +84,7 @@ class ProcessSet:
     calibration: str
     """What the parameters were taken from or fitted to."""
     process: Process
-    counts: SplitSizes
+    counts: Counts
     decimals: tuple[int, ...]
     """Decimals kept of each channel, far above the last bits in which machines differ."""
 
@@ -120,7 +120,9 @@ def process_set(name: str) -> ProcessSet:
     raise DataError(f"no process set {name!r}{suggestion(name, [known.name for known in process_sets()])}")
 
 
-def stream_paths(known: ProcessSet, split: Split, seed: int = DEFAULT_SEED, count: int | None = None) -> Iterator[NDArray[np.float64]]:
+def stream_paths(
+    known: ProcessSet, split: Split, seed: int = DEFAULT_SEED, count: int | None = None
+) -> Iterator[NDArray[np.float64]]:
     """Yield a split block by block, float64[at most 500, steps, channels], in bounded memory.
 
     Args:
@@ -134,7 +136,10 @@ def stream_paths(known: ProcessSet, split: Split, seed: int = DEFAULT_SEED, coun
     """
     total = known.counts.of(split) if count is None and split in SPLITS else count
     if split not in SPLITS or seed < 0 or total is None or total < 1:
-        raise DataError(f"need a split of {', '.join(SPLITS)}, a seed from 0 and one path at least, found {split!r}, {seed} and {total}")
+        raise DataError(
+            f"need a split of {', '.join(SPLITS)}, a seed from 0 and one path at least, found {split!r}, {seed} and "
+            f"{total}"
+        )
     return _blocks(known, (zlib.crc32(known.name.encode()), SPLITS.index(split)), seed, total)
 
 
@@ -147,7 +152,7 @@ def _blocks(known: ProcessSet, place: tuple[int, int], seed: int, total: int) ->
         yield paths[: total - start]
 
 
-def draw_sets(name: str, seed: int = DEFAULT_SEED, counts: SplitSizes | None = None) -> DrawnSets:
+def draw_sets(name: str, seed: int = DEFAULT_SEED, counts: Counts | None = None) -> DrawnSets:
     """Draw disjoint train, public and private sets.
 
     Raises:
@@ -188,38 +193,40 @@ _SETS = (
     ProcessSet(
         "ou", "Ornstein-Uhlenbeck paths with growing drift and diffusion", "specified",
         "PCF-GAN (Lou, Li and Ni 2023), datasets/ou.py", "parameters of the paper's data set",
-        OrnsteinUhlenbeck(), SplitSizes(8_000, 1_000, 1_000), (6,),
+        OrnsteinUhlenbeck(), Counts(8_000, 1_000, 1_000), (6,),
     ),
     ProcessSet(
         "rough-volatility", "Log price and log variance of a rough Bergomi model", "specified",
-        "PCF-GAN (Lou, Li and Ni 2023), datasets/rough.py", "parameters of the paper's data set; kernel as its text defines it",
-        RoughVolatility(), SplitSizes(16_000, 2_000, 2_000), (6, 6),
+        "PCF-GAN (Lou, Li and Ni 2023), datasets/rough.py", "parameters of the paper's data set; kernel as its text "
+                                                            "defines it",
+        RoughVolatility(), Counts(16_000, 2_000, 2_000), (6, 6),
     ),
     ProcessSet(
         "fbm", "Three-dimensional fractional Brownian motion, H = 0.25", "specified",
         "High-Rank PCF-GAN (Tao, Ni and Liu 2024), datasets/fbm_.py", "parameters of the paper's data set",
-        FractionalBrownian(), SplitSizes(10_000, 5_000, 5_000), (6,) * 3,
+        FractionalBrownian(), Counts(10_000, 5_000, 5_000), (6,) * 3,
     ),
     ProcessSet(
         "tail-gan", "Five correlated return series: Gaussian, two AR(1), two GARCH", "specified",
-        "Tail-GAN (Cont, Cucuringu, Xu and Zhang 2026), gen_synthetic.py", "one fixed draw from the paper's ranges, with three corrections",
-        TailGan(), SplitSizes(50_000, 5_000, 5_000), (9,) * 5,
+        "Tail-GAN (Cont, Cucuringu, Xu and Zhang 2026), gen_synthetic.py", "one fixed draw from the paper's ranges, "
+                                                                           "with three corrections",
+        TailGan(), Counts(50_000, 5_000, 5_000), (9,) * 5,
     ),
     ProcessSet(
         "lob-bars", "High-frequency bars of a two-level limit order book", "simulated", _OWN, _BY_HAND,
-        OrderBookBars(), SplitSizes(1_047, 237, 238), (2,) * 5 + (0,) * 8 + (4,),
+        OrderBookBars(), Counts(1_047, 237, 238), (2,) * 5 + (0,) * 8 + (4,),
     ),
     ProcessSet(
         "crypto-pairs", "Hourly prices of 20 crypto pairs over the price before the path", "simulated", _OWN, _BY_HAND,
-        FactorGarch(PAIRS, 60, "prices"), SplitSizes(6_089, 1_317, 1_319), (7,) * 20,
+        FactorGarch(PAIRS, 60, "prices"), Counts(6_089, 1_317, 1_319), (7,) * 20,
     ),
     ProcessSet(
         "crypto-log-returns", "Hourly log returns of 10 crypto pairs", "simulated", _OWN, _BY_HAND,
-        FactorGarch(PAIRS[:10], 24, "log_returns"), SplitSizes(7_004, 875, 876), (8,) * 10,
+        FactorGarch(PAIRS[:10], 24, "log_returns"), Counts(7_004, 875, 876), (8,) * 10,
     ),
     ProcessSet(
         "stock-ohlcv", "Daily open, high, low, close and volume of ten stocks, one a path", "simulated", _OWN,
         "dynamics fitted to AAPL, GOOG, IBM and MSFT, 2004-09 to 2013-03 (Quandl WIKI prices); levels chosen by hand",
-        DailyBars(), SplitSizes(900, 110, 120), (4, 4, 4, 4, 0),
+        DailyBars(), Counts(900, 110, 120), (4, 4, 4, 4, 0),
     ),
 )  # fmt: skip

@@ -41,13 +41,17 @@ def split_factors(times: NDArray[np.datetime64], actions: Sequence[Action]) -> N
     return factors
 
 
-def raw_prices(prices: NDArray[np.float64], times: NDArray[np.datetime64], actions: Sequence[Action]) -> NDArray[np.float64]:
+def raw_prices(
+    prices: NDArray[np.float64], times: NDArray[np.datetime64], actions: Sequence[Action]
+) -> NDArray[np.float64]:
     """Undo the split adjustment: what was paid on the day, float64[n]."""
     raw: NDArray[np.float64] = prices * split_factors(times, actions)
     return raw
 
 
-def split_adjusted(raw: NDArray[np.float64], times: NDArray[np.datetime64], actions: Sequence[Action]) -> NDArray[np.float64]:
+def split_adjusted(
+    raw: NDArray[np.float64], times: NDArray[np.datetime64], actions: Sequence[Action]
+) -> NDArray[np.float64]:
     """Raw prices in shares of today, float64[n]."""
     adjusted: NDArray[np.float64] = raw / split_factors(times, actions)
     return adjusted
@@ -98,7 +102,9 @@ def adjusted_prices(
     for position, cash in paid.items():
         before, ex = float(close[priced[position - 1]]), float(close[priced[position]])
         if cash >= before:
-            raise DataError(f"{days[priced[position]]}: a dividend of {cash} is not below the price of {before} the day before")
+            raise DataError(
+                f"{days[priced[position]]}: a dividend of {cash} is not below the price of {before} the day before"
+            )
         factors[: priced[position]] *= 1.0 - cash / before if reinvested_at == "prior-close" else ex / (ex + cash)
     adjusted: NDArray[np.float64] = close * factors
     return adjusted

@@ -37,9 +37,13 @@ class BinanceArchive:
     base_url: str = "https://data.binance.vision"
     name: str = "binance-archive"
     publisher: str = "Binance, public data archive"
-    licence: str = "Binance terms: free to download for your own use; redistribution is not granted, so it is never bundled"
+    licence: str = (
+        "Binance terms: free to download for your own use; redistribution is not granted, so it is never bundled"
+    )
     frequency: str = "one second to one day"
-    gives: str = "open, high, low, close, volume, quote_volume, count, taker_buy_base, taker_buy_quote by opening time in UTC"
+    gives: str = (
+        "open, high, low, close, volume, quote_volume, count, taker_buy_base, taker_buy_quote by opening time in UTC"
+    )
     lag_days: int | None = 1
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
@@ -95,7 +99,9 @@ class _Reader:
     def _file(self, folder: str, period: str) -> Block:
         stem = f"{self.symbol}-{self.interval}-{period}"
         url = f"{self.source.base_url}/data/spot/{folder}/klines/{self.symbol}/{self.interval}/{stem}.zip"
-        stated = self.cache.fetch(self.client, f"{url}.CHECKSUM", kind="csv", refresh=self.refresh, max_bytes=4096, progress=self.progress)
+        stated = self.cache.fetch(
+            self.client, f"{url}.CHECKSUM", kind="csv", refresh=self.refresh, max_bytes=4096, progress=self.progress
+        )
         digest = read_checksum(self.cache.read(stated), f"{stem}.zip")
         # Content with the stated digest cannot be out of date, so there is no need to ask again for the file itself.
         entry = self.cache.fetch(self.client, url, kind="zip", sha256=digest, progress=self.progress)

@@ -34,9 +34,13 @@ class BinanceRest:
     base_url: str = "https://data-api.binance.vision"
     name: str = "binance-rest"
     publisher: str = "Binance, spot market data interface"
-    licence: str = "Binance terms: free to download for your own use; redistribution is not granted, so it is never bundled"
+    licence: str = (
+        "Binance terms: free to download for your own use; redistribution is not granted, so it is never bundled"
+    )
     frequency: str = "one second to one day"
-    gives: str = "open, high, low, close, volume, quote_volume, count, taker_buy_base, taker_buy_quote by opening time in UTC"
+    gives: str = (
+        "open, high, low, close, volume, quote_volume, count, taker_buy_base, taker_buy_quote by opening time in UTC"
+    )
     lag_days: int | None = 1
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
@@ -89,7 +93,9 @@ def read_page(content: bytes, symbol: str) -> NDArray[np.float64]:
             return np.empty((0, klines.WIDTH))
         return np.array(answer, dtype=np.float64)
     except ValueError as error:
-        raise DataError(f"binance-rest: the answer for {symbol} is not of the known form ({error}); the format has changed") from None
+        raise DataError(
+            f"binance-rest: the answer for {symbol} is not of the known form ({error}); the format has changed"
+        ) from None
 
 
 def _milliseconds(day: date) -> int:

@@ -86,7 +86,8 @@ class Cache:
         """The content of an entry, after checking its digest.
 
         Raises:
-            DataError: it is not what was downloaded; the damaged file is removed, so that the next fetch downloads it again.
+            DataError: it is not what was downloaded; the damaged file is removed, so that the next fetch downloads it
+                again.
         """
         return self.path(entry).read_bytes()
 
@@ -100,10 +101,14 @@ class Cache:
         try:
             found = sha256_of_file(path)
         except OSError as error:
-            raise DataError(f"{path}: the cached copy of {entry.url} cannot be read ({error.strerror}); pull the dataset again") from error
+            raise DataError(
+                f"{path}: the cached copy of {entry.url} cannot be read ({error.strerror}); pull the dataset again"
+            ) from error
         if found != entry.sha256:
             path.unlink(missing_ok=True)
-            raise DataError(f"{path}: the cached copy of {entry.url} was damaged and has been removed; pull the dataset again")
+            raise DataError(
+                f"{path}: the cached copy of {entry.url} was damaged and has been removed; pull the dataset again"
+            )
         return path
 
     def fetch(
@@ -131,7 +136,8 @@ class Cache:
             progress: told the bytes so far.
 
         Raises:
-            OfflineError, NotPublishedError, DataError: the download failed; what was held before is still held, and the message says so.
+            OfflineError, NotPublishedError, DataError: the download failed; what was held before is still held, and the
+            message says so.
             StoreError: the cache cannot be written.
         """
         asked_at = time.time()
@@ -149,7 +155,9 @@ class Cache:
                 old = self.entry(url)
                 if old is None:
                     raise
-                kept = f"{error}. The copy of {old.origin.fetched_at} is kept and untouched; leave out refresh to use it"
+                kept = (
+                    f"{error}. The copy of {old.origin.fetched_at} is kept and untouched; leave out refresh to use it"
+                )
                 raise type(error)(kept) from error
 
     def put(self, url: str, content: bytes) -> CacheEntry:
@@ -165,7 +173,9 @@ class Cache:
             return None
         return entry
 
-    def _download(self, client: Client, url: str, *, kind: Kind, sha256: str | None, max_bytes: int, progress: Progress) -> CacheEntry:
+    def _download(
+        self, client: Client, url: str, *, kind: Kind, sha256: str | None, max_bytes: int, progress: Progress
+    ) -> CacheEntry:
         old = self.entry(url)
         part = self._file("partial", _key(url))
         etag = old.etag if old and sha256 in {None, old.sha256} else None
@@ -177,7 +187,10 @@ class Cache:
         found = sha256_of_file(part)
         if sha256 is not None and found != sha256:
             part.unlink()
-            raise DataError(f"{url}: the file has SHA-256 {found}, but its publisher states {sha256}; it was thrown away, pull again")
+            raise DataError(
+                f"{url}: the file has SHA-256 {found}, but its publisher states {sha256}; it was thrown away, pull "
+                "again"
+            )
         return self._keep(url, part, done.etag, done.last_modified)
 
     def _keep(self, url: str, part: Path, etag: str | None, last_modified: str | None) -> CacheEntry:

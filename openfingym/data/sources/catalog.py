@@ -16,7 +16,15 @@ from openfingym.data.sources.eiopa import Eiopa
 from openfingym.data.sources.fred import Fred
 from openfingym.data.sources.graph_sources import MAT_GRAPHS, Dblp
 from openfingym.data.sources.progress import Progress, silent
-from openfingym.data.sources.record import PullRecord, RecordingCache, keep_record, mirror_of, read_record, record_key, records
+from openfingym.data.sources.record import (
+    PullRecord,
+    RecordingCache,
+    keep_record,
+    mirror_of,
+    read_record,
+    record_key,
+    records,
+)
 from openfingym.data.sources.source import DataSource, PublishedGraph, SourceRequest
 from openfingym.data.sources.table import Table
 from openfingym.data.sources.transport import Client, borrowed
@@ -24,7 +32,17 @@ from openfingym.data.sources.treasury import Treasury
 from openfingym.data.sources.yahoo import Yahoo
 from openfingym.errors import DataError, UsageError
 
-_SERIES: tuple[DataSource, ...] = (Yahoo(), BinanceArchive(), BinanceRest(), Treasury(), Ecb(), Fred(), Eiopa(), Dblp(), Cert())
+_SERIES: tuple[DataSource, ...] = (
+    Yahoo(),
+    BinanceArchive(),
+    BinanceRest(),
+    Treasury(),
+    Ecb(),
+    Fred(),
+    Eiopa(),
+    Dblp(),
+    Cert(),
+)
 SOURCES: Mapping[str, DataSource] = {source.name: source for source in (*_SERIES, *MAT_GRAPHS.values())}
 """Every source by name, speaking to the public service."""
 WITH_INTERVALS = frozenset({"yahoo", "binance-archive", "binance-rest"})
@@ -49,7 +67,8 @@ _LARGE_CAPS = (
     *("LLY", "MRK", "MSFT", "PEP", "PFE", "PG", "RRC", "UNH", "WMT", "XOM"),
 )
 _FUTURES = tuple(
-    f"{code}=F" for code in ("GC", "SI", "PL", "PA", "HG", "CL", "RB", "HO", "NG", "ZC", "ZW", "ZS", "KE", "CC", "KC", "SB", "CT")
+    f"{code}=F"
+    for code in ("GC", "SI", "PL", "PA", "HG", "CL", "RB", "HO", "NG", "ZC", "ZW", "ZS", "KE", "CC", "KC", "SB", "CT")
 )
 _COINS = ("BTC", "ETH", "BNB", "XRP", "SOL", "ADA", "DOGE", "LTC", "LINK", "DOT", "AVAX", "TRX")
 _MORE_COINS = ("XLM", "SHIB", "ETC", "BCH", "XMR", "ZEC", "ATOM", "ALGO", "NEAR", "HBAR", "ICP", "FIL", "AAVE", "UNI")
@@ -59,8 +78,15 @@ _ALL = (
     Pullable("ecb-reference-rates", "Euro reference rates of the ECB", "ecb", SourceRequest()),
     Pullable("fred-treasury-rates", "Constant-maturity Treasury rates", "fred", SourceRequest(_RATES)),
     Pullable("eiopa-euro-curves", "EIOPA risk-free curves of the euro", "eiopa", SourceRequest(("Euro",))),
-    Pullable("yahoo-large-caps", "20 US large caps, daily", "yahoo", SourceRequest(_LARGE_CAPS, start=date(1990, 1, 2))),
-    Pullable("yahoo-futures", "17 front-month commodity futures, daily", "yahoo", SourceRequest(_FUTURES, start=date(2000, 9, 1))),
+    Pullable(
+        "yahoo-large-caps", "20 US large caps, daily", "yahoo", SourceRequest(_LARGE_CAPS, start=date(1990, 1, 2))
+    ),
+    Pullable(
+        "yahoo-futures",
+        "17 front-month commodity futures, daily",
+        "yahoo",
+        SourceRequest(_FUTURES, start=date(2000, 9, 1)),
+    ),
     Pullable(
         "binance-hourly",
         "12 coins against USDT, hourly",
@@ -72,9 +98,14 @@ _ALL = (
         "binance-hourly-wide",
         "26 coins against USDT, hourly",
         "binance-archive",
-        SourceRequest(tuple(f"{coin}USDT" for coin in (*_COINS, *_MORE_COINS)), date(2023, 1, 1), date(2024, 1, 31), "1h"),
+        SourceRequest(
+            tuple(f"{coin}USDT" for coin in (*_COINS, *_MORE_COINS)), date(2023, 1, 1), date(2024, 1, 31), "1h"
+        ),
     ),
-    *(Pullable(f"{name}-graph", SOURCES[name].publisher, name, SourceRequest()) for name in (*MAT_GRAPHS, "dblp", "cert")),
+    *(
+        Pullable(f"{name}-graph", SOURCES[name].publisher, name, SourceRequest())
+        for name in (*MAT_GRAPHS, "dblp", "cert")
+    ),
 )
 PULLABLE: Mapping[str, Pullable] = {dataset.name: dataset for dataset in _ALL}
 """Every dataset that :func:`pull` knows, by name."""
@@ -95,7 +126,9 @@ class Pull:
             UsageError: it is a graph.
         """
         if not isinstance(self.data, Table):
-            raise UsageError(f"{self.record.dataset} is a graph, not a table; load it with openfingym.data.loaded_graphs.load_graph")
+            raise UsageError(
+                f"{self.record.dataset} is a graph, not a table; load it with openfingym.data.loaded_graphs.load_graph"
+            )
         return self.data
 
 
@@ -137,8 +170,12 @@ def pull(
     dataset, source = _known(name)
     if dataset is not None:
         if symbols or interval:
-            raise UsageError(f"{name!r} has its own symbols and interval; to choose others, pull its source {dataset.source!r}")
-        asked = replace(dataset.request, start=start or dataset.request.start, end=end or dataset.request.end, refresh=refresh)
+            raise UsageError(
+                f"{name!r} has its own symbols and interval; to choose others, pull its source {dataset.source!r}"
+            )
+        asked = replace(
+            dataset.request, start=start or dataset.request.start, end=end or dataset.request.end, refresh=refresh
+        )
         key = name
     else:
         asked = SourceRequest(tuple(symbols), start, end, interval, refresh)
@@ -185,11 +222,16 @@ def _known(name: str) -> tuple[Pullable | None, DataSource]:
         return PULLABLE[name], SOURCES[PULLABLE[name].source]
     if name in SOURCES:
         return None, SOURCES[name]
-    raise DataError(f"no dataset or source {name!r} to pull{suggestion(name, [*PULLABLE, *SOURCES])}; see `openfingym data pull --list`")
+    raise DataError(
+        f"no dataset or source {name!r} to pull{suggestion(name, [*PULLABLE, *SOURCES])}; see `openfingym data pull "
+        "--list`"
+    )
 
 
 def _with_end(source: DataSource, request: SourceRequest) -> SourceRequest:
-    """The request with its end stated where it would otherwise depend on the day of asking, so that it can be read again."""
+    """The request with its end stated where it would otherwise depend on the day of asking, so that it can be read
+    again.
+    """
     if request.end is not None or source.lag_days is None:
         return request
     end = datetime.now(UTC).date() - timedelta(days=source.lag_days)

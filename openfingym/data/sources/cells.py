@@ -31,7 +31,9 @@ def read_rows(content: bytes, where: str) -> tuple[list[str], list[tuple[int, li
     """
     try:
         reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
-        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(cell.strip() for cell in row)]
+        rows = [
+            (reader.line_num, [cell.strip() for cell in row]) for row in reader if any(cell.strip() for cell in row)
+        ]
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     except csv.Error as error:
@@ -43,7 +45,9 @@ def read_rows(content: bytes, where: str) -> tuple[list[str], list[tuple[int, li
     width = len(header) - (header[-1] == "")
     for line, row in rows[1:]:
         if len(row) not in {width, len(header)}:
-            raise DataError(f"{where}, line {line}: {len(row)} cells, but the header has {width}; the file may be cut off")
+            raise DataError(
+                f"{where}, line {line}: {len(row)} cells, but the header has {width}; the file may be cut off"
+            )
     return header[:width], [(line, row[:width]) for line, row in rows[1:]]
 
 
@@ -66,7 +70,10 @@ def read_dated(
     """
     header, rows = read_rows(content, where)
     if not header or header[0] not in date_header or len(header) < 2:
-        raise DataError(f"{where}: the header is {header!r}, expected {' or '.join(date_header)} and value columns; the format has changed")
+        raise DataError(
+            f"{where}: the header is {header!r}, expected {' or '.join(date_header)} and value columns; the format has "
+            "changed"
+        )
     days: list[date] = []
     values = np.empty((len(rows), len(header) - 1))
     for i, (line, row) in enumerate(rows):
@@ -83,7 +90,9 @@ def read_dated(
     if late.size:
         labels = np.datetime_as_string(times, unit="D").tolist()
         place = int(late[0])
-        raise DataError(f"{where}: {labels[place + 1]} stands next to {labels[place]}; days must be in order and occur once")
+        raise DataError(
+            f"{where}: {labels[place + 1]} stands next to {labels[place]}; days must be in order and occur once"
+        )
     return header[1:], np.ascontiguousarray(times), np.ascontiguousarray(values)
 
 
@@ -127,7 +136,9 @@ def zip_names(content: bytes, where: str) -> set[str]:
         raise DataError(f"{where}: the archive is damaged ({error}); pull it again with refresh") from error
 
 
-def unzip(content: bytes, where: str, wanted: Callable[[str], bool], *, max_bytes: int = MAX_MEMBER_BYTES) -> tuple[str, bytes]:
+def unzip(
+    content: bytes, where: str, wanted: Callable[[str], bool], *, max_bytes: int = MAX_MEMBER_BYTES
+) -> tuple[str, bytes]:
     """(name, content) of the one member of a zip file whose base name is ``wanted``.
 
     Raises:
@@ -138,9 +149,14 @@ def unzip(content: bytes, where: str, wanted: Callable[[str], bool], *, max_byte
             members = [info for info in archive.infolist() if wanted(info.filename.rsplit("/", 1)[-1])]
             if len(members) != 1:
                 present = ", ".join(info.filename for info in archive.infolist()[:8])
-                raise DataError(f"{where}: expected one file of the wanted name, found {len(members)} among {present or 'nothing'}")
+                raise DataError(
+                    f"{where}: expected one file of the wanted name, found {len(members)} among {present or 'nothing'}"
+                )
             if members[0].file_size > max_bytes:
-                raise DataError(f"{where}: {members[0].filename} unpacks to {members[0].file_size} bytes, expected at most {max_bytes}")
+                raise DataError(
+                    f"{where}: {members[0].filename} unpacks to {members[0].file_size} bytes, expected at most "
+                    f"{max_bytes}"
+                )
             with archive.open(members[0]) as member:
                 # The size in the directory is only a claim, so the reading is bounded as well.
                 body = member.read(max_bytes + 1)

@@ -47,7 +47,9 @@ class Cert:
     base_url: str = "https://kilthub.cmu.edu"
     events_path: str = "ndownloader/files/24856766"
     answers_path: str = "ndownloader/files/24857828"
-    publisher: str = "CERT Division of the Software Engineering Institute, Carnegie Mellon University; doi 10.1184/R1/12841247"
+    publisher: str = (
+        "CERT Division of the Software Engineering Institute, Carnegie Mellon University; doi 10.1184/R1/12841247"
+    )
     licence: str = "CC BY 4.0"
     frequency: str = "none"
     gives: str = "edges by email, 6 features (events and off-hours share of email, logon, file), label: malicious user"
@@ -57,7 +59,14 @@ class Cert:
         """The graph; the request names nothing. The events are about 5 GB. See :class:`Source`."""
         refuse(self.name, request, "symbols", "start", "end", "interval")
         answers, events = (
-            cache.fetch(client, f"{self.base_url}/{path}", kind="bz2", max_bytes=MAX_BYTES, refresh=request.refresh, progress=progress)
+            cache.fetch(
+                client,
+                f"{self.base_url}/{path}",
+                kind="bz2",
+                max_bytes=MAX_BYTES,
+                refresh=request.refresh,
+                progress=progress,
+            )
             for path in (self.answers_path, self.events_path)
         )
         provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, (answers.origin, events.origin))
@@ -89,15 +98,21 @@ def read_release(events: Path, answers: Path, provenance: DataProvenance) -> Pub
         seen.add(view)
         _read_view(view, lines, activity)
     if seen != set(VIEWS):
-        raise DataError(f"{provenance.source}: {', '.join(f'{view}.csv' for view in VIEWS if view not in seen)} is not in the archive")
+        raise DataError(
+            f"{provenance.source}: {', '.join(f'{view}.csv' for view in VIEWS if view not in seen)} is not in the "
+            "archive"
+        )
     malicious: set[str] = set()
     for _, lines in _csv_members(answers, {"insiders.csv"}):
-        malicious |= {row["user"] for row in _rows(lines, "insiders.csv", {"dataset", "user"}) if row["dataset"] == "4.2"}
+        malicious |= {
+            row["user"] for row in _rows(lines, "insiders.csv", {"dataset", "user"}) if row["dataset"] == "4.2"
+        }
     users = sorted(set().union(*(activity.events[view] for view in VIEWS)))
     unknown = sorted(malicious - set(users))
     if not malicious or unknown:
         raise DataError(
-            f"{provenance.source}: insiders of release 4.2 expected among the users, not found: {', '.join(unknown[:5]) or 'any'}"
+            f"{provenance.source}: insiders of release 4.2 expected among the users, not found: "
+            f"{', '.join(unknown[:5]) or 'any'}"
         )
     features = np.array([[cell for view in VIEWS for cell in _pair(activity.events[view].get(user))] for user in users])
     labels = np.array([user in malicious for user in users], dtype=np.int8)
@@ -151,11 +166,14 @@ def _rows(lines: Iterable[str], where: str, needed: set[str]) -> Iterator[Mappin
     missing = needed - set(reader.fieldnames or ())
     if missing:
         raise DataError(
-            f"{where}: no column {', '.join(sorted(missing))} among {', '.join(reader.fieldnames or ())}; the format has changed"
+            f"{where}: no column {', '.join(sorted(missing))} among {', '.join(reader.fieldnames or ())}; the format "
+            "has changed"
         )
     for row in reader:
         if any(row[name] is None for name in needed):
-            raise DataError(f"{where}, line {reader.line_num}: fewer cells than the header has; the file may be cut off")
+            raise DataError(
+                f"{where}, line {reader.line_num}: fewer cells than the header has; the file may be cut off"
+            )
         yield row
 
 

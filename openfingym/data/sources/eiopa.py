@@ -62,14 +62,17 @@ class Eiopa:
     publisher: str = "European Insurance and Occupational Pensions Authority, risk-free interest rate term structures"
     licence: str = "EIOPA legal notice: re-use free with acknowledgement of the source"
     frequency: str = "monthly, month ends since December 2015"
-    gives: str = "columns 1y to 150y: annually compounded spot rate as a decimal, by country (Euro if none is asked for)"
+    gives: str = (
+        "columns 1y to 150y: annually compounded spot rate as a decimal, by country (Euro if none is asked for)"
+    )
     lag_days: int | None = None
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """Curves of the countries in ``request.symbols``, a row a month; see :class:`Source`."""
         if self.sheet not in SHEETS or request.interval is not None:
             raise UsageError(
-                f"eiopa has no interval, and its sheets are {', '.join(SHEETS)}; found {request.interval!r} and {self.sheet!r}"
+                f"eiopa has no interval, and its sheets are {', '.join(SHEETS)}; found {request.interval!r} and "
+                f"{self.sheet!r}"
             )
         countries = request.symbols or ("Euro",)
         links = {
@@ -78,7 +81,10 @@ class Eiopa:
             if (request.start is None or day >= request.start) and (request.end is None or day <= request.end)
         }
         if not links:
-            raise DataError(f"eiopa: no file for a month end from {request.start or 'the first'} to {request.end or 'the last'} is linked")
+            raise DataError(
+                f"eiopa: no file for a month end from {request.start or 'the first'} to {request.end or 'the last'} is "
+                "linked"
+            )
         origins: list[Origin] = []
         rows = []
         for day in sorted(links):
@@ -89,8 +95,12 @@ class Eiopa:
         prefixes = [f"{country}." for country in countries] if len(countries) > 1 else [""]
         columns = tuple(f"{prefix}{year}y" for prefix in prefixes for year in range(1, MATURITIES + 1))
         times = np.array(sorted(links), dtype="datetime64[D]").astype("datetime64[ns]")
-        provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), _absent(sorted(links)))
-        return Table(times, np.array(rows), columns, "monthly", "decimal per annum, annually compounded spot rate", provenance)
+        provenance = DataProvenance(
+            self.name, self.publisher, self.licence, PARSER, tuple(origins), _absent(sorted(links))
+        )
+        return Table(
+            times, np.array(rows), columns, "monthly", "decimal per annum, annually compounded spot rate", provenance
+        )
 
     def _links(self, client: Client, cache: Cache, progress: Progress, *, refresh: bool) -> dict[date, str]:
         """Reference date and URL of every release that the two pages link."""
@@ -134,7 +144,9 @@ def read_curves(rows: Sequence[Sequence[object]], where: str) -> dict[str, NDArr
     if header is None:
         raise DataError(f"{where}: no row names the column Euro; the format has changed")
     first = list(rows[header]).index("Euro")
-    named = [(position, name.strip()) for position, name in enumerate(rows[header]) if isinstance(name, str) and name.strip()]
+    named = [
+        (position, name.strip()) for position, name in enumerate(rows[header]) if isinstance(name, str) and name.strip()
+    ]
     positions = [position for position, _ in named if position >= first]
     curves: dict[str, list[float]] = {name: [] for position, name in named if position >= first}
     if len(curves) < len(positions):
@@ -146,7 +158,9 @@ def read_curves(rows: Sequence[Sequence[object]], where: str) -> dict[str, NDArr
         for (country, curve), position in zip(curves.items(), positions, strict=True):
             rate = _number(row[position]) if position < len(row) else math.nan
             if not math.isfinite(rate):
-                raise DataError(f"{where}: {country} has no rate for {expected} years, found {row[position : position + 1]!r}")
+                raise DataError(
+                    f"{where}: {country} has no rate for {expected} years, found {row[position : position + 1]!r}"
+                )
             curve.append(rate)
         expected += 1
         if expected > MATURITIES:
@@ -166,11 +180,15 @@ def _sheet(workbook: bytes, sheet: str, where: str) -> list[list[object]]:
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError:
-        raise DataError("reading EIOPA's spreadsheets needs python-calamine; install it with: pip install 'openfingym[sources]'") from None
+        raise DataError(
+            "reading EIOPA's spreadsheets needs python-calamine; install it with: pip install 'openfingym[sources]'"
+        ) from None
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(workbook))
         if sheet not in book.sheet_names:
-            raise DataError(f"{where}: there is no sheet {sheet!r} among {', '.join(book.sheet_names)}; the format has changed")
+            raise DataError(
+                f"{where}: there is no sheet {sheet!r} among {', '.join(book.sheet_names)}; the format has changed"
+            )
         return [list(row) for row in book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)]
     except (CalamineError, OSError, ValueError) as error:
         raise DataError(f"{where}: the workbook cannot be read ({error})") from error
@@ -185,5 +203,7 @@ def _curve(curves: Mapping[str, NDArray[np.float64]], country: str, day: date) -
 def _absent(days: Sequence[date]) -> tuple[str, ...]:
     """A note on months within the period that are not linked."""
     months = {day.year * 12 + day.month - 1 for day in days}
-    missing = [f"{month // 12}-{month % 12 + 1:02d}" for month in range(min(months), max(months)) if month not in months]
+    missing = [
+        f"{month // 12}-{month % 12 + 1:02d}" for month in range(min(months), max(months)) if month not in months
+    ]
     return (f"no release is linked for {', '.join(missing)}",) if missing else ()

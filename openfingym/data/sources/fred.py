@@ -31,9 +31,13 @@ class Fred:
     base_url: str = "https://fred.stlouisfed.org"
     name: str = "fred"
     publisher: str = "Federal Reserve Bank of St. Louis, FRED (original publisher as stated on the series' page)"
-    licence: str = "by series: most United States government series are public domain, others are the property of their publisher"
+    licence: str = (
+        "by series: most United States government series are public domain, others are the property of their publisher"
+    )
     frequency: str = "by series"
-    gives: str = "one column a series id, in the series' own unit; latest vintage, so revised figures are not point-in-time"
+    gives: str = (
+        "one column a series id, in the series' own unit; latest vintage, so revised figures are not point-in-time"
+    )
     lag_days: int | None = None
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
@@ -47,7 +51,9 @@ class Fred:
                 key: day.isoformat() for key, day in (("cosd", request.start), ("coed", request.end)) if day is not None
             }
             url = f"{self.base_url}/graph/fredgraph.csv?{urlencode(query)}"
-            entry = cache.fetch(client, url, kind="csv", max_age_s=MAX_AGE_S, refresh=request.refresh, progress=progress)
+            entry = cache.fetch(
+                client, url, kind="csv", max_age_s=MAX_AGE_S, refresh=request.refresh, progress=progress
+            )
             origins.append(entry.origin)
             blocks[series] = read_series(cache.read(entry), series)
         times, _, values = join(blocks)
@@ -62,7 +68,9 @@ def read_series(content: bytes, series: str) -> Block:
     Raises:
         DataError: the file is not of the known form, or holds another series.
     """
-    columns, times, values = read_dated(content, f"fred {series}", date_header=("observation_date", "DATE"), parse_day=iso_day)
+    columns, times, values = read_dated(
+        content, f"fred {series}", date_header=("observation_date", "DATE"), parse_day=iso_day
+    )
     if [column.upper() for column in columns] != [series.upper()]:
         raise DataError(f"fred: asked for {series}, but the file holds {', '.join(columns)}")
     if not len(times):

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 1 << 28
 """Largest dense array taken from a file, in cells (2 GiB of float64)."""
-NUMERIC = frozenset({"sparse", "double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))})
+NUMERIC = frozenset(
+    {"sparse", "double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+)
 """Classes of MATLAB variable that are plain numbers."""
 
 
@@ -83,11 +85,15 @@ def read_sparse_npz(content: bytes, where: str) -> Any:
     form = arrays.get("format")
     stated = form.item() if form is not None and form.ndim == 0 else None
     if stated not in {b"csr", "csr"} or not {"indptr", "indices", "data", "shape"} <= arrays.keys():
-        raise DataError(f"{where}: expected a sparse matrix in CSR form, found {stated!r} with {', '.join(sorted(arrays))}")
+        raise DataError(
+            f"{where}: expected a sparse matrix in CSR form, found {stated!r} with {', '.join(sorted(arrays))}"
+        )
     shape = tuple(int(size) for size in arrays["shape"].tolist())
     indptr, indices = _int64(arrays["indptr"], where), _int64(arrays["indices"], where)
     try:
-        matrix = importlib.import_module("scipy.sparse").csr_array((arrays["data"].astype(np.float64), indices, indptr), shape=shape)
+        matrix = importlib.import_module("scipy.sparse").csr_array(
+            (arrays["data"].astype(np.float64), indices, indptr), shape=shape
+        )
         matrix.check_format(full_check=True)
     except ValueError as error:
         raise DataError(f"{where}: not a matrix in CSR form ({error})") from error
@@ -123,7 +129,9 @@ def read_dat(content: bytes, where: str, *, columns: Sequence[int], minimum: int
             continue
         cells = line.split("\t")
         if len(cells) < minimum:
-            raise DataError(f"{where}, line {number}: {len(cells)} cells, expected {minimum} at least; the file may be cut off")
+            raise DataError(
+                f"{where}, line {number}: {len(cells)} cells, expected {minimum} at least; the file may be cut off"
+            )
         rows.append([cells[column] if column < len(cells) else "" for column in columns])
     if not rows:
         raise DataError(f"{where}: the file is empty")

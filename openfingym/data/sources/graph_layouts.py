@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class GraphFile:
-    """What a published file holds, one step before a :class:`openfingym.data.graphs.Graph`: relations apart, labels or classes."""
+    """What a published file holds, one step before a :class:`openfingym.data.graphs.Graph`: relations apart, labels or
+    classes.
+    """
 
     relations: Mapping[str, NDArray[np.int64]]
     """Edges by kind, int64[2, m] each, in the form of a Graph."""
@@ -38,7 +40,8 @@ class GraphFile:
     labels: NDArray[np.int8] | None = None
     """int8[n], 1 is an anomaly; None where the publisher labels none."""
     classes: NDArray[np.int64] | None = None
-    """int64[n], what the file calls the class where that is not an anomaly label (a research area, a genre); else None."""
+    """int64[n], what the file calls the class where that is not an anomaly label (a research area, a genre); else
+    None."""
 
     @property
     def nodes(self) -> int:
@@ -46,7 +49,9 @@ class GraphFile:
         return int(self.features.shape[0])
 
     def without_isolated(self, relation: str) -> tuple[GraphFile, int]:
-        """Only one relation and the nodes with an edge in it, renumbered in their old order; and how many nodes went."""
+        """Only one relation and the nodes with an edge in it, renumbered in their old order; and how many nodes
+        went.
+        """
         edges = self.relations[relation]
         keep = np.unique(edges)
         cut = GraphFile(
@@ -66,7 +71,11 @@ class GraphFile:
         if self.labels is None:
             raise DataError(f"{where}: the file labels no anomalies")
         try:
-            return Graph(undirected(np.concatenate(list(self.relations.values()), axis=1), self.nodes), self.features, self.labels)
+            return Graph(
+                undirected(np.concatenate(list(self.relations.values()), axis=1), self.nodes),
+                self.features,
+                self.labels,
+            )
         except DataError as error:
             raise DataError(f"{where}: {error}") from error
 
@@ -83,12 +92,17 @@ class MatLayout:
     """Whether ``label`` marks anomalies, or is a class of its own."""
 
 
-FRAUD_AMAZON = MatLayout({"net_upu": "upu", "net_usu": "usu", "net_uvu": "uvu"}, "features", "label", labels_anomalies=True)
-FRAUD_YELP = MatLayout({"net_rur": "rur", "net_rtr": "rtr", "net_rsr": "rsr"}, "features", "label", labels_anomalies=True)
+FRAUD_AMAZON = MatLayout(
+    {"net_upu": "upu", "net_usu": "usu", "net_uvu": "uvu"}, "features", "label", labels_anomalies=True
+)
+FRAUD_YELP = MatLayout(
+    {"net_rur": "rur", "net_rtr": "rtr", "net_rsr": "rsr"}, "features", "label", labels_anomalies=True
+)
 """Dou et al. (2020), as DGL publishes them."""
 NETWORK = MatLayout({"Network": "network"}, "Attributes", "Label", labels_anomalies=True)
 NETWORK_SHORT = MatLayout({"A": "network"}, "X", "gnd", labels_anomalies=True)
-"""Files of the one-network anomaly benchmarks (BlogCatalog and others; also one-network versions of Amazon and YelpChi)."""
+"""Files of the one-network anomaly benchmarks (BlogCatalog and others; also one-network versions of Amazon and
+YelpChi)."""
 HAN_DBLP = MatLayout({"net_APA": "apa", "net_APCPA": "apcpa"}, "features", "label", labels_anomalies=False)
 HAN_IMDB = MatLayout({"MAM": "mam", "MDM": "mdm"}, "feature", "label", labels_anomalies=False)
 """Wang et al. (2019); classes, no anomalies."""
@@ -112,7 +126,9 @@ def graph_from_mat(content: bytes, layouts: Sequence[MatLayout], where: str) -> 
         if {*layout.relations, layout.features, layout.label} <= parts.keys():
             return _assemble(parts, layout, where)
     expected = " or ".join(", ".join((*layout.relations, layout.features, layout.label)) for layout in layouts)
-    raise DataError(f"{where}: expected the variables {expected}; of these the file has {', '.join(sorted(parts)) or 'none'}")
+    raise DataError(
+        f"{where}: expected the variables {expected}; of these the file has {', '.join(sorted(parts)) or 'none'}"
+    )
 
 
 def _assemble(parts: Mapping[str, Any], layout: MatLayout, where: str) -> GraphFile:
@@ -151,7 +167,8 @@ def dblp_from_npz(content: bytes, where: str) -> GraphFile:
 
 
 def dblp_from_dat(content: bytes, where: str) -> GraphFile:
-    """DBLP as the Heterogeneous Graph Benchmark (Lv et al. 2021) publishes it: ``node.dat``, ``link.dat``, ``label.dat``.
+    """DBLP as the Heterogeneous Graph Benchmark (Lv et al. 2021) publishes it: ``node.dat``, ``link.dat``,
+    ``label.dat``.
 
     Raises:
         DataError: a file is missing, damaged, or does not fit the others.
@@ -172,7 +189,9 @@ def dblp_from_dat(content: bytes, where: str) -> GraphFile:
     except (ValueError, IndexError) as error:
         raise DataError(f"{where}: a cell is not of the known form ({error}); the format has changed") from None
     if not (numbers == np.arange(len(nodes))).all() or not 0 <= pairs.min() <= pairs.max() < len(nodes):
-        raise DataError(f"{where}: nodes are not numbered from 0 to {len(nodes) - 1} in order, or a link leads elsewhere")
+        raise DataError(
+            f"{where}: nodes are not numbered from 0 to {len(nodes) - 1} in order, or a link leads elsewhere"
+        )
     if (labels < 0).any():
         raise DataError(f"{where}: author {int(np.flatnonzero(labels < 0)[0])} has no label")
     return _dblp(pairs, types, features, labels, where)
@@ -188,8 +207,14 @@ def _dblp(
     """Join authors over papers and over conferences, with sparse products."""
     sparse = importlib.import_module("scipy.sparse")
     authors, papers, conferences = (np.flatnonzero(types == kind) for kind in (AUTHOR, PAPER, CONFERENCE))
-    if features.shape[0] != len(authors) or labels.shape != (len(authors),) or (authors != np.arange(len(authors))).any():
-        raise DataError(f"{where}: {len(authors)} authors, but features for {features.shape[0]} and labels for {len(labels)}")
+    if (
+        features.shape[0] != len(authors)
+        or labels.shape != (len(authors),)
+        or (authors != np.arange(len(authors))).any()
+    ):
+        raise DataError(
+            f"{where}: {len(authors)} authors, but features for {features.shape[0]} and labels for {len(labels)}"
+        )
     both = np.concatenate([pairs, pairs[::-1]], axis=1)
     linked = sparse.csr_array((np.ones(both.shape[1]), both), shape=(len(types), len(types)))
     by_paper = linked[authors][:, papers]

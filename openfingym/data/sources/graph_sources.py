@@ -65,7 +65,10 @@ class MatGraph:
         # A file that has one network only was cut by whoever published it.
         if self.only is not None and self.only in file.relations:
             file, gone = file.without_isolated(self.only)
-            note = f"only relation {self.only}; {gone} of {gone + file.nodes} nodes without an edge in it left out, the rest renumbered"
+            note = (
+                f"only relation {self.only}; {gone} of {gone + file.nodes} nodes without an edge in it left out, the "
+                "rest renumbered"
+            )
             provenance = provenance.noting(note)
         return _published(file, provenance, self.stated_nodes, self.anomalies)
 
@@ -101,17 +104,24 @@ class Dblp:
         return _published(file, provenance, self.stated_nodes, self.anomalies)
 
 
-def _published(file: layouts.GraphFile, provenance: DataProvenance, stated_nodes: int | None, anomalies: int | None) -> PublishedGraph:
+def _published(
+    file: layouts.GraphFile, provenance: DataProvenance, stated_nodes: int | None, anomalies: int | None
+) -> PublishedGraph:
     """The graph of a file, with anomalies injected where it has only classes."""
     if len(file.relations) > 1:
         provenance = provenance.noting(f"relations {', '.join(file.relations)} merged")
     if file.labels is None and file.classes is not None and anomalies is not None:
         features, labels = inject_contextual(file.features, file.classes, anomalies, INJECTION_SEED)
         file = replace(file, features=features, labels=labels)
-        note = f"the publisher labels no anomalies: {anomalies} nodes were given features of another class here, seed {INJECTION_SEED}"
+        note = (
+            f"the publisher labels no anomalies: {anomalies} nodes were given features of another class here, seed "
+            f"{INJECTION_SEED}"
+        )
         provenance = provenance.noting(note)
     if stated_nodes is not None and file.nodes != stated_nodes:
-        provenance = provenance.noting(f"{file.nodes} nodes, where Table 9 of the OpenFinGym paper states {stated_nodes}")
+        provenance = provenance.noting(
+            f"{file.nodes} nodes, where Table 9 of the OpenFinGym paper states {stated_nodes}"
+        )
     return PublishedGraph(file.to_graph(provenance.source), provenance)
 
 
@@ -130,7 +140,8 @@ YELPCHI = MatGraph(
     name="yelpchi-fraud",
     base_url="https://data.dgl.ai",
     path="dataset/FraudYelp.zip",
-    publisher="Yelp reviews of Chicago hotels and restaurants, Dou et al. (2020), as distributed by the Deep Graph Library",
+    publisher="Yelp reviews of Chicago hotels and restaurants, Dou et al. (2020), as distributed by the Deep Graph "
+    "Library",
     licence="no licence stated for the processed files; for your own use, never bundled",
     layouts=(layouts.FRAUD_YELP, layouts.NETWORK),
     only="rur",

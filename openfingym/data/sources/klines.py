@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 COLUMNS = ("open", "high", "low", "close", "volume", "quote_volume", "count", "taker_buy_base", "taker_buy_quote")
 _POSITIONS = (1, 2, 3, 4, 5, 7, 8, 9, 10)
 WIDTH = 12
-UNIT = "prices in the quote asset; volume and taker_buy_base in the base asset; quote_volume, taker_buy_quote in the quote asset"
+UNIT = (
+    "prices in the quote asset; volume and taker_buy_base in the base asset; quote_volume, taker_buy_quote in the "
+    "quote asset"
+)
 STEP_S: dict[str, int] = {
     "1s": 1,
     "1m": 60,
@@ -56,7 +59,9 @@ def checked(source: str, request: SourceRequest) -> tuple[str, Frequency, date, 
         raise UsageError(f"{source} needs at least one symbol, such as BTCUSDT")
     for symbol in request.symbols:
         if not _SYMBOL.fullmatch(symbol):
-            raise UsageError(f"{source}: {symbol!r} is not a symbol; it is base and quote in capital letters, such as BTCUSDT")
+            raise UsageError(
+                f"{source}: {symbol!r} is not a symbol; it is base and quote in capital letters, such as BTCUSDT"
+            )
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     if request.start is None:
         raise UsageError(f"{source} needs a start day")
@@ -78,7 +83,10 @@ def read_csv(content: bytes, where: str) -> Block:
     if body[:1].isalpha():
         header, _, body = body.partition(b"\n")
         if not header.startswith(b"open_time,open,high,low,close,"):
-            raise DataError(f"{where}: the header is {header[:80]!r}, expected none or open_time,open,high,...; the format has changed")
+            raise DataError(
+                f"{where}: the header is {header[:80]!r}, expected none or open_time,open,high,...; the format has "
+                "changed"
+            )
     if not body.strip():
         raise DataError(f"{where}: the file is empty")
     try:
@@ -94,7 +102,8 @@ def block(rows: NDArray[np.float64], where: str) -> Block:
     """Rows of twelve cells as (times, columns, values).
 
     Raises:
-        DataError: another width, times out of order, a price that is not positive, or high and low that contradict open and close.
+        DataError: another width, times out of order, a price that is not positive, or high and low that contradict open
+            and close.
     """
     if rows.ndim != 2 or rows.shape[1] != WIDTH:
         raise DataError(f"{where}: {rows.shape[-1]} cells a line, expected {WIDTH}; the format has changed")
@@ -109,7 +118,8 @@ def block(rows: NDArray[np.float64], where: str) -> Block:
     wrong = np.flatnonzero((low <= 0.0) | (high < np.maximum(opened, close)) | (low > np.minimum(opened, close)))
     if wrong.size:
         raise DataError(
-            f"{where}, line {int(wrong[0]) + 1}: open, high, low, close are {values[wrong[0], :4].tolist()}, which is no candlestick"
+            f"{where}, line {int(wrong[0]) + 1}: open, high, low, close are {values[wrong[0], :4].tolist()}, which is "
+            "no candlestick"
         )
     return times, COLUMNS, values
 

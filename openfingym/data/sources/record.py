@@ -119,7 +119,12 @@ class _HeldFiles(Cache):
 
 
 def keep_record(
-    cache: RecordingCache, key: str, dataset: str, source: DataSource, request: SourceRequest, data: Table | PublishedGraph
+    cache: RecordingCache,
+    key: str,
+    dataset: str,
+    source: DataSource,
+    request: SourceRequest,
+    data: Table | PublishedGraph,
 ) -> PullRecord:
     """Record a pull that has succeeded; a graph is kept in the form in which it is loaded."""
     provenance = data.provenance
@@ -196,7 +201,8 @@ def read_table(record: PullRecord, cache: Cache, sources: Mapping[str, DataSourc
         raise DataError(f"{record.dataset} is a graph; load it with openfingym.data.loaded_graphs.load_graph")
     if data.digest != record.digest:
         raise DataError(
-            f"{record.dataset}: the files of {record.pulled_at} are read as {data.digest[:16]}, but were {record.digest[:16]} when pulled; "
+            f"{record.dataset}: the files of {record.pulled_at} are read as {data.digest[:16]}, but were "
+            f"{record.digest[:16]} when pulled; "
             "this version reads them differently, pull again"
         )
     return data
@@ -214,7 +220,9 @@ def read_published(record: PullRecord, cache: Cache) -> PublishedGraph:
             f"{_graph_folder(cache, record.digest)}: not the graph that was pulled at {record.pulled_at}, or damaged; "
             f"pull it again: openfingym data pull {record.dataset}"
         )
-    provenance = DataProvenance(record.source, record.publisher, record.licence, record.parser, record.files, record.notes)
+    provenance = DataProvenance(
+        record.source, record.publisher, record.licence, record.parser, record.files, record.notes
+    )
     return PublishedGraph(graph, provenance)
 
 

@@ -77,7 +77,9 @@ class DataSource(Protocol):
 
     @property
     def lag_days(self) -> int | None:
-        """Days before today at which a request without an end stops; None where it does not depend on the day of asking."""
+        """Days before today at which a request without an end stops; None where it does not depend on the day of
+        asking.
+        """
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table | PublishedGraph:
         """Download what the cache lacks, and read it.

@@ -66,7 +66,8 @@ class Action:
     day: date
     kind: Literal["split", "dividend", "capital-gain"]
     value: float
-    """Split: new shares per old share. Otherwise: cash per share in the quote's currency, per share as counted today."""
+    """Split: new shares per old share. Otherwise: cash per share in the quote's currency, per share as counted
+    today."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,16 +87,22 @@ class Table:
 
     def __post_init__(self) -> None:
         if self.values.shape != (len(self.times), len(self.columns)):
-            raise DataError(f"values of shape {list(self.values.shape)} for {len(self.times)} times and {len(self.columns)} columns")
+            raise DataError(
+                f"values of shape {list(self.values.shape)} for {len(self.times)} times and {len(self.columns)} columns"
+            )
         if not len(self.times):
             raise DataError(f"{self.provenance.source}: there is no row in the period asked for")
         late = np.flatnonzero(~(self.times[1:] > self.times[:-1]))
         if late.size:
             row = int(late[0]) + 1
-            raise DataError(f"{self.provenance.source}, row {row}: its time {self.times[row]} is not after {self.times[row - 1]}")
+            raise DataError(
+                f"{self.provenance.source}, row {row}: its time {self.times[row]} is not after {self.times[row - 1]}"
+            )
         if np.isinf(self.values).any():
             row, column = (int(i) for i in np.argwhere(np.isinf(self.values))[0])
-            raise DataError(f"{self.provenance.source}, row {row}, column {self.columns[column]!r}: the value is infinite")
+            raise DataError(
+                f"{self.provenance.source}, row {row}, column {self.columns[column]!r}: the value is infinite"
+            )
         self.times.flags.writeable = self.values.flags.writeable = False
 
     @cached_property
@@ -146,7 +153,9 @@ class Table:
         if not dropped:
             return self
         if dropped == len(keep):
-            raise DataError(f"{self.provenance.source}: no row has a value in every one of the columns {', '.join(self.columns)}")
+            raise DataError(
+                f"{self.provenance.source}: no row has a value in every one of the columns {', '.join(self.columns)}"
+            )
         provenance = self.provenance.noting(f"{dropped} of {len(keep)} rows with a missing value dropped")
         return replace(self, times=self.times[keep], values=self.values[keep], provenance=provenance)
 
@@ -162,7 +171,11 @@ class Table:
         if faulty.any():
             row, column = (int(i) for i in np.argwhere(faulty)[0])
             found = self.values[row, column]
-            fault = "the value is missing; take complete() or select() first" if np.isnan(found) else f"{found} is not a positive price"
+            fault = (
+                "the value is missing; take complete() or select() first"
+                if np.isnan(found)
+                else f"{found} is not a positive price"
+            )
             raise DataError(f"{self.provenance.source}, {self.times[row]}, column {self.columns[column]!r}: {fault}")
         info = DatasetInfo(
             name=name,

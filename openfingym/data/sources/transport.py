@@ -115,7 +115,8 @@ class Client:
             kind: what the body must turn out to be.
             max_bytes: a longer body is refused.
             progress: told the bytes so far.
-            etag: entity tag of a copy that the caller holds; None is returned if the service says that it is still current.
+            etag: entity tag of a copy that the caller holds; None is returned if the service says that it is still
+                current.
 
         Raises:
             OfflineError: no attempt reached the service.
@@ -137,12 +138,15 @@ class Client:
             host = urlsplit(url).netloc
             if error.unreachable:
                 raise OfflineError(
-                    f"cannot reach {host} ({error.reason}; {self.policy.attempts} attempts), which was asked for {url}. "
-                    "Check the network and any proxy (HTTPS_PROXY), then run the same command again; what is downloaded already "
+                    f"cannot reach {host} ({error.reason}; {self.policy.attempts} attempts), which was asked for "
+                    f"{url}. "
+                    "Check the network and any proxy (HTTPS_PROXY), then run the same command again; what is "
+                    "downloaded already "
                     "stays usable, and the bundled datasets need no network"
                 ) from None
             raise DataError(
-                f"{url}: {error.reason}; gave up after {self.policy.attempts} attempts. Run the same command again later: "
+                f"{url}: {error.reason}; gave up after {self.policy.attempts} attempts. Run the same command again "
+                "later: "
                 "it continues where this one stopped"
             ) from None
 
@@ -152,7 +156,9 @@ class Client:
         asked = error.wait_s if isinstance(error, TransientError) and error.wait_s is not None else 0.0
         return max(asked, min(backoff, self.policy.longest_wait_s))
 
-    def _attempt(self, url: str, part: Path, *, kind: Kind, max_bytes: int, progress: Progress, etag: str | None) -> Downloaded | None:
+    def _attempt(
+        self, url: str, part: Path, *, kind: Kind, max_bytes: int, progress: Progress, etag: str | None
+    ) -> Downloaded | None:
         import httpx
 
         self._be_polite(url)
@@ -170,7 +176,9 @@ class Client:
                 if response.status_code == 304 and etag:
                     return None
                 self._check_status(response, url, part)
-                return self._receive(response, url, part, kind=kind, max_bytes=max_bytes, progress=progress, offset=offset)
+                return self._receive(
+                    response, url, part, kind=kind, max_bytes=max_bytes, progress=progress, offset=offset
+                )
         except (httpx.UnsupportedProtocol, httpx.TooManyRedirects, httpx.InvalidURL) as error:
             raise DataError(f"{url}: {error}") from None
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
@@ -197,16 +205,29 @@ class Client:
                 break
         said = " ".join(body[:200].decode("utf-8", "replace").split())
         if status in MISSING:
-            raise NotPublishedError(f"{url}: not published (status {status}{f': {said}' if said and not said.startswith('<') else ''})")
+            raise NotPublishedError(
+                f"{url}: not published (status {status}{f': {said}' if said and not said.startswith('<') else ''})"
+            )
         if status in TRANSIENT:
             wait_s = retry_after(response.headers)
             if wait_s is not None and wait_s > self.policy.longest_wait_s:
-                raise DataError(f"{url}: the service asks to wait {wait_s:.0f} s (status {status}); run the same command again after that")
+                raise DataError(
+                    f"{url}: the service asks to wait {wait_s:.0f} s (status {status}); run the same command again "
+                    "after that"
+                )
             raise TransientError(f"status {status}", wait_s=wait_s)
         raise DataError(f"{url}: refused with status {status}{f': {said}' if said else ''}")
 
     def _receive(
-        self, response: httpx.Response, url: str, part: Path, *, kind: Kind, max_bytes: int, progress: Progress, offset: int
+        self,
+        response: httpx.Response,
+        url: str,
+        part: Path,
+        *,
+        kind: Kind,
+        max_bytes: int,
+        progress: Progress,
+        offset: int,
     ) -> Downloaded:
         headers = response.headers
         encoded = headers.get("content-encoding", "identity").lower() != "identity"
@@ -225,7 +246,9 @@ class Client:
             _write_note(part, url, None if encoded else _validator(response))
         try:
             with part.open("ab") as file:
-                done = self._copy(response, file, url=url, done=start, total=total, max_bytes=max_bytes, progress=progress)
+                done = self._copy(
+                    response, file, url=url, done=start, total=total, max_bytes=max_bytes, progress=progress
+                )
                 file.flush()
                 os.fsync(file.fileno())
         except DataError:
@@ -246,7 +269,15 @@ class Client:
         return Downloaded(done, headers.get("etag"), headers.get("last-modified"))
 
     def _copy(
-        self, response: httpx.Response, file: BinaryIO, *, url: str, done: int, total: int | None, max_bytes: int, progress: Progress
+        self,
+        response: httpx.Response,
+        file: BinaryIO,
+        *,
+        url: str,
+        done: int,
+        total: int | None,
+        max_bytes: int,
+        progress: Progress,
     ) -> int:
         """Append the body to ``file``; returns the file's size."""
         label = urlsplit(url).path.rsplit("/", 1)[-1] or urlsplit(url).netloc

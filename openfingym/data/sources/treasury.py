@@ -42,16 +42,22 @@ class Treasury:
     publisher: str = "United States Department of the Treasury, daily treasury par yield curve rates"
     licence: str = "work of the United States government, public domain"
     frequency: str = "daily, on the days the bond market is open"
-    gives: str = "one column a tenor from 1m to 30y: par yield in percent per annum, bond-equivalent; published after the close"
+    gives: str = (
+        "one column a tenor from 1m to 30y: par yield in percent per annum, bond-equivalent; published after the close"
+    )
     lag_days: int | None = 0
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """A column for each tenor in ``request.symbols``, or for all; see :class:`Source`."""
         refuse(self.name, request, "interval")
         this_year = datetime.now(UTC).year
-        years = range(request.start.year if request.start else FIRST_YEAR, (request.end.year if request.end else this_year) + 1)
+        years = range(
+            request.start.year if request.start else FIRST_YEAR, (request.end.year if request.end else this_year) + 1
+        )
         if years.start < FIRST_YEAR or years.stop - 1 > this_year:
-            raise UsageError(f"treasury has the years {FIRST_YEAR} to {this_year}, asked for {years.start} to {years.stop - 1}")
+            raise UsageError(
+                f"treasury has the years {FIRST_YEAR} to {this_year}, asked for {years.start} to {years.stop - 1}"
+            )
         origins: list[Origin] = []
         blocks: list[Block] = []
         notes: list[str] = []

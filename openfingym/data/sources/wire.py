@@ -84,15 +84,20 @@ def check_body(kind: Kind, head: bytes, content_type: str, url: str) -> None:
         title = re.search(rb"<title[^>]*>\s*([^<]{1,80})", start, re.IGNORECASE)
         said = f" titled {title[1].decode('utf-8', 'replace').strip()!r}" if title else ""
         raise DataError(
-            f"{url}: answered with a web page{said} and status 200, expected {kind}; the service may be asking for consent "
+            f"{url}: answered with a web page{said} and status 200, expected {kind}; the service may be asking for "
+            "consent "
             "or blocking automatic downloads: open the address in a browser to see"
         )
     if kind in {"json", "csv"} and _RATE_LIMIT.search(start[:200]) and start[:1] not in b"{[":
         raise TransientError(f"the answer says {start[:80].decode('utf-8', 'replace').strip()!r}")
     if kind in _MAGIC and not start.startswith(_MAGIC[kind]):
-        raise DataError(f"{url}: not {kind}, the answer begins with {start[:40]!r} (content type {content_type or 'not stated'})")
+        raise DataError(
+            f"{url}: not {kind}, the answer begins with {start[:40]!r} (content type {content_type or 'not stated'})"
+        )
     if kind == "csv" and b"\x00" in start:
-        raise DataError(f"{url}: not CSV text, the answer begins with {start[:40]!r} (content type {content_type or 'not stated'})")
+        raise DataError(
+            f"{url}: not CSV text, the answer begins with {start[:40]!r} (content type {content_type or 'not stated'})"
+        )
 
 
 def _looks_like_html(start: bytes, content_type: str) -> bool:

@@ -61,7 +61,10 @@ class Yahoo:
     publisher: str = "Yahoo Finance, chart API v8"
     licence: str = "Yahoo terms of service: for your own use, not for redistribution; never bundled"
     frequency: str = "daily, weekly, monthly; hourly for the last 730 days, minutes for the last 8 to 60"
-    gives: str = "open, high, low, close (adjusted for splits), volume, adj_close (for dividends too) in the quote's currency; events"
+    gives: str = (
+        "open, high, low, close (adjusted for splits), volume, adj_close (for dividends too) in the quote's currency; "
+        "events"
+    )
     lag_days: int | None = 1
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
@@ -100,7 +103,10 @@ class Yahoo:
 
     def _url(self, symbol: str, start: date, end: date, interval: str) -> str:
         # A day wider on both sides: sessions are cut by their local date after the answer.
-        bounds = [int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) for day in (start, end + timedelta(days=1))]
+        bounds = [
+            int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+            for day in (start, end + timedelta(days=1))
+        ]
         query = {
             "period1": bounds[0] - 2 * HALF_DAY_S,
             "period2": bounds[1] + HALF_DAY_S,
@@ -121,7 +127,9 @@ class Chart:
     notes: tuple[str, ...]
 
 
-def read_chart(content: bytes, symbol: str, interval: str, *, start: date | None = None, end: date | None = None) -> Chart:
+def read_chart(
+    content: bytes, symbol: str, interval: str, *, start: date | None = None, end: date | None = None
+) -> Chart:
     """Read one answer of the chart API, cut to the days ``start`` to ``end``.
 
     Bars of a day or longer are stamped with the exchange's date, shorter ones with their start in UTC.
@@ -140,7 +148,9 @@ def read_chart(content: bytes, symbol: str, interval: str, *, start: date | None
         actions = tuple(sorted(_actions(result.get("events") or {}, symbol, zone), key=lambda action: action.day))
         currency = str(meta["currency"])
     except (KeyError, TypeError, IndexError, ValueError, ZoneInfoNotFoundError) as error:
-        raise DataError(f"yahoo: the answer for {symbol} is not of the known form ({error!r}); the format has changed") from error
+        raise DataError(
+            f"yahoo: the answer for {symbol} is not of the known form ({error!r}); the format has changed"
+        ) from error
     notes = _remarks(values, columns, currency, symbol)
     unfinished = _unfinished(stamps, meta)
     if unfinished.any():
@@ -175,7 +185,9 @@ def _values(indicators: Mapping[str, Any], rows: int, symbol: str) -> tuple[tupl
     for field, cells in named.items():
         if not isinstance(cells, list) or len(cells) != rows:
             found = f"{len(cells)} values" if isinstance(cells, list) else "nothing"
-            raise DataError(f"yahoo: {symbol} has {rows} timestamps but {found} for {field!r}; the answer is incomplete")
+            raise DataError(
+                f"yahoo: {symbol} has {rows} timestamps but {found} for {field!r}; the answer is incomplete"
+            )
     table = np.array([[math.nan if cell is None else float(cell) for cell in cells] for cells in named.values()]).T
     return tuple(named), np.ascontiguousarray(table)
 
@@ -217,7 +229,10 @@ def _times(stamps: NDArray[np.int64], zone: ZoneInfo, interval: str) -> NDArray[
 
 def _actions(events: Mapping[str, Any], symbol: str, zone: ZoneInfo) -> list[Action]:
     splits, dividends, gains = ((events.get(key) or {}).values() for key in ("splits", "dividends", "capitalGains"))
-    actions = [Action(symbol, _day(event, zone), "split", float(event["numerator"]) / float(event["denominator"])) for event in splits]
+    actions = [
+        Action(symbol, _day(event, zone), "split", float(event["numerator"]) / float(event["denominator"]))
+        for event in splits
+    ]
     actions += [Action(symbol, _day(event, zone), "dividend", float(event["amount"])) for event in dividends]
     actions += [Action(symbol, _day(event, zone), "capital-gain", float(event["amount"])) for event in gains]
     for action in actions:

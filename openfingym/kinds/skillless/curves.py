@@ -50,7 +50,9 @@ def skillless(
     return {name: _stacked(contract, bounds, shape) for name, bounds in answers.items()}
 
 
-def _stacked(contract: CurvesContract, bounds: tuple[NDArray[np.float64], ...], shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _stacked(
+    contract: CurvesContract, bounds: tuple[NDArray[np.float64], ...], shape: tuple[int, ...]
+) -> NDArray[np.float64]:
     """Lower, central and upper as a submission, in order and within range."""
     whole = np.stack([np.broadcast_to(one, (shape[0], shape[2])) for one in bounds], axis=1)
     return np.sort(np.clip(whole, contract.low, contract.high), axis=1)

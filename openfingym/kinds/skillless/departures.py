@@ -1,4 +1,6 @@
-"""Departures from a baseline forecast that no input decides: constants, masks of tail values, noise and draws from the past."""
+"""Departures from a baseline forecast that no input decides: constants, masks of tail values, noise and draws from the
+past.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,12 @@ def departures(
     yield "random past", past[generator.integers(len(past), size=shape[0])]
 
 
-def _masks(past: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """The baseline in most cells, and the value at risk, or the expected shortfall, in slightly more than the tail has."""
+def _masks(
+    past: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """The baseline in most cells, and the value at risk, or the expected shortfall, in slightly more than the tail
+    has.
+    """
     low, high = np.quantile(past, (TAIL, 1.0 - TAIL), axis=0)
     shortfall = np.where(past <= low, past, 0.0).sum(axis=0) / np.maximum((past <= low).sum(axis=0), 1)
     place = _turns(shape, generator)

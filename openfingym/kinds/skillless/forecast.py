@@ -38,4 +38,6 @@ def skillless(
         answers["zero"] = np.zeros(shape)
         answers["training mean"] = np.broadcast_to(targets.mean(axis=0), shape)
         answers["random past level"] = targets[generator.integers(len(targets), size=shape[0])]
-    return {name: np.ascontiguousarray(np.clip(values, contract.low, contract.high)) for name, values in answers.items()}
+    return {
+        name: np.ascontiguousarray(np.clip(values, contract.low, contract.high)) for name, values in answers.items()
+    }

@@ -1,4 +1,6 @@
-"""Windows that know no more of the training law than the Gaussian baseline, or that are training windows handed back."""
+"""Windows that know no more of the training law than the Gaussian baseline, or that are training windows handed
+back.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,14 @@ def skillless(
     targets = read("train_targets")
     train = np.asarray(targets[:: max(len(targets) // SAMPLE, 1)], dtype=np.float64)
     answers = _gaussian(train, shape, generator) | _handed_back(train, shape, generator)
-    return {name: np.ascontiguousarray(np.clip(values, contract.low, contract.high)) for name, values in answers.items()}
+    return {
+        name: np.ascontiguousarray(np.clip(values, contract.low, contract.high)) for name, values in answers.items()
+    }
 
 
-def _gaussian(train: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+def _gaussian(
+    train: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
     """Draws of mean and deviation alone, of values and of increments."""
     mean, deviation = train.mean(axis=0), train.std(axis=0)
     normal = generator.standard_normal(shape)
@@ -58,7 +64,9 @@ def _gaussian(train: NDArray[np.float64], shape: tuple[int, ...], generator: np.
     }
 
 
-def _handed_back(train: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+def _handed_back(
+    train: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
     """Training windows, and what is made of them without knowing what they are."""
     count = int(np.prod(shape[:-2]))
     windows = train[generator.permutation(np.resize(np.arange(len(train)), count))]

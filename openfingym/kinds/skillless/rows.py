@@ -27,5 +27,6 @@ def skillless(
     # One order of the series, kept throughout: portfolios are formed of it, though it says nothing.
     answers["a fixed order of the series"] = scale * generator.permutation(int(series.max()) + 1)[series]
     return {
-        name: np.ascontiguousarray(np.clip(np.broadcast_to(values, shape), contract.low, contract.high)) for name, values in answers.items()
+        name: np.ascontiguousarray(np.clip(np.broadcast_to(values, shape), contract.low, contract.high))
+        for name, values in answers.items()
     }

@@ -18,7 +18,11 @@ DRAWS = 3
 
 
 def skillless_scores(
-    contract: Contract, numbers: NDArray[np.int64], labels: NDArray[np.int64], shape: tuple[int, ...], generator: np.random.Generator
+    contract: Contract,
+    numbers: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    shape: tuple[int, ...],
+    generator: np.random.Generator,
 ) -> Mapping[str, NDArray[np.float64]]:
     """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`.
 
@@ -52,13 +56,19 @@ def skillless_scores(
     return {name: np.asarray(low + width * values, dtype=np.float64) for name, values in answers.items()}
 
 
-def of_nodes(contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
+def of_nodes(
+    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+) -> Mapping[str, NDArray[np.float64]]:
     """The set of a task about nodes."""
-    return skillless_scores(contract, np.asarray(read("test_nodes")), np.asarray(read("train_labels")), shape, generator)
+    return skillless_scores(
+        contract, np.asarray(read("test_nodes")), np.asarray(read("train_labels")), shape, generator
+    )
 
 
 def of_graphs(
     contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Mapping[str, NDArray[np.float64]]:
     """The set of a task about graphs."""
-    return skillless_scores(contract, np.asarray(read("test_graphs")), np.asarray(read("train_labels")), shape, generator)
+    return skillless_scores(
+        contract, np.asarray(read("test_graphs")), np.asarray(read("train_labels")), shape, generator
+    )

@@ -20,7 +20,9 @@ SLIVER = 0.001
 TINY = 1e-6
 
 
-def plans(contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
+def plans(
+    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+) -> Mapping[str, NDArray[np.float64]]:
     """Target weights of each step without skill, by name.
 
     Args:

@@ -68,7 +68,9 @@ class SentReply:
 
     def chunk(self, delta: Json, finish_reason: str | None = None) -> Json:
         """One piece."""
-        return self._head("chat.completion.chunk") | {"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
+        return self._head("chat.completion.chunk") | {
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]
+        }
 
     def _head(self, kind: str) -> Json:
         return {"id": self.id, "object": kind, "created": CREATED, "model": self.model}
@@ -78,7 +80,9 @@ def answer(body: Mapping[str, object], request: CompletionRequest, reply: Reply)
     """What is sent for a reply: counted, cut at ``max_tokens``, with calls in the form of the conversation."""
     digest = sha256_of_text(json.dumps(body, sort_keys=True))
     made = len(request.calls)
-    calls = tuple(ToolCall(f"call_{digest[:8]}_{number}", call.name, call.text) for number, call in enumerate(reply.calls, made))
+    calls = tuple(
+        ToolCall(f"call_{digest[:8]}_{number}", call.name, call.text) for number, call in enumerate(reply.calls, made)
+    )
     content = reply.content
     if request.form == "text" and calls:
         content, calls = "\n".join((content, *(write_call(call) for call in calls))).strip(), ()
@@ -111,7 +115,8 @@ def _endless(text: str, most: int) -> list[str]:
 
 def _usage(request: CompletionRequest, completion: int) -> Json:
     counts = [
-        count_tokens(message.content) + sum(count_tokens(call.arguments) for call in message.tool_calls) for message in request.messages
+        count_tokens(message.content) + sum(count_tokens(call.arguments) for call in message.tool_calls)
+        for message in request.messages
     ]
     prompt = sum(counts) + 4 * len(counts)
     cached = (prompt - counts[-1] - 4) // CACHE_BLOCK * CACHE_BLOCK if request.turn else 0
@@ -128,11 +133,15 @@ def _tokens(body: Mapping[str, object], request: CompletionRequest, said: list[s
     found: Json = {}
     if body.get("logprobs"):
         found["logprobs"] = {
-            "content": [{"token": piece, "logprob": -(_number(piece) % 1000 + 1) / 1000, "top_logprobs": []} for piece in said]
+            "content": [
+                {"token": piece, "logprob": -(_number(piece) % 1000 + 1) / 1000, "top_logprobs": []} for piece in said
+            ]
         }
     if body.get("return_token_ids"):
         found["token_ids"] = [_number(piece) for piece in said]
-        found["prompt_token_ids"] = [_number(piece) for message in request.messages for piece in _TOKEN.findall(message.content)]
+        found["prompt_token_ids"] = [
+            _number(piece) for message in request.messages for piece in _TOKEN.findall(message.content)
+        ]
     return found
 
 

@@ -21,7 +21,9 @@ class Way:
 
 
 WAYS: Mapping[str, Way] = {
-    "trading": Way('action = {"weights"', lambda width: {"weights": [round(1.0 / width - 5e-5, 4)] * width}, waits=True),
+    "trading": Way(
+        'action = {"weights"', lambda width: {"weights": [round(1.0 / width - 5e-5, 4)] * width}, waits=True
+    ),
     "rolling": Way('action = {"predictions"', lambda width: {"predictions": [0.001] * width}),
     "curves": Way("lower, central, upper"),
     "generation": Way("contexts, windows = interface.load_train()"),
@@ -78,7 +80,9 @@ class InstructionFacts:
         Args:
             end: what is done with ``answer`` in a batch task.
         """
-        body = (resources.files("openfingym") / "models" / "testing" / "programs" / f"{self.kind}.py").read_text(encoding="utf-8")
+        body = (resources.files("openfingym") / "models" / "testing" / "programs" / f"{self.kind}.py").read_text(
+            encoding="utf-8"
+        )
         return body if self.sequential else body + end
 
     def action(self) -> dict[str, list[float]]:

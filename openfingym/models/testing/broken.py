@@ -10,7 +10,9 @@ from openfingym.models.testing.conversation import Call, CompletionRequest, Repl
 
 
 def _garbage(request: CompletionRequest) -> Reply:
-    return Reply("".join(chr(0x2500 + (request.seed * 31 + i * 7919) % 128) for i in range(200)) + "\u0000\ud7ff </call> ``` {")
+    return Reply(
+        "".join(chr(0x2500 + (request.seed * 31 + i * 7919) % 128) for i in range(200)) + "\u0000\ud7ff </call> ``` {"
+    )
 
 
 def _call(request: CompletionRequest, name: str, arguments: Mapping[str, object] | str) -> Reply:
@@ -30,7 +32,9 @@ SORTS: Mapping[str, Callable[[CompletionRequest], Reply]] = MappingProxyType(
         "wrong-arguments": lambda request: _call(request, "run_python", {"code": 12, "file": ["x"]}),
         "refusal": lambda _: Reply(refusal="I am sorry, but I cannot help with finance."),
         "syntax-error": lambda request: (
-            _call(request, "run_python", {"code": "def (:\n"}) if request.tools else Reply(block("import interface\ndef (:"))
+            _call(request, "run_python", {"code": "def (:\n"})
+            if request.tools
+            else Reply(block("import interface\ndef (:"))
         ),
         "prose": lambda _: Reply("Forecasting is hard. One might use a model. I wish you the best of luck."),
     }

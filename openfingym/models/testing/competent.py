@@ -41,14 +41,18 @@ class Competent:
         if runs == 0:
             return Reply("First a look at what there is.", (Call("run_python", {"code": LOOK}),))
         if runs == 1:
-            return Reply("Simple and regularised.", (Call("run_python", {"code": brief.program(SAVE if submits else SUBMIT)}),))
+            return Reply(
+                "Simple and regularised.", (Call("run_python", {"code": brief.program(SAVE if submits else SUBMIT)}),)
+            )
         if submits and not request.called("submit"):
             return Reply("I submit this.", (Call("submit", {"path": ANSWER}),))
         return Reply("The answer is submitted, and I leave it at that.")
 
 
 def step(request: CompletionRequest, brief: InstructionFacts) -> Reply:
-    """A step that is right at any time: equal parts, restored every month where steps may pass without one, or a small drift."""
+    """A step that is right at any time: equal parts, restored every month where steps may pass without one, or a small
+    drift.
+    """
     if "start_episode" in request.tools and not (request.called("start_episode") or request.called("step")):
         return Reply("I begin.", (Call("start_episode", {}),))
     if not brief.way.waits:

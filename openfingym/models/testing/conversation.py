@@ -48,7 +48,9 @@ class Reply:
 
     def written(self, form: Callable[[str, str], str]) -> Reply:
         """With its calls in the text."""
-        return replace(self, content="\n".join((self.content, *(form(call.name, call.text) for call in self.calls))), calls=())
+        return replace(
+            self, content="\n".join((self.content, *(form(call.name, call.text) for call in self.calls))), calls=()
+        )
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,14 @@ class CompletionRequest:
         if isinstance(tools, list) and tools:
             functions = [_mapping(_mapping(tool).get("function")) for tool in tools]
             form = "tools"
-            names = {str(tool.get("name")): frozenset(_mapping(_mapping(tool.get("parameters")).get("properties"))) for tool in functions}
+            names = {
+                str(tool.get("name")): frozenset(_mapping(_mapping(tool.get("parameters")).get("properties")))
+                for tool in functions
+            }
         elif MARKER in system:
             told = tuple(
-                Tool(name, "", {"properties": json.loads(properties)}) for name, properties in _TOLD.findall(system.partition(MARKER)[2])
+                Tool(name, "", {"properties": json.loads(properties)})
+                for name, properties in _TOLD.findall(system.partition(MARKER)[2])
             )
             form, names = "text", {tool.name: frozenset(_mapping(tool.parameters["properties"])) for tool in told}
             said = _with_calls(said, told)
@@ -125,8 +131,13 @@ def _message(value: object) -> Message:
         raise UsageError(f"role must be system, user, assistant or tool, found {role!r}")
     if isinstance(content, list):
         content = "".join(str(_mapping(part).get("text", "")) for part in content)
-    functions = [(_mapping(call), _mapping(_mapping(call).get("function"))) for call in _sequence(item.get("tool_calls"))]
-    calls = tuple(ToolCall(str(call.get("id")), str(function.get("name")), str(function.get("arguments"))) for call, function in functions)
+    functions = [
+        (_mapping(call), _mapping(_mapping(call).get("function"))) for call in _sequence(item.get("tool_calls"))
+    ]
+    calls = tuple(
+        ToolCall(str(call.get("id")), str(function.get("name")), str(function.get("arguments")))
+        for call, function in functions
+    )
     return Message(role, str(content or ""), calls, str(item["tool_call_id"]) if "tool_call_id" in item else None)
 
 

@@ -14,10 +14,22 @@ REFUSALS = {
     "context-too-long": (400, "context_length_exceeded", "This model's maximum context length is 8192 tokens."),
     "content-filter": (400, "content_filter", "The prompt was filtered by the content management policy."),
     "no-tools": (400, None, "registry.ollama.ai/library/stand-in does not support tools"),
-    "no-tools-vllm": (400, 400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+    "no-tools-vllm": (
+        400,
+        400,
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+    ),
     "no-tools-llama.cpp": (500, 500, "tools param requires --jinja flag"),
-    "no-tools-openrouter": (404, 404, "No endpoints found that support tool use. To learn more about provider routing, visit the docs"),
-    "bad-call": (400, "tool_use_failed", "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details."),
+    "no-tools-openrouter": (
+        404,
+        404,
+        "No endpoints found that support tool use. To learn more about provider routing, visit the docs",
+    ),
+    "bad-call": (
+        400,
+        "tool_use_failed",
+        "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.",
+    ),
     "no-system": (400, None, "System role not supported"),
     "seedless": (422, None, "body.seed: Extra inputs are not permitted"),
     "renamed": (400, "unsupported_parameter", "Unsupported parameter: 'max_tokens' is not supported with this model."),
@@ -30,8 +42,8 @@ REFUSALS = {
     "error-500": (500, "server_error", "Something went wrong."),
     "error-503": (503, "overloaded", "The model is overloaded."),
 }
-"""Name to status, code and message. What follows ``rate-limit`` is the form of ``Retry-After``, and what follows ``no-tools`` whose
-words they are; only requests with a system's message meet ``no-system``."""
+"""Name to status, code and message. What follows ``rate-limit`` is the form of ``Retry-After``, and what follows
+``no-tools`` whose words they are; only requests with a system's message meet ``no-system``."""
 OF_A_FIELD = {"renamed": "max_tokens", "seedless": "seed", "bad-call": "tools"}
 OF_A_FIELD |= dict.fromkeys((name for name in REFUSALS if name.startswith("no-tools")), "tools")
 """Faults that only requests with this field meet."""
@@ -39,7 +51,9 @@ WIRE = ("hang", "cut", "garbage")
 """No answer at all; an answer cut in the middle; an answer that is no JSON."""
 RETRY_AFTER_S = 1
 WRITTEN: Mapping[str, Callable[[str, str], str]] = {
-    "written-hermes": lambda name, arguments: f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>',
+    "written-hermes": lambda name, arguments: (
+        f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
+    ),
     "written-mistral": lambda name, arguments: f'[TOOL_CALLS][{{"name": "{name}", "arguments": {arguments}}}]',
     "written-llama": lambda name, arguments: f'<|python_tag|>{{"name": "{name}", "parameters": {arguments}}}',
     "written-json": lambda name, arguments: f'```json\n{{"name": "{name}", "arguments": {arguments}}}\n```',

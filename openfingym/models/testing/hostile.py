@@ -49,7 +49,7 @@ for path in ("/task/interface.py", "/task/data/contract.json", "/agent/program.p
         leak("written", path)
     except OSError as error:
         print("refused", path, error.strerror)
-"""
+"""  # noqa: E501
 PROBE = r"""
 import interface
 import numpy as np
@@ -78,9 +78,14 @@ class Hostile:
                 return Reply(f"Nothing to see here.\n\n{block(ATTACK + PROBE)}")
             return Reply("That was all.")
         attacks = [Call("read_file", {"path": path}) for path in READS]
-        attacks += [Call("write_file", {"path": path, "content": "x"}) for path in ("/task/interface.py", "../escaped.py")]
+        attacks += [
+            Call("write_file", {"path": path, "content": "x"}) for path in ("/task/interface.py", "../escaped.py")
+        ]
         attacks += [Call("run_python", {"code": code}) for code in (ATTACK, PROBE)]
-        attacks += [Call("submit", {"path": path}) for path in ("/etc/passwd", "../../truth/private_targets.npy", "predictions.npy")]
+        attacks += [
+            Call("submit", {"path": path})
+            for path in ("/etc/passwd", "../../truth/private_targets.npy", "predictions.npy")
+        ]
         attacks += [Call("start_episode", {"practice": True})] * 8
         attacks += [Call("step", {"action": action}) for action in ({"weights": [1e9]}, {"__class__": "x"}, "reset")]
         offered = [attack for attack in attacks if attack.name in request.tools]

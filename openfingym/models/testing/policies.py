@@ -26,7 +26,12 @@ class StandInPolicy(Protocol):
         """Continue a conversation."""
 
 
-_POLICIES: dict[str, Callable[[], StandInPolicy]] = {"competent": Competent, "careless": Careless, "broken": Broken, "hostile": Hostile}
+_POLICIES: dict[str, Callable[[], StandInPolicy]] = {
+    "competent": Competent,
+    "careless": Careless,
+    "broken": Broken,
+    "hostile": Hostile,
+}
 POLICIES: Mapping[str, Callable[[], StandInPolicy]] = MappingProxyType(
     _POLICIES | {f"broken-{sort}": partial(Broken, sort) for sort in SORTS}
 )

@@ -41,7 +41,9 @@ class StandIn:
         most_at_once: most requests that were under way at the same time.
     """
 
-    def __init__(self, *, latency_s: float = 0.0, port: int = 0, policies: Mapping[str, StandInPolicy] | None = None) -> None:
+    def __init__(
+        self, *, latency_s: float = 0.0, port: int = 0, policies: Mapping[str, StandInPolicy] | None = None
+    ) -> None:
         self.served: Counter[str] = Counter()
         self.most_at_once = 0
         self._latency_s = latency_s
@@ -63,7 +65,9 @@ class StandIn:
         self._port = int(self._socket.getsockname()[1])
         config = uvicorn.Config(self._app(), log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
         self._server: uvicorn.Server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, name="stand-in", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name="stand-in", daemon=True
+        )
         self._thread.start()
         end = time.monotonic() + START_S
         while not self._server.started:
@@ -90,7 +94,9 @@ class StandIn:
         return _json(
             {
                 "object": "list",
-                "data": [{"id": name, "object": "model", "created": CREATED, "owned_by": "local"} for name in known_models()],
+                "data": [
+                    {"id": name, "object": "model", "created": CREATED, "owned_by": "local"} for name in known_models()
+                ],
             }
         )
 
@@ -100,7 +106,9 @@ class StandIn:
         try:
             return await self._respond(http)
         except UsageError as error:
-            return _json({"error": {"message": str(error), "type": "invalid_request_error", "code": "invalid_value"}}, 400)
+            return _json(
+                {"error": {"message": str(error), "type": "invalid_request_error", "code": "invalid_value"}}, 400
+            )
         finally:
             self._now -= 1
 
@@ -131,11 +139,16 @@ class StandIn:
         if met is not None and met in WRITTEN and request.form == "tools":
             reply = reply.written(WRITTEN[met])
         if body.get("stream") and reply.endless and "max_tokens" not in body and "max_completion_tokens" not in body:
-            return StreamingResponse(_forever(answer({**body, "max_tokens": 400}, request, reply), http), media_type="text/event-stream")
+            return StreamingResponse(
+                _forever(answer({**body, "max_tokens": 400}, request, reply), http), media_type="text/event-stream"
+            )
         sent = answer(body, request, reply)
         events = _events(sent, body) if body.get("stream") else None
         if met == "garbage":
-            return Response("data: <html>bad gateway</html>\n\n" if events else "<html>bad gateway</html>", media_type="application/json")
+            return Response(
+                "data: <html>bad gateway</html>\n\n" if events else "<html>bad gateway</html>",
+                media_type="application/json",
+            )
         whole = "".join(events) if events else json.dumps(sent.whole())
         media_type = "text/event-stream" if events else "application/json"
         if met == "cut":

@@ -40,12 +40,17 @@ def account_charts(names: tuple[str, str], chain: Chain, beside: Chain | None) -
     """
     axis = TimeAxis(chain.times, chain.starts)
     growth, underwater, costs = (
-        _both(names, chain, beside, what, shift) for what, shift in (("growth", 1.0), ("underwater", 0.0), ("costs", 0.0))
+        _both(names, chain, beside, what, shift)
+        for what, shift in (("growth", 1.0), ("underwater", 0.0), ("costs", 0.0))
     )
     underwater[0] = Line(names[0], underwater[0].values, "agent", area=True)
     costs += [Line("of it fees", chain.paid("fee"), "s1"), Line("of it slippage", chain.paid("slippage"), "s2")]
     long, short = chain.share(Column.LONG), chain.share(Column.SHORT)
-    sides = [Line("long", long, "long", area=True), Line("short", -short, "short", area=True), Line("net", long - short, "agent")]
+    sides = [
+        Line("long", long, "long", area=True),
+        Line("short", -short, "short", area=True),
+        Line("net", long - short, "agent"),
+    ]
     traded = _most_traded(chain)
     weights = [Line(chain.symbols[s], chain.weights[:, s], f"s{n}") for n, s in enumerate(traded)]
     rest = len(chain.symbols) - len(traded)
@@ -81,8 +86,13 @@ def _most_traded(chain: Chain) -> list[int]:
 def _price(axis: TimeAxis, chain: Chain, symbol: int) -> Markup:
     fills = [(row, event) for row, event in chain.fills() if event.symbol == symbol]
     largest = sorted(fills, key=lambda fill: -fill[1].quantity * fill[1].price)[:MARKERS]
-    markers = [Marker(row, event.price, "buy" if event.side > 0 else "sell") for row, event in sorted(largest, key=lambda fill: fill[0])]
+    markers = [
+        Marker(row, event.price, "buy" if event.side > 0 else "sell")
+        for row, event in sorted(largest, key=lambda fill: fill[0])
+    ]
     bought = sum(event.side > 0 for _, event in fills)
-    note = f"{bought} buys ▲, {len(fills) - bought} sells ▼" + (f"; the {MARKERS} largest are marked" if len(fills) > MARKERS else "")
+    note = f"{bought} buys ▲, {len(fills) - bought} sells ▼" + (
+        f"; the {MARKERS} largest are marked" if len(fills) > MARKERS else ""
+    )
     line = Line("close", np.ascontiguousarray(chain.prices[:, symbol]), "price")
     return time_chart(chain.symbols[symbol], axis, [line], markers=markers, note=note)

@@ -31,7 +31,11 @@ def sentence(surface: Surface) -> str:
         "Total return, mean over episodes, of the same decisions carried out later and at other costs; "
         f"as played {shown(surface.as_played, '%')}."
     )
-    free = float(surface.total_return[0, 0]) if surface.costs_bps[0] == 0.0 and surface.delays[0] == 0 else surface.as_played
+    free = (
+        float(surface.total_return[0, 0])
+        if surface.costs_bps[0] == 0.0 and surface.delays[0] == 0
+        else surface.as_played
+    )
     if surface.break_even_cost_bps is not None:
         cost = f"Break-even cost: {surface.break_even_cost_bps:.1f} bps one way."
     else:

@@ -63,7 +63,9 @@ def replay(folder: Path) -> list[Replay]:
         session = trading.session(package.task.spec, package.array, package.read_truth(), n_public + place)
         found = play(session, actions.get(place, ()))
         if len(kept) != n_public + n_private or not np.array_equal(found.trace.record, kept[n_public + place]):
-            raise StoreError(f"{folder}: episode {place} comes out differently from its actions; the run was made by another version")
+            raise StoreError(
+                f"{folder}: episode {place} comes out differently from its actions; the run was made by another version"
+            )
         replays.append(found)
     return replays
 
@@ -72,7 +74,9 @@ def held(package: BuiltPackage) -> list[EpisodeTrace]:
     """The same episodes as the baseline plays them: equal weights, bought at the first open and held."""
     n_public, n_private = package.manifest.n_public, package.manifest.n_private
     truth = package.read_truth()
-    sessions = (trading.session(package.task.spec, package.array, truth, n_public + place) for place in range(n_private))
+    sessions = (
+        trading.session(package.task.spec, package.array, truth, n_public + place) for place in range(n_private)
+    )
     return [play(session, [trading.hold_action(package.task.spec)]).trace for session in sessions]
 
 
@@ -83,10 +87,15 @@ def package_of(result: RolloutResult) -> BuiltPackage:
         UsageError: see :func:`replay`.
     """
     if result.tape != "given":
-        raise UsageError(f"rollout {result.rollout_id} was played on a {result.tape} tape, whose bars only its verifier can make again")
+        raise UsageError(
+            f"rollout {result.rollout_id} was played on a {result.tape} tape, whose bars only its verifier can make "
+            "again"
+        )
     task = catalog.load_task(result.task)
     if not isinstance(task.spec.contract, TradingContract):
-        raise UsageError(f"{result.task!r} is a {task.spec.contract.kind} task; this report is for runs of trading tasks")
+        raise UsageError(
+            f"{result.task!r} is a {task.spec.contract.kind} task; this report is for runs of trading tasks"
+        )
     if result.state != "scored":
         raise UsageError(f"run {result.rollout_id} was not scored, its state is {result.state!r}: {result.reason}")
     for candidate in (task, catalog.load_task(result.task, real=True)):
@@ -97,7 +106,8 @@ def package_of(result: RolloutResult) -> BuiltPackage:
         if package.manifest.digest == result.task_digest:
             return package
     raise UsageError(
-        f"run {result.rollout_id} was made with another build of {result.task!r} ({result.task_digest[:16]}) than there is here; "
+        f"run {result.rollout_id} was made with another build of {result.task!r} ({result.task_digest[:16]}) than "
+        "there is here; "
         "use the version of openfingym that made it"
     )
 
@@ -125,7 +135,9 @@ def play(session: Session, actions: Iterator[object] | list[object] | tuple[obje
         events=tuple(event._replace(bar=event.bar - first) for event in events),
         record=session.record,
     )
-    tape = PlayedEpisode(session.bars, session.simulator.market, float(session.record[0, 0]), first, session.steps, tuple(decided))
+    tape = PlayedEpisode(
+        session.bars, session.simulator.market, float(session.record[0, 0]), first, session.steps, tuple(decided)
+    )
     return Replay(trace, tape)
 
 

@@ -69,10 +69,11 @@ class Surface:
     as_played: float
     """Mean total return at the market's own costs, without delay."""
     break_even_cost_bps: float | None
-    """Cost at which nothing is earned, without delay; None if nothing is earned even for free, or still is at 1000 bps."""
+    """Cost at which nothing is earned, without delay; None if nothing is earned even for free, or still is at 1000
+    bps."""
     break_even_delay: float | None
-    """Delay in bars, interpolated, at which nothing is earned at the market's own costs; None if nothing is earned without
-    delay, or still is after 20 bars."""
+    """Delay in bars, interpolated, at which nothing is earned at the market's own costs; None if nothing is earned
+    without delay, or still is after 20 bars."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values."""
@@ -148,7 +149,9 @@ def at_cost(market: MarketRules, cost_bps: float) -> MarketRules:
 def _renamed(decision: Decision, now: dict[int, int]) -> Decision:
     """The decision with the ids that its orders have in this scoring; one that was refused here has none."""
     cancels = tuple(now[order_id] for order_id in decision.cancels if now.get(order_id))
-    replaces = tuple(replace(change, order_id=now[change.order_id]) for change in decision.replaces if now.get(change.order_id))
+    replaces = tuple(
+        replace(change, order_id=now[change.order_id]) for change in decision.replaces if now.get(change.order_id)
+    )
     return replace(decision, cancels=cancels, replaces=replaces)
 
 

@@ -96,7 +96,12 @@ class Heading:
         )
 
 
-def render(heading: Heading, traces: Sequence[EpisodeTrace], baseline: Sequence[EpisodeTrace] = (), surface: Surface | None = None) -> str:
+def render(
+    heading: Heading,
+    traces: Sequence[EpisodeTrace],
+    baseline: Sequence[EpisodeTrace] = (),
+    surface: Surface | None = None,
+) -> str:
     """The page.
 
     Args:
@@ -111,7 +116,9 @@ def render(heading: Heading, traces: Sequence[EpisodeTrace], baseline: Sequence[
     Raises:
         UsageError: there are no episodes, or those of the baseline are others.
     """
-    groups = {fold: tuple(_of_fold(episodes, fold) for episodes in (traces, baseline)) for fold in ("private", "public")}
+    groups = {
+        fold: tuple(_of_fold(episodes, fold) for episodes in (traces, baseline)) for fold in ("private", "public")
+    }
     main = "private" if groups["private"][0] else "public"
     chain, beside = _chains(*groups[main])
     own = _performance(chain, heading)
@@ -151,7 +158,8 @@ def _chains(own: Sequence[EpisodeTrace], other: Sequence[EpisodeTrace]) -> tuple
     beside = Chain(other)
     if beside.starts != chain.starts or beside.size != chain.size:
         raise UsageError(
-            f"the baseline has {beside.size} rows in {len(other)} episodes, the run {chain.size} in {len(own)}: not the same episodes"
+            f"the baseline has {beside.size} rows in {len(other)} episodes, the run {chain.size} in {len(own)}: not "
+            "the same episodes"
         )
     return chain, beside
 
@@ -159,7 +167,11 @@ def _chains(own: Sequence[EpisodeTrace], other: Sequence[EpisodeTrace]) -> tuple
 def _performance(chain: Chain, heading: Heading) -> Performance | None:
     """Figures of all episodes; None where they have different lengths and so no common record."""
     lengths = {len(trace.record) for trace in chain.traces}
-    return summary(np.stack([trace.record for trace in chain.traces]), heading.periods_per_year) if len(lengths) == 1 else None
+    return (
+        summary(np.stack([trace.record for trace in chain.traces]), heading.periods_per_year)
+        if len(lengths) == 1
+        else None
+    )
 
 
 def _facts(heading: Heading, chain: Chain) -> dict[str, str]:
@@ -168,7 +180,8 @@ def _facts(heading: Heading, chain: Chain) -> dict[str, str]:
     return {
         "Period": f"{period} (UTC)",
         "Episodes": f"{count}, {chain.size - count:,} steps in all" if count > 1 else f"1, {chain.size - 1:,} steps",
-        "Symbols": ", ".join(chain.symbols[:20]) + (f" and {len(chain.symbols) - 20} more" if len(chain.symbols) > 20 else ""),
+        "Symbols": ", ".join(chain.symbols[:20])
+        + (f" and {len(chain.symbols) - 20} more" if len(chain.symbols) > 20 else ""),
         "State": heading.state,
         **heading.facts,
     }
@@ -182,7 +195,11 @@ def _tiles(heading: Heading, own: Performance | None, other: Performance | None)
         low, high = heading.relative_interval or (heading.relative_total,) * 2
         better = "better than" if high < 1.0 else "worse than" if low > 1.0 else "level with"
         value = f"{heading.relative_total:.3g}"
-        interval = "" if heading.relative_interval is None else "; 95 % interval {:.3g} to {:.3g}".format(*heading.relative_interval)
+        interval = (
+            ""
+            if heading.relative_interval is None
+            else "; 95 % interval {:.3g} to {:.3g}".format(*heading.relative_interval)
+        )
         tiles.append(("Verified score", value, f"{better} {heading.baseline}, which has 1; lower is better{interval}"))
     for name, label, unit, _ in (FIGURES[0], FIGURES[3], FIGURES[6]):
         values = _values(name, heading, own, other)
@@ -192,7 +209,9 @@ def _tiles(heading: Heading, own: Performance | None, other: Performance | None)
     return tiles
 
 
-def _values(name: str, heading: Heading, own: Performance | None, other: Performance | None) -> tuple[float | None, float | None]:
+def _values(
+    name: str, heading: Heading, own: Performance | None, other: Performance | None
+) -> tuple[float | None, float | None]:
     """(the run's, the baseline's) figure: the verified one where there is one."""
     mine = heading.metrics.get(name, getattr(own, name, None))
     theirs = heading.baseline_metrics.get(name, getattr(other, name, None))
@@ -245,11 +264,17 @@ def _refusals(chain: Chain) -> list[dict[str, object]]:
     """What was refused and why, with the share of the most frequent reason."""
     ended = {EventKind.REJECTED: "rejected", EventKind.CANCELLED: "cancelled"}
     counts = Counter(
-        (ended[event.kind], event.reason) for _, event in chain.events() if event.kind in ended and event.reason is not Reason.NONE
+        (ended[event.kind], event.reason)
+        for _, event in chain.events()
+        if event.kind in ended and event.reason is not Reason.NONE
     )
     largest = max(counts.values(), default=1)
     return [
-        {"reason": f"{what}: {reason.name.lower().replace('_', ' ')}", "count": count, "share": f"{100.0 * count / largest:.1f}%"}
+        {
+            "reason": f"{what}: {reason.name.lower().replace('_', ' ')}",
+            "count": count,
+            "share": f"{100.0 * count / largest:.1f}%",
+        }
         for (what, reason), count in counts.most_common()
     ]
 
@@ -257,7 +282,9 @@ def _refusals(chain: Chain) -> list[dict[str, object]]:
 def _episodes(chain: Chain, own: Performance | None) -> dict[str, object]:
     """Rows of the table of episodes, and its note."""
     rows = []
-    for number, (trace, one) in enumerate(zip(chain.traces[:EPISODES], own.by_episode if own else (), strict=False), start=1):
+    for number, (trace, one) in enumerate(
+        zip(chain.traces[:EPISODES], own.by_episode if own else (), strict=False), start=1
+    ):
         kinds = Counter(event.kind for event in trace.events)
         first, last = np.datetime_as_string(trace.times[[0, -1]], unit="D")
         rows.append(
@@ -272,7 +299,10 @@ def _episodes(chain: Chain, own: Performance | None) -> dict[str, object]:
                 str(kinds[EventKind.REJECTED]),
             )
         )
-    return {"rows": rows, "note": f"The first {EPISODES} of {len(chain.traces)}." if len(chain.traces) > EPISODES else ""}
+    return {
+        "rows": rows,
+        "note": f"The first {EPISODES} of {len(chain.traces)}." if len(chain.traces) > EPISODES else "",
+    }
 
 
 def _largest(chain: Chain) -> list[tuple[str, ...]]:

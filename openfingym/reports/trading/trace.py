@@ -46,7 +46,9 @@ class EpisodeTrace:
             ("positions", self.positions.shape, shape),
         ):
             if found != expected:
-                raise UsageError(f"trace: {name} has shape {found}, expected {expected}: one row for each of the record's")
+                raise UsageError(
+                    f"trace: {name} has shape {found}, expected {expected}: one row for each of the record's"
+                )
         if not (np.isfinite(self.prices).all() and np.isfinite(self.positions).all()):
             raise UsageError("trace: prices and positions must be finite; a halted symbol keeps its last close")
         late = next((event for event in self.events if not 0 <= event.bar < shape[0]), None)
@@ -142,7 +144,9 @@ class Chain:
         for start, trace in zip(self.starts, self.traces, strict=True):
             for event in trace.events:
                 if event.kind is EventKind.FILLED:
-                    spent[start + event.bar] += (event.fee if what == "fee" else event.slippage) / trace.record[0, Column.EQUITY]
+                    spent[start + event.bar] += (event.fee if what == "fee" else event.slippage) / trace.record[
+                        0, Column.EQUITY
+                    ]
         return np.cumsum(spent)
 
     @cached_property

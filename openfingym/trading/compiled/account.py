@@ -55,9 +55,9 @@ _EPISODE = (0.0, 1.0, 0.0, 0.0)
 class CompiledAccount:
     """An account that walks over bars, many of them in a call.
 
-    It does what :class:`~openfingym.trading.session.Session` does with a readable simulator, to the last bit, and is for
-    decisions that are known beforehand: a recorded episode at other costs, or a strategy that was worked out in arrays.
-    Orders have no client ids here.
+    It does what :class:`~openfingym.trading.session.Session` does with a readable simulator, to the last bit, and is
+    for decisions that are known beforehand: a recorded episode at other costs, or a strategy that was worked out in
+    arrays. Orders have no client ids here.
     """
 
     def __init__(self, bars: Bars, market: MarketRules, *, cash: float, first: int = 0) -> None:
@@ -74,7 +74,9 @@ class CompiledAccount:
         self._numbers[-len(_EPISODE)] = cash
         self._state = State.empty(1, len(bars.symbols), market.max_open_orders, market.max_orders_per_batch)
         row, nothing = np.array([first]), np.zeros((1, 0), np.float32)
-        KERNELS.begin(*self._state, self._tape, np.zeros(0, np.float32), self._numbers, np.array([0]), row, row, nothing)
+        KERNELS.begin(
+            *self._state, self._tape, np.zeros(0, np.float32), self._numbers, np.array([0]), row, row, nothing
+        )
 
     @property
     def row(self) -> int:

@@ -35,7 +35,8 @@ _INSUFFICIENT_CASH, _SHORT_CAP = int(Reason.INSUFFICIENT_CASH), int(Reason.SHORT
 
 @rare
 def objection(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
-    """Why the order in place ``k`` cannot be accepted, or NONE; makes its quantity a multiple of the lot and sets what it reserves.
+    """Why the order in place ``k`` cannot be accepted, or NONE; makes its quantity a multiple of the lot and sets what
+    it reserves.
 
     Args:
         a: the accounts.
@@ -78,7 +79,12 @@ def _misprice(price: float, used: bool, tick: float) -> int:
 @part
 def _reserve(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
     orders, book, count = a.orders, a.book, int(a.cells[i, ORDERS])
-    symbol, d, kind, remaining = int(orders[i, k, SYMBOL]), orders[i, k, SIDE], int(orders[i, k, KIND]), orders[i, k, REMAINING]
+    symbol, d, kind, remaining = (
+        int(orders[i, k, SYMBOL]),
+        orders[i, k, SIDE],
+        int(orders[i, k, KIND]),
+        orders[i, k, REMAINING],
+    )
     opening, closing = remaining, -d * book[i, symbol, POSITION]
     if closing > 0.0:
         for other in range(count):

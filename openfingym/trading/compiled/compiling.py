@@ -28,8 +28,8 @@ def part(function: Function) -> Function:
 def kernel(function: Function, *, parallel: bool = False) -> Function:
     """Compile a function that Python calls, at its first call.
 
-    No fastmath, so that neither terms are reordered nor products fused into sums: the results are those of plain Python.
-    Without a writable folder beside this one, Numba keeps its cache in the user's.
+    No fastmath, so that neither terms are reordered nor products fused into sums: the results are those of plain
+    Python. Without a writable folder beside this one, Numba keeps its cache in the user's.
     """
     compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy", parallel=parallel)(function)
     return cast("Function", compiled)
@@ -63,8 +63,8 @@ borrowed: Callable[[Array], Array] = cast("Any", intrinsic(_borrowed))
 def sources() -> str:
     """Digest of all sources of the core.
 
-    Numba's cache looks at the file of a kernel alone, not at what the kernel calls. A kernel that closes over this digest
-    is compiled anew when anything has changed.
+    Numba's cache looks at the file of a kernel alone, not at what the kernel calls. A kernel that closes over this
+    digest is compiled anew when anything has changed.
     """
     digest = hashlib.sha256()
     shared = [Path(str(module.__file__)) for module in (orders, rules)]

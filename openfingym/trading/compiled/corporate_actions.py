@@ -30,7 +30,11 @@ from openfingym.trading.compiled.layout import (
 from openfingym.trading.compiled.portfolio import NONE, tell
 from openfingym.trading.orders import EventKind, Reason
 
-_ADJUSTED, _CANCELLED, _CORPORATE_ACTION = int(EventKind.ADJUSTED), int(EventKind.CANCELLED), int(Reason.CORPORATE_ACTION)
+_ADJUSTED, _CANCELLED, _CORPORATE_ACTION = (
+    int(EventKind.ADJUSTED),
+    int(EventKind.CANCELLED),
+    int(Reason.CORPORATE_ACTION),
+)
 
 
 @part
@@ -83,7 +87,10 @@ def _change_orders(a: State, i: int, m: Market, s: int, ratio: float, dividend: 
         elif not lost:
             orders[i, n, REMAINING] = rules.whole_lots(orders[i, n, REMAINING] * ratio, m.lot)
             orders[i, n, OPENING] = min(orders[i, n, OPENING] * ratio, orders[i, n, REMAINING])
-            limit, stop = rules.on_tick(limit / ratio, m.tick, not below), rules.on_tick(stop / ratio, m.tick, not below)
+            limit, stop = (
+                rules.on_tick(limit / ratio, m.tick, not below),
+                rules.on_tick(stop / ratio, m.tick, not below),
+            )
         if lost or limit <= 0.0 or stop <= 0.0:
             tell(a, i, _CANCELLED, n, _CORPORATE_ACTION)
             remove(a, i, n)

@@ -154,7 +154,13 @@ def _step_some(
     begin: int,
     end: int,
 ) -> None:
-    bars, features, action, out, final = borrowed(bars), borrowed(features), borrowed(action), borrowed(out), borrowed(final)
+    bars, features, action, out, final = (
+        borrowed(bars),
+        borrowed(features),
+        borrowed(action),
+        borrowed(out),
+        borrowed(final),
+    )
     over, rewards, terminated, truncated = borrowed(over), borrowed(rewards), borrowed(terminated), borrowed(truncated)
     rows, lasts, equity = borrowed(rows), borrowed(lasts), borrowed(equity)
     a, m, e = _state(cells, book, orders, events), _market(numbers), _episode(numbers)
@@ -204,10 +210,15 @@ def _step_some(
 
 
 class Kernels(NamedTuple):
-    """The compiled functions; arrays are as in :mod:`openfingym.trading.compiled.layout`, numbers a market's and an episode's."""
+    """The compiled functions; arrays are as in :mod:`openfingym.trading.compiled.layout`, numbers a market's and an
+    episode's.
+    """
 
-    begin: Callable[[Floats, Floats, Floats, Floats, Floats, Observations, Floats, Rows, Rows, Rows, Observations], None]
-    """Open the accounts ``which`` at ``rows`` for episodes that end at ``lasts``, and write what they see unless that has no columns."""
+    begin: Callable[
+        [Floats, Floats, Floats, Floats, Floats, Observations, Floats, Rows, Rows, Rows, Observations], None
+    ]
+    """Open the accounts ``which`` at ``rows`` for episodes that end at ``lasts``, and write what they see unless that
+    has no columns."""
     step: Callable[[Floats, Floats, Floats, Floats, Floats, Observations, Floats, Floats, Observations], Stepped]
     """The first account, one bar; the action is its weights, float64[S], or its requests, float64[K, 8]."""
     settle: Callable[[Floats, Floats, Floats, Floats, Observations, Floats, Observations], Stepped]
@@ -219,7 +230,9 @@ class Kernels(NamedTuple):
 
 
 def _kernels(version: str) -> Kernels:
-    """Kernels whose cached machine code belongs to one version of the sources; each mentions ``version`` to close over it."""
+    """Kernels whose cached machine code belongs to one version of the sources; each mentions ``version`` to close over
+    it.
+    """
 
     def begin(
         cells: Floats,

@@ -22,16 +22,18 @@ Floats = NDArray[np.float64]
 
 CASH, EQUITY, TRADED, COST, CLOSED, WON, ROW, BANKRUPT, ORDERS, NEXT_ID, EVENTS, TARGETED = range(12)
 FIRST, LAST, BEFORE, MEAN, SQUARE, HAPPENED = range(12, 18)
-"""Of ``State.cells``. ORDERS and EVENTS count; TARGETED tells whether target weights wait for the next open. FIRST and LAST
-are the rows in which an episode begins and ends, BEFORE the equity a bar ago, MEAN and SQUARE moving moments of its
-returns, HAPPENED how many events the last step had."""
+"""Of ``State.cells``. ORDERS and EVENTS count; TARGETED tells whether target weights wait for the next open. FIRST and
+LAST are the rows in which an episode begins and ends, BEFORE the equity a bar ago, MEAN and SQUARE moving moments of
+its returns, HAPPENED how many events the last step had."""
 CELLS = 18
 
 POSITION, AVERAGE, MARK, VOLUME, ROOM, TARGET, CHANGE = range(7)
 """Of ``State.book``. ROOM is what volume is left of the bar, CHANGE scratch space of a rebalance."""
 BOOK = 8  # A cache line.
 
-ID, SYMBOL, SIDE, KIND, IOC, REMAINING, LIMIT, STOP, TRIGGERED, OPENING, HOLD_CASH, HOLD_SHORT, STATE, PRICE, TIME = range(15)
+ID, SYMBOL, SIDE, KIND, IOC, REMAINING, LIMIT, STOP, TRIGGERED, OPENING, HOLD_CASH, HOLD_SHORT, STATE, PRICE, TIME = (
+    range(15)
+)
 """Of ``State.orders``; the last three are scratch space of matching."""
 ORDER = 15
 
@@ -68,7 +70,12 @@ class State(NamedTuple):
             requests: the most it may make in a step.
         """
         events = np.zeros((accounts, events_of_a_step(symbols, open_orders, requests), EVENT))
-        return cls(np.zeros((accounts, CELLS)), np.zeros((accounts, symbols, BOOK)), np.zeros((accounts, open_orders + 1, ORDER)), events)
+        return cls(
+            np.zeros((accounts, CELLS)),
+            np.zeros((accounts, symbols, BOOK)),
+            np.zeros((accounts, open_orders + 1, ORDER)),
+            events,
+        )
 
 
 class Market(NamedTuple):
@@ -122,8 +129,8 @@ def market_numbers(market: MarketRules, *, forgiving: bool) -> Floats:
 def events_of_a_step(symbols: int, open_orders: int, requests: int) -> int:
     """The most events a step can cause.
 
-    A request makes one, unless it cancels all orders. An order may be adjusted or cancelled by a split and by a dividend,
-    then triggered, filled in part and ended; target weights make a fill a symbol, or one refusal.
+    A request makes one, unless it cancels all orders. An order may be adjusted or cancelled by a split and by a
+    dividend, then triggered, filled in part and ended; target weights make a fill a symbol, or one refusal.
     """
     return requests + 6 * open_orders + symbols + 2
 

@@ -42,9 +42,12 @@ _UNFILLED, _INSUFFICIENT_CASH = int(Reason.UNFILLED), int(Reason.INSUFFICIENT_CA
 
 @rare
 def match(a: State, i: int, m: Market, bars: Floats, t: int) -> None:
-    """Fill what bar ``t`` fills: first at the open in order of submission, then inside the bar as the path reaches it."""
+    """Fill what bar ``t`` fills: first at the open in order of submission, then inside the bar as the path reaches
+    it.
+    """
     orders, count, waiting, done = a.orders, int(a.cells[i, ORDERS]), 0, 0
-    # One loop for both, so that what fills an order is compiled once: first at the open, in their order, then as reached.
+    # One loop for both, so that what fills an order is compiled once: first at the open, in their order, then as
+    # reached.
     for k in range(count):
         orders[i, k, STATE] = _STAYS
     reached = count
@@ -130,7 +133,12 @@ def _next(orders: Floats, i: int, count: int, path: int) -> int:
 def _fill(a: State, i: int, m: Market, k: int, symbol: int, base: float) -> bool:
     """Fill an order at ``base`` as far as volume and account allow; returns whether it has ended."""
     orders = a.orders
-    kind, d, quantity, room = int(orders[i, k, KIND]), orders[i, k, SIDE], orders[i, k, REMAINING], a.book[i, symbol, ROOM]
+    kind, d, quantity, room = (
+        int(orders[i, k, KIND]),
+        orders[i, k, SIDE],
+        orders[i, k, REMAINING],
+        a.book[i, symbol, ROOM],
+    )
     if room < quantity:
         quantity = rules.whole_lots(room, m.lot)
         if quantity <= 0.0:

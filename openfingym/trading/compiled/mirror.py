@@ -1,4 +1,6 @@
-"""The readable simulator's account, written into the compiled core's arrays, so that both are observed by the same code."""
+"""The readable simulator's account, written into the compiled core's arrays, so that both are observed by the same
+code.
+"""
 
 from __future__ import annotations
 

@@ -90,14 +90,23 @@ def bounds(parts: dict[str, Layout], requests: int) -> tuple[NDArray[np.float32]
     size = parts["steps_left"].place.stop
     low, high = np.full(size, -BOUND, np.float32), np.full(size, BOUND, np.float32)
     low[parts["features"].place], high[parts["features"].place] = -FEATURE_BOUND, FEATURE_BOUND
-    for name, most in (("open_buys", BOUND), ("open_sells", BOUND), ("rejections", float(requests)), ("steps_left", 1.0)):
+    for name, most in (
+        ("open_buys", BOUND),
+        ("open_sells", BOUND),
+        ("rejections", float(requests)),
+        ("steps_left", 1.0),
+    ):
         low[parts[name].place], high[parts[name].place] = 0.0, most
     return low, high
 
 
 @part
-def observe(a: State, i: int, row: int, features: NDArray[np.float32], lookback: int, out: NDArray[np.float32], j: int) -> None:
-    """Write what account ``i`` sees at ``row`` into row ``j`` of ``out``; ``features`` are all rows' in one dimension."""
+def observe(
+    a: State, i: int, row: int, features: NDArray[np.float32], lookback: int, out: NDArray[np.float32], j: int
+) -> None:
+    """Write what account ``i`` sees at ``row`` into row ``j`` of ``out``; ``features`` are all rows' in one
+    dimension.
+    """
     cells, book, orders, events = a.cells, a.book, a.orders, a.events
     symbols = book.shape[1]
     k = lookback * symbols * len(FEATURES)
@@ -159,4 +168,6 @@ def earn(cells: Floats, i: int, kind: int, decay: float) -> float:
     # Before the first returns, and while they are all the same, there is no ratio to change.
     if variance <= 1e-16:
         return 0.0
-    return float((square * (change - mean) - 0.5 * mean * (change * change - square)) / (variance * math.sqrt(variance)))
+    return float(
+        (square * (change - mean) - 0.5 * mean * (change * change - square)) / (variance * math.sqrt(variance))
+    )

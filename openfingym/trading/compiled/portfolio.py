@@ -67,7 +67,19 @@ def say(
 def tell(a: State, i: int, kind: int, k: int, reason: int) -> None:
     """Record what happened to what is left of order ``k``, a fill aside."""
     order = a.orders
-    say(a, i, kind, order[i, k, ID], order[i, k, SYMBOL], order[i, k, SIDE], order[i, k, REMAINING], math.nan, 0.0, 0.0, reason)
+    say(
+        a,
+        i,
+        kind,
+        order[i, k, ID],
+        order[i, k, SYMBOL],
+        order[i, k, SIDE],
+        order[i, k, REMAINING],
+        math.nan,
+        0.0,
+        0.0,
+        reason,
+    )
 
 
 @part
@@ -115,7 +127,9 @@ def slipped(a: State, i: int, m: Market, kind: int, base: float, d: float, quant
 
 
 @part
-def record(a: State, i: int, m: Market, symbol: int, d: float, quantity: float, price: float, base: float, order_id: float) -> bool:
+def record(
+    a: State, i: int, m: Market, symbol: int, d: float, quantity: float, price: float, base: float, order_id: float
+) -> bool:
     """Change cash and position by a fill, unless it would leave a debt larger than before; returns whether it did."""
     cells, book = a.cells, a.book
     paid = rules.fee(quantity * price, m.fee_rate, m.fee_per_trade)

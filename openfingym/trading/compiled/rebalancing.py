@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from openfingym.trading import rules
 from openfingym.trading.compiled.compiling import part
-from openfingym.trading.compiled.layout import CASH, CHANGE, MARK, POSITION, ROOM, TARGET, TRADABLE, VOLUME, Floats, Market, State
+from openfingym.trading.compiled.layout import (
+    CASH,
+    CHANGE,
+    MARK,
+    POSITION,
+    ROOM,
+    TARGET,
+    TRADABLE,
+    VOLUME,
+    Floats,
+    Market,
+    State,
+)
 from openfingym.trading.compiled.portfolio import besides, record, slip
 
 
@@ -41,7 +53,9 @@ def rebalance(a: State, i: int, m: Market, bars: Floats, t: int) -> None:
 
 @part
 def _move(a: State, i: int, m: Market, s: int, d: float, wanted: float, shorts: bool) -> None:
-    """Trade at the open towards a target, as far as volume, cash and the short cap allow; ``shorts``: whether a buy finds any."""
+    """Trade at the open towards a target, as far as volume, cash and the short cap allow; ``shorts``: whether a buy
+    finds any.
+    """
     cells, book = a.cells, a.book
     base, position, volume = book[i, s, MARK], book[i, s, POSITION], book[i, s, VOLUME]
     quantity = min(wanted, rules.whole_lots(book[i, s, ROOM], m.lot)) if book[i, s, ROOM] < wanted else wanted

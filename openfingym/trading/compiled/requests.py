@@ -11,13 +11,14 @@ column  name           meaning
 4       limit_price    NaN for none
 5       stop_price     NaN for none
 6       time_in_force  :class:`~openfingym.trading.orders.TimeInForce`: 0 good till cancelled, 1 immediate or cancel
-7       order_id       of the open order to cancel or to replace. Without one, all orders of the symbol are cancelled, or
+7       order_id       of the open order to cancel or to replace. Without one, all orders of the symbol are cancelled,
+or
                        all there are if that is NaN too
 ======  =============  =========================================================================================
 
-Codes are rounded to the nearest whole number. Of a replacement, NaN keeps what it was. Cancels and replacements come first,
-in the order of the rows, then new orders. In a table of an agent a price that the type of an order does not use is ignored;
-an :class:`~openfingym.trading.orders.Order` must not have one.
+Codes are rounded to the nearest whole number. Of a replacement, NaN keeps what it was. Cancels and replacements come
+first, in the order of the rows, then new orders. In a table of an agent a price that the type of an order does not use
+is ignored; an :class:`~openfingym.trading.orders.Order` must not have one.
 """
 
 from __future__ import annotations
@@ -45,10 +46,16 @@ def table(decision: Decision) -> Floats:
     """
     orders = [well_formed(order) for order in decision.orders]
     if any(order is not None and order.client_id is not None for order in orders):
-        raise UsageError("the compiled engine knows no client ids; leave them out, or take the readable one (engine='python')")
-    rows: list[tuple[float, ...]] = [(_NAN, _NAN, _NAN, CANCEL, _NAN, _NAN, _NAN, _reference(order_id)) for order_id in decision.cancels]
+        raise UsageError(
+            "the compiled engine knows no client ids; leave them out, or take the readable one (engine='python')"
+        )
+    rows: list[tuple[float, ...]] = [
+        (_NAN, _NAN, _NAN, CANCEL, _NAN, _NAN, _NAN, _reference(order_id)) for order_id in decision.cancels
+    ]
     for change in decision.replaces:
-        quantity, limit, stop = (replaced(_NAN, value) for value in (change.quantity, change.limit_price, change.stop_price))
+        quantity, limit, stop = (
+            replaced(_NAN, value) for value in (change.quantity, change.limit_price, change.stop_price)
+        )
         rows.append((_NAN, _NAN, quantity, REPLACE, limit, stop, _NAN, _reference(change.order_id)))
     rows += (_row(order) for order in orders)
     return np.array(rows, dtype=np.float64).reshape(len(rows), REQUEST)
@@ -82,7 +89,9 @@ def _row(order: Order | None) -> tuple[float, ...]:
     return (*(float(value) for value in (symbol, *order[1:7])), _NAN)
 
 
-def _order(symbol: float, side: float, quantity: float, kind: float, limit: float, stop: float, time_in_force: float) -> Order:
+def _order(
+    symbol: float, side: float, quantity: float, kind: float, limit: float, stop: float, time_in_force: float
+) -> Order:
     """The order of a row; of no type where a code is none, which is refused as malformed."""
     if not (side != 0.0 and not math.isnan(side) and kind in {0.0, 1.0, 2.0, 3.0} and time_in_force in {0.0, 1.0}):
         return Order(-1, Side.BUY, _NAN, None)  # type: ignore[arg-type]  # as it is meant
@@ -90,7 +99,9 @@ def _order(symbol: float, side: float, quantity: float, kind: float, limit: floa
     place = int(_nearest(symbol)) if abs(symbol) < MOST else -1
     limit = limit if type_ in {OrderType.LIMIT, OrderType.STOP_LIMIT} else _NAN
     stop = stop if type_ in {OrderType.STOP, OrderType.STOP_LIMIT} else _NAN
-    return Order(place, Side.BUY if side > 0.0 else Side.SELL, quantity, type_, limit, stop, TimeInForce(int(time_in_force)))
+    return Order(
+        place, Side.BUY if side > 0.0 else Side.SELL, quantity, type_, limit, stop, TimeInForce(int(time_in_force))
+    )
 
 
 def _nearest(code: float) -> float:

@@ -57,7 +57,11 @@ from openfingym.trading.rules import WEIGHT_TOLERANCE
 
 _REJECTED, _CANCELLED, _REPLACED = int(EventKind.REJECTED), int(EventKind.CANCELLED), int(EventKind.REPLACED)
 _BANKRUPT, _BAD_WEIGHTS, _BAD_PRICE = int(Reason.BANKRUPT), int(Reason.BAD_WEIGHTS), int(Reason.BAD_PRICE)
-_MALFORMED, _UNKNOWN_SYMBOL, _TOO_MANY_ORDERS = int(Reason.MALFORMED), int(Reason.UNKNOWN_SYMBOL), int(Reason.TOO_MANY_ORDERS)
+_MALFORMED, _UNKNOWN_SYMBOL, _TOO_MANY_ORDERS = (
+    int(Reason.MALFORMED),
+    int(Reason.UNKNOWN_SYMBOL),
+    int(Reason.TOO_MANY_ORDERS),
+)
 _NOT_OPEN, _UNKNOWN_ORDER = int(Reason.NOT_OPEN), int(Reason.UNKNOWN_ORDER)
 
 

@@ -17,7 +17,9 @@ def run_as_main(path: str) -> None:
     sys.argv = [path]
     loader = SourceFileLoader("__main__", path)
     main = type(sys)("__main__")
-    vars(main).update(__file__=path, __loader__=loader, __cached__=None, __annotations__={}, __builtins__=sys.modules["builtins"])
+    vars(main).update(
+        __file__=path, __loader__=loader, __cached__=None, __annotations__={}, __builtins__=sys.modules["builtins"]
+    )
     sys.modules["__main__"] = main
     shown = None
     try:

@@ -62,12 +62,18 @@ class Environment:
             self._left = self._interface.budget().remaining
         return self._left
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:  # noqa: ARG002 (Gymnasium's signature)
+    def reset(
+        self,
+        *,
+        seed: int | None = None,  # noqa: ARG002 (Gymnasium's signature)
+        options: dict[str, Any] | None = None,
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Begin the next episode; one that is not over ends as if nothing more were done in it.
 
         Args:
             seed: has no effect, since every episode is what happened.
-            options: ``{"fold": "public"}`` for practice, within the budget; private episodes are played once, in order of time.
+            options: ``{"fold": "public"}`` for practice, within the budget; private episodes are played once, in order
+                of time.
 
         Returns:
             The first observation, and what else is known.
@@ -98,7 +104,8 @@ class Environment:
             Observation, reward, terminated, truncated and info. Lists of numbers in an observation are float64 arrays.
 
         Raises:
-            SubmissionRefused: the action has a wrong form (``malformed-action``), and the episode is unchanged; or it is over.
+            SubmissionRefused: the action has a wrong form (``malformed-action``), and the episode is unchanged; or it
+                is over.
             VerifierUnavailable: no answer.
         """
         if self._episode == 0:
@@ -110,7 +117,9 @@ class Environment:
                 f"an action is made of finite numbers, text, lists and dicts ({error})", problem="malformed-action"
             ) from None
         if len(text) > MAX_ACTION_BYTES:
-            raise SubmissionRefused(f"an action takes {len(text)} bytes as JSON; at most {MAX_ACTION_BYTES}", problem="payload-too-large")
+            raise SubmissionRefused(
+                f"an action takes {len(text)} bytes as JSON; at most {MAX_ACTION_BYTES}", problem="payload-too-large"
+            )
         return self._seen(self._calls.step(self._episode, self._step + 1, text))
 
     def close(self) -> None:
@@ -118,7 +127,11 @@ class Environment:
         self._calls.close()
 
     def _seen(self, answer: dict[str, Any]) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        self._episode, self._step, self._left = int(answer["episode"]), int(answer["step"]), int(answer["episodes_left"])
+        self._episode, self._step, self._left = (
+            int(answer["episode"]),
+            int(answer["step"]),
+            int(answer["episodes_left"]),
+        )
         observation = {name: _value(value) for name, value in answer["observation"].items()}
         reward = float("nan") if answer["reward"] is None else float(answer["reward"])
         where = {name: answer[name] for name in ("episode", "fold", "number", "step")}
@@ -162,7 +175,9 @@ class LiveCalls:
 
     def step(self, episode: int, step: int, action: str) -> Any:
         """Take an action."""
-        return self._gate.call(f'{{"type":"step","episode":{episode},"step":{step},"action":{action}}}', self._deadline())
+        return self._gate.call(
+            f'{{"type":"step","episode":{episode},"step":{step},"action":{action}}}', self._deadline()
+        )
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,9 +1,10 @@
-"""The first process of a container, run as ``first_process.py SECONDS``: runs the agent's program in a child, and ends with it.
+"""The first process of a container, run as ``first_process.py SECONDS``: runs the agent's program in a child, and ends
+with it.
 
-When it ends the kernel ends everything else in the container. It ends when the program does; when its standard input closes,
-whose other end the launcher holds, so that a launcher that is killed takes the container along; when the engine asks it
-to; and after ``SECONDS``, whoever is alive then. A program cannot kill or stop the first process of its namespace; nor can
-it change this one's memory.
+When it ends the kernel ends everything else in the container. It ends when the program does; when its standard input
+closes, whose other end the launcher holds, so that a launcher that is killed takes the container along; when the engine
+asks it to; and after ``SECONDS``, whoever is alive then. A program cannot kill or stop the first process of its
+namespace; nor can it change this one's memory.
 """
 
 # Every program waits for these: ``signal`` and ``ctypes`` are made of them, and would take longer than all the rest.

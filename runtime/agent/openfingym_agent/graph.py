@@ -52,7 +52,9 @@ def read_graph(load: Callable[[str], NDArray[Any]], names: Container[str]) -> Gr
     """The graph of a task from its arrays."""
     if "graph_features" in names:
         return Graph(load("graph_edges"), load("graph_features"))
-    indptr, indices, values, shape = (load(f"graph_features_{part}") for part in ("indptr", "indices", "values", "shape"))
+    indptr, indices, values, shape = (
+        load(f"graph_features_{part}") for part in ("indptr", "indices", "values", "shape")
+    )
     return Graph(load("graph_edges"), SparseRows(indptr, indices, values, (int(shape[0]), int(shape[1]))))
 
 
@@ -64,4 +66,7 @@ def split_graphs(union: Graph, offsets: NDArray[np.int64], numbers: NDArray[np.i
     assert not isinstance(features, SparseRows), "a set of graphs has dense features"
     # Edges are sorted by their smaller node, so those of one graph are next to each other.
     starts = np.searchsorted(union.edges[0], offsets)
-    return [Graph(union.edges[:, starts[i] : starts[i + 1]] - offsets[i], features[offsets[i] : offsets[i + 1]]) for i in numbers.tolist()]
+    return [
+        Graph(union.edges[:, starts[i] : starts[i + 1]] - offsets[i], features[offsets[i] : offsets[i + 1]])
+        for i in numbers.tolist()
+    ]

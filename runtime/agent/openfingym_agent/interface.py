@@ -91,7 +91,9 @@ class Interface:
             ValueError: the task is stepped through, so that nothing hidden is shown at once.
         """
         if self.sequential:
-            raise ValueError("this task is stepped through: use env = interface.make(), env.reset() and env.step(action)")
+            raise ValueError(
+                "this task is stepped through: use env = interface.make(), env.reset() and env.step(action)"
+            )
         (name,) = self.contract["load_test_inputs"]
         return self._items(self.load(name))
 
@@ -102,7 +104,9 @@ class Interface:
         return read_graph(self.load, self.contract["arrays"])
 
     def load_times(self) -> tuple[NDArray[np.datetime64], NDArray[np.datetime64]]:
-        """UTC times of every row, inputs then targets: datetime64[ns][n, lookback + horizon], of training and test windows."""
+        """UTC times of every row, inputs then targets: datetime64[ns][n, lookback + horizon], of training and test
+        windows.
+        """
         return self.load("train_times"), self.load("test_times")
 
     def load(self, name: str) -> NDArray[Any]:
@@ -152,7 +156,8 @@ class Interface:
         """The task's episodes, with the methods of a Gymnasium environment.
 
         Args:
-            fold: which episodes ``reset()`` begins: ``private`` ones are scored, each played once; ``public`` ones are for practice.
+            fold: which episodes ``reset()`` begins: ``private`` ones are scored, each played once; ``public`` ones are
+                for practice.
             transport: ``http`` makes a request a step, ``websocket`` keeps one connection.
 
         Raises:
@@ -192,9 +197,13 @@ class Interface:
         try:
             given = np.asarray(predictions)
         except ValueError as error:
-            raise SubmissionRefused(f"predictions are not one regular array ({error})", problem="wrong-shape") from error
+            raise SubmissionRefused(
+                f"predictions are not one regular array ({error})", problem="wrong-shape"
+            ) from error
         if given.dtype.kind not in "fiu":
-            raise SubmissionRefused(f"expected real numbers (float64), found dtype {given.dtype}", problem="wrong-dtype")
+            raise SubmissionRefused(
+                f"expected real numbers (float64), found dtype {given.dtype}", problem="wrong-dtype"
+            )
         expected = tuple(self.contract["submission_shape"])
         if given.shape != expected:
             axes = ", ".join(self.contract["submission_axes"])
@@ -203,11 +212,15 @@ class Interface:
         finite = np.isfinite(values)
         if not finite.all():
             where = tuple(int(i) for i in np.argwhere(~finite)[0])
-            raise SubmissionRefused(f"expected finite numbers, found {values[where]} at index {where}", problem="not-finite")
+            raise SubmissionRefused(
+                f"expected finite numbers, found {values[where]} at index {where}", problem="not-finite"
+            )
         low, high = float(self.contract["low"]), float(self.contract["high"])
         outside = (values < low) | (values > high)
         if outside.any():
             where = tuple(int(i) for i in np.argwhere(outside)[0])
             found = f"found {values[where]:g} at index {where}"
-            raise SubmissionRefused(f"expected values in [{low:g}, {high:g}] {self.contract['unit']}, {found}", problem="out-of-range")
+            raise SubmissionRefused(
+                f"expected values in [{low:g}, {high:g}] {self.contract['unit']}, {found}", problem="out-of-range"
+            )
         return values

@@ -101,7 +101,9 @@ class WebSocket:
         status = int(words[1])
         if status != http.client.SWITCHING_PROTOCOLS:
             length = headers.get("Content-Length", "")
-            raise HandshakeRefused(status, headers.get("Retry-After", ""), self._read(int(length)) if length.isdigit() else b"")
+            raise HandshakeRefused(
+                status, headers.get("Retry-After", ""), self._read(int(length)) if length.isdigit() else b""
+            )
         expected = base64.b64encode(hashlib.sha1(key + GUID, usedforsecurity=False).digest()).decode()
         if headers.get("Sec-WebSocket-Accept") != expected:
             raise ConnectionError("the answer to the handshake belongs to another one")

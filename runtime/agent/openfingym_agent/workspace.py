@@ -88,7 +88,10 @@ def serve(path: str = SOCKET) -> None:
     Returns in processes that were programs only, at their ends.
     """
     if os.getuid() < NOBODY or not SELF.exists():
-        raise SystemExit("a workspace ends every process it can reach: it runs in a container or sandbox of its own, as a user of its own")
+        raise SystemExit(
+            "a workspace ends every process it can reach: it runs in a container or sandbox of its own, as a user of "
+            "its own"
+        )
     os.chdir(WORK)
     _prctl(PR_SET_DUMPABLE, 0)  # its files in /proc, memory and descriptors among them, are nobody's
     gc.freeze()  # else every program copies all the memory of these modules, when its garbage collector looks at them
@@ -129,7 +132,9 @@ def _become(program: _Forked) -> None:
 
 
 def _leave_server_alone() -> None:
-    """Enter a Landlock domain: out of it no process can be traced, and none signalled where the kernel is 6.12 or later."""
+    """Enter a Landlock domain: out of it no process can be traced, and none signalled where the kernel is 6.12 or
+    later.
+    """
     landlock = _libc.syscall(LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), 1)
     if landlock < 1:
         return  # what is undumpable is not traced either
@@ -193,7 +198,9 @@ def _run(link: socket.socket, request: dict[str, Any]) -> Answer:
             ended_by = _watch(link, pid, pipe, time.monotonic() + float(request["timeout_s"]), output, limit)
         finally:
             exit_code = _end_all(pid)
-        while len(output) <= limit and (chunk := os.read(pipe, CHUNK)):  # all writers are gone: no more than the pipe holds
+        while len(output) <= limit and (
+            chunk := os.read(pipe, CHUNK)
+        ):  # all writers are gone: no more than the pipe holds
             output += chunk
     finally:
         os.close(pipe)
@@ -269,7 +276,9 @@ def _watch(link: socket.socket, pid: int, pipe: int, stop_at: float, output: byt
 
 
 def _end_all(pid: int) -> int:
-    """End every process but this one; returns when the last has gone: the program's exit status or negative signal number."""
+    """End every process but this one; returns when the last has gone: the program's exit status or negative signal
+    number.
+    """
     give_up = time.monotonic() + ALL_GONE_S
     status: int | None = None
     while True:
@@ -290,7 +299,11 @@ def _out_of_memory_kills() -> int | None:
     """Processes of this container that the kernel has killed for memory so far; None where no counter is shown."""
     for path in OOM_COUNTERS:
         with contextlib.suppress(OSError):
-            return sum(int(line.split()[1]) for line in path.read_text(encoding="ascii").splitlines() if line.startswith("oom_kill "))
+            return sum(
+                int(line.split()[1])
+                for line in path.read_text(encoding="ascii").splitlines()
+                if line.startswith("oom_kill ")
+            )
     return None
 
 

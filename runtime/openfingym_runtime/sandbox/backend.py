@@ -98,7 +98,8 @@ class SandboxBackend:
         if outcome.ended_by != "exit" or outcome.exit_code != 0:
             said = outcome.output.decode(errors="replace").strip()[-500:]
             raise BackendUnavailableError(
-                f"a first program in the sandbox ended by {outcome.ended_by} with status {outcome.exit_code}: {said or 'no output'}"
+                f"a first program in the sandbox ended by {outcome.ended_by} with status {outcome.exit_code}: "
+                f"{said or 'no output'}"
             )
 
 
@@ -107,7 +108,8 @@ def _check_platform() -> None:
         raise BackendUnavailableError(f"the sandbox needs Linux, and this is {sys.platform}; use the docker backend")
     if platform.machine() not in MACHINES:
         raise BackendUnavailableError(
-            f"the sandbox knows the system calls of {' and '.join(MACHINES)}, and this is {platform.machine()}; use the docker backend"
+            f"the sandbox knows the system calls of {' and '.join(MACHINES)}, and this is {platform.machine()}; use "
+            "the docker backend"
         )
     release = os.uname().release
     version = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
@@ -127,9 +129,13 @@ def _check_kernel() -> None:
         ) from error
     status = Path("/proc/self/status").read_text(encoding="ascii")
     if "\nSeccomp:" not in status:
-        raise BackendUnavailableError("this kernel was built without seccomp (CONFIG_SECCOMP_FILTER); use the docker backend")
+        raise BackendUnavailableError(
+            "this kernel was built without seccomp (CONFIG_SECCOMP_FILTER); use the docker backend"
+        )
     if _sysctl("user/max_user_namespaces") == "0":
-        raise BackendUnavailableError("user namespaces are switched off; run: sudo sysctl -w user.max_user_namespaces=15000")
+        raise BackendUnavailableError(
+            "user namespaces are switched off; run: sudo sysctl -w user.max_user_namespaces=15000"
+        )
     if os.geteuid() != 0 and _sysctl("kernel/unprivileged_userns_clone") == "0":
         raise BackendUnavailableError(
             "user namespaces are closed to ordinary users; run: sudo sysctl -w kernel.unprivileged_userns_clone=1"
@@ -151,8 +157,10 @@ def _explain(step: str, detail: str) -> str:
             "run: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or use the docker backend"
         )
     remedies = {
-        "namespaces": "the kernel or a surrounding container refuses new namespaces; allow them there, or use the docker backend",
-        "identity": "the users of the new namespace could not be set; user 65534 must exist in the surrounding container's map",
+        "namespaces": "the kernel or a surrounding container refuses new namespaces; allow them there, or use the "
+        "docker backend",
+        "identity": "the users of the new namespace could not be set; user 65534 must exist in the surrounding "
+        "container's map",
         "mounts": "mounting is refused, as inside a container with a masked /proc; "
         "run outside of it, or give that container --security-opt systempaths=unconfined",
         "memory": "where no control group can be had, the kernel must be able to list unix sockets (CONFIG_UNIX_DIAG; "

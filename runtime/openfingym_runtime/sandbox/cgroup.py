@@ -1,4 +1,5 @@
-"""A control group for one sandbox, where this process may make one: the kernel then counts all memory, its own included.
+"""A control group for one sandbox, where this process may make one: the kernel then counts all memory, its own
+included.
 
 Root may, and so may a user to whom systemd has delegated a part of the tree that this process is in::
 
@@ -54,7 +55,9 @@ class ControlGroup:
 
     def ran_out(self) -> bool:
         """Whether the kernel has ended a process of it because memory ran out."""
-        text = (self.folder / ("memory.events" if self.version == 2 else "memory.oom_control")).read_text(encoding="ascii")
+        text = (self.folder / ("memory.events" if self.version == 2 else "memory.oom_control")).read_text(
+            encoding="ascii"
+        )
         found = re.search(r"^oom_kill (\d+)", text, re.MULTILINE)
         return found is not None and found[1] != "0"
 

@@ -36,7 +36,8 @@ _ACCOUNTS: Final = {
 }
 # joblib asks lscpu for the number of cores, and warns at length where neither it nor cat answers.
 _TOOLS: Final = {
-    "/usr/local/bin/lscpu": "#!/usr/local/bin/python3 -IS\nimport os\nprint(*sorted(os.sched_getaffinity(0)), sep='\\n')\n",
+    "/usr/local/bin/lscpu": "#!/usr/local/bin/python3 -IS\nimport os\nprint(*sorted(os.sched_getaffinity(0)), "
+    "sep='\\n')\n",
 }
 _placement = itertools.count()
 
@@ -127,7 +128,14 @@ def _spawn(far: socket.socket) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, str(far.fileno()), str(Path(__file__).resolve().parent)]
     null = subprocess.DEVNULL
     return subprocess.Popen(
-        command, pass_fds=(far.fileno(),), env={}, cwd="/", stdin=null, stdout=null, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        pass_fds=(far.fileno(),),
+        env={},
+        cwd="/",
+        stdin=null,
+        stdout=null,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
 
 
@@ -184,7 +192,9 @@ def _receive(built: Sandbox, *expected: str) -> tuple[str, tuple[int, ...]]:
     state = message.get("state")
     if state == "failed":
         number = message.get("errno")
-        raise SetupError(str(message.get("step")), str(message.get("detail")), number if isinstance(number, int) else None)
+        raise SetupError(
+            str(message.get("step")), str(message.get("detail")), number if isinstance(number, int) else None
+        )
     if not isinstance(state, str) or state not in expected:
         raise SetupError("protocol", f"expected {' or '.join(expected)}, found {state!r}")
     return state, fds

@@ -29,7 +29,9 @@ SITE: Final = "/opt/agent/site-packages"
 PYTHON_PATH: Final = f"/task:{SITE}"
 
 _OURS: Final = "openfingym"
-_CODE: Final = frozenset({".py", ".pyc", ".pyi", ".so", ".pxd", ".pyx", ".in", ".typed", ".build", ".toml", ".h", ".f90"})
+_CODE: Final = frozenset(
+    {".py", ".pyc", ".pyi", ".so", ".pxd", ".pyx", ".in", ".typed", ".build", ".toml", ".h", ".f90"}
+)
 _OPENED_AT_RUN_TIME: Final = ("libgcc_s.so.1", "libgomp.so.1", "libnss_files.so.2")
 _SYSTEM_DATA: Final = ("/etc/ld.so.cache", "/usr/share/zoneinfo", "/usr/lib/locale/C.utf8")
 _SITE_FOLDERS: Final = ("site-packages", "dist-packages")
@@ -104,7 +106,13 @@ def _distributions() -> tuple[dict[str, str], list[str], list[Path]]:
         for entry in _recorded(distribution):
             path = PurePosixPath(entry)
             top = path.parts[0]
-            if top == ".." or path.is_absolute() or top == "__pycache__" or top.endswith(".pth") or top.startswith(_OURS):
+            if (
+                top == ".."
+                or path.is_absolute()
+                or top == "__pycache__"
+                or top.endswith(".pth")
+                or top.startswith(_OURS)
+            ):
                 continue
             if top not in binds:
                 real = os.path.realpath(str(distribution.locate_file(top)))
@@ -152,7 +160,8 @@ def _check_readable(paths: Iterable[str]) -> None:
     for path in paths:
         if not readable_by_all(Path(path)):
             raise BackendUnavailableError(
-                f"{path} has mode {stat.S_IMODE(Path(path).stat().st_mode):04o}: an agent's program runs as another user "
+                f"{path} has mode {stat.S_IMODE(Path(path).stat().st_mode):04o}: an agent's program runs as another "
+                "user "
                 f"and could not read it; run: chmod -R a+rX {path}"
             )
 

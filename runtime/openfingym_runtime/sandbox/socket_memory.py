@@ -31,7 +31,9 @@ _LISTENING: Final = 10
 
 @functools.cache
 def largest_queue() -> int:
-    """Bytes that a closed socket may have left with its peer: a full buffer, and one more message of half its size at most."""
+    """Bytes that a closed socket may have left with its peer: a full buffer, and one more message of half its size at
+    most.
+    """
     with socket.socket(socket.AF_UNIX) as usual:
         return usual.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) * 3 // 2 + (1 << 13)
 
@@ -43,7 +45,9 @@ def queued_bytes(monitor: socket.socket) -> int:
     Raises:
         OSError: the kernel has no monitor of unix sockets.
     """
-    query = struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_PEER | _SHOW_QUEUES | _SHOW_MEMORY, 0, 0)
+    query = struct.pack(
+        "=BBHIIIII", socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_PEER | _SHOW_QUEUES | _SHOW_MEMORY, 0, 0
+    )
     monitor.send(_HEADER.pack(_HEADER.size + len(query), _SOCK_DIAG_BY_FAMILY, _REQUEST | _DUMP, 0, 0) + query)
     total = 0
     unread: list[tuple[int, int]] = []
@@ -56,7 +60,9 @@ def queued_bytes(monitor: socket.socket) -> int:
             body = data[place + _HEADER.size : place + length]
             place += (length + 3) & ~3
             if kind == _DONE:
-                return total + sum(min(size * SMALLEST_MESSAGE, largest_queue()) for peer, size in unread if peer not in numbers)
+                return total + sum(
+                    min(size * SMALLEST_MESSAGE, largest_queue()) for peer, size in unread if peer not in numbers
+                )
             if kind == _ERROR:
                 (number,) = struct.unpack_from("=i", body)
                 raise OSError(-number, "the kernel does not list unix sockets")

@@ -77,7 +77,9 @@ def _exit_code(running: Sandbox) -> int:
     try:
         message, _fds = channel.receive(running.link)
     except (EOFError, OSError) as error:
-        raise RuntimeFailureError("the sandbox's first process ended without a report; is the machine out of memory?") from error
+        raise RuntimeFailureError(
+            "the sandbox's first process ended without a report; is the machine out of memory?"
+        ) from error
     code = message.get("exit_code")
     if message.get("state") != "ended" or not isinstance(code, int):
         raise RuntimeFailureError(f"the sandbox could not start the program: {message.get('detail', message)}")

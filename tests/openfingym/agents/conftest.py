@@ -89,7 +89,10 @@ def write_task(
         train=train,
         public=round((1.0 - train) / 2.0, 3),
         contract="\n".join(f"{key} = {json.dumps(value)}" for key, value in contract.items()),
-        metrics="".join(f'[[metadata.openfingym.scoring.metrics]]\nname = "{key}"\nweight = {value}\n\n' for key, value in metrics.items()),
+        metrics="".join(
+            f'[[metadata.openfingym.scoring.metrics]]\nname = "{key}"\nweight = {value}\n\n'
+            for key, value in metrics.items()
+        ),
     )
     (folder / "task.toml").write_text(text)
     (folder / "instruction.md").write_text("A tiny task of the tests.\n")

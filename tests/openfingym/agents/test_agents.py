@@ -24,7 +24,9 @@ STANDARD = {"itertools", "re", "warnings"}
 
 def test_every_program_has_a_record_and_every_record_a_program() -> None:
     files = {path.stem.replace("_", "-") for path in PROGRAMS.glob("*.py")}
-    assert files == {name for name, record in BUILTIN.items() if record.role in {"baseline", "check"} and name != "oracle"}
+    assert files == {
+        name for name, record in BUILTIN.items() if record.role in {"baseline", "check"} and name != "oracle"
+    }
     for name in files:
         assert resolve(name).program.startswith('"""'), name
 
@@ -54,9 +56,16 @@ FITS = {
     "ba2motifs-fraud": ["naive", "graph-smooth"],
     "equity-rolling-forecast": ["naive", "rolling-ridge"],
     "crypto-trading": [
-        "naive", "cash", "buy-and-hold", "equal-weight", "momentum", "mean-reversion", "volatility-target", "risk-parity",
+        "naive",
+        "cash",
+        "buy-and-hold",
+        "equal-weight",
+        "momentum",
+        "mean-reversion",
+        "volatility-target",
+        "risk-parity",
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("task", FITS)
@@ -71,7 +80,9 @@ def test_every_task_has_a_baseline_beside_the_naive_one() -> None:
 
 def test_a_misfit_is_refused_and_told_what_fits() -> None:
     task = load_task("ba2motifs-fraud")
-    with pytest.raises(UsageError, match=r"'har' does not fit 'ba2motifs-fraud': .*realised volatility; .* fit are naive, graph-smooth"):
+    with pytest.raises(
+        UsageError, match=r"'har' does not fit 'ba2motifs-fraud': .*realised volatility; .* fit are naive, graph-smooth"
+    ):
         require_fit(resolve("har"), task)
     with pytest.raises(UsageError, match="does not fit"):
         run("ou-generation", "ridge", out=None)
@@ -90,7 +101,17 @@ def test_agents_are_listed() -> None:
     everything = json.loads(CliRunner().invoke(cli, ["agents", "--json"]).output)
     assert [row["name"] for row in everything] == list(BUILTIN)
     some = json.loads(CliRunner().invoke(cli, ["agents", "--task", "ba2motifs-fraud", "--json"]).output)
-    assert [row["name"] for row in some] == ["naive", "graph-smooth", "nop", "oracle", "oneshot", "react", "codeblock", "script", "command"]
+    assert [row["name"] for row in some] == [
+        "naive",
+        "graph-smooth",
+        "nop",
+        "oracle",
+        "oneshot",
+        "react",
+        "codeblock",
+        "script",
+        "command",
+    ]
     shown = CliRunner().invoke(cli, ["agents"]).output
     assert all(name in shown for name in BUILTIN)
 

@@ -1,4 +1,5 @@
-"""What each forecasting baseline must find where there is something to find, and must not lose where there is nothing."""
+"""What each forecasting baseline must find where there is something to find, and must not lose where there is
+nothing."""
 
 from __future__ import annotations
 
@@ -71,7 +72,9 @@ def test_on_a_martingale_little_is_lost(agent: str, martingale: BuiltPackage, ru
     assert result.relative_total < 1.03
 
 
-def test_draws_of_past_returns_close_the_gaps_of_risk_and_make_the_errors_larger(martingale: BuiltPackage, run_on: Run) -> None:
+def test_draws_of_past_returns_close_the_gaps_of_risk_and_make_the_errors_larger(
+    martingale: BuiltPackage, run_on: Run
+) -> None:
     result = run_on(martingale, "historical")
     ratio = {name: value / result.baseline_metrics[name] for name, value in result.metrics.items()}
     assert max(ratio["delta_var"], ratio["delta_es"]) < 0.5
@@ -124,7 +127,13 @@ def test_volatility_that_reverts_is_found(make_task: MakeTask, run_on: Run) -> N
     for t in range(1, len(logs)):
         logs[t] = 0.98 * logs[t - 1] + 0.15 * rng.standard_normal()
     returns = 0.01 * np.exp(logs) * rng.standard_normal(logs.shape)
-    contract = {"kind": "forecast", "lookback": 21, "horizon": 21, "horizons": [1, 5, 21], "value_semantics": "realised_vol"}
+    contract = {
+        "kind": "forecast",
+        "lookback": 21,
+        "horizon": 21,
+        "horizons": [1, 5, 21],
+        "value_semantics": "realised_vol",
+    }
     package = make_task("volatility", prices(returns), contract, {"mafe": 1.0}, train=0.4)
     for agent in ("har", "ridge", "gbm"):
         result = run_on(package, agent)

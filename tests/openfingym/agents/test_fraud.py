@@ -47,7 +47,8 @@ def test_labels_and_edges_add_to_features(cert: BuiltPackage, run_on: Run) -> No
 
 
 def test_sparse_features_are_never_made_dense(run_on: Run) -> None:
-    """5,196 nodes x 8,189 words would be 340 MB; the programs' own limits would not stop them here, so they are asked."""
+    """5,196 nodes x 8,189 words would be 340 MB; the programs' own limits would not stop them here, so they are
+    asked."""
     package = build(load_task("blogcatalog-fraud"))
     result = run_on(package, "graph-smooth")
     assert result.metrics["auroc"] > 0.9

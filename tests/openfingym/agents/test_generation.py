@@ -19,7 +19,12 @@ from openfingym.rollouts.launcher import Launcher
 Panel = NDArray[np.float64]
 MakeTask = Callable[..., BuiltPackage]
 Run = Callable[..., RolloutResult]
-METRICS = {"marginal_total_variation": 0.25, "correlation_l1": 0.25, "autocorrelation_tailgan": 0.25, "covariance_frobenius": 0.25}
+METRICS = {
+    "marginal_total_variation": 0.25,
+    "correlation_l1": 0.25,
+    "autocorrelation_tailgan": 0.25,
+    "covariance_frobenius": 0.25,
+}
 UNCONDITIONAL = {"kind": "generation", "horizon": 10, "value_semantics": "log_return"}
 LEVELS = {**UNCONDITIONAL, "value_semantics": "price_level"}
 CONDITIONAL = {"kind": "generation", "lookback": 8, "horizon": 5, "futures": 6, "value_semantics": "log_return"}
@@ -60,7 +65,9 @@ def test_returns_are_closer_to_the_law_than_gaussian_draws(agent: str, returns: 
     result = run_on(returns, agent)
     assert result.relative_total is not None
     assert result.relative_total < 0.75
-    assert np.array_equal(submitted(run_on(returns, agent, again=True)), submitted(result)), "the same seed, the same draws"
+    assert np.array_equal(submitted(run_on(returns, agent, again=True)), submitted(result)), (
+        "the same seed, the same draws"
+    )
     other = submitted(run_on(returns, agent, seed=1))
     assert not np.isclose(other, submitted(result)).all(axis=(1, 2)).any(), "another seed, other draws"
 
@@ -89,7 +96,10 @@ def test_no_generator_is_a_copier(agent: str, kind: str, request: pytest.Fixture
 
 def test_a_copier_is_refused_where_the_generators_are_not(returns: BuiltPackage) -> None:
     """What the tests above rest on: here, the same verifier says no to training windows."""
-    source = "import interface\n_, windows = interface.load_train()\ninterface.submit(windows[: interface.SUBMISSION_SHAPE[0]])\n"
+    source = (
+        "import interface\n_, windows = interface.load_train()\ninterface.submit(windows[: "
+        "interface.SUBMISSION_SHAPE[0]])\n"
+    )
     with Launcher([returns], backend="inline") as launcher:
         result = launcher.run(returns, Agent("copier", "program", source, trusted=True))
     assert result.state == "rejected"

@@ -88,7 +88,9 @@ def run_on(store: Path) -> Iterator[Callable[[Law, str], RolloutResult]]:
         options = {"horizon": 1} if write is rolling_task else {"fee_bps": 1.0, "slippage_bps": 1.0, "lot": 0.0}
         for law in laws:
             rng = np.random.default_rng(4)
-            packages[law] = build(write(store / "tasks", bars_around(law(rng), rng), lookback=LOOKBACK, steps=STEPS, **options))
+            packages[law] = build(
+                write(store / "tasks", bars_around(law(rng), rng), lookback=LOOKBACK, steps=STEPS, **options)
+            )
     known: dict[tuple[Law, str], RolloutResult] = {}
     with Launcher(list(packages.values()), backend="inline") as launcher:
 
@@ -99,7 +101,9 @@ def run_on(store: Path) -> Iterator[Callable[[Law, str], RolloutResult]]:
                 assert result.path is not None
                 assert result.state == "scored", (result.reason, (result.path / "output.log").read_text())
                 assert result.exit_code == 0
-                assert result.submissions_accepted == result.budget == package.manifest.n_private, "every private episode is played"
+                assert result.submissions_accepted == result.budget == package.manifest.n_private, (
+                    "every private episode is played"
+                )
                 known[law, agent] = result
             return known[law, agent]
 
@@ -173,7 +177,8 @@ def test_a_volatility_target_holds_less_when_markets_are_wild(run_on) -> None:
 
 
 def test_risk_parity_weighs_by_inverse_volatility_where_nothing_correlates(run_on) -> None:
-    """Maillard, Roncalli and Teiletche (2010): with equal correlations the weights are inverse to the volatilities, here 1 to 3."""
+    """Maillard, Roncalli and Teiletche (2010): with equal correlations the weights are inverse to the volatilities,
+    here 1 to 3."""
     weights = np.array(weights_of(run_on(unequal, "risk-parity")))
     assert weights.sum(axis=1) == pytest.approx(np.ones(len(weights)), abs=1e-9)
     assert weights.mean(axis=0) == pytest.approx([0.25, 0.75], abs=0.05)

@@ -49,7 +49,9 @@ def test_an_unbuildable_task_is_a_finding(own_task: Path) -> None:
 def test_a_range_no_answer_can_meet_is_a_finding(own_task: Path) -> None:
     path = own_task / "task.toml"
     path.write_text(path.read_text().replace("high = 1.0", "high = 0.001"))
-    failed = {finding.name: finding.detail for finding in check_task(load_task(own_task)).findings if not finding.passed}
+    failed = {
+        finding.name: finding.detail for finding in check_task(load_task(own_task)).findings if not finding.passed
+    }
     assert "no answer could match" in failed["contract"]
 
 
@@ -57,7 +59,9 @@ def test_an_interface_that_carries_the_labels_is_caught(own_task: Path) -> None:
     """The defect a careless author would really make: labels pasted into the task's own module."""
     truth = build(load_task(own_task)).read_truth()["targets"]
     (own_task / "interface.py").write_text(f"ANSWERS = {np.round(truth[3:5], 6).tolist()}\n")
-    failed = {finding.name: finding.detail for finding in check_task(load_task(own_task)).findings if not finding.passed}
+    failed = {
+        finding.name: finding.detail for finding in check_task(load_task(own_task)).findings if not finding.passed
+    }
     assert "interface.py" in failed["leak"]
 
 
@@ -86,8 +90,12 @@ ENCODINGS: dict[str, Callable[[NDArray[np.float64]], bytes]] = {
     "raw big-endian": lambda t: b"x" + t.astype(">f8").tobytes(),
     "raw float32": lambda t: t.astype("<f4").tobytes(),
     "json": lambda t: json.dumps(t.tolist()).encode(),
-    "csv, 6 significant digits": lambda t: "\n".join(",".join(f"{v:.6g}" for v in row) for row in t.reshape(-1, t.shape[2])).encode(),
-    "csv, 6 decimals": lambda t: "\n".join(",".join(f"{v:.6f}" for v in row) for row in t.reshape(-1, t.shape[2])).encode(),
+    "csv, 6 significant digits": lambda t: "\n".join(
+        ",".join(f"{v:.6g}" for v in row) for row in t.reshape(-1, t.shape[2])
+    ).encode(),
+    "csv, 6 decimals": lambda t: "\n".join(
+        ",".join(f"{v:.6f}" for v in row) for row in t.reshape(-1, t.shape[2])
+    ).encode(),
     "a column a channel's series": lambda t: " ".join(f"{v:.5g}" for v in np.swapaxes(t, 1, 2).reshape(-1)).encode(),
     "hex": lambda t: t.tobytes().hex().encode(),
     "HEX": lambda t: t.tobytes().hex().upper().encode(),
@@ -130,14 +138,20 @@ def _with_a_blob(folder: Path) -> None:
     path.write_text(f"{path.read_text()}\n![a chart](data:image/png;base64,{image})\n")
 
 
-def _waive(folder: Path, finding: str, file: str = "instruction.md", reason: str = "the image is a chart of the training data") -> None:
+def _waive(
+    folder: Path, finding: str, file: str = "instruction.md", reason: str = "the image is a chart of the training data"
+) -> None:
     path = folder / "task.toml"
     waiver = f'[[metadata.openfingym.waivers]]\nfile = "{file}"\nfinding = "{finding}"\nreason = "{reason}"\n\n'
-    path.write_text(path.read_text().replace("[metadata.openfingym.provenance]", f"{waiver}[metadata.openfingym.provenance]", 1))
+    path.write_text(
+        path.read_text().replace("[metadata.openfingym.provenance]", f"{waiver}[metadata.openfingym.provenance]", 1)
+    )
 
 
 def _leak(folder: Path) -> tuple[bool, str]:
-    return next((finding.passed, finding.detail) for finding in check_task(load_task(folder)).findings if finding.name == "leak")
+    return next(
+        (finding.passed, finding.detail) for finding in check_task(load_task(folder)).findings if finding.name == "leak"
+    )
 
 
 def test_a_finding_can_be_waived_with_a_reason(own_task: Path) -> None:
@@ -161,7 +175,9 @@ def test_a_waiver_holds_for_its_own_file_and_finding_only(own_task: Path) -> Non
     _waive(own_task, "text of unexplained entropy", file="interface.py")
     assert not _leak(own_task)[0]
     truth = build(load_task(own_task)).read_truth()["targets"]
-    (own_task / "task.toml").write_text((own_task / "task.toml").read_text().replace('"interface.py"', '"instruction.md"'))
+    (own_task / "task.toml").write_text(
+        (own_task / "task.toml").read_text().replace('"interface.py"', '"instruction.md"')
+    )
     assert _leak(own_task)[0]
     path = own_task / "instruction.md"
     path.write_text(f"{path.read_text()}\n{' '.join(f'{value:.8f}' for value in truth[5].ravel())}\n")

@@ -111,7 +111,9 @@ def test_episodes_that_leave_rows_out(package: BuiltPackage, monkeypatch: pytest
     honest: Callable[..., Any] = rolling.blocks_of_bars.window
     # Every second episode: bars between two of them would be seen for the first time as the context of the later one.
     monkeypatch.setattr(
-        rolling.blocks_of_bars, "window", lambda c, h, number, tail: honest(c, h, 2 * number if number < 2 else number, tail)
+        rolling.blocks_of_bars,
+        "window",
+        lambda c, h, number, tail: honest(c, h, 2 * number if number < 2 else number, tail),
     )
     with pytest.raises(TaskError):
         check_episodes(package, package.read_truth())

@@ -22,7 +22,9 @@ from openfingym.packages.build import build
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def invoke(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+def invoke(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, str, str]:
     """Run the real entry point."""
     monkeypatch.setattr("sys.argv", ["openfingym", *arguments])
     with pytest.raises(SystemExit) as exit_info:
@@ -55,7 +57,9 @@ def test_every_command_explains_itself_and_is_documented(path: tuple[str, ...]) 
     assert "Usage:" in result.output
     documentation = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert f"## openfingym {' '.join(path)}\n" in documentation, "regenerate docs/cli.md with scripts/cli_reference.py"
-    assert result.output.strip().partition("\n")[2].strip() in documentation, "regenerate docs/cli.md with scripts/cli_reference.py"
+    assert result.output.strip().partition("\n")[2].strip() in documentation, (
+        "regenerate docs/cli.md with scripts/cli_reference.py"
+    )
 
 
 def test_the_short_help_is_the_commands_own_first_line() -> None:
@@ -73,7 +77,10 @@ def test_tasks_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
         assert {"name", "family", "kind", "asset_class", "frequency", "data_kind", "panel", "metrics"} <= row.keys()
     status, out, _ = invoke(monkeypatch, capsys, "tasks", "--json")
     every = json.loads(out)
-    assert {family: sum(row["family"] == family for row in every) for family in ("forecasting", "generation", "trading", "fraud")} == {
+    assert {
+        family: sum(row["family"] == family for row in every)
+        for family in ("forecasting", "generation", "trading", "fraud")
+    } == {
         "forecasting": 48 + 2,
         "generation": 13,
         "trading": 2,
@@ -143,7 +150,9 @@ def test_task_build(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("kind", ["forecast", "generation", "rows", "nodes", "graphs", "curves", "rolling", "trading"])
-def test_task_new_then_check(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_task_new_then_check(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     status, out, _ = invoke(monkeypatch, capsys, "task", "new", "oil-forecast", "--kind", kind, "--to", str(tmp_path))
     assert status == 0
     assert "task check" in out
@@ -153,14 +162,21 @@ def test_task_new_then_check(kind: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert "FAIL" not in out
 
 
-def test_task_new_of_an_unknown_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    status, _, err = invoke(monkeypatch, capsys, "task", "new", "oil-forecast", "--kind", "guess", "--to", str(tmp_path))
+def test_task_new_of_an_unknown_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, err = invoke(
+        monkeypatch, capsys, "task", "new", "oil-forecast", "--kind", "guess", "--to", str(tmp_path)
+    )
     assert status == 2
     assert "known: forecast, curves, rows" in err
 
 
-def test_several_tasks_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Processes of their own, a broken task among sound ones: it is named, the others are done, the status is its own."""
+def test_several_tasks_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Processes of their own, a broken task among sound ones: it is named, the others are done, the status is its
+    own."""
     from openfingym.packages.scaffold import new_task
 
     folders = [str(new_task(f"task-{letter}", tmp_path)) for letter in "abc"]
@@ -176,7 +192,9 @@ def test_several_tasks_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert err == ""
 
 
-def test_all_tasks_means_every_known_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_tasks_means_every_known_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from openfingym import catalog
     from openfingym.packages.scaffold import new_task
 
@@ -194,16 +212,28 @@ def test_all_tasks_means_every_known_one(tmp_path: Path, monkeypatch: pytest.Mon
     assert "name the tasks to build, or give --all" in err
 
 
-def test_check_with_a_smoke_run(own_task: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_with_a_smoke_run(
+    own_task: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     status, out, _ = invoke(monkeypatch, capsys, "task", "check", str(own_task), "--smoke", "inline")
     assert status == 0, out
     assert re.search(r"ok    smoke +naive scored [\d.]+ in [\d.]+ s \(inline\), nop rejected", out)
 
 
-def test_score(own_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_score(
+    own_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     package = build(load_task(own_task))
     np.save(tmp_path / "answer.npy", np.full(package.manifest.submission_shape, 0.01))
-    files = ["score", "--task", str(own_task), "--submission", str(tmp_path / "answer.npy"), "--truth", str(package.truth)]
+    files = [
+        "score",
+        "--task",
+        str(own_task),
+        "--submission",
+        str(tmp_path / "answer.npy"),
+        "--truth",
+        str(package.truth),
+    ]
     status, out, err = invoke(monkeypatch, capsys, *files)
     assert status == 0
     assert re.search(r"relative +[\d.]+ \[[\d.]+, [\d.]+\] +[\d.]+ \[[\d.]+, [\d.]+\] +1", out)
@@ -222,7 +252,9 @@ def test_score(own_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert "Traceback" not in err
 
 
-def test_task_check_fails_with_status_5(own_task: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_task_check_fails_with_status_5(
+    own_task: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = own_task / "task.toml"
     path.write_text(path.read_text().replace("high = 1.0", "high = 0.001"))
     status, out, _ = invoke(monkeypatch, capsys, "task", "check", str(own_task), "--json")
@@ -241,7 +273,9 @@ def test_data_list_and_verify(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert out.startswith("ok  ust-par-yields  3391 rows x 11 channels")
 
 
-def test_verifier_serve_takes_no_weak_secret(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verifier_serve_takes_no_weak_secret(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", "secret")
     status, _, err = invoke(monkeypatch, capsys, "verifier", "serve", "--task", "treasury-forecast")
     assert status == 2
@@ -249,7 +283,18 @@ def test_verifier_serve_takes_no_weak_secret(monkeypatch: pytest.MonkeyPatch, ca
 
 
 def test_verifier_serve_makes_a_secret_where_there_is_none(treasury: object, tmp_path: Path) -> None:
-    command = [sys.executable, "-P", "-m", "openfingym", "verifier", "serve", "--task", "treasury-forecast", "--port", "0"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "openfingym",
+        "verifier",
+        "serve",
+        "--task",
+        "treasury-forecast",
+        "--port",
+        "0",
+    ]
     command += ["--state", str(tmp_path / "state"), "--monitor-token-file", str(tmp_path / "monitor")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

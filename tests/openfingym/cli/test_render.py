@@ -28,7 +28,9 @@ ROW = ("treasury-forecast", "real", "a-very-long-place-to-run-at", 1.25)
         (32, ["task", "data"]),
     ],
 )
-def test_a_narrow_terminal_does_without_what_is_optional(width: int, shown: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_narrow_terminal_does_without_what_is_optional(
+    width: int, shown: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr("sys.stdout", terminal := Terminal())
     print_table("", COLUMNS, [ROW], right=["seconds"], optional=["where", "seconds"])
@@ -38,7 +40,9 @@ def test_a_narrow_terminal_does_without_what_is_optional(width: int, shown: list
     assert ("a-very-long" in terminal.getvalue()) == ("where" in shown)
 
 
-def test_a_file_gets_every_column_whatever_the_width(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_gets_every_column_whatever_the_width(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     print_table("", COLUMNS, [ROW], optional=["where", "seconds"])
     assert "a-very-long-place-to-run-at" in capsys.readouterr().out

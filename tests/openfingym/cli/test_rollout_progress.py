@@ -34,7 +34,9 @@ def test_a_log_has_a_line_for_each_result_and_each_failure_of_ours(tmp_path: Pat
     assert [re.match(r"(\d/5 )?some-task test seed \d", line) is not None for line in lines] == [True] * 4
     assert lines[0] == "3/5 some-task test seed 0: scored, skill 0.2 (0.0 s; about 0 s left)"
     assert lines[1] == "4/5 some-task test seed 1: rejected: as it was told to (0.0 s; about 0 s left)"
-    assert lines[2].startswith("some-task test seed 2: failed for a reason of ours, will be tried again: the engine went away xxx")
+    assert lines[2].startswith(
+        "some-task test seed 2: failed for a reason of ours, will be tried again: the engine went away xxx"
+    )
     assert len(lines[2]) < 250
     assert lines[3].startswith("5/5 some-task test seed 2: error")
 
@@ -49,10 +51,15 @@ def test_what_is_left_follows_from_what_this_process_ran(tmp_path: Path, monkeyp
             progress.started(spec(seed=seed))
             now += 100.0
             progress.ended(spec(seed=seed), paper(spec(seed=seed), "scored", tmp_path))
-    assert [re.search(r"about (.*) left", line)[1] for line in stream.getvalue().splitlines()] == ["31 min 40 s", "30 min 0 s"]  # type: ignore[index]  # every line has one
+    assert [re.search(r"about (.*) left", line)[1] for line in stream.getvalue().splitlines()] == [
+        "31 min 40 s",
+        "30 min 0 s",
+    ]  # type: ignore[index]  # every line has one
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0.2, "0 s"), (59.6, "1 min 0 s"), (185, "3 min 5 s"), (9600, "2 h 40 min")])
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.2, "0 s"), (59.6, "1 min 0 s"), (185, "3 min 5 s"), (9600, "2 h 40 min")]
+)
 def test_times_are_said_as_people_say_them(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
@@ -71,7 +78,9 @@ def test_what_an_agent_wrote_does_nothing_to_the_terminal(tmp_path: Path) -> Non
     stream = io.StringIO()
     with LiveProgress(1, 0, stream=stream) as progress:
         progress.started(spec())
-        progress.ended(spec(), replace(paper(spec(), "rejected", tmp_path), reason="\x1b]0;mine\x07 said the program\nand more"))
+        progress.ended(
+            spec(), replace(paper(spec(), "rejected", tmp_path), reason="\x1b]0;mine\x07 said the program\nand more")
+        )
     assert "rejected: \\x1b]0;mine\\x07 said the program and more" in stream.getvalue()
 
 

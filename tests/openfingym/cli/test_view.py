@@ -37,7 +37,13 @@ MESSAGES = (
         reasoning="What is there?",
         generation=MADE,
         tool_calls=(
-            ToolUse(id="1", name="run_python", arguments=json.dumps({"code": CODE, "quick": True}), result=f"{HOSTILE}97 rows", wall_s=2.5),
+            ToolUse(
+                id="1",
+                name="run_python",
+                arguments=json.dumps({"code": CODE, "quick": True}),
+                result=f"{HOSTILE}97 rows",
+                wall_s=2.5,
+            ),
             ToolUse(id="2", name="submit", arguments="{not json", result="no JSON", failed=True),
         ),
     ),
@@ -48,25 +54,53 @@ MESSAGES = (
 def rollout(root: Path, *, messages: tuple[Turn, ...] = MESSAGES, **changes: object) -> Path:
     result = replace(
         RolloutResult(
-            "r1", "fx-forecast", "d" * 64, "real", "react", "sandbox", 3, "scored", total=0.5, relative_total=0.75, model="my/model",
-            metrics={"rmse": 0.25}, baseline="naive", baseline_total=0.6, baseline_metrics={"rmse": 0.5}, turns=2, prompt_tokens=20,
-            completion_tokens=10, cost_usd=0.5, ended_by="finished",
+            "r1",
+            "fx-forecast",
+            "d" * 64,
+            "real",
+            "react",
+            "sandbox",
+            3,
+            "scored",
+            total=0.5,
+            relative_total=0.75,
+            model="my/model",
+            metrics={"rmse": 0.25},
+            baseline="naive",
+            baseline_total=0.6,
+            baseline_metrics={"rmse": 0.5},
+            turns=2,
+            prompt_tokens=20,
+            completion_tokens=10,
+            cost_usd=0.5,
+            ended_by="finished",
         ),
         **changes,  # type: ignore[arg-type]  # as the caller says
-    )  # fmt: skip
+    )
     record = RolloutRecord(
-        id=result.rollout_id, task=result.task, task_digest=result.task_digest, data_kind=result.data_kind, seed=result.seed,
-        agent=result.agent, model=result.model, messages=messages,
+        id=result.rollout_id,
+        task=result.task,
+        task_digest=result.task_digest,
+        data_kind=result.data_kind,
+        seed=result.seed,
+        agent=result.agent,
+        model=result.model,
+        messages=messages,
         rewards=(StepReward(episode=0, step=4, reward=-0.5, message=2),) if messages else (),
-        score=RecordedScore.from_result(result), failure=result.boundary or "none",
+        score=RecordedScore.from_result(result),
+        failure=result.boundary or "none",
         timing=RunTiming(started_at=datetime.now(UTC), wall_s=9.0),
-    )  # fmt: skip
-    written = write_run(root, result, RunFiles({}, "print(1)", f"said {HOSTILE}\n".encode(), [], {}, None, record.model_dump_json()))
+    )
+    written = write_run(
+        root, result, RunFiles({}, "print(1)", f"said {HOSTILE}\n".encode(), [], {}, None, record.model_dump_json())
+    )
     assert written.path is not None
     return written.path
 
 
-def view(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: object) -> tuple[int, str, str]:
+def view(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: object
+) -> tuple[int, str, str]:
     monkeypatch.setattr("sys.argv", ["openfingym", "view", *map(str, arguments)])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -84,11 +118,30 @@ def test_one_rollout_is_read_from_its_first_message_to_its_score(show, tmp_path:
     status, said, _ = show(folder)
     assert status == 0
     parts = [
-        "my/model, seed 3", "You are careful.", "Forecast.", "answer 1  1.2 s, 10 + 5 tokens", "What is there?", "first.",
-        "→ run_python quick=true", "line_0 = 0", "more lines", "line_99 = 99", "← run_python after 2.5 s", "97 rows",
-        "→ submit", "{not json", "← submit failed", "no JSON", "reward of step 4: -0.5", "answer 2", "I am done.",
-        "scored: skill 0.25, loss 0.5 (naive 0.6), real data", "rmse 0.25 (naive 0.5)", "$0.5000", "trajectory.json",
-    ]  # fmt: skip
+        "my/model, seed 3",
+        "You are careful.",
+        "Forecast.",
+        "answer 1  1.2 s, 10 + 5 tokens",
+        "What is there?",
+        "first.",
+        "→ run_python quick=true",
+        "line_0 = 0",
+        "more lines",
+        "line_99 = 99",
+        "← run_python after 2.5 s",
+        "97 rows",
+        "→ submit",
+        "{not json",
+        "← submit failed",
+        "no JSON",
+        "reward of step 4: -0.5",
+        "answer 2",
+        "I am done.",
+        "scored: skill 0.25, loss 0.5 (naive 0.6), real data",
+        "rmse 0.25 (naive 0.5)",
+        "$0.5000",
+        "trajectory.json",
+    ]
     places = [said.find(part) for part in parts]
     assert -1 not in places, parts[places.index(-1)]
     assert places == sorted(places)
@@ -103,7 +156,13 @@ def test_one_rollout_is_read_from_its_first_message_to_its_score(show, tmp_path:
 
 def test_a_program_is_known_by_what_it_printed_and_a_rejection_by_its_reason(show, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     folder = rollout(
-        tmp_path, messages=(), state="rejected", total=None, relative_total=None, reason=f"it said {HOSTILE}", boundary="agent"
+        tmp_path,
+        messages=(),
+        state="rejected",
+        total=None,
+        relative_total=None,
+        reason=f"it said {HOSTILE}",
+        boundary="agent",
     )
     (folder / "trajectory.json").unlink()
     _, said, _ = show(folder)
@@ -146,7 +205,9 @@ def test_a_conversation_is_told_as_it_goes_each_thing_once() -> None:
     stream = StringIO()
     talk = LiveConversation(Console(file=stream, highlight=False))
     for index, turn in enumerate(MESSAGES):
-        so_far = turn.model_copy(update={"tool_calls": tuple(call.model_copy(update={"result": None}) for call in turn.tool_calls)})
+        so_far = turn.model_copy(
+            update={"tool_calls": tuple(call.model_copy(update={"result": None}) for call in turn.tool_calls)}
+        )
         talk.heard(index, so_far)
         for call in turn.tool_calls:
             so_far = so_far.with_result(call.id, call.result or "", failed=call.failed, wall_s=call.wall_s)
@@ -169,8 +230,12 @@ def test_an_agent_goes_on_when_nobody_reads_any_more() -> None:
 
 
 def test_a_line_that_goes_on_and_on_is_cut_unless_all_is_asked_for(show, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    call = ToolUse(id="1", name="run_python", arguments=json.dumps({"code": "1", "a\nkey": "\ud800"}), result="x" * 100_000)
-    folder = rollout(tmp_path, messages=(Turn(role="user"), Turn(role="user"), Turn(role="assistant", tool_calls=(call,))))
+    call = ToolUse(
+        id="1", name="run_python", arguments=json.dumps({"code": "1", "a\nkey": "\ud800"}), result="x" * 100_000
+    )
+    folder = rollout(
+        tmp_path, messages=(Turn(role="user"), Turn(role="user"), Turn(role="assistant", tool_calls=(call,)))
+    )
     said = show(folder)[1]
     assert f"{'x' * CHARACTERS} … {100_000 - CHARACTERS} more characters\n" in said
     assert "a key=\\ud800" in said
@@ -181,7 +246,17 @@ def test_a_line_that_goes_on_and_on_is_cut_unless_all_is_asked_for(show, tmp_pat
 def test_whoever_runs_an_agent_sees_what_it_does_and_can_read_it_again(
     show, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, treasury: BuiltPackage, tmp_path: Path  # type: ignore[no-untyped-def]
 ) -> None:  # fmt: skip
-    arguments = ["treasury-forecast", "--agent", "react", "--model", "stand-in/competent", "--backend", "sandbox", "--out", str(tmp_path)]
+    arguments = [
+        "treasury-forecast",
+        "--agent",
+        "react",
+        "--model",
+        "stand-in/competent",
+        "--backend",
+        "sandbox",
+        "--out",
+        str(tmp_path),
+    ]
     monkeypatch.setattr("sys.argv", ["openfingym", "run", *arguments])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -208,7 +283,9 @@ def test_what_is_printable_commands_nothing_and_loses_nothing(text: str) -> None
     assert len(one_line(text, 20)) <= 20
 
 
-def test_the_sampling_error_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_sampling_error_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = rollout(tmp_path, relative_interval=(0.5, 1.1), standard_errors={"rmse": 0.0123})
     _, out, _ = view(capsys, monkeypatch, path)
     assert "scored: skill 0.25 [-0.1, 0.5], loss 0.5" in out

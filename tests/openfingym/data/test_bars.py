@@ -96,7 +96,9 @@ def test_a_halt_carries_the_close_forward_over_as_many_rows_as_it_lasts() -> Non
     bars = made({**halted(1, 0), **halted(2, 0), ("volume", 3, 1): 0.0})
     assert bars.tradable.tolist() == [[True, True], [False, True], [False, True], [True, False]]
     for field in ("open", "high", "low", "close"):
-        assert getattr(bars, field)[:3, 0].tolist() == ([10.5] * 3 if field == "close" else [GOOD[field][0][0], 10.5, 10.5])
+        assert getattr(bars, field)[:3, 0].tolist() == (
+            [10.5] * 3 if field == "close" else [GOOD[field][0][0], 10.5, 10.5]
+        )
         assert getattr(bars, field)[3, 1] == 53.0, "prices of a bar without volume are those of the last trade"
     assert bars.volume[:, 0].tolist() == [100.0, 0.0, 0.0, 130.0]
 
@@ -222,7 +224,9 @@ def test_volume_is_compared_with_bars_before_it_alone() -> None:
     rows = 3 * VOLUME_WINDOW
     volume = np.random.default_rng(0).uniform(1.0, 100.0, (rows, 1))
     one = np.full((rows, 1), 10.0)
-    bars = Bars.from_arrays(np.datetime64("2020-01-01") + np.arange(rows), ("a",), open=one, high=one, low=one, close=one, volume=volume)
+    bars = Bars.from_arrays(
+        np.datetime64("2020-01-01") + np.arange(rows), ("a",), open=one, high=one, low=one, close=one, volume=volume
+    )
     found = bars.features()[:, 0, 4]
     for t in (1, 5, VOLUME_WINDOW, VOLUME_WINDOW + 1, rows - 1):
         past = volume[max(0, t - VOLUME_WINDOW) : t, 0]

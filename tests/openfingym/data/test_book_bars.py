@@ -49,12 +49,17 @@ def test_every_bar_is_consistent(seed, log_volume):
         assert (bar[count] >= 0).all()
     assert bar["spread"].min() >= 0.01
     assert min(bar["bid_size"].min(), bar["ask_size"].min()) >= 2
-    assert bar["imbalance"] == pytest.approx((bar["bid_size"] - bar["ask_size"]) / (bar["bid_size"] + bar["ask_size"]), abs=1e-6)
+    assert bar["imbalance"] == pytest.approx(
+        (bar["bid_size"] - bar["ask_size"]) / (bar["bid_size"] + bar["ask_size"]), abs=1e-6
+    )
 
 
 def test_a_large_order_walks_to_the_second_level():
-    """With one lot a level and a spread of a tick, bars of one step reach over the first quotes exactly when volume does."""
-    one = model(rows=3_000, steps_per_bar=1, log_size=-9.0, size_sd=0.0, size_flow=0.0, spread_q=1e-12, alpha=0.0, beta=0.0)
+    """With one lot a level and a spread of a tick, bars of one step reach over the first quotes exactly when volume
+    does."""
+    one = model(
+        rows=3_000, steps_per_bar=1, log_size=-9.0, size_sd=0.0, size_flow=0.0, spread_q=1e-12, alpha=0.0, beta=0.0
+    )
     bar = dict(zip(CHANNELS, one.generate()[1].T, strict=True))
     assert (bar["spread"] == 0.01).all()
     assert bar["buy_volume"].max() <= 2

@@ -68,7 +68,13 @@ def test_no_characteristic_is_named_after_a_price_or_a_return():
 
 def test_provenance(panel):
     info = panel.info
-    assert (info.kind, info.measure, info.frequency, info.rows, info.missing) == ("simulated", "mixed", "monthly", 264, 0)
+    assert (info.kind, info.measure, info.frequency, info.rows, info.missing) == (
+        "simulated",
+        "mixed",
+        "monthly",
+        264,
+        0,
+    )
     assert info.channels == panel.names == FEATURES
     assert len(info.units) == 42
     content = panel.features.astype("<f8").tobytes() + panel.excess_return.astype("<f8").tobytes()
@@ -124,7 +130,12 @@ def test_features_do_not_read_the_shocks(panel, monkeypatch):
 def test_the_expected_return_by_hand():
     x = dict.fromkeys(FEATURES, 0.0)
     x.update(
-        gross_profitability=1.0, asset_growth=-0.5, book_leverage=0.5, term_spread=2.0, return_on_equity=-1.0, institutional_ownership=0.5
+        gross_profitability=1.0,
+        asset_growth=-0.5,
+        book_leverage=0.5,
+        term_spread=2.0,
+        return_on_equity=-1.0,
+        institutional_ownership=0.5,
     )
     by_hand = 0.004 + 0.01 + 0.0045 + 0.5 * 2.0 * 0.004 - 0.5 * 0.01 + 0.01 / 3
     assert expected_excess_return(np.array([x[name] for name in FEATURES])) == pytest.approx(by_hand, abs=1e-15)

@@ -1,4 +1,5 @@
-"""Bars of simulated coins: consistent by construction, around the closes of the panel simulator, with the facts they are there for."""
+"""Bars of simulated coins: consistent by construction, around the closes of the panel simulator, with the facts they
+are there for."""
 
 from __future__ import annotations
 
@@ -17,9 +18,20 @@ from openfingym.data.simulate import PERIODS_PER_YEAR, Channel, PanelSimulator, 
 from openfingym.errors import DataError
 
 FLAT = PanelSimulator(
-    seed=5, start="2020-01-01", calendar="hours", rows=20_000, burn_in=50, digits=12, degrees_of_freedom=60.0, alpha=0.0, gamma=0.0,
-    beta=0.0, ar=0.0, lead=0.0, channels=(Channel("a", "s", 100.0, 0.6, 0.0, 0.0),),
-)  # fmt: skip
+    seed=5,
+    start="2020-01-01",
+    calendar="hours",
+    rows=20_000,
+    burn_in=50,
+    digits=12,
+    degrees_of_freedom=60.0,
+    alpha=0.0,
+    gamma=0.0,
+    beta=0.0,
+    ar=0.0,
+    lead=0.0,
+    channels=(Channel("a", "s", 100.0, 0.6, 0.0, 0.0),),
+)
 """Nearly a Brownian motion: shocks all but normal, one variance."""
 
 
@@ -88,7 +100,9 @@ def test_highs_of_a_brownian_motion_have_the_law_of_its_maximum() -> None:
 
 def test_moves_within_a_bar_end_at_its_close_for_any_number_of_them() -> None:
     for moves in (1, 3, 24):
-        made = CoinBars(FLAT, (100.0,), moves=moves, gap=0.1, volume_elasticity=0.3, volume_ar=0.5, volume_sd=0.1).generate()[1]
+        made = CoinBars(
+            FLAT, (100.0,), moves=moves, gap=0.1, volume_elasticity=0.3, volume_ar=0.5, volume_sd=0.1
+        ).generate()[1]
         assert made[:, 3] == pytest.approx(simulate(FLAT)[1][:, 0], rel=1e-9)
         opened = np.log(made[1:, 0] / made[:-1, 3])
         assert opened.std() == pytest.approx(np.sqrt(0.1) * 0.6 / np.sqrt(8760.0), rel=0.05)

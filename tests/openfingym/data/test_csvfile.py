@@ -17,7 +17,9 @@ GOOD = "date,a,b\n2024-01-01,1.5,2\n2024-01-02,1.25,3\n2024-01-03,1e0,4\n"
 
 def read(path, text, *, measure="price", channels=None):
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_csv_panel(path, measure=measure, kind="real", source="a desk", licence="CC0-1.0", channels=channels, name="own")
+    return read_csv_panel(
+        path, measure=measure, kind="real", source="a desk", licence="CC0-1.0", channels=channels, name="own"
+    )
 
 
 def test_a_good_file(tmp_path):
@@ -52,7 +54,11 @@ def test_a_column_that_is_not_used_may_hold_anything(tmp_path):
 
 def test_times_with_an_offset_become_utc(tmp_path):
     panel = read(tmp_path / "own.csv", "t,a\n2024-01-01T00:00:00+02:00,1\n2024-01-01 00:30,2\n2024-01-01T01:00:00Z,3\n")
-    assert np.datetime_as_string(panel.times, unit="m").tolist() == ["2023-12-31T22:00", "2024-01-01T00:30", "2024-01-01T01:00"]
+    assert np.datetime_as_string(panel.times, unit="m").tolist() == [
+        "2023-12-31T22:00",
+        "2024-01-01T00:30",
+        "2024-01-01T01:00",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +145,9 @@ def test_files_that_cannot_be_read(tmp_path):
 
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
-NAMES = st.lists(st.text("abc,\"' é", min_size=1).filter(lambda name: name == name.strip()), min_size=1, max_size=3, unique=True)
+NAMES = st.lists(
+    st.text("abc,\"' é", min_size=1).filter(lambda name: name == name.strip()), min_size=1, max_size=3, unique=True
+)
 
 
 @given(st.data())
@@ -149,7 +157,11 @@ def test_canonical_text_reads_back_to_the_last_bit(data):
     stamps = data.draw(st.lists(st.integers(0, 10_000), min_size=1, max_size=5, unique=True).map(sorted))
     times = np.array(stamps, dtype=f"datetime64[{unit}]").astype("datetime64[ns]")
     values = np.array(
-        data.draw(st.lists(st.lists(FINITE, min_size=len(names), max_size=len(names)), min_size=len(times), max_size=len(times)))
+        data.draw(
+            st.lists(
+                st.lists(FINITE, min_size=len(names), max_size=len(names)), min_size=len(times), max_size=len(times)
+            )
+        )
     )
     text = canonical_csv(times, names, values).decode()
     channels, times_again, values_again = parse_csv(text, "text", measure="yield")

@@ -8,7 +8,16 @@ from scipy.integrate import quad
 
 from openfingym.data import curves as module
 from openfingym.data import load_panel
-from openfingym.data.curves import CONVERGENCE, CORRELATION, COUNTRIES, DECAY, PERSISTENCE, SHOCK, simulated_curves, spot_rates
+from openfingym.data.curves import (
+    CONVERGENCE,
+    CORRELATION,
+    COUNTRIES,
+    DECAY,
+    PERSISTENCE,
+    SHOCK,
+    simulated_curves,
+    spot_rates,
+)
 from openfingym.errors import DataError
 
 TENORS = np.array([1 / 12, 0.25, 0.5, 1, 2, 3, 5, 7, 10, 20, 30])
@@ -48,9 +57,17 @@ def test_the_contract(curves):
 
 def test_provenance(curves):
     info = curves.info
-    assert (info.kind, info.measure, info.frequency, info.rows, info.missing) == ("simulated", "yield", "monthly", 480, 0)
+    assert (info.kind, info.measure, info.frequency, info.rows, info.missing) == (
+        "simulated",
+        "yield",
+        "monthly",
+        480,
+        0,
+    )
     assert info.channels == curves.countries
-    assert [np.datetime64(info.first), np.datetime64(info.last)] == curves.times[[0, -1]].astype("datetime64[D]").tolist()
+    assert [np.datetime64(info.first), np.datetime64(info.last)] == curves.times[[0, -1]].astype(
+        "datetime64[D]"
+    ).tolist()
     assert info.sha256 == hashlib.sha256(curves.values.astype("<f8").tobytes()).hexdigest() == module.SHA256
     assert "fictional" in info.calendar
 

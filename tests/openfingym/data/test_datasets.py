@@ -20,9 +20,16 @@ from openfingym.errors import DataError
 
 REAL = ("ecb-fx", "ecb-fx-8", "goog-ohlcv", "us-large-caps", "us-stocks-ohlcv", "ust-par-yields", "ust-par-yields-1993")
 SIMULATED = (
-    "sim-commodities", "sim-crypto", "sim-crypto-bars", "sim-crypto-wide", "sim-global-indices", "sim-lob-bars", "sim-nifty50", "sim-us-60",
+    "sim-commodities",
+    "sim-crypto",
+    "sim-crypto-bars",
+    "sim-crypto-wide",
+    "sim-global-indices",
+    "sim-lob-bars",
+    "sim-nifty50",
+    "sim-us-60",
     "sim-us-equities",
-)  # fmt: skip
+)
 STEPS = {"intraday": np.timedelta64(1, "m"), "hourly": np.timedelta64(1, "h"), "daily": np.timedelta64(1, "D")}
 
 
@@ -57,7 +64,10 @@ def test_the_rows_are_what_the_provenance_states(info):
     assert loaded.digest == info.sha256
     assert loaded.values.shape == (info.rows, len(info.channels))
     assert loaded.channels == info.channels
-    assert (loaded.times[0].astype("datetime64[D]").item(), loaded.times[-1].astype("datetime64[D]").item()) == (info.first, info.last)
+    assert (loaded.times[0].astype("datetime64[D]").item(), loaded.times[-1].astype("datetime64[D]").item()) == (
+        info.first,
+        info.last,
+    )
     assert loaded.times.dtype == np.dtype("datetime64[ns]")
     assert (np.diff(loaded.times) > np.timedelta64(0, "ns")).all()
     assert np.isfinite(loaded.values).all()
@@ -89,13 +99,21 @@ def test_the_committed_files_are_small():
         ("ust-par-yields", "2006-02-09", {"1m": 4.32, "3m": 4.52, "2y": 4.66, "10y": 4.54, "30y": 4.51}),
         ("ust-par-yields", "2012-07-25", {"10y": 1.43}),  # the record low of that time
         ("ust-par-yields", "2019-08-26", {"1m": 2.09, "2y": 1.54, "30y": 2.04}),
-        ("ecb-fx", "2009-01-02", {"eur_usd": 1.3866, "usd_jpy": 126.64 / 1.3866, "gbp_usd": 1.3866 / 0.961, "usd_try": 2.138 / 1.3866}),
+        (
+            "ecb-fx",
+            "2009-01-02",
+            {"eur_usd": 1.3866, "usd_jpy": 126.64 / 1.3866, "gbp_usd": 1.3866 / 0.961, "usd_try": 2.138 / 1.3866},
+        ),
         ("ecb-fx", "2015-01-15", {"eur_usd": 1.1708, "usd_chf": 1.028 / 1.1708}),
         ("ust-par-yields-1993", "1993-10-01", {"3m": 2.98, "10y": 5.34, "30y": 5.98}),
         ("ust-par-yields-1993", "2002-02-15", {"3m": 1.74, "2y": 2.97, "10y": 4.86, "30y": 5.37}),
         ("ecb-fx-8", "2016-06-24", {"gbp_usd": 1.1066 / 0.8075}),
         ("goog-ohlcv", "2004-08-19", {"open": 100.01, "close": 100.335, "volume": 44_659_000.0}),
-        ("us-stocks-ohlcv", "2000-03-01", {"aapl_close": 130.31 / 4, "aapl_volume": 4 * 9_616_100.0, "aapl_adj_close": 4.186662803811}),
+        (
+            "us-stocks-ohlcv",
+            "2000-03-01",
+            {"aapl_close": 130.31 / 4, "aapl_volume": 4 * 9_616_100.0, "aapl_adj_close": 4.186662803811},
+        ),
         ("us-stocks-ohlcv", "2013-03-01", {"aapl_close": 430.47, "ibm_close": 202.91, "msft_close": 27.95}),
         ("us-large-caps", "1990-01-02", {"aapl": 0.264, "xom": 4.068}),
         ("us-large-caps", "2022-12-28", {"aapl": 125.674, "ko": 62.609}),
@@ -158,8 +176,12 @@ def test_the_stocks_have_no_split_left_and_the_defects_described():
     loaded = load_panel("us-stocks-ohlcv")
     column = dict(zip(loaded.channels, loaded.values.T, strict=True))
     days = loaded.times[1:].astype("datetime64[D]").astype(str)
-    moves = {name: dict(zip(days, np.diff(np.log(column[f"{name}_close"])), strict=True)) for name in ("aapl", "ibm", "msft")}
-    assert {(name, day) for name, by_day in moves.items() for day, move in by_day.items() if abs(move) > 0.2} == {("aapl", "2000-09-29")}
+    moves = {
+        name: dict(zip(days, np.diff(np.log(column[f"{name}_close"])), strict=True)) for name in ("aapl", "ibm", "msft")
+    }
+    assert {(name, day) for name, by_day in moves.items() for day, move in by_day.items() if abs(move) > 0.2} == {
+        ("aapl", "2000-09-29")
+    }
     assert math.exp(moves["aapl"]["2000-09-29"]) == pytest.approx(0.48, abs=0.005)
     # Dividends are all that is left between close and adjusted close, and Microsoft's special one is the largest.
     for name in moves:
@@ -273,14 +295,21 @@ def test_the_same_bytes_on_a_processor_with_fewer_instructions():
         "from numpy._core._multiarray_umath import __cpu_dispatch__ as d, __cpu_features__ as f\n"
         "made = {i.name: load_panel(i.name) for i in datasets()}\n"
         "prices = {n: p for n, p in made.items() if p.info.measure == 'price'}\n"
-        "returns = {n: hashlib.sha256(to_values(p, 'log_return')[1].tobytes()).hexdigest() for n, p in prices.items()}\n"
+        "returns = {n: hashlib.sha256(to_values(p, 'log_return')[1].tobytes()).hexdigest() for n, p in "
+        "prices.items()}\n"
         "digests = {n: p.digest for n, p in made.items()}\n"
         "print(json.dumps({'digests': digests, 'returns': returns, 'features': [x for x in d if f.get(x)]}))\n"
     )
 
     def run(disabled):
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "NPY_DISABLE_CPU_FEATURES": disabled}
-        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=120)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+            "NPY_DISABLE_CPU_FEATURES": disabled,
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=120
+        )
         return json.loads(done.stdout)
 
     full = run("")

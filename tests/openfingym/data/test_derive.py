@@ -12,7 +12,25 @@ from openfingym.data import read_csv_panel
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "derive_datasets.py"
 TENORS = "1month,3month,6month,1year,2year,3year,5year,7year,10year,20year,30year"
-CURRENCIES = ("AUD", "USD", "JPY", "GBP", "SEK", "CHF", "NOK", "TRY", "CAD", "CNY", "HKD", "INR", "KRW", "MXN", "NZD", "SGD", "ZAR")
+CURRENCIES = (
+    "AUD",
+    "USD",
+    "JPY",
+    "GBP",
+    "SEK",
+    "CHF",
+    "NOK",
+    "TRY",
+    "CAD",
+    "CNY",
+    "HKD",
+    "INR",
+    "KRW",
+    "MXN",
+    "NZD",
+    "SGD",
+    "ZAR",
+)
 
 
 # Apple's price halves with each split; its adjusted close does not.
@@ -39,24 +57,28 @@ def originals(tmp_path):
     (folder / "ust_curve_daily/treasury_curves_sdist.csv").write_text(
         f"Time Period,{TENORS}\n"
         "1993-09-30 00:00:00+00:00,,0.0298,0.0311,0.0335,0.0384,0.0418,0.0472,0.0503,0.0534,,0.0598\n"
-        "1993-10-01 00:00:00+00:00,,0.0298,0.0311,0.0335,0.0384,0.0418,0.0472,0.050300000000000004,0.0534,0.0612,0.0598\n"
+        "1993-10-01 00:00:00+00:00,,0.0298,0.0311,0.0335,0.0384,0.0418,0.0472,0.050300000000000004,0.0534,0.0612,0.0598\n"  # noqa: E501
         "2002-02-15 00:00:00+00:00,0.0172,0.0174,0.0184,0.022,0.0297,0.035,0.0427,0.0466,0.0486,0.0558,0.0537\n"
         "2006-02-08 00:00:00+00:00,0.0428,0.0449,0.0467,0.0466,0.0466,0.0462,0.0455,0.0455,0.0456,0.0475,\n"
-        "2006-02-09 00:00:00+00:00,0.0,0.07830000000000001,0.0467,0.0466,0.0466,0.0462,0.0455,0.0455,0.0454,0.0472,0.0451\n"
+        "2006-02-09 00:00:00+00:00,0.0,0.07830000000000001,0.0467,0.0466,0.0466,0.0462,0.0455,0.0455,0.0454,0.0472,0.0451\n"  # noqa: E501
     )
     with zipfile.ZipFile(folder / "ecb_fx_daily/eurofxref-hist.zip", "w") as archive:
         rates = ["2", "1.25", "150", "0.8", *["2.5"] * (len(CURRENCIES) - 4)]
         head = f"Date,{','.join(CURRENCIES)},BGN,\n"
         lines = [f"{day},{','.join(rates)},N/A,\n" for day in ("2009-01-05", "2009-01-02", "2008-12-31")]
         archive.writestr("eurofxref-hist.csv", head + "".join(lines))
-    (folder / "skfolio/sp500_dataset.csv.gz").write_bytes(gzip.compress(b"Date,AAPL,XOM\n1990-01-02,0.264,4.068\n1990-01-03,0.266,4.027\n"))
+    (folder / "skfolio/sp500_dataset.csv.gz").write_bytes(
+        gzip.compress(b"Date,AAPL,XOM\n1990-01-02,0.264,4.068\n1990-01-03,0.266,4.027\n")
+    )
     (folder / "bokeh_stocks_wiki/stocks.csv.gz").write_bytes(gzip.compress(STOCKS.encode()))
     return folder
 
 
 def run(*arguments):
     path = {"PYTHONPATH": str(SCRIPT.parents[1])}
-    return subprocess.run([sys.executable, SCRIPT, *arguments], env=path, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        [sys.executable, SCRIPT, *arguments], env=path, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 def read(path, measure):
@@ -89,7 +111,13 @@ def test_small_originals_give_the_series_by_hand(originals, tmp_path):
     exchange = read(out / "ecb-fx.csv.gz", "price")
     assert [str(time)[:10] for time in exchange.times] == ["2009-01-02", "2009-01-05"]
     rate = dict(zip(exchange.channels, exchange.values[0].tolist(), strict=True))
-    assert (rate["eur_usd"], rate["gbp_usd"], rate["usd_jpy"], rate["nzd_usd"], rate["usd_sek"]) == (1.25, 1.5625, 120.0, 0.5, 2.0)
+    assert (rate["eur_usd"], rate["gbp_usd"], rate["usd_jpy"], rate["nzd_usd"], rate["usd_sek"]) == (
+        1.25,
+        1.5625,
+        120.0,
+        0.5,
+        2.0,
+    )
     assert len(rate) == 16
 
     equities = read(out / "us-large-caps.csv.gz", "price")

@@ -78,7 +78,9 @@ def test_the_indicators_are_those_of_the_prices_in_the_panel(column):
 def test_the_volatility_index_expects_what_comes():
     """At no premium and no noise, the squared index is the mean variance of the next 21 days."""
     stated = model()
-    flat = dataclasses.replace(stated, premium=1.0, noise=0.0, simulator=dataclasses.replace(stated.simulator, rows=40_000, spillovers=()))
+    flat = dataclasses.replace(
+        stated, premium=1.0, noise=0.0, simulator=dataclasses.replace(stated.simulator, rows=40_000, spillovers=())
+    )
     index = flat.generate()[1][:, 5] / 100.0
     longer = dataclasses.replace(flat.simulator, rows=40_000 + flat.warm_up)
     shocks = paths(longer).returns[flat.warm_up :, 0] - longer.drift / 252
@@ -104,7 +106,9 @@ def test_the_factors_move_as_stated(column):
     assert returns["usd_inr"].std() * math.sqrt(252) == pytest.approx(0.066, rel=0.15)
 
 
-@pytest.mark.parametrize(("change", "error"), [({"warm_up": 5}, DataError), ({"noise_ar": 1.0}, DataError), ({"premum": 1.0}, TypeError)])
+@pytest.mark.parametrize(
+    ("change", "error"), [({"warm_up": 5}, DataError), ({"noise_ar": 1.0}, DataError), ({"premum": 1.0}, TypeError)]
+)
 def test_tables_that_make_no_panel(change, error):
     import tomllib
 

@@ -60,7 +60,9 @@ def attempt(n, split, agreed):
 def test_no_hidden_target_is_in_any_input_or_training_target(case):
     windows = attempt(*case)
     hidden = windows.test_targets.ravel().tolist()
-    visible = np.concatenate([windows.train_inputs.ravel(), windows.train_targets.ravel(), windows.test_inputs.ravel()]).tolist()
+    visible = np.concatenate(
+        [windows.train_inputs.ravel(), windows.train_targets.ravel(), windows.test_inputs.ravel()]
+    ).tolist()
     assert not set(hidden) & set(visible)
     assert len(set(hidden)) == len(hidden)
 
@@ -124,7 +126,9 @@ def test_the_stated_number_of_rows_is_enough(case):
 
 def test_a_small_example_by_hand():
     values, times = rows(40, d=2)
-    windows = cut(values, times, split=Split(train=0.5, public=0.25, private=0.25, train_stride=8, embargo=2), **window(3, 1))
+    windows = cut(
+        values, times, split=Split(train=0.5, public=0.25, private=0.25, train_stride=8, embargo=2), **window(3, 1)
+    )
     assert windows.train_inputs[:, :, 0].tolist() == [[0, 1, 2], [8, 9, 10], [16, 17, 18]]
     assert windows.train_targets[:, :, 1].tolist() == [[3], [11], [19]]
     assert windows.test_inputs[:, :, 0].tolist() == [[22, 23, 24], [26, 27, 28], [32, 33, 34], [36, 37, 38]]
@@ -161,7 +165,12 @@ def test_a_constant_channel_cannot_be_standardised():
     values, times = rows(100, d=2)
     values[:, 1] = 3.3
     with pytest.raises(DataError, match="channel 1 is constant"):
-        cut(values, times, split=Split(train=0.7, public=0.15, private=0.15, embargo=1, scaling="standard"), **window(4, 1))
+        cut(
+            values,
+            times,
+            split=Split(train=0.7, public=0.15, private=0.15, embargo=1, scaling="standard"),
+            **window(4, 1),
+        )
 
 
 def test_the_rows_given_are_left_alone():
@@ -179,7 +188,9 @@ def test_the_rows_given_are_left_alone():
 )
 def test_a_block_too_short_says_how_many_rows_it_takes(n, shares, block):
     split = Split(train=shares[0], public=shares[1], private=shares[2], embargo=2)
-    with pytest.raises(TaskError, match=rf"split\.{block}: the {block} block has .* one window needs 10 .* rows are enough"):
+    with pytest.raises(
+        TaskError, match=rf"split\.{block}: the {block} block has .* one window needs 10 .* rows are enough"
+    ):
         cut(*rows(n), split=split, **window(8, 2))
 
 
@@ -204,10 +215,24 @@ def panel(values, measure):
     values = np.asarray(values, dtype=np.float64)
     times = rows(len(values))[1]
     info = DatasetInfo(
-        name="own", title="own", kind="real", source="s", provenance="p", licence="l", frequency="daily", measure=measure, unit="u",
-        calendar="c", corporate_actions="none", first=date(2000, 1, 1), last=date(2000, 1, 2), rows=len(values),
-        channels=("a",), missing=0, sha256="",
-    )  # fmt: skip
+        name="own",
+        title="own",
+        kind="real",
+        source="s",
+        provenance="p",
+        licence="l",
+        frequency="daily",
+        measure=measure,
+        unit="u",
+        calendar="c",
+        corporate_actions="none",
+        first=date(2000, 1, 1),
+        last=date(2000, 1, 2),
+        rows=len(values),
+        channels=("a",),
+        missing=0,
+        sha256="",
+    )
     return Panel(times, values, ("a",), info)
 
 
@@ -218,7 +243,12 @@ def test_log_returns_carry_the_later_time():
 
 
 def test_levels_stay_as_they_are():
-    for measure, semantics in (("price", "price_level"), ("yield", "yield_level"), ("mixed", "mixed"), ("mixed", "price_level")):
+    for measure, semantics in (
+        ("price", "price_level"),
+        ("yield", "yield_level"),
+        ("mixed", "mixed"),
+        ("mixed", "price_level"),
+    ):
         times, values = to_values(panel([[1.0], [2.0]], measure), semantics)
         assert values.tolist() == [[1.0], [2.0]]
         assert len(times) == 2
@@ -226,7 +256,13 @@ def test_levels_stay_as_they_are():
 
 @pytest.mark.parametrize(
     ("measure", "semantics"),
-    [("yield", "log_return"), ("yield", "price_level"), ("price", "yield_level"), ("mixed", "log_return"), ("mixed", "realised_vol")],
+    [
+        ("yield", "log_return"),
+        ("yield", "price_level"),
+        ("price", "yield_level"),
+        ("mixed", "log_return"),
+        ("mixed", "realised_vol"),
+    ],
 )
 def test_a_yield_is_not_a_price(measure, semantics):
     with pytest.raises(TaskError, match=r"contract\.value_semantics: .* needs a dataset of"):

@@ -11,7 +11,16 @@ from statsmodels.tsa.stattools import acf
 
 from openfingym.data import dataset, load_panel
 from openfingym.data.models import read_model
-from openfingym.data.simulate import PERIODS_PER_YEAR, Channel, LeadLag, PanelSimulator, paths, significant, simulate, student_t
+from openfingym.data.simulate import (
+    PERIODS_PER_YEAR,
+    Channel,
+    LeadLag,
+    PanelSimulator,
+    paths,
+    significant,
+    simulate,
+    student_t,
+)
 from openfingym.errors import DataError
 
 LED = ("sim-commodities", "sim-crypto", "sim-crypto-wide", "sim-us-equities")
@@ -27,9 +36,20 @@ def log_returns(prices):
 
 
 ONE = PanelSimulator(
-    seed=3, start="2000-01-03", calendar="business-days", rows=12_000, burn_in=300, digits=9, degrees_of_freedom=6.0, alpha=0.08,
-    gamma=0.06, beta=0.85, ar=0.0, lead=0.0, channels=(Channel("a", "s", 100.0, 0.2, 0.0, 0.0),),
-)  # fmt: skip
+    seed=3,
+    start="2000-01-03",
+    calendar="business-days",
+    rows=12_000,
+    burn_in=300,
+    digits=9,
+    degrees_of_freedom=6.0,
+    alpha=0.08,
+    gamma=0.06,
+    beta=0.85,
+    ar=0.0,
+    lead=0.0,
+    channels=(Channel("a", "s", 100.0, 0.2, 0.0, 0.0),),
+)
 
 
 @pytest.mark.parametrize("degrees", [4.5, 5.0, 12.0])
@@ -42,7 +62,11 @@ def test_shocks_follow_the_student_distribution(degrees):
 
 def test_an_estimator_finds_the_parameters_again():
     _, prices = simulate(ONE)
-    fitted = arch_model(1e4 * log_returns(prices)[:, 0], mean="Zero", p=1, o=1, q=1, dist="t", rescale=False).fit(disp="off").params
+    fitted = (
+        arch_model(1e4 * log_returns(prices)[:, 0], mean="Zero", p=1, o=1, q=1, dist="t", rescale=False)
+        .fit(disp="off")
+        .params
+    )
     assert fitted["alpha[1]"] == pytest.approx(ONE.alpha, abs=0.025)
     assert fitted["gamma[1]"] == pytest.approx(ONE.gamma, abs=0.03)
     assert fitted["beta[1]"] == pytest.approx(ONE.beta, abs=0.03)
@@ -60,7 +84,11 @@ def test_volatility_and_correlations_are_those_asked_for():
 
 
 def test_a_follower_answers_its_leader_and_not_the_reverse():
-    channels = (Channel("a1", "a", 10.0, 0.2, 0.0, 0.0), Channel("a2", "a", 10.0, 0.4, 0.0, 0.0), Channel("b1", "b", 10.0, 0.2, 0.0, 0.0))
+    channels = (
+        Channel("a1", "a", 10.0, 0.2, 0.0, 0.0),
+        Channel("a2", "a", 10.0, 0.4, 0.0, 0.0),
+        Channel("b1", "b", 10.0, 0.2, 0.0, 0.0),
+    )
     flat = dataclasses.replace(ONE, alpha=0.0, gamma=0.0, beta=0.0, ar=-0.1, lead=0.2, rows=40_000, channels=channels)
     returns = log_returns(simulate(flat)[1])
     design = returns[:-1]
@@ -124,13 +152,17 @@ def test_news_from_new_york_raises_volatility_elsewhere_and_bad_news_more():
     size = np.abs(standard[:-1, 0])
     good, bad = size * (standard[:-1, 0] > 0), size * (standard[:-1, 0] < 0)
     # Two days on, when New York's return itself has been passed on.
-    after = [np.linalg.lstsq(np.column_stack([np.ones_like(good), good, bad])[:-1], standard[2:, j] ** 2, rcond=None)[0] for j in range(8)]
+    after = [
+        np.linalg.lstsq(np.column_stack([np.ones_like(good), good, bad])[:-1], standard[2:, j] ** 2, rcond=None)[0]
+        for j in range(8)
+    ]
     assert all(slopes[2] > slopes[1] for slopes in after)
     assert all(slopes[2] > 0.2 for slopes in after[names.index("n225") :])
 
 
 def test_an_index_fits_like_the_index_it_imitates():
-    """GJR-GARCH of the real S&P 500 and Nasdaq 1999 to 2018: gamma 0.13 to 0.18, beta 0.90 to 0.92, alpha nearly none."""
+    """GJR-GARCH of the real S&P 500 and Nasdaq 1999 to 2018: gamma 0.13 to 0.18, beta 0.90 to 0.92, alpha nearly
+    none."""
     returns = log_returns(load_panel("sim-global-indices", ["gspc"]).values)[:, 0]
     fitted = arch_model(100 * returns, p=1, o=1, q=1, dist="t").fit(disp="off").params
     assert fitted["alpha[1]"] < 0.03
@@ -160,7 +192,9 @@ def test_variance_spills_without_changing_its_mean():
 
 
 def test_momentum_and_drift_have_their_closed_forms():
-    flat = dataclasses.replace(ONE, alpha=0.0, gamma=0.0, beta=0.0, momentum=0.5, momentum_decay=0.9, drift=0.25, rows=60_000)
+    flat = dataclasses.replace(
+        ONE, alpha=0.0, gamma=0.0, beta=0.0, momentum=0.5, momentum_decay=0.9, drift=0.25, rows=60_000
+    )
     returns = paths(flat).returns[:, 0]
     assert returns.mean() == pytest.approx(0.25 / 252, abs=4 * returns.std() / math.sqrt(len(returns)) * 2)
     # m is an AR(1) with coefficient q = decay + (1 - decay) momentum = 0.95, and r = momentum m + e.

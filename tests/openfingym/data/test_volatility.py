@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.data.processes.draws import stream, uniforms
-from openfingym.data.volatility import GRAPH_WINDOW, HORIZON, LAGS, VOLATILITY_WINDOW, realised_volatility, rolling_graphs, rows_apart
+from openfingym.data.volatility import (
+    GRAPH_WINDOW,
+    HORIZON,
+    LAGS,
+    VOLATILITY_WINDOW,
+    realised_volatility,
+    rolling_graphs,
+    rows_apart,
+)
 from openfingym.errors import DataError
 from openfingym.metrics.spillover import spillover
 
@@ -56,7 +64,9 @@ def test_realised_volatility_reads_no_later_row():
         (lambda p: p[:21], "22 rows, found 21"),
         (lambda p: np.where(np.arange(300)[:, None] == 7, 0.0, p), r"prices\[7, 0\] is 0"),
         (lambda p: np.where(np.arange(8) == 3, np.nan, p), r"prices\[0, 3\] is not a finite"),
-        (lambda p: np.where((np.arange(8) == 2) & (np.arange(300)[:, None] > 50), 9.0, p), "channel 2 does not move .* up to row 72"),
+        (lambda p: np.where((np.arange(8) == 2) & (np.arange(300)[:, None] > 50), 9.0, p), ("channel 2 does not move "
+                                                                                            ".* "
+                                                                                           "up to row 72")),
         (lambda p: p[:, 0], "float64"),
         (lambda p: p.astype(int), "float64"),
     ],
@@ -99,7 +109,8 @@ def test_what_a_graph_is(volatility):
 
 @pytest.mark.parametrize("lookback", [10, 21, 80])
 def test_windows_far_enough_apart_share_no_return(lookback):
-    """Another last return of a hidden target, all else equal: with a row less between, the next window would show it."""
+    """Another last return of a hidden target, all else equal: with a row less between, the next window would show
+    it."""
     p = prices(4)
     target = 80
     changed = p.copy()
@@ -175,10 +186,13 @@ def test_the_bytes():
         (lambda v: v[:, :1], [100], 63, "two channels"),
         (lambda v: v, [100.0], 63, "row numbers"),
         (lambda v: v, [[100]], 63, "row numbers"),
-        (lambda v: np.where(np.arange(8) == 5, 0.1, v), [100, 200], 63, "channel 5 is constant in the 63 rows up to row 100"),
-        (lambda v: np.where((np.arange(8) == 5) & (np.arange(279)[:, None] > 130), 0.1, v), [100, 200], 63, "up to row 200"),
-        (lambda v: np.concatenate([v[:, :7], v[:, :1] + v[:, 1:2]], axis=1), [100], 63, "linearly dependent in the window up to row 100"),
-        (lambda v: np.concatenate([v[:, :7], np.sin(np.arange(279.0))[:, None]], axis=1), [100], 63, "7 is predicted without error"),
+        (lambda v: np.where(np.arange(8) == 5, 0.1, v), [100, 200], 63, ("channel 5 is constant in the 63 rows up to "
+                                                                        "row 100")),
+        (lambda v: np.where((np.arange(8) == 5) & (np.arange(279)[:, None] > 130), 0.1, v), [100, 200], 63, "up to row 200"),  # noqa: E501
+        (lambda v: np.concatenate([v[:, :7], v[:, :1] + v[:, 1:2]], axis=1), [100], 63, ("linearly dependent in the "
+                                                                                        "window up to row 100")),
+        (lambda v: np.concatenate([v[:, :7], np.sin(np.arange(279.0))[:, None]], axis=1), [100], 63, ("7 is predicted "
+                                                                                                     "without error")),
         (lambda v: np.where(np.arange(279)[:, None] == 4, np.inf, v), [100], 63, r"values\[4, 0\]"),
     ],
 )  # fmt: skip

@@ -51,7 +51,9 @@ def test_the_reward_is_the_negated_loss_of_the_private_fold(env: BatchEnv, treas
     mse, mae = float(np.mean(error**2)), float(np.mean(np.abs(error)))
     expected = {"mse": mse, "rmse": mse**0.5, "mae": mae}
     assert info["state"] == "scored"
-    assert info["total"] == pytest.approx(sum(expected.values()) / 3.0, rel=1e-8), "the weights are thirds to nine decimals"
+    assert info["total"] == pytest.approx(sum(expected.values()) / 3.0, rel=1e-8), (
+        "the weights are thirds to nine decimals"
+    )
     assert info["metrics"] == pytest.approx(expected, rel=1e-12)
     assert reward == -info["total"]
     assert info["baseline"] == "naive"
@@ -93,7 +95,9 @@ def test_reset_is_deterministic_and_says_what_is_asked(env: BatchEnv) -> None:
         (np.zeros((40, 5, 6), dtype=complex), "dtype"),
     ],
 )
-def test_a_refused_submission_is_a_failure_reward_with_the_reason(env: BatchEnv, predictions: np.ndarray, reason: str) -> None:  # type: ignore[type-arg]
+def test_a_refused_submission_is_a_failure_reward_with_the_reason(
+    env: BatchEnv, predictions: np.ndarray, reason: str
+) -> None:  # type: ignore[type-arg]
     env.reset(seed=0)
     _, reward, terminated, _, info = env.step(predictions)
     assert reward == -100.0

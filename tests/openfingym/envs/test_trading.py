@@ -44,21 +44,29 @@ def bars_of(closes: np.ndarray, opens: np.ndarray | None = None, seed: int = 0) 
 def walk(rows: int = 120, symbols: int = 2, seed: int = 0) -> Bars:
     rng = np.random.default_rng(seed)
     closes = 100.0 * np.exp(np.cumsum(0.02 * rng.standard_normal((rows, symbols)), axis=0))
-    return bars_of(closes, np.vstack([closes[:1], closes[:-1] * np.exp(0.01 * rng.standard_normal((rows - 1, symbols)))]), seed)
+    return bars_of(
+        closes, np.vstack([closes[:1], closes[:-1] * np.exp(0.01 * rng.standard_normal((rows - 1, symbols)))]), seed
+    )
 
 
 @pytest.mark.parametrize("engine", ["compiled", "python"])
 @pytest.mark.parametrize("observation", ["flat", "dict"])
 @pytest.mark.parametrize("action", ["weights", "orders"])
 def test_gymnasiums_checker_passes(action, observation, engine) -> None:
-    check_env(TradingEnv(walk(), COSTS, action=action, observation=observation, engine=engine, steps=30), skip_render_check=True)
+    check_env(
+        TradingEnv(walk(), COSTS, action=action, observation=observation, engine=engine, steps=30),
+        skip_render_check=True,
+    )
 
 
 @pytest.mark.parametrize("action", ["weights", "orders"])
 @pytest.mark.parametrize("reward", ["log-return", "differential-sharpe", "pnl"])
 def test_both_engines_give_the_same(action, reward) -> None:
     bars, rng = walk(symbols=3), np.random.default_rng(1)
-    envs = [TradingEnv(bars, COSTS, action=action, reward=reward, lookback=5, engine=engine) for engine in ("compiled", "python")]
+    envs = [
+        TradingEnv(bars, COSTS, action=action, reward=reward, lookback=5, engine=engine)
+        for engine in ("compiled", "python")
+    ]
     for env in envs:
         env.reset(options={"start": 10})
     for _ in range(60):
@@ -67,7 +75,13 @@ def test_both_engines_give_the_same(action, reward) -> None:
         else:
             price = 100.0 * math.exp(0.1 * rng.standard_normal())
             chosen = [
-                Order(int(rng.integers(4)), Side(int(rng.choice([-1, 1]))), float(rng.integers(1, 200)), OrderType.LIMIT, price),
+                Order(
+                    int(rng.integers(4)),
+                    Side(int(rng.choice([-1, 1]))),
+                    float(rng.integers(1, 200)),
+                    OrderType.LIMIT,
+                    price,
+                ),
                 Order(0, Side.BUY, 5.0, OrderType.MARKET, limit_price=float(rng.choice([np.nan, 1.0]))),
             ]
         (seen, earned, *ended, info), (seen2, earned2, *ended2, info2) = (env.step(chosen) for env in envs)
@@ -79,7 +93,12 @@ def test_both_engines_give_the_same(action, reward) -> None:
 def test_dict_and_flat_observations_describe_the_same_account() -> None:
     bars = walk(symbols=2)
     flat, named = (TradingEnv(bars, COSTS, action="orders", observation=form, lookback=4) for form in ("flat", "dict"))
-    orders = [Order(0, Side.BUY, 100.0), Order(1, Side.SELL, 50.0), Order(0, Side.BUY, 7.0, OrderType.LIMIT, 20.0), Order(9, Side.BUY, 1.0)]
+    orders = [
+        Order(0, Side.BUY, 100.0),
+        Order(1, Side.SELL, 50.0),
+        Order(0, Side.BUY, 7.0, OrderType.LIMIT, 20.0),
+        Order(9, Side.BUY, 1.0),
+    ]
     for env in (flat, named):
         env.reset(options={"start": 20})
     seen, *_, info = flat.step(orders)
@@ -112,7 +131,9 @@ def test_weights_trade_at_the_next_open_and_earn_its_bar() -> None:
     assert earned == pytest.approx(math.log(110.0 / 105.0))
     assert [event.price for event in info["events"]] == [105.0]
     _, earned, terminated, truncated, _ = env.step(np.array([0.0]))
-    assert earned == pytest.approx(math.log(108.0 / 110.0)), "sold at the open, so that the rest of the bar is not its own"
+    assert earned == pytest.approx(math.log(108.0 / 110.0)), (
+        "sold at the open, so that the rest of the bar is not its own"
+    )
     assert (terminated, truncated) == (False, True)
 
 
@@ -168,7 +189,9 @@ def test_differential_sharpe_is_that_of_moody_and_saffell() -> None:
         change = info["equity"] / equity - 1.0
         equity = info["equity"]
         variance = square - mean**2
-        expected = 0.0 if variance <= 1e-16 else (square * (change - mean) - 0.5 * mean * (change**2 - square)) / variance**1.5
+        expected = (
+            0.0 if variance <= 1e-16 else (square * (change - mean) - 0.5 * mean * (change**2 - square)) / variance**1.5
+        )
         assert reward == pytest.approx(expected, rel=1e-9)
         mean, square = mean + 0.05 * (change - mean), square + 0.05 * (change**2 - square)
 
@@ -178,12 +201,18 @@ def test_observations_belong_to_the_caller() -> None:
         env = TradingEnv(walk(), COSTS, observation=observation, start="first", lookback=3)
         seen, _ = env.reset()
         kept = [seen, env.step(np.array([0.5, 0.2]))[0]]
-        before = [np.concatenate([np.ravel(part) for part in (one.values() if isinstance(one, dict) else [one])]) for one in kept]
+        before = [
+            np.concatenate([np.ravel(part) for part in (one.values() if isinstance(one, dict) else [one])])
+            for one in kept
+        ]
         for _ in range(5):
             later, *_ = env.step(np.array([-0.5, 0.2]))
             for part in later.values() if isinstance(later, dict) else [later]:
                 part[...] = 7
-        after = [np.concatenate([np.ravel(part) for part in (one.values() if isinstance(one, dict) else [one])]) for one in kept]
+        after = [
+            np.concatenate([np.ravel(part) for part in (one.values() if isinstance(one, dict) else [one])])
+            for one in kept
+        ]
         assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
 
@@ -212,7 +241,13 @@ def test_actions_may_be_of_any_layout_and_read_only() -> None:
     rewards = []
     frozen = np.array([0.5, -0.25])
     frozen.flags.writeable = False
-    for action in (np.array([0.5, -0.25]), frozen, np.array([0.5, 9.0, -0.25])[::2], np.array([0.5, -0.25], np.float32), [0.5, -0.25]):
+    for action in (
+        np.array([0.5, -0.25]),
+        frozen,
+        np.array([0.5, 9.0, -0.25])[::2],
+        np.array([0.5, -0.25], np.float32),
+        [0.5, -0.25],
+    ):
         env = TradingEnv(walk(), COSTS, start="first")
         env.reset()
         rewards.append([env.step(action)[1] for _ in range(5)])
@@ -223,7 +258,17 @@ def test_forms_of_orders_are_one() -> None:
     nan = math.nan
     same = [
         {
-            "orders": ({"symbol": 1, "side": 1, "quantity": 30.0, "type": 1, "limit_price": 50.0, "stop_price": 3.0, "time_in_force": 0},),
+            "orders": (
+                {
+                    "symbol": 1,
+                    "side": 1,
+                    "quantity": 30.0,
+                    "type": 1,
+                    "limit_price": 50.0,
+                    "stop_price": 3.0,
+                    "time_in_force": 0,
+                },
+            ),
             "cancels": (),
         },
         [Order(1, Side.SELL, 30.0, OrderType.LIMIT, 50.0)],

@@ -82,7 +82,15 @@ def test_orders_do_the_same_on_both_sides(package: BuiltPackage) -> None:
             [Order(0, Side.SELL, 40.0, OrderType.STOP, stop_price=round(price * 0.99, 2)), Order(7, Side.BUY, 1.0)],
             {
                 "orders": (
-                    {"symbol": 2, "side": 0, "quantity": 7.0, "type": 0, "limit_price": 1.0, "stop_price": 1.0, "time_in_force": 1},
+                    {
+                        "symbol": 2,
+                        "side": 0,
+                        "quantity": 7.0,
+                        "type": 0,
+                        "limit_price": 1.0,
+                        "stop_price": 1.0,
+                        "time_in_force": 1,
+                    },
                 ),
                 "cancels": (),
             },
@@ -114,7 +122,8 @@ def test_every_episode_once_and_a_verified_score(package: BuiltPackage, hidden: 
     result = hidden.result()
     assert result.state == "scored"
     assert result.submissions_accepted == package.manifest.n_private
-    # Bought at the first open and left alone, as the baseline does; what was not played is as if nothing more were done.
+    # Bought at the first open and left alone, as the baseline does; what was not played is as if nothing more were
+    # done.
     assert result.metrics["total_return"] == result.baseline_metrics["total_return"]
     assert result.relative_total == pytest.approx(1.0)
 

@@ -48,7 +48,9 @@ def walk(rows: int = 80, symbols: int = 2, seed: int = 0, volatility: float = 0.
     times = np.datetime64("2020-01-01", "ns") + np.arange(rows) * np.timedelta64(1, "D")
     high, low = np.maximum(opening, close) * 1.01, np.minimum(opening, close) / 1.01
     volume = np.full(close.shape, 1e5)
-    return Bars.from_arrays(times, [f"s{i}" for i in range(symbols)], open=opening, high=high, low=low, close=close, volume=volume)
+    return Bars.from_arrays(
+        times, [f"s{i}" for i in range(symbols)], open=opening, high=high, low=low, close=close, volume=volume
+    )
 
 
 def orders_of(rng: np.random.Generator, count: int, rows: int, symbols: int) -> np.ndarray:
@@ -75,7 +77,9 @@ def test_equal_to_single_environments(symbols, action, mode) -> None:
     theirs = SyncVectorEnv([lambda: TradingEnv(bars, COSTS, **options)] * count, autoreset_mode=mode)
     starts = np.arange(count) + 10
     seen, _ = ours.reset(options={"start": starts})
-    expected = np.stack([env.reset(options={"start": int(start)})[0] for env, start in zip(theirs.envs, starts, strict=True)])
+    expected = np.stack(
+        [env.reset(options={"start": int(start)})[0] for env, start in zip(theirs.envs, starts, strict=True)]
+    )
     assert np.array_equal(seen, expected)
     theirs._autoreset_envs[:] = False
     for _ in range(40):
@@ -99,7 +103,8 @@ ENDS = ("ruin", "halt to the end", "delisting")
 
 
 def ending(bars: Bars, end: str, first: int) -> Bars:
-    """The same bars; from row ``first`` on the first symbol soars, trades no more, or falls to nothing and then trades no more."""
+    """The same bars; from row ``first`` on the first symbol soars, trades no more, or falls to nothing and then trades
+    no more."""
     columns = {field: getattr(bars, field).copy() for field in FIELDS}
     for field in FIELDS[:4]:
         columns[field][first:, 0] *= {"ruin": 30.0, "halt to the end": 1.0, "delisting": 1e-6}[end]
@@ -117,10 +122,13 @@ def ending(bars: Bars, end: str, first: int) -> Bars:
     reward=st.sampled_from(["log-return", "differential-sharpe", "pnl"]),
 )
 def test_three_ways_to_one_end(seed, end, symbols, action, reward) -> None:
-    """The readable engine, the compiled one and many accounts at once: whole accounts, and all that an agent is told."""
+    """The readable engine, the compiled one and many accounts at once: whole accounts, and all that an agent is
+    told."""
     rng, last = np.random.default_rng(seed), 30
     bars = ending(walk(last + 1, symbols, seed=seed, volatility=0.05), end, int(rng.integers(8, last)))
-    market = MarketRules(fee_bps=2.0, slippage_bps=3.0, lot=0.0, borrow_bps_per_year=300.0, max_short=float(rng.choice([1.0, 2.0])))
+    market = MarketRules(
+        fee_bps=2.0, slippage_bps=3.0, lot=0.0, borrow_bps_per_year=300.0, max_short=float(rng.choice([1.0, 2.0]))
+    )
     options = {"lookback": 3, "action": action, "reward": reward, "start": "first", "initial_cash": 3_000.0}
     readable, compiled = (TradingEnv(bars, market, engine=engine, **options) for engine in ("python", "compiled"))
     many = TradingVectorEnv(2, bars, market, max_orders=3, autoreset_mode=AutoresetMode.NEXT_STEP, **options)
@@ -132,7 +140,11 @@ def test_three_ways_to_one_end(seed, end, symbols, action, reward) -> None:
         first, second, third = readable.step(asked), compiled.step(asked), many.step(np.stack([asked, asked]))
         assert first[0].tobytes() == second[0].tobytes() == third[0][0].tobytes() == third[0][1].tobytes()
         told = np.array([[*step[1:4], step[4]["equity"]] for step in (first, second)])
-        assert told[0].tobytes() == told[1].tobytes() == np.array([*(part[0] for part in third[1:4]), third[4]["equity"][0]]).tobytes()
+        assert (
+            told[0].tobytes()
+            == told[1].tobytes()
+            == np.array([*(part[0] for part in third[1:4]), third[4]["equity"][0]]).tobytes()
+        )
         assert first[4].get("events") == second[4].get("events")
         assert (first[4]["row"], first[4]["prices"].tolist()) == (second[4]["row"], second[4]["prices"].tolist())
         assert account_of(readable) == account_of(compiled) == account_of(many)
@@ -145,7 +157,12 @@ def account_of(env: TradingEnv | TradingVectorEnv) -> tuple[bytes, ...]:
     cells, book, orders, events = (array[0] for array in env._state)
     shown = [CASH, EQUITY, TRADED, COST, CLOSED, WON, ROW, BANKRUPT, ORDERS, HAPPENED]
     working, happened = orders[: int(cells[ORDERS]), : HOLD_SHORT + 1], events[: int(cells[HAPPENED])]
-    return cells[shown].tobytes(), book[:, [POSITION, AVERAGE, MARK, VOLUME]].tobytes(), working.tobytes(), repr(happened.tolist()).encode()
+    return (
+        cells[shown].tobytes(),
+        book[:, [POSITION, AVERAGE, MARK, VOLUME]].tobytes(),
+        working.tobytes(),
+        repr(happened.tolist()).encode(),
+    )
 
 
 def test_an_order_of_no_finite_number_is_unknown_to_both_engines() -> None:
@@ -190,7 +207,12 @@ def test_threads_change_nothing() -> None:
             numba.set_num_threads(threads)
             rng = np.random.default_rng(0)
             env = TradingVectorEnv(700, bars, COSTS, lookback=3, steps=9)
-            outcomes.append([env.reset(seed=1)[0], *(part for _ in range(30) for part in env.step(rng.uniform(-0.5, 0.5, (700, 2)))[:4])])
+            outcomes.append(
+                [
+                    env.reset(seed=1)[0],
+                    *(part for _ in range(30) for part in env.step(rng.uniform(-0.5, 0.5, (700, 2)))[:4]),
+                ]
+            )
     finally:
         numba.set_num_threads(before)
     first = outcomes[0]
@@ -230,7 +252,8 @@ def test_seeds() -> None:
 
 
 def test_one_copy_of_the_data() -> None:
-    """1,024 environments on ten years of daily bars of 50 symbols: no more than what the accounts and one table of bars need."""
+    """1,024 environments on ten years of daily bars of 50 symbols: no more than what the accounts and one table of bars
+    need."""
     bars = walk(rows=2520, symbols=50, volatility=0.01)
     TradingVectorEnv(2, bars, COSTS, lookback=4, steps=100).reset()
     table, before = tape(bars), psutil.Process().memory_info().rss

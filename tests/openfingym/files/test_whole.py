@@ -1,4 +1,5 @@
-"""Files and folders written whole or not at all: killed in the middle, on a full disk, and where a link is in the place."""
+"""Files and folders written whole or not at all: killed in the middle, on a full disk, and where a link is in the
+place."""
 
 from __future__ import annotations
 
@@ -13,7 +14,15 @@ from pathlib import Path
 import pytest
 
 from openfingym.errors import StoreError
-from openfingym.files.whole import owned_folder, remove_dead, store_errors, whole_file, whole_folder, write_json, write_text
+from openfingym.files.whole import (
+    owned_folder,
+    remove_dead,
+    store_errors,
+    whole_file,
+    whole_folder,
+    write_json,
+    write_text,
+)
 
 OLD, NEW = "old\n" * 1000, "new\n" * 100_000
 
@@ -142,7 +151,11 @@ def test_a_full_disk_leaves_the_old_file_and_is_said(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=r"No space left on device.*free some space"):
             write_text(path, NEW)
         assert path.read_text() == OLD
-        with pytest.raises(StoreError, match="free some space"), store_errors(tmp_path), whole_folder(tmp_path / "folder") as folder:
+        with (
+            pytest.raises(StoreError, match="free some space"),
+            store_errors(tmp_path),
+            whole_folder(tmp_path / "folder") as folder,
+        ):
             (folder / "x").write_text(NEW)
         assert names(tmp_path) == ["record"]
     finally:
@@ -172,18 +185,26 @@ def test_nothing_is_written_through_what_is_in_the_place(tmp_path: Path, place: 
 
 def test_permissions_are_those_of_the_umask_or_those_asked_for(tmp_path: Path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from openfingym.files.whole import *; os.umask(0o077); root = Path(sys.argv[1])\n"
-        "with whole_file(root / 'usual') as a, whole_file(root / 'open', mode=0o644) as b, whole_folder(root / 'folder'): pass"
+        "import os, sys; from pathlib import Path; from openfingym.files.whole import *; os.umask(0o077); root = "
+        "Path(sys.argv[1])\n"
+        "with whole_file(root / 'usual') as a, whole_file(root / 'open', mode=0o644) as b, whole_folder(root / "
+        "'folder'): pass"
     )
     (tmp_path / ".usual.partial").touch(0o666)
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
-    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {"usual": 0o600, "open": 0o644, "folder": 0o700}
+    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {
+        "usual": 0o600,
+        "open": 0o644,
+        "folder": 0o700,
+    }
 
 
 def test_a_folder_whose_writer_was_killed_goes_when_another_is_written(tmp_path: Path) -> None:
     child = started(HALF_A_FOLDER, tmp_path / "a")
     with whole_folder(tmp_path / "b"):
-        assert names(tmp_path) == [".a.partial", ".a.partial.lock", ".b.partial", ".b.partial.lock"], "a writer that lives keeps its folder"
+        assert names(tmp_path) == [".a.partial", ".a.partial.lock", ".b.partial", ".b.partial.lock"], (
+            "a writer that lives keeps its folder"
+        )
     kill(child)
     assert not (tmp_path / "a").exists()
     with whole_folder(tmp_path / "c") as folder:

@@ -15,7 +15,8 @@ ROWS = 400
 
 
 def edited(text: str, name: str, value: str) -> str:
-    """Give a key another value, or, where the scaffold has none, add it to the contract (or the split, for its own keys)."""
+    """Give a key another value, or, where the scaffold has none, add it to the contract (or the split, for its own
+    keys)."""
     lines, found = [], False
     for line in text.splitlines():
         if line.split("=")[0].strip() == name:
@@ -58,7 +59,9 @@ def changed_by_scrambling(task: Task) -> set[str]:
     after = kind.shape(task, kind.scramble(task, source, np.random.default_rng(1)))
     for name, values in before.hidden.items():
         assert not np.array_equal(values, after.hidden[name]), "the noise did not reach the hidden values"
-    return {name for name, values in before.public.items() if not np.array_equal(array(values), array(after.public[name]))}
+    return {
+        name for name, values in before.public.items() if not np.array_equal(array(values), array(after.public[name]))
+    }
 
 
 def ranks(task: Task, material: Material, **answers: NDArray[np.float64]) -> dict[str, float]:
@@ -72,5 +75,7 @@ def ranks(task: Task, material: Material, **answers: NDArray[np.float64]) -> dic
     kind.check(spec.contract, public, best)
     kind.check(spec.contract, public, base)
     answers = {"baseline": base, "oracle": best, **answers}
-    scores = {name: score_fold(spec.contract, spec.scoring, private, answer).metrics for name, answer in answers.items()}
+    scores = {
+        name: score_fold(spec.contract, spec.scoring, private, answer).metrics for name, answer in answers.items()
+    }
     return {name: relative(spec.scoring, values, scores["baseline"]) for name, values in scores.items()}

@@ -106,9 +106,14 @@ class HighsKind(PanelKind):
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         return np.asarray(hidden["targets"])
 
-    def folds(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int) -> tuple[Fold, Fold]:
+    def folds(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
+    ) -> tuple[Fold, Fold]:
         def fold(rows: slice) -> Fold:
-            return Fold(rows, Truth({"y_true": np.ascontiguousarray(hidden["targets"][rows])}, {"semantics": "price_level"}, seed))
+            return Fold(
+                rows,
+                Truth({"y_true": np.ascontiguousarray(hidden["targets"][rows])}, {"semantics": "price_level"}, seed),
+            )
 
         return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
 
@@ -116,12 +121,18 @@ class HighsKind(PanelKind):
         return {"y_pred": values}
 
     def brief(self, task: Task, material: Material) -> Brief:
-        return Brief((("windows to predict", str(material.shape[0])),), "Later than all of training.", "feedback = interface.submit(highs)")
+        return Brief(
+            (("windows to predict", str(material.shape[0])),),
+            "Later than all of training.",
+            "feedback = interface.submit(highs)",
+        )
 
     def _cut(self, task: Task, source: Panel) -> recipe.Windows:
         contract = task.spec.contract
         assert isinstance(contract, HighsContract)
-        return recipe.cut(source.values, source.times, split=task.spec.rows, lookback=contract.lookback, horizon=contract.horizon)
+        return recipe.cut(
+            source.values, source.times, split=task.spec.rows, lookback=contract.lookback, horizon=contract.horizon
+        )
 
 
 KIND = HighsKind()

@@ -102,11 +102,15 @@ def bars_around(closes: NDArray[np.float64], rng: np.random.Generator) -> dict[s
     return columns
 
 
-def rolling_task(parent: Path, columns: Columns | None = None, *, horizon: int = 3, lookback: int = 6, steps: int = 10) -> Task:
+def rolling_task(
+    parent: Path, columns: Columns | None = None, *, horizon: int = 3, lookback: int = 6, steps: int = 10
+) -> Task:
     return _write(parent, "forecasting", ROLLING.format(horizon=horizon, lookback=lookback, steps=steps), columns)
 
 
-def trading_task(parent: Path, columns: Columns | None = None, *, lookback: int = 6, steps: int = 10, **options: float) -> Task:
+def trading_task(
+    parent: Path, columns: Columns | None = None, *, lookback: int = 6, steps: int = 10, **options: float
+) -> Task:
     text = "\n".join(f"{key} = {value}" for key, value in options.items())
     return _write(parent, "trading", TRADING.format(lookback=lookback, steps=steps, options=text), columns)
 
@@ -150,6 +154,7 @@ def play(episode: Episode, actions: Iterable[object]) -> list[Step]:
 
 
 def fold_rows(task: Task, rows: int = 200) -> tuple[int, int]:
-    """First row of the public and of the private block, by hand: half of the rows, a fifth, and three dropped before each."""
+    """First row of the public and of the private block, by hand: half of the rows, a fifth, and three dropped before
+    each."""
     split = task.spec.rows
     return int(rows * split.train) + split.embargo, int(rows * split.train) + int(rows * split.public) + split.embargo

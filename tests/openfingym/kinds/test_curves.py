@@ -54,7 +54,9 @@ def test_the_baseline_interval_covers_about_what_it_says(task) -> None:
 @pytest.mark.parametrize(("bounds", "words"), [((0, 1), "lower is above central"), ((1, 2), "central is above upper")])
 def test_crossed_bounds_are_refused_by_position(task, bounds, words) -> None:
     material = made(task)
-    public, _ = curves.KIND.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
+    public, _ = curves.KIND.folds(
+        task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0
+    )
     values = curves.KIND.naive(task.spec.contract, read_of(material), material.shape)
     curves.KIND.check(task.spec.contract, public, values)
     values[5, list(bounds), 7] = values[5, list(reversed(bounds)), 7] + [0.5, 0.0]
@@ -69,7 +71,11 @@ def test_a_planted_leak_is_noticed(task, monkeypatch) -> None:
     def careless(task, source):
         material = honest(task, source)
         return replace(
-            material, public={**material.public, "test_inputs": material.public["test_inputs"] + material.hidden["targets"].mean()}
+            material,
+            public={
+                **material.public,
+                "test_inputs": material.public["test_inputs"] + material.hidden["targets"].mean(),
+            },
         )
 
     monkeypatch.setattr(curves.KIND, "shape", careless)

@@ -28,13 +28,19 @@ def test_shapes_axes_and_folds(make) -> None:
     assert material.shape == material.hidden["targets"].shape == (len(test), 5, 2)
     assert material.submission_axes == ("window", "step", "channel")
     assert material.labels == ("alpha", "beta")
-    assert {name: len(axes) for name, axes in material.axes.items()} == {name: a.ndim for name, a in material.public.items()}
+    assert {name: len(axes) for name, axes in material.axes.items()} == {
+        name: a.ndim for name, a in material.public.items()
+    }
     # The rows say it themselves: hidden windows tile, the targets follow the inputs, and training ended before.
     assert np.array_equal(material.hidden["targets"][:, 0, 0], test[:, -1, 0] + 1)
     assert targets[:, :, 0].max() < test[:, :, 0].min()
     assert set(material.hidden["targets"][:, :, 0].ravel()).isdisjoint(test[:, :, 0].ravel())
-    public, private = forecast.KIND.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
-    assert np.array_equal(np.concatenate([public.truth.arrays["y_true"], private.truth.arrays["y_true"]]), material.hidden["targets"])
+    public, private = forecast.KIND.folds(
+        task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0
+    )
+    assert np.array_equal(
+        np.concatenate([public.truth.arrays["y_true"], private.truth.arrays["y_true"]]), material.hidden["targets"]
+    )
     assert public.truth.arrays["last_value"][0].tolist() == test[0, -1].tolist()
 
 
@@ -66,7 +72,12 @@ def test_no_public_byte_depends_on_a_hidden_value_and_the_truth_is_best(make, op
 def test_volatilities_that_share_returns_with_a_hidden_one_are_noticed(make, monkeypatch) -> None:
     """Without the rows between windows, the first inputs of one hold returns of the target before."""
     monkeypatch.setattr("openfingym.data.volatility.rows_apart", lambda *_: 0)
-    task = make(columns={"alpha": walk(1, 1200), "beta": walk(2, 1200)}, value_semantics='"realised_vol"', low="0.0", lookback="5")
+    task = make(
+        columns={"alpha": walk(1, 1200), "beta": walk(2, 1200)},
+        value_semantics='"realised_vol"',
+        low="0.0",
+        lookback="5",
+    )
     assert changed_by_scrambling(task) == {"test_inputs"}
 
 
@@ -124,10 +135,14 @@ def test_pooled_makes_every_channel_a_window(make) -> None:
     assert (material.n_public, material.n_private) == (2 * apart.n_public, 2 * apart.n_private)
     series = material.public["test_series"]
     for number in (0, 1):
-        assert np.array_equal(material.public["test_inputs"][series == number, :, 0], apart.public["test_inputs"][:, :, number])
+        assert np.array_equal(
+            material.public["test_inputs"][series == number, :, 0], apart.public["test_inputs"][:, :, number]
+        )
         assert np.array_equal(material.hidden["targets"][series == number, :, 0], apart.hidden["targets"][:, :, number])
     assert material.facts["series"] == ["alpha", "beta"]
-    public, private = forecast.KIND.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
+    public, private = forecast.KIND.folds(
+        task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0
+    )
     assert public.truth.arrays["y_true"].shape == (material.n_public,)
     assert (np.diff(private.truth.arrays["period"]) >= 0).all()
     assert set(public.truth.arrays["period"]).isdisjoint(private.truth.arrays["period"])
@@ -167,15 +182,25 @@ def test_prices_that_are_none_are_refused_where_returns_are_taken(make) -> None:
 def test_graphs_are_of_the_rows_up_to_each_windows_last(make) -> None:
     columns = {"alpha": walk(1, 1200), "beta": walk(2, 1200), "gamma": walk(3, 1200)}
     names = '["alpha", "beta", "gamma"]'
-    options = {"value_semantics": '"realised_vol"', "low": "0.0", "graph_window": "30", "lookback": "5", "channels": names}
+    options = {
+        "value_semantics": '"realised_vol"',
+        "low": "0.0",
+        "graph_window": "30",
+        "lookback": "5",
+        "channels": names,
+    }
     task = make(columns=columns, **options)
     material = made(task)
     graphs = material.public["test_correlation"]
     assert graphs.shape == (material.shape[0], 3, 3)
     assert np.allclose(graphs, graphs.transpose(0, 2, 1))
-    assert np.allclose(material.public["train_spillover"].sum(axis=2), material.public["train_spillover"].sum(axis=2)[0, 0])
+    assert np.allclose(
+        material.public["train_spillover"].sum(axis=2), material.public["train_spillover"].sum(axis=2)[0, 0]
+    )
     lead = rows_apart(5, 30, 21)
     assert lead > 0
     ends, begins = material.public["test_times"][:-1, -1], material.public["test_times"][1:, 0]
     apart = (begins - ends) / np.timedelta64(1, "D")
-    assert apart.min() == lead + 1, "consecutive windows of a fold leave exactly the rows of a graph and a volatility between them"
+    assert apart.min() == lead + 1, (
+        "consecutive windows of a fold leave exactly the rows of a graph and a volatility between them"
+    )

@@ -26,7 +26,10 @@ def test_labels_are_divided_and_the_hidden_ones_in_no_public_array(task) -> None
     assert (len(known), material.n_public, material.n_private) == (400, 200, 400)
     assert set(np.unique(material.hidden["labels"])) == {0, 1}
     assert "graph_labels" not in material.public
-    rates = [material.public["train_labels"].mean(), *(material.hidden["labels"][part].mean() for part in (slice(200), slice(200, None)))]
+    rates = [
+        material.public["train_labels"].mean(),
+        *(material.hidden["labels"][part].mean() for part in (slice(200), slice(200, None))),
+    ]
     assert np.ptp(rates) < 0.01, "every part keeps the anomaly rate"
 
 

@@ -25,7 +25,9 @@ def test_unconditional_windows(make) -> None:
     assert material.public["test_inputs"].shape == (material.n_private, 0, 2)
     assert material.shape == (material.n_private, 5, 2)
     assert material.hidden["real"].shape == (material.n_public + material.n_private, 5, 2)
-    public, private = generation.KIND.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
+    public, private = generation.KIND.folds(
+        task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0
+    )
     assert public.rows == private.rows == slice(None), "the whole submission is compared with either real set"
     assert np.array_equal(public.truth.arrays["real"], material.hidden["real"][: material.n_public])
     assert np.array_equal(private.truth.arrays["real"], material.hidden["real"][material.n_public :])
@@ -39,7 +41,9 @@ def test_conditional_futures(make) -> None:
     assert material.public["test_inputs"].shape == (contexts, 10, 2)
     assert material.shape == (contexts, 3, 5, 2)
     assert material.submission_axes == ("context", "future", "row", "channel")
-    public, private = generation.KIND.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
+    public, private = generation.KIND.folds(
+        task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0
+    )
     assert (public.rows, private.rows) == (slice(material.n_public), slice(material.n_public, contexts))
     whole = public.truth.arrays["real"]
     assert np.array_equal(whole[:, :10], material.public["test_inputs"][: material.n_public])
@@ -47,7 +51,9 @@ def test_conditional_futures(make) -> None:
     values = np.arange(float(np.prod(material.shape))).reshape(material.shape)
     answer = generation.KIND.answer(task.spec.contract, private, values[private.rows])
     assert answer["fake"].shape == (3 * material.n_private, 15, 2)
-    assert np.array_equal(answer["fake"][1, :10], private.known["contexts"][0]), "a path is its own context and one of its futures"
+    assert np.array_equal(answer["fake"][1, :10], private.known["contexts"][0]), (
+        "a path is its own context and one of its futures"
+    )
     assert np.array_equal(answer["fake"][1, 10:], values[material.n_public, 1])
     assert answer["futures"].shape == (material.n_private, 3, 5, 2)
 
@@ -76,9 +82,13 @@ def test_the_baseline_has_the_moments_of_each_row_and_channel_and_is_the_same_ea
 def test_training_windows_handed_back_are_refused(make) -> None:
     task = make("generation")
     material = made(task)
-    public, _ = generation.KIND.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
+    public, _ = generation.KIND.folds(
+        task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0
+    )
     stolen = material.public["train_targets"][:: material.n_train // material.n_private][: material.n_private]
-    with pytest.raises(SubmissionError, match=r"memorised: the share of windows that are copies .* at most 10% is accepted") as refused:
+    with pytest.raises(
+        SubmissionError, match=r"memorised: the share of windows that are copies .* at most 10% is accepted"
+    ) as refused:
         generation.KIND.check(task.spec.contract, public, stolen)
     assert refused.value.problem == "memorised"
     honest = generation.KIND.naive(task.spec.contract, read_of(material), material.shape)
@@ -112,7 +122,9 @@ def test_a_process_set_comes_in_blocks_that_are_equal_each_time() -> None:
     assert array(material.public["train_inputs"]).shape == (2_000, 0, 1)
     seen = {window.tobytes() for window in array(targets)}
     assert len(seen) == 2_000
-    assert seen.isdisjoint({window.tobytes() for window in material.hidden["real"]}), "no window of the scoring set is in training"
+    assert seen.isdisjoint({window.tobytes() for window in material.hidden["real"]}), (
+        "no window of the scoring set is in training"
+    )
 
 
 def _first(blocks: Blocks, rows: int):

@@ -40,7 +40,7 @@ print(json.dumps({
     "new": new.output, "check": json.loads(check.output), "env": f"{type(env).__module__}:{type(env).__name__}",
     "kind": info["kind"], "state": told["state"], "relative": told["relative_total"], "oracle": [run.state, run.relative_total],
 }))
-"""
+"""  # noqa: E501
 
 
 def write_distribution(folder: Path, entry: str, name: str = "highs", code: str = "") -> Path:
@@ -84,7 +84,9 @@ def run(tmp_path: Path) -> Callable[..., str]:
     environment = {**os.environ, "PYTHONPATH": path, "OPENFINGYM_HOME": str(tmp_path / "home")}
 
     def program(*arguments: str) -> str:
-        done = subprocess.run([sys.executable, *arguments], check=False, env=environment, cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, *arguments], check=False, env=environment, cwd=tmp_path, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -92,7 +94,8 @@ def run(tmp_path: Path) -> Callable[..., str]:
 
 
 def test_a_task_of_an_own_kind_is_written_checked_and_scored(run: Callable[..., str], tmp_path: Path) -> None:
-    """Its contract, scaffold, arrays, checks, baseline, environment and scores: nothing of the library knows its name."""
+    """Its contract, scaffold, arrays, checks, baseline, environment and scores: nothing of the library knows its
+    name."""
     folder = tmp_path / "my-highs"
     found = json.loads(run("-c", USE, str(folder)).splitlines()[-1])
     assert "starts from your own CSV" in found["new"]
@@ -102,7 +105,9 @@ def test_a_task_of_an_own_kind_is_written_checked_and_scored(run: Callable[..., 
     assert (found["kind"], found["state"]) == ("highs", "scored")
     assert found["relative"] == pytest.approx(1.0)
     assert found["oracle"] == ["scored", pytest.approx(0.01)]
-    with pytest.raises(TaskError, match=r"contract\.kind: unknown kind 'highs'; known: curves, forecast, generation, graphs, nodes, r"):
+    with pytest.raises(
+        TaskError, match=r"contract\.kind: unknown kind 'highs'; known: curves, forecast, generation, graphs, nodes, r"
+    ):
         Task.read(folder)
 
 
@@ -111,7 +116,9 @@ def test_keys_of_an_own_contract_are_checked(install: Install, tmp_path: Path) -
     config = new_task("my-highs", tmp_path, "highs") / "task.toml"
     assert kind_of(Task.read(config.parent)).name == "highs"
     config.write_text(config.read_text().replace("lookback = 10", "lokback = 10"))
-    with pytest.raises(TaskError, match=r"contract\.lookback: required.*contract\.lokback: unknown key; did you mean 'lookback'"):
+    with pytest.raises(
+        TaskError, match=r"contract\.lookback: required.*contract\.lokback: unknown key; did you mean 'lookback'"
+    ):
         Task.read(config.parent)
 
 
@@ -128,16 +135,30 @@ def test_a_kind_is_loaded_when_it_is_named_and_listed_before(install: Install) -
 @pytest.mark.parametrize(
     ("entry", "options", "message"),
     [
-        ("broken:KIND", {"code": "KIND = 1 / 0"}, r"the kind 'highs' of own-kind .* cannot be loaded: division by zero"),
+        (
+            "broken:KIND",
+            {"code": "KIND = 1 / 0"},
+            r"the kind 'highs' of own-kind .* cannot be loaded: division by zero",
+        ),
         ("broken:KIND", {"code": "OTHER = 1"}, r"the kind 'highs' of own-kind .* cannot be loaded: .*KIND"),
-        ("broken:KIND", {"code": "KIND = 1"}, r"1 is no kind of task: its attribute 'contract' must be a subclass of Contract"),
+        (
+            "broken:KIND",
+            {"code": "KIND = 1"},
+            r"1 is no kind of task: its attribute 'contract' must be a subclass of Contract",
+        ),
         ("own_kind:KIND", {"name": "lows"}, r"the entry point 'lows' of own-kind .* is a kind of another name"),
         ("own_kind:KIND", {"name": "forecast"}, r"the kind 'forecast' of own-kind .* has the name of another kind"),
     ],
 )
-def test_a_broken_distribution_is_named(install: Install, tmp_path: Path, entry: str, options: dict[str, str], message: str) -> None:
+def test_a_broken_distribution_is_named(
+    install: Install, tmp_path: Path, entry: str, options: dict[str, str], message: str
+) -> None:
     config = new_task("mine", tmp_path) / "task.toml"
-    config.write_text(config.read_text().replace('kind = "forecast"', f'kind = "{"lows" if options.get("name") == "lows" else "highs"}"'))
+    config.write_text(
+        config.read_text().replace(
+            'kind = "forecast"', f'kind = "{"lows" if options.get("name") == "lows" else "highs"}"'
+        )
+    )
     install(entry, **options)
     with pytest.raises(TaskError, match=message):
         Task.read(config.parent)

@@ -78,7 +78,11 @@ def test_the_digest_and_the_recipe_follow_the_period(edited: Edited) -> None:
     [
         (
             "first = 2030-01-01",
-            "dataset.first: no row of 'ust-par-yields' is in 2030-01-01 to the last; its rows are from 2006-02-09 to 2019-08-26",
+            (
+                "dataset.first: no row of 'ust-par-yields' is in 2030-01-01 to the last; its rows are from 2006-02-09 "
+                "to "
+                "2019-08-26"
+            ),
         ),
         ("last = 1999-01-01", "dataset.last: no row of 'ust-par-yields' is in the first row to 1999-01-01"),
     ],
@@ -118,7 +122,10 @@ def test_a_period_of_pulled_data_is_asked_of_the_pull(edited: Edited) -> None:
     """Nothing has been pulled here, so the answer is the command that would; it names the period."""
     task = edited(
         "equity-forecast-v1",
-        ("[metadata.openfingym.dataset.pulled]", "first = 2005-01-03\nlast = 2020-12-31\n\n[metadata.openfingym.dataset.pulled]"),
+        (
+            "[metadata.openfingym.dataset.pulled]",
+            "first = 2005-01-03\nlast = 2020-12-31\n\n[metadata.openfingym.dataset.pulled]",
+        ),
     )
     assert (task.spec.dataset.first, task.spec.dataset.last) == (date(2005, 1, 3), date(2020, 12, 31))
     with pytest.raises(DataError, match=r"--symbols XOM,CVX,COP,SLB,OXY --start 2005-01-03 --end 2020-12-31"):
@@ -147,7 +154,8 @@ def test_targets_of_a_mixed_panel_may_be_prices() -> None:
 )
 def test_targets_that_are_no_prices_are_refused(edited: Edited, change: tuple[str, str], named: str) -> None:
     with pytest.raises(
-        TaskError, match=rf"contract\.value_semantics: price_level needs targets above 0 everywhere, as scaled; {named} is not"
+        TaskError,
+        match=rf"contract\.value_semantics: price_level needs targets above 0 everywhere, as scaled; {named} is not",
     ):
         material(edited("lob-forecast", change))
 

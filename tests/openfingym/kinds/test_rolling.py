@@ -36,7 +36,9 @@ def test_shapes_axes_and_counts(task: Task) -> None:
     assert (material.n_train, material.n_public, material.n_private) == (100, 2, 4)
     assert material.shape == (6, STEPS, 2)
     assert material.public["train_bars"].shape == (100, 2, 5)
-    assert {name: len(axes) for name, axes in material.axes.items()} == {name: len(a.shape) for name, a in material.public.items()}
+    assert {name: len(axes) for name, axes in material.axes.items()} == {
+        name: len(a.shape) for name, a in material.public.items()
+    }
     assert material.facts["symbols"] == ["aa", "bb"]
     assert material.facts["episodes"] == {"public": 2, "private": 4}
     assert material.labels == ("aa", "bb")
@@ -46,7 +48,11 @@ def test_shapes_axes_and_counts(task: Task) -> None:
 def test_what_is_shown_are_the_rows_up_to_the_origin_and_none_behind_it(task: Task) -> None:
     columns, material = random_bars(), made(task)
     everything = np.stack(
-        [np.stack([columns[f"{s}_{f}"] for f in ("open", "high", "low", "close", "volume")], axis=1) for s in ("aa", "bb")], axis=1
+        [
+            np.stack([columns[f"{s}_{f}"] for f in ("open", "high", "low", "close", "volume")], axis=1)
+            for s in ("aa", "bb")
+        ],
+        axis=1,
     )
     public, private = fold_rows(task)
     for number in range(6):
@@ -64,7 +70,9 @@ def test_outcomes_and_rewards_by_hand(task: Task) -> None:
     material, closes = made(task), closes_of(random_bars())
     first = fold_rows(task)[1] + LOOKBACK - 1
     truth = np.log(closes[first + 3 : first + 3 + STEPS] / closes[first : first + STEPS])
-    assert rolling.KIND.oracle(task.spec.contract, material.hidden, material.shape)[2] == pytest.approx(truth, rel=1e-12)
+    assert rolling.KIND.oracle(task.spec.contract, material.hidden, material.shape)[2] == pytest.approx(
+        truth, rel=1e-12
+    )
     episode = episode_of(task, material, 2)
     guesses = 0.01 * np.arange(2 * STEPS).reshape(STEPS, 2)
     shown = play(episode, [{"predictions": row} for row in guesses.tolist()])
@@ -133,7 +141,10 @@ def test_a_malformed_action_changes_nothing(task: Task, action: object, message:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.one_of(st.none(), st.lists(st.floats(-2.0, 2.0), min_size=2, max_size=2)), max_size=STEPS), st.integers(0, 5))
+@given(
+    st.lists(st.one_of(st.none(), st.lists(st.floats(-2.0, 2.0), min_size=2, max_size=2)), max_size=STEPS),
+    st.integers(0, 5),
+)
 def test_an_episode_is_a_function_of_its_actions(task_and_material, given_actions, number) -> None:
     task, material = task_and_material
     actions = [None if values is None else {"predictions": values} for values in given_actions]
@@ -191,7 +202,8 @@ def test_a_split_would_pass_for_a_return(task: Task, monkeypatch: pytest.MonkeyP
 def test_too_few_rows_say_how_many_are_enough(tmp_path: Path) -> None:
     short = {name: values[:80] for name, values in random_bars().items()}
     with pytest.raises(
-        TaskError, match=r"split\.public: the public block has 13 of 80 rows, but one episode needs 18.*an embargo of 3, 105 rows"
+        TaskError,
+        match=r"split\.public: the public block has 13 of 80 rows, but one episode needs 18.*an embargo of 3, 105 rows",
     ):
         made(rolling_task(tmp_path, short))
     enough = {name: values[:105] for name, values in random_bars().items()}
@@ -222,12 +234,17 @@ def test_percent_for_decimals_is_remarked_on(task: Task) -> None:
         (("embargo = 3", "embargo = 2"), r"split.embargo \(2 rows\) must be at least contract.horizon \(3\)"),
         (("embargo = 3", 'embargo = 3\nscaling = "standard"'), "bars are shown as they are"),
         (("embargo = 3", "embargo = 3\ntrain_stride = 2"), "bars are shown as they are"),
-        (('licence = "CC0-1.0"', 'licence = "CC0-1.0"\nchannels = ["aa_open"]'), "contract.symbols says which bars are used"),
+        (
+            ('licence = "CC0-1.0"', 'licence = "CC0-1.0"\nchannels = ["aa_open"]'),
+            "contract.symbols says which bars are used",
+        ),
         (('baseline = "naive"', 'baseline = "gaussian"'), "that of a rolling task is 'naive'"),
         (("steps = 10", "stepz = 10"), "stepz: unknown key; did you mean 'steps'"),
     ],
 )
-def test_a_mistake_in_a_rolling_task_is_answered_with_its_key(task: Task, tmp_path: Path, edit: tuple[str, str], message: str) -> None:
+def test_a_mistake_in_a_rolling_task_is_answered_with_its_key(
+    task: Task, tmp_path: Path, edit: tuple[str, str], message: str
+) -> None:
     from openfingym.task import parse_task_file
 
     text = task.config_path.read_text()

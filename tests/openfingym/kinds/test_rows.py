@@ -40,7 +40,9 @@ def test_no_public_byte_depends_on_a_hidden_value_and_the_truth_is_best(task) ->
 
 def test_portfolios_are_formed_month_by_month(task) -> None:
     material = made(task)
-    public, private = rows.KIND.folds(task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0)
+    public, private = rows.KIND.folds(
+        task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0
+    )
     times = material.public["test_times"]
     for fold in (public, private):
         period = fold.truth.arrays["period"]

@@ -56,8 +56,19 @@ def test_the_first_observation_is_an_account_of_cash_at_the_right_row(task: Task
     (shown,) = play(episode_of(task, material, 3), [])
     seen = shown.observation
     assert np.array_equal(np.array(seen["bars"])[:, :, 3], field("close")[first : first + LOOKBACK])
-    assert (seen["cash"], seen["free_cash"], seen["equity"], seen["positions"]) == (100_000.0, 100_000.0, 100_000.0, [0.0, 0.0])
-    assert (seen["open_orders"], seen["fills"], seen["rejections"], seen["changes"], seen["unlisted"]) == ([], [], [], [], 0)
+    assert (seen["cash"], seen["free_cash"], seen["equity"], seen["positions"]) == (
+        100_000.0,
+        100_000.0,
+        100_000.0,
+        [0.0, 0.0],
+    )
+    assert (seen["open_orders"], seen["fills"], seen["rejections"], seen["changes"], seen["unlisted"]) == (
+        [],
+        [],
+        [],
+        [],
+        0,
+    )
     assert (seen["splits"], seen["dividends"], seen["steps_left"]) == ([1.0, 1.0], [0.0, 0.0], STEPS)
     assert shown.info == {"time_index": LOOKBACK - 1}
     assert (shown.reward, shown.done) == (0.0, False)
@@ -81,7 +92,8 @@ def test_weights_trade_at_the_next_open_never_at_a_price_that_was_seen(task: Tas
     assert after.observation["positions"] == pytest.approx([quantity, 0.0], rel=1e-12)
     assert after.reward == pytest.approx(math.log(equity / 100_000.0), abs=1e-12)
     assert np.array_equal(
-        after.observation["bars"][-1], [[field(name)[at, s] for name in ("open", "high", "low", "close", "volume")] for s in (0, 1)]
+        after.observation["bars"][-1],
+        [[field(name)[at, s] for name in ("open", "high", "low", "close", "volume")] for s in (0, 1)],
     )
     assert start.observation["steps_left"] == after.observation["steps_left"] + 1
 
@@ -100,7 +112,9 @@ def test_the_record_is_what_the_observations_said(task: Task, material) -> None:
         closes = np.array(step.observation["bars"])[-1, :, 3]
         held = np.array(step.observation["positions"]) * closes
         assert record[t, [LONG, SHORT]] == pytest.approx([held[held > 0].sum(), -held[held < 0].sum()], rel=1e-12)
-    assert math.exp(sum(step.reward for step in shown)) == pytest.approx(record[-1, EQUITY] / record[0, EQUITY], rel=1e-9)
+    assert math.exp(sum(step.reward for step in shown)) == pytest.approx(
+        record[-1, EQUITY] / record[0, EQUITY], rel=1e-9
+    )
     assert record[:, CLOSED].sum() == 3.0  # the long in aa, then both positions
 
 
@@ -113,12 +127,22 @@ def test_orders_by_name_or_number_with_ids_of_ones_own(task: Task, material) -> 
         {"symbol": 0, "side": "sell", "quantity": 3, "client_id": "short"},
     ]
     episode = episode_of(task, material, 3)
-    _, after, later, last = play(episode, [{"orders": orders}, {"orders": orders[:1], "cancels": [99]}, {"cancels": [1]}])
+    _, after, later, last = play(
+        episode, [{"orders": orders}, {"orders": orders[:1], "cancels": [99]}, {"cancels": [1]}]
+    )
     (waiting,) = after.observation["open_orders"]
     assert waiting == {
-        "order": 1, "symbol": "bb", "side": "buy", "type": "limit", "time_in_force": "gtc", "remaining": 10.0, "limit_price": far,
-        "stop_price": None, "triggered": False, "client_id": "far",
-    }  # fmt: skip
+        "order": 1,
+        "symbol": "bb",
+        "side": "buy",
+        "type": "limit",
+        "time_in_force": "gtc",
+        "remaining": 10.0,
+        "limit_price": far,
+        "stop_price": None,
+        "triggered": False,
+        "client_id": "far",
+    }
     (fill,) = after.observation["fills"]
     assert (fill["order"], fill["symbol"], fill["side"], fill["client_id"]) == (2, "aa", "sell", "short")
     assert after.observation["positions"] == [-3.0, 0.0]
@@ -143,7 +167,9 @@ def test_orders_by_name_or_number_with_ids_of_ones_own(task: Task, material) -> 
         ({"symbol": "aa", "side": "sell", "quantity": 1e9}, "short-cap"),
     ],
 )
-def test_what_the_market_refuses_is_told_and_changes_nothing(task: Task, material, order: dict[str, object], reason: str) -> None:
+def test_what_the_market_refuses_is_told_and_changes_nothing(
+    task: Task, material, order: dict[str, object], reason: str
+) -> None:
     _, after = play(episode_of(task, material, 3), [{"orders": [order]}])
     (rejection,) = after.observation["rejections"]
     assert rejection["reason"] == reason
@@ -231,7 +257,9 @@ ACTIONS = st.one_of(
     st.none(),
     st.builds(lambda a, b: {"weights": [a, b]}, st.floats(-1.5, 1.5), st.floats(-1.5, 1.5)),
     st.builds(
-        lambda symbol, side, quantity, kind, price: {"orders": [{"symbol": symbol, "side": side, "quantity": quantity, **kind(price)}]},
+        lambda symbol, side, quantity, kind, price: {
+            "orders": [{"symbol": symbol, "side": side, "quantity": quantity, **kind(price)}]
+        },
         st.sampled_from(["aa", "bb", "zz", 0, 1, 9]),
         st.sampled_from(["buy", "sell"]),
         st.floats(0.0, 5_000.0),
@@ -246,7 +274,11 @@ ACTIONS = st.one_of(
         st.floats(5.0, 80.0),
     ),
     st.builds(lambda order: {"cancels": [order]}, st.integers(0, 5)),
-    st.builds(lambda order, quantity: {"replaces": [{"order": order, "quantity": quantity}]}, st.integers(1, 5), st.floats(0.1, 10.0)),
+    st.builds(
+        lambda order, quantity: {"replaces": [{"order": order, "quantity": quantity}]},
+        st.integers(1, 5),
+        st.floats(0.1, 10.0),
+    ),
 )
 
 
@@ -368,13 +400,18 @@ def test_a_halt_in_the_first_row_of_an_episode_is_no_fault(tmp_path: Path) -> No
     [
         (("fee_bps = 5.0", "fee_bps = -5.0"), "contract.fee_bps: "),
         (("fee_bps = 5.0", "max_short = 0.0"), "expected 0 .minus max_short. and 1"),
-        (("periods_per_year = 252.0", "periods_per_year = 365.0"), "bars_per_year is 252 and scoring.periods_per_year 365"),
+        (
+            ("periods_per_year = 252.0", "periods_per_year = 365.0"),
+            "bars_per_year is 252 and scoring.periods_per_year 365",
+        ),
         (('baseline = "buy-and-hold"', 'baseline = "naive"'), "that of a trading task is 'buy-and-hold'"),
         (('family = "trading"', 'family = "forecasting"'), "a trading task is of the family 'trading'"),
         (("fee_bps = 5.0", "fee_bsp = 5.0"), "fee_bsp: unknown key; did you mean 'fee_bps'"),
     ],
 )
-def test_a_mistake_in_a_trading_task_is_answered_with_its_key(task: Task, tmp_path: Path, edit: tuple[str, str], message: str) -> None:
+def test_a_mistake_in_a_trading_task_is_answered_with_its_key(
+    task: Task, tmp_path: Path, edit: tuple[str, str], message: str
+) -> None:
     text = task.config_path.read_text()
     assert edit[0] in text
     with pytest.raises(TaskError, match=message):
@@ -387,7 +424,10 @@ def test_a_market_without_short_positions(tmp_path: Path) -> None:
     material = made(task)
     _, after = play(episode_of(task, material, 3), [{"weights": [-0.1, 0.0]}])
     assert [rejection["reason"] for rejection in after.observation["rejections"]] == ["bad-weights"]
-    best, worst = (made_of(task.spec.contract, material.hidden, material.shape) for made_of in (trading.KIND.oracle, trading.KIND.worst))
+    best, worst = (
+        made_of(task.spec.contract, material.hidden, material.shape)
+        for made_of in (trading.KIND.oracle, trading.KIND.worst)
+    )
     naive = trading.KIND.naive(task.spec.contract, reader(material), material.shape)
     assert not best[:, :, SHORT].any()
     assert (best[:, -1, EQUITY] > naive[:, -1, EQUITY]).all()

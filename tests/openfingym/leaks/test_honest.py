@@ -1,4 +1,5 @@
-"""What honest data repeat is never taken for a leak: pegs, ticks, days without trade, smooth curves, walks of any precision."""
+"""What honest data repeat is never taken for a leak: pegs, ticks, days without trade, smooth curves, walks of any
+precision."""
 
 from __future__ import annotations
 
@@ -40,7 +41,10 @@ def _curves(generator: np.random.Generator, n: int) -> Floats:
     """Smooth curves of three factors, quoted to three decimals."""
     maturity = np.arange(1.0, 61.0)
     loadings = np.stack([np.ones(60), np.exp(-maturity / 8.0), maturity / 8.0 * np.exp(-maturity / 8.0)])
-    return np.round(np.array([3.0, 0.0, 0.0]) + generator.standard_normal((n, 3)) @ np.eye(3) * [0.2, 1.0, 1.0], 6) @ loadings
+    return (
+        np.round(np.array([3.0, 0.0, 0.0]) + generator.standard_normal((n, 3)) @ np.eye(3) * [0.2, 1.0, 1.0], 6)
+        @ loadings
+    )
 
 
 HONEST: dict[str, Callable[[np.random.Generator, int], Floats]] = {

@@ -1,4 +1,5 @@
-"""What authors write without leaking anything passes: prose, code, dates, tables, indices; encoded text may hide anything."""
+"""What authors write without leaking anything passes: prose, code, dates, tables, indices; encoded text may hide
+anything."""
 
 from __future__ import annotations
 
@@ -48,13 +49,21 @@ INNOCENT: dict[str, Callable[[BuiltPackage], str]] = {
     "an index and a constant": lambda _: "\n".join(f"{i},0.25" for i in range(500)),
     "powers of two": lambda _: " ".join(str(2**i) for i in range(40)),
     "a table of known yields": _table,
-    "a grid of parameters": lambda _: " ".join(f"{a:.2f},{b:.3f}" for a in np.linspace(0, 1, 21) for b in np.geomspace(1e-3, 1, 10)),
+    "a grid of parameters": lambda _: " ".join(
+        f"{a:.2f},{b:.3f}" for a in np.linspace(0, 1, 21) for b in np.geomspace(1e-3, 1, 10)
+    ),
     "random numbers": lambda _: " ".join(f"{x:.4f}" for x in np.random.default_rng(0).standard_normal(2000)),
     "a peg with a jump": lambda _: " ".join(["7.75"] * 7 + ["7.76"] + ["7.75"] * 30 + ["7.7501"] * 8),
     "a digest": lambda _: f"The data's SHA-256 is {hashlib.sha256(b'x').hexdigest()}.",
-    "addresses": lambda _: "See https://doi.org/10.1016/j.jfineco.2019.04.001 and https://arxiv.org/abs/2606.26350v2?utm_source=feed.",
-    "German": lambda _: "Gefragt sind die Renditen der Staatsanleihen für die nächsten fünf Handelstage, in Prozent und Jahr. " * 5,
-    "Chinese": lambda _: "预测美国国债收益率曲线的短端：未来五个交易日的三个月、六个月、一年、二年、三年和五年期收益率。" * 20,
+    "addresses": lambda _: (
+        "See https://doi.org/10.1016/j.jfineco.2019.04.001 and https://arxiv.org/abs/2606.26350v2?utm_source=feed."
+    ),
+    "German": lambda _: (
+        "Gefragt sind die Renditen der Staatsanleihen für die nächsten fünf Handelstage, in Prozent und Jahr. " * 5
+    ),
+    "Chinese": lambda _: (
+        "预测美国国债收益率曲线的短端：未来五个交易日的三个月、六个月、一年、二年、三年和五年期收益率。" * 20
+    ),
     "an emoji of several": lambda _: "Good luck 👩‍💻 and have fun 👨‍👩‍👧‍👦!\ufe0f",
     "lines that end in spaces": lambda _: "a line\t \nanother one  \n" * 3,
 }
@@ -66,8 +75,12 @@ def test_what_authors_write_is_no_leak(text: str, search: LeakSearch, treasury: 
     assert [str(leak) for leak in search.leaks(tmp_path)] == []
 
 
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.b32encode, base64.b85encode, lambda content: content.hex().upper().encode()])
-def test_what_cannot_be_explained_is_said_to_be_so(encode: Callable[[bytes], bytes], search: LeakSearch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "encode", [base64.b64encode, base64.b32encode, base64.b85encode, lambda content: content.hex().upper().encode()]
+)
+def test_what_cannot_be_explained_is_said_to_be_so(
+    encode: Callable[[bytes], bytes], search: LeakSearch, tmp_path: Path
+) -> None:
     """A logo, or a row of labels under a good cipher: the check cannot know, and the author may say in a waiver."""
     (tmp_path / "notes.md").write_text("Logo: " + encode(np.random.default_rng(0).bytes(120)).decode())
     assert [leak.finding for leak in search.leaks(tmp_path)] == ["text of unexplained entropy"]
@@ -100,7 +113,8 @@ def test_seven_equal_levels_and_a_jump_tell_nothing(seed: int, tmp_path: Path) -
 
 
 def test_signs_tell_what_the_one_before_them_leaves_open() -> None:
-    """Windows of price paths keep their signs for long: two of one model agree in hundreds of signs, which is no copy."""
+    """Windows of price paths keep their signs for long: two of one model agree in hundreds of signs, which is no
+    copy."""
     flips = np.random.default_rng(0).random((500, 200, 2)) < [0.02, 0.5]
     signs = np.where(flips.cumsum(axis=1) % 2, 1.0, -1.0)
     entropy = -sum(p * np.log2(p) for p in (0.02, 0.98)), 1.0

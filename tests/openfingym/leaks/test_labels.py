@@ -63,8 +63,12 @@ LEAKS: dict[str, Callable[[Case], Any]] = {
     "labels of all nodes": lambda c: c.labels,
     "a feature that is the label": lambda c: _column(c.labels),
     "a feature that separates": lambda c: _column(c.labels + np.random.default_rng(1).uniform(0.0, 0.9, NODES)),
-    "a feature that separates, negated": lambda c: _column(-5.0 * c.labels - np.random.default_rng(1).uniform(0.0, 0.9, NODES)),
-    "a feature that nearly always separates": lambda c: _column(c.labels + 0.2 * np.random.default_rng(1).standard_normal(NODES)),
+    "a feature that separates, negated": lambda c: _column(
+        -5.0 * c.labels - np.random.default_rng(1).uniform(0.0, 0.9, NODES)
+    ),
+    "a feature that nearly always separates": lambda c: _column(
+        c.labels + 0.2 * np.random.default_rng(1).standard_normal(NODES)
+    ),
     "features by column": lambda c: _column(c.labels).T.copy(),
     "a feature of hidden rows": lambda c: _column(c.hidden),
     "the anomalies": lambda c: c.anomalies,
@@ -76,7 +80,9 @@ LEAKS: dict[str, Callable[[Case], Any]] = {
     "json list": lambda c: json.dumps(c.hidden.tolist()).encode(),
     "json by node": lambda c: json.dumps({str(i): int(v) for i, v in zip(c.ids, c.hidden, strict=True)}).encode(),
     "json of anomalies": lambda c: json.dumps({"nodes": NODES, "outliers": c.anomalies.tolist()}).encode(),
-    "csv by node": lambda c: ("node,label,x\n" + "\n".join(f"{i},{v},0.5" for i, v in zip(c.ids, c.hidden, strict=True))).encode(),
+    "csv by node": lambda c: (
+        "node,label,x\n" + "\n".join(f"{i},{v},0.5" for i, v in zip(c.ids, c.hidden, strict=True))
+    ).encode(),
     "words": lambda c: "\n".join("fraud" if v else "normal" for v in c.hidden).encode(),
     "true and false": lambda c: json.dumps([bool(v) for v in c.hidden]).encode(),
     "digits": lambda c: b"LABELS = '" + "".join(map(str, c.hidden)).encode() + b"'",
@@ -104,14 +110,18 @@ def _honest(folder: Path, case: Case) -> None:
     edges = np.sort(generator.integers(0, NODES, (2, 9000)), axis=0)
     for name, array in {
         "edges": edges[:, np.lexsort(edges[::-1])],
-        "features": np.column_stack([_column(generator.standard_normal(NODES)), case.labels + generator.standard_normal(NODES)]),
+        "features": np.column_stack(
+            [_column(generator.standard_normal(NODES)), case.labels + generator.standard_normal(NODES)]
+        ),
         "train_nodes": train,
         "train_labels": case.labels[train],
         "test_nodes": case.ids,
         "visible_labels": _seen(case),
     }.items():
         np.save(folder / f"{name}.npy", array)
-    (folder / "README.md").write_text(f"{NODES} nodes, {len(case.ids)} to score; no, these are normal numbers: 0, 1, 0, 1, 1.")
+    (folder / "README.md").write_text(
+        f"{NODES} nodes, {len(case.ids)} to score; no, these are normal numbers: 0, 1, 0, 1, 1."
+    )
 
 
 @pytest.mark.parametrize("leak", LEAKS)
@@ -132,13 +142,17 @@ def test_honest_graphs_pass(seed: int, rate: float, tmp_path: Path) -> None:
     assert find_leak(tmp_path, {"labels": case.hidden}, ids=case.ids) is None
 
 
-@pytest.mark.parametrize("leak", sorted(set(LEAKS) - {"half of the labels in order", "the anomalies among training nodes"}))
+@pytest.mark.parametrize(
+    "leak", sorted(set(LEAKS) - {"half of the labels in order", "the anomalies among training nodes"})
+)
 def test_labels_of_another_graph_are_no_leak(leak: str, tmp_path: Path) -> None:
     case, other = _case(), _case(seed=1)
     _honest(tmp_path, case)
     _write(tmp_path / "planted", LEAKS[leak](Case(other.labels, case.ids)))
     # Encoded text may hide anything, and is reported as that.
-    assert {leak.finding for leak in find_leaks(tmp_path, {"labels": case.hidden}, ids=case.ids)} <= {"text of unexplained entropy"}
+    assert {leak.finding for leak in find_leaks(tmp_path, {"labels": case.hidden}, ids=case.ids)} <= {
+        "text of unexplained entropy"
+    }
 
 
 @pytest.mark.parametrize("form", ["npy", "npz"])

@@ -104,8 +104,12 @@ ENCODINGS: dict[str, Callable[[Floats], bytes]] = {
     "npy rounded to 4": lambda t: _npy(np.round(t, 4)),
     "npy channels first": lambda t: _npy(np.swapaxes(t, 1, 2)),
     "npy time first": lambda t: _npy(np.swapaxes(t, 0, 1)),
-    "npy among other columns": lambda t: _npy(np.concatenate([np.ones((*t.shape[:2], 2)), t, np.zeros((*t.shape[:2], 1))], axis=2)),
-    "npy among other windows": lambda t: _npy(np.concatenate([np.random.default_rng(1).standard_normal((60, 5, 3)), t])),
+    "npy among other columns": lambda t: _npy(
+        np.concatenate([np.ones((*t.shape[:2], 2)), t, np.zeros((*t.shape[:2], 1))], axis=2)
+    ),
+    "npy among other windows": lambda t: _npy(
+        np.concatenate([np.random.default_rng(1).standard_normal((60, 5, 3)), t])
+    ),
     "npy bits as integers": lambda t: _npy(t.view(np.int64)),
     "npy millionths as integers": lambda t: _npy(np.rint(t * 1e6).astype(np.int32)),
     "npy with fields": _fields,
@@ -127,7 +131,9 @@ ENCODINGS: dict[str, Callable[[Floats], bytes]] = {
     "base64": lambda t: base64.b64encode(b"ab" + t.tobytes()),
     "base64 in lines": lambda t: b"DATA = '''\n" + base64.encodebytes(t.tobytes()) + b"'''",
     "base64 url-safe, after a word": lambda t: b"/a/" + base64.urlsafe_b64encode(t.astype("<f4").tobytes()),
-    "base64 of gzip of json": lambda t: b"X = '" + base64.b64encode(gzip.compress(json.dumps(t.tolist()).encode())) + b"'",
+    "base64 of gzip of json": lambda t: (
+        b"X = '" + base64.b64encode(gzip.compress(json.dumps(t.tolist()).encode())) + b"'"
+    ),
     "gzip": lambda t: gzip.compress(t.tobytes()),
     "xz of csv": lambda t: lzma.compress(_csv(_rows(t), "{:.8g}")),
     "zlib of npy": lambda t: zlib.compress(_npy(t)),
@@ -173,7 +179,9 @@ TRANSFORMATIONS: dict[str, Callable[[Floats], Floats]] = {
     "reversed in time": lambda t: t[:, ::-1].copy(),
     "reversed and scaled": lambda t: -7.0 * t[:, ::-1],
     "windows shuffled": lambda t: np.random.default_rng(0).permutation(t),
-    "windows shuffled and standardised": lambda t: np.random.default_rng(0).permutation((t - t.mean(axis=(0, 1))) / t.std(axis=(0, 1))),
+    "windows shuffled and standardised": lambda t: np.random.default_rng(0).permutation(
+        (t - t.mean(axis=(0, 1))) / t.std(axis=(0, 1))
+    ),
 }
 
 
@@ -193,7 +201,11 @@ def test_transformed_hidden_windows_are_found(transformation: str, tmp_path: Pat
 @pytest.mark.parametrize("name", ["logarithm", "log returns", "levels"])
 def test_prices_are_found_as_logarithms_and_returns(name: str, tmp_path: Path) -> None:
     prices = 100.0 * np.exp(np.cumsum(0.01 * np.random.default_rng(3).standard_normal((50, 12, 2)), axis=1))
-    forms = {"logarithm": np.log(prices), "log returns": np.diff(np.log(prices), axis=1), "levels": prices / prices[:, :1]}
+    forms = {
+        "logarithm": np.log(prices),
+        "log returns": np.diff(np.log(prices), axis=1),
+        "levels": prices / prices[:, :1],
+    }
     np.save(tmp_path / "a.npy", forms[name])
     assert find_leak(tmp_path, {"targets": prices}) is not None
 
@@ -263,7 +275,9 @@ def test_damaged_files_are_searched_as_far_as_they_go(tmp_path: Path) -> None:
     seed=st.integers(0, 2**32 - 1),
     shape=st.tuples(st.integers(20, 80), st.integers(1, 12), st.integers(1, 6)).filter(lambda s: s[1] * s[2] >= 6),
     first=st.integers(0, 1000),
-    encoding=st.sampled_from(sorted(set(ENCODINGS) - {"npy with fields", "npy among other windows", "parquet", "arrow file of lists"})),
+    encoding=st.sampled_from(
+        sorted(set(ENCODINGS) - {"npy with fields", "npy among other windows", "parquet", "arrow file of lists"})
+    ),
 )
 def test_random_walks_planted_anywhere_are_found(
     seed: int, shape: tuple[int, int, int], first: int, encoding: str, tmp_path_factory: pytest.TempPathFactory

@@ -37,7 +37,9 @@ def test_ours_are_admitted(name):
 def test_the_heavy_ones_too(name):
     if name in NEEDS_TORCH:
         pytest.importorskip("torch")
-    lighter = dataclasses.replace(METRICS[name], parameters={**METRICS[name].parameters, **HEAVY[name]}, noise=2 * METRICS[name].noise)
+    lighter = dataclasses.replace(
+        METRICS[name], parameters={**METRICS[name].parameters, **HEAVY[name]}, noise=2 * METRICS[name].noise
+    )
     assert examine(lighter, seeds=(0,)) == ()
 
 
@@ -51,7 +53,11 @@ def planted(function, problem="point", **changes):
 
 def test_a_sound_metric_of_another_author_is_admitted():
     assert admit(planted(good)).name == "planted"
-    assert admit(planted(lambda y_true, y_pred: 1.0 / (1.0 + good(y_true, y_pred)), range=(0.0, 1.0), direction="higher", optimum=1.0))
+    assert admit(
+        planted(
+            lambda y_true, y_pred: 1.0 / (1.0 + good(y_true, y_pred)), range=(0.0, 1.0), direction="higher", optimum=1.0
+        )
+    )
 
 
 def swallowing(y_true, y_pred):
@@ -145,7 +151,9 @@ def test_every_kind_of_question_has_a_case(problem):
     assert len(case.ladder) >= 3
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if not metric.proper and not metric.diagnostic])
+@pytest.mark.parametrize(
+    "name", [name for name, metric in METRICS.items() if not metric.proper and not metric.diagnostic]
+)
 def test_why_these_do_not_rank(name):
     """Each is sound in hindsight, and won by an answer that knows nothing of the law it is about."""
     assert examine(METRICS[name]) == ()
@@ -177,4 +185,6 @@ def test_what_is_a_law_for_each_kind_of_question():
         assert law.beaten or law.no_better
         assert {*law.truth, *law.honest} == set(SHAPES[problem])
         for rival in (*law.beaten, *law.no_better):
-            assert {name: values.shape for name, values in rival.items()} == {name: values.shape for name, values in law.honest.items()}
+            assert {name: values.shape for name, values in rival.items()} == {
+                name: values.shape for name, values in law.honest.items()
+            }

@@ -24,7 +24,11 @@ def test_families_name_known_metrics_and_weights_add_to_one(name):
         ("F3", {"rmse": 2, "mae": 1}, 1.5),
         ("F4", {"mafe": 0.7}, 0.7),
         ("F5", {"nrmse": 0.7}, 0.7),
-        ("F6", {"mse": 1, "r2_zero": 0.2, "dm_zero": 9, "long_short_sharpe": 1.5}, 0.35 + 0.25 * 0.8 - 0.2 * 5 - 0.2 * 1.5),
+        (
+            "F6",
+            {"mse": 1, "r2_zero": 0.2, "dm_zero": 9, "long_short_sharpe": 1.5},
+            0.35 + 0.25 * 0.8 - 0.2 * 5 - 0.2 * 1.5,
+        ),
         ("F8", {"relative_mse": 1, "relative_mae": 2, "coverage_gap": 0.5, "nmpiw": 0.5}, 1.0),
         ("F9", {"marginal": 1.0, "correlation_l1": 2.0}, 1.5),
         ("F10", {"marginal": 1.0, "correlation_l1": 2.0}, 3.0),
@@ -49,7 +53,9 @@ def test_one_term_can_drown_the_papers_total_but_not_the_relative_one():
     assert paper_total("F9", better) / paper_total("F9", baseline) > 0.98
     assert relative_total(better, baseline) == pytest.approx(0.25 ** (1 / 3))
     rescaled = {name: 1000 * value for name, value in better.items()}
-    assert relative_total(rescaled, {n: 1000 * v for n, v in baseline.items()}) == pytest.approx(relative_total(better, baseline))
+    assert relative_total(rescaled, {n: 1000 * v for n, v in baseline.items()}) == pytest.approx(
+        relative_total(better, baseline)
+    )
 
 
 def test_the_baseline_is_one_and_halving_every_loss_is_a_half():

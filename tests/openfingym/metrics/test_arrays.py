@@ -10,7 +10,16 @@ from openfingym.metrics.cases import CASES
 
 
 def test_a_checked_array_is_an_ordinary_one_to_every_metric():
-    for name in ("mae", "smape", "picp", "auroc", "marginal", "autocorrelation_non_stationary", "delta_es", "american_put_error"):
+    for name in (
+        "mae",
+        "smape",
+        "picp",
+        "auroc",
+        "marginal",
+        "autocorrelation_non_stationary",
+        "delta_es",
+        "american_put_error",
+    ):
         case = CASES[METRICS[name].problem](np.random.default_rng(0))
         plain = {**case.truth, **case.ladder[0]}
         marked = {key: checked(values) if values.dtype == np.float64 else values for key, values in plain.items()}

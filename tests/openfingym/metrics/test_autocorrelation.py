@@ -31,7 +31,9 @@ def test_stationary_by_definition(pair):
     real, fake = pair
     gaps = np.array([pooled_acf(fake[..., d]) - pooled_acf(real[..., d]) for d in range(3)])
     assert autocorrelation_stationary(real, fake) == pytest.approx(np.sqrt((gaps**2).sum(axis=1)).mean(), rel=1e-10)
-    assert autocorrelation_stationary(real, fake, 4) == pytest.approx(np.sqrt((gaps[:, :4] ** 2).sum(axis=1)).mean(), rel=1e-10)
+    assert autocorrelation_stationary(real, fake, 4) == pytest.approx(
+        np.sqrt((gaps[:, :4] ** 2).sum(axis=1)).mean(), rel=1e-10
+    )
     for lag in (1, 5):
         assert autocorrelation_lag(real, fake, lag) == pytest.approx(np.abs(gaps[:, lag]).sum(), rel=1e-10)
 
@@ -45,13 +47,20 @@ def test_non_stationary_by_corrcoef(pair):
 
 def test_tailgan_by_statsmodels(pair):
     real, fake = pair
-    means = [np.array([[acf(x[:, d], nlags=10) for d in range(3)] for x in paths]).mean(axis=0) for paths in (real, fake)]
+    means = [
+        np.array([[acf(x[:, d], nlags=10) for d in range(3)] for x in paths]).mean(axis=0) for paths in (real, fake)
+    ]
     assert autocorrelation_tailgan(real, fake) == pytest.approx(np.abs(means[1] - means[0]).sum(), rel=1e-10)
 
 
 def test_units_do_not_matter_and_the_law_of_an_ar_process_is_found(pair):
     real, fake = pair
-    for metric in (autocorrelation_stationary, autocorrelation_lag, autocorrelation_non_stationary, autocorrelation_tailgan):
+    for metric in (
+        autocorrelation_stationary,
+        autocorrelation_lag,
+        autocorrelation_non_stationary,
+        autocorrelation_tailgan,
+    ):
         assert metric(3.0 * real + 5.0, 3.0 * fake + 5.0) == pytest.approx(metric(real, fake), rel=1e-8)
     assert pooled_acf(drifting_paths(np.random.default_rng(1), 20_000)[..., 0])[1] == pytest.approx(0.7, abs=0.03)
 

@@ -55,7 +55,10 @@ PATHS = {"real": drifting_paths(RNG, 60, 12), "fake": drifting_paths(RNG, 45, 12
 SHORT = {"real": PATHS["real"][:, :5], "fake": PATHS["fake"][:, :5]}
 STARTED = {name: np.concatenate([np.zeros((len(x), 1, 3)), x], axis=1) for name, x in PATHS.items()}
 FLAT_WINDOW = {**PATHS, "fake": PATHS["fake"] * (np.arange(45) > 0)[:, None, None]}
-MANY = {"real": RNG.standard_normal((9000, 1, 1)), "fake": RNG.standard_normal((9500, 1, 1)) + np.linspace(0.0, 3.0, 9500)[:, None, None]}
+MANY = {
+    "real": RNG.standard_normal((9000, 1, 1)),
+    "fake": RNG.standard_normal((9500, 1, 1)) + np.linspace(0.0, 3.0, 9500)[:, None, None],
+}
 FUTURES = {"real": 0.02 * RNG.standard_normal((40, 5, 2)), "futures": 0.025 * RNG.standard_normal((40, 8, 5, 2))}
 RANKING = {"labels": (RNG.random(60) < 0.2).astype(np.int64), "scores": RNG.random(60)}
 TINY = {name: 1e-3 * x for name, x in PATHS.items()}
@@ -145,12 +148,15 @@ def unlogged_kupiec(arrays: Arrays) -> float:
 
 
 def densities(bins: int, pooled: bool = False) -> Callable[[Arrays], float]:
-    """Real values by histogram; generated ones within half a bin of its middle, strictly, so that those on an edge are lost."""
+    """Real values by histogram; generated ones within half a bin of its middle, strictly, so that those on an edge are
+    lost."""
 
     def definition(arrays: Arrays) -> float:
         gaps = []
         for t, d in itertools.product(range(1 if pooled else 12), range(3)):
-            real, fake = (arrays[name][:, :, d].ravel() if pooled else arrays[name][:, t, d] for name in ("real", "fake"))
+            real, fake = (
+                arrays[name][:, :, d].ravel() if pooled else arrays[name][:, t, d] for name in ("real", "fake")
+            )
             count, edges = np.histogram(real, bins)
             width = edges[1] - edges[0]
             inside = np.abs(fake[:, None] - 0.5 * (edges[1:] + edges[:-1])) < width / 2.0
@@ -167,8 +173,12 @@ def own_real(arrays: Arrays) -> float:
 def acf(x: np.ndarray, lags: int) -> np.ndarray:
     x = x - x.mean(axis=(0, 1))
     with np.errstate(invalid="ignore"):
-        products = [(x[:, k:] * x[:, : x.shape[1] - k]).sum(axis=(0, 1)) / max(len(x) * (x.shape[1] - k), 0) if k < x.shape[1] else
-                    np.full(3, np.nan) for k in range(lags)]  # fmt: skip
+        products = [
+            (x[:, k:] * x[:, : x.shape[1] - k]).sum(axis=(0, 1)) / max(len(x) * (x.shape[1] - k), 0)
+            if k < x.shape[1]
+            else np.full(3, np.nan)
+            for k in range(lags)
+        ]
     return np.array(products) / (x**2).mean(axis=(0, 1))
 
 
@@ -178,7 +188,9 @@ def long_acf(arrays: Arrays) -> float:
 
 def step_correlations(arrays: Arrays) -> float:
     with np.errstate(invalid="ignore", divide="ignore"):
-        gap = [np.triu(np.corrcoef(arrays["fake"][:, :, d].T) - np.corrcoef(arrays["real"][:, :, d].T)) for d in range(3)]
+        gap = [
+            np.triu(np.corrcoef(arrays["fake"][:, :, d].T) - np.corrcoef(arrays["real"][:, :, d].T)) for d in range(3)
+        ]
     return float(np.mean([np.sqrt((g**2).sum(axis=0)) for g in gap]))
 
 
@@ -190,7 +202,9 @@ def lagged(x: np.ndarray, lags: range, ddof: int) -> np.ndarray:
 
 
 def lag_gap(lags: range, ddof: int, combine: Callable[[np.ndarray], float]) -> Callable[[Arrays], float]:
-    return lambda arrays: float(combine(np.abs(lagged(arrays["fake"], lags, ddof) - lagged(arrays["real"], lags, ddof))))
+    return lambda arrays: float(
+        combine(np.abs(lagged(arrays["fake"], lags, ddof) - lagged(arrays["real"], lags, ddof)))
+    )
 
 
 def rounded_correlation(arrays: Arrays) -> float:
@@ -209,7 +223,8 @@ def rounded_acf(arrays: Arrays) -> float:
 
 
 def signature_2(arrays: Arrays) -> float:
-    """Levels 1 and 2 of piecewise linear paths with time in front, as sums of increments and of their ordered products."""
+    """Levels 1 and 2 of piecewise linear paths with time in front, as sums of increments and of their ordered
+    products."""
     means = []
     for name in ("real", "fake"):
         clock = np.broadcast_to(np.linspace(0.0, 1.0, 12)[:, None], (len(arrays[name]), 12, 1))
@@ -243,7 +258,9 @@ def exact_mmd(depth: int) -> Callable[[Arrays], float]:
 
         def kernel(u: np.ndarray, v: np.ndarray) -> float:
             own = np.sqrt(signature_kernel(u, u, depth) * signature_kernel(v, v, depth))
-            return float(np.divide(signature_kernel(u, v, depth), own, out=np.zeros(depth + 1), where=own > 1e-12).mean())
+            return float(
+                np.divide(signature_kernel(u, v, depth), own, out=np.zeros(depth + 1), where=own > 1e-12).mean()
+            )
 
         x, y = sides
         within = [np.mean([kernel(a, b) for a, b in itertools.permutations(side, 2)]) for side in sides]
@@ -293,20 +310,29 @@ def simple(arrays: Arrays) -> np.ndarray:
 DAILY = {"periods_per_year": 252.0}
 CITED: Mapping[str, Cited] = {
     "rmse": Cited(POINT, by_channel, 3.4705467, [1.176667483, 4.764959856]),
-    "mape": Cited(ZEROS, lambda a: mean_absolute_percentage_error(a["y_true"].ravel(), a["y_pred"].ravel()), 3.0463524, 2.538627),
+    "mape": Cited(
+        ZEROS, lambda a: mean_absolute_percentage_error(a["y_true"].ravel(), a["y_pred"].ravel()), 3.0463524, 2.538627
+    ),
     "r2_oos": Cited(
         {**POINT, "benchmark": np.array(0.5)},
         lambda a: 1.0 - ((a["y_pred"] - a["y_true"]) ** 2).sum() / (a["y_true"] ** 2).sum(),
         -0.2538785734,
         -0.1768865582,
     ),
-    "directional_accuracy": Cited(POINT, lambda a: (np.sign(a["y_true"]) == np.sign(a["y_pred"])).mean(), 0.5833333333, 0.4166666667),
+    "directional_accuracy": Cited(
+        POINT, lambda a: (np.sign(a["y_true"]) == np.sign(a["y_pred"])).mean(), 0.5833333333, 0.4166666667
+    ),
     "direction_macro_f1": Cited(POINT, macro_f1, 0.5804195804, 0.4949494949),
     "mafe": Cited(
-        POINT, lambda a: np.abs(a["y_pred"] - a["y_true"]).mean(axis=(0, 2)), 2.379199832, [3.001776712, 2.900848703, 1.234974082]
+        POINT,
+        lambda a: np.abs(a["y_pred"] - a["y_true"]).mean(axis=(0, 2)),
+        2.379199832,
+        [3.001776712, 2.900848703, 1.234974082],
     ),
     "dm_zero": Cited(PANEL, zero_t, -18.29663148, -12.66727252),
-    "long_short_sharpe": Cited(PANEL, lambda a: empyrical.sharpe_ratio(ties_by_row(a), annualization=12), 1.565947808, 0.6836997213),
+    "long_short_sharpe": Cited(
+        PANEL, lambda a: empyrical.sharpe_ratio(ties_by_row(a), annualization=12), 1.565947808, 0.6836997213
+    ),
     "long_short_t": Cited(PANEL, lambda a: plain_t(ties_by_row(a)), 2.077188434, 0.7141010691),
     "long_short_drawdown": Cited(PANEL, lambda a: drawdown_pct(ties_by_row(a)), 0.04562529281, 6.031741204),
     "long_short_worst_period": Cited(PANEL, lambda a: -100.0 * ties_by_row(a).min(), 0.03484448163, 6.031741204),
@@ -352,7 +378,9 @@ CITED: Mapping[str, Cited] = {
     "innd": Cited(MANY, lambda a: first_windows(a["fake"], a["real"]), 0.03313985535, 0.01297271016),
     "american_put_error": Cited(FUTURES, early_put_error, 0.5480931944, 0.8112483925),
     "recall_at_k": Cited(RANKING, lambda a: recall_score(a["labels"], a["scores"] >= 0.5), 0.2727272727, 0.4545454545),
-    "log_growth": Cited(RUINED, lambda a: np.log(a["record"][:, -1, 0] / a["record"][:, 0, 0]).mean(), -4.605170186, -math.inf),
+    "log_growth": Cited(
+        RUINED, lambda a: np.log(a["record"][:, -1, 0] / a["record"][:, 0, 0]).mean(), -4.605170186, -math.inf
+    ),
     "sharpe_ratio": Cited(RISING, lambda a: abs(empyrical.sharpe_ratio(simple(a))) > 1e6, 0.0, 1.0, DAILY),
     "sortino_ratio": Cited(RISING, lambda a: empyrical.sortino_ratio(simple(a)), 1000.0, math.inf, DAILY),
     "calmar_ratio": Cited(RISING, lambda a: empyrical.calmar_ratio(simple(a)), 1000.0, math.nan, DAILY),

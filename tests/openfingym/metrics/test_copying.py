@@ -186,7 +186,11 @@ factors = st.floats(0.1, 10.0) | st.floats(-10.0, -0.1)
 
 
 @settings(max_examples=6, deadline=None)
-@given(factor=st.lists(factors, min_size=CHANNELS, max_size=CHANNELS), seed=st.integers(0, 2**32 - 1), backward=st.booleans())
+@given(
+    factor=st.lists(factors, min_size=CHANNELS, max_size=CHANNELS),
+    seed=st.integers(0, 2**32 - 1),
+    backward=st.booleans(),
+)
 def test_any_factor_and_offset_of_each_channel_of_each_window(known, factor, seed, backward):
     train, reference = known
     rng = np.random.default_rng(seed)
@@ -235,5 +239,9 @@ def test_equal_each_time_and_fit_to_travel(known):
 
 def test_extreme_and_constant_values_are_no_copies_and_no_failure(known):
     train, reference = known
-    for fake in (np.full((60, STEPS, CHANNELS), 1e300), np.zeros((60, STEPS, CHANNELS)), np.tile(train[:1] * 0.0 + 3.0, (60, 1, 1))):
+    for fake in (
+        np.full((60, STEPS, CHANNELS), 1e300),
+        np.zeros((60, STEPS, CHANNELS)),
+        np.tile(train[:1] * 0.0 + 3.0, (60, 1, 1)),
+    ):
         assert not examine(reference, fake).flagged

@@ -46,7 +46,12 @@ def test_lagged_by_loops(pair):
         z = (x - x.mean(axis=(0, 1))) / x.std(axis=(0, 1), ddof=1)
         return (z[:, k:, i] * z[:, : 12 - k, j]).mean()
 
-    gaps = [abs(lagged(pair[1], k, i, j) - lagged(pair[0], k, i, j)) for k in range(5) for i in range(3) for j in range(i + 1)]
+    gaps = [
+        abs(lagged(pair[1], k, i, j) - lagged(pair[0], k, i, j))
+        for k in range(5)
+        for i in range(3)
+        for j in range(i + 1)
+    ]
     assert cross_correlation(*pair) == pytest.approx(np.mean(gaps))
 
 
@@ -86,7 +91,8 @@ def test_one_lag_by_numpy(pair, lag):
 
 
 def rough_paths(rng, count):
-    """Three independent fractional Brownian motions of Hurst index 1/4 at 0, 0.1, ..., 1: the law of ``fbm-generation``."""
+    """Three independent fractional Brownian motions of Hurst index 1/4 at 0, 0.1, ..., 1: the law of
+    ``fbm-generation``."""
     t = np.arange(1, 11) / 10.0
     covariance = 0.5 * (np.sqrt(t)[:, None] + np.sqrt(t) - np.sqrt(np.abs(t[:, None] - t)))
     steps = np.einsum("ij,njd->nid", np.linalg.cholesky(covariance), rng.standard_normal((count, 10, 3)))
@@ -95,7 +101,8 @@ def rough_paths(rng, count):
 
 @pytest.mark.parametrize("increments", [False, True])
 def test_white_noise_is_worse_than_true_draws(increments):
-    """Independent channels and rough steps: whoever leaves out a channel's own autocorrelation finds white noise better than the law."""
+    """Independent channels and rough steps: whoever leaves out a channel's own autocorrelation finds white noise better
+    than the law."""
     rng = np.random.default_rng(0)
     real, true = rough_paths(rng, 2000), rough_paths(rng, 2000)
     if increments:

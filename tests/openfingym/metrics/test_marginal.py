@@ -12,7 +12,10 @@ from openfingym.metrics.marginal import marginal, marginal_total_variation
 def test_agrees_with_numpy_histograms(bins, decimals):
     rng = np.random.default_rng(bins)
     # rounding puts many values exactly on bin edges
-    real, fake = np.round(rng.standard_normal((80, 4, 2)), decimals), np.round(1.5 * rng.standard_normal((60, 4, 2)), decimals)
+    real, fake = (
+        np.round(rng.standard_normal((80, 4, 2)), decimals),
+        np.round(1.5 * rng.standard_normal((60, 4, 2)), decimals),
+    )
     gaps, variations = [], []
     for t in range(4):
         for d in range(2):

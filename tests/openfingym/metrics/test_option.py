@@ -72,7 +72,8 @@ def test_blocks_hold_one_path_a_context():
     real, futures = geometric(rng, 1, 60, 5)[0][..., None], geometric(rng, 60, 8, 5)[..., None]
     expected = abs(np.mean([plain(futures[:, j, :, 0]) for j in range(8)]) - plain(real[..., 0]))
     assert american_put_error(real, futures) == pytest.approx(expected)
-    # which future of a context stands in which block is the agent's choice and means nothing beyond the noise of the pairing
+    # which future of a context stands in which block is the agent's choice and means nothing beyond the noise of the
+    # pairing
     assert american_put_error(real, futures[:, ::-1]) == pytest.approx(expected)
 
 

@@ -18,7 +18,8 @@ seeds = st.integers(0, 10_000)
 
 
 def account(equity, **columns):
-    """The record of accounts with this equity, [steps + 1] or [episodes, steps + 1]; other columns by name, zero by default."""
+    """The record of accounts with this equity, [steps + 1] or [episodes, steps + 1]; other columns by name, zero by
+    default."""
     equity = np.atleast_2d(np.asarray(equity, dtype=float))
     record = np.zeros((*equity.shape, len(RECORD)))
     record[:, :, 0] = equity
@@ -30,7 +31,9 @@ def account(equity, **columns):
 def random_record(seed, episodes=3, steps=40):
     rng = np.random.default_rng(seed)
     equity = 1e5 * np.cumprod(1.0 + np.pad(0.02 * rng.standard_normal((episodes, steps)), ((0, 0), (1, 0))), axis=1)
-    traded, cost, long, short = equity * rng.uniform(0.0, 0.5, (4, *equity.shape)) * np.array([1.0, 1e-3, 1.0, 1.0])[:, None, None]
+    traded, cost, long, short = (
+        equity * rng.uniform(0.0, 0.5, (4, *equity.shape)) * np.array([1.0, 1e-3, 1.0, 1.0])[:, None, None]
+    )
     closed = rng.integers(0, 4, equity.shape)
     won = np.minimum(closed, rng.integers(0, 4, equity.shape))
     traded[:, 0] = cost[:, 0] = 0.0
@@ -55,13 +58,21 @@ def test_empyrical_agrees_on_ordinary_returns(seed, steps):
 def test_steps_of_all_episodes_are_pooled(seed):
     record = random_record(seed)
     pooled = step_returns(record).ravel()
-    assert performance.sharpe_ratio(record, P) == pytest.approx(empyrical.sharpe_ratio(pooled, annualization=P), rel=1e-9)
-    assert performance.sortino_ratio(record, P) == pytest.approx(empyrical.sortino_ratio(pooled, annualization=P), rel=1e-9)
-    assert performance.annual_growth(record, P) == pytest.approx(empyrical.annual_return(pooled, annualization=P), rel=1e-9)
+    assert performance.sharpe_ratio(record, P) == pytest.approx(
+        empyrical.sharpe_ratio(pooled, annualization=P), rel=1e-9
+    )
+    assert performance.sortino_ratio(record, P) == pytest.approx(
+        empyrical.sortino_ratio(pooled, annualization=P), rel=1e-9
+    )
+    assert performance.annual_growth(record, P) == pytest.approx(
+        empyrical.annual_return(pooled, annualization=P), rel=1e-9
+    )
     alone = summary(record, P).by_episode
     assert performance.max_drawdown(record) == max(one.max_drawdown for one in alone)
     for name in ("pnl", "total_return", "log_growth", "turnover", "cost_paid", "exposure"):
-        assert getattr(summary(record, P), name) == pytest.approx(np.mean([getattr(one, name) for one in alone]), rel=1e-9)
+        assert getattr(summary(record, P), name) == pytest.approx(
+            np.mean([getattr(one, name) for one in alone]), rel=1e-9
+        )
 
 
 def test_where_empyrical_has_no_number():
@@ -71,7 +82,12 @@ def test_where_empyrical_has_no_number():
     assert math.isnan(empyrical.calmar_ratio(flat))
     record = account(100.0 * 1.01 ** np.arange(21))
     got = summary(record, P)
-    assert (got.sharpe_ratio, got.sortino_ratio, got.calmar_ratio, got.max_drawdown) == (0.0, RATIO_LIMIT, RATIO_LIMIT, 0.0)
+    assert (got.sharpe_ratio, got.sortino_ratio, got.calmar_ratio, got.max_drawdown) == (
+        0.0,
+        RATIO_LIMIT,
+        RATIO_LIMIT,
+        0.0,
+    )
 
 
 def test_by_hand():
@@ -209,14 +225,16 @@ def test_nothing_is_written_to():
 
 @given(st.floats(0.01, 0.99), st.floats(0.0, 1.0))
 def test_no_fair_bet_has_a_growth_above_that_of_cash(chance, left):
-    """A bet of expectation 0 leaves ``left`` of the account with a chance, ruin included, and pays for that otherwise."""
+    """A bet of expectation 0 leaves ``left`` of the account with a chance, ruin included, and pays for that
+    otherwise."""
     paid = (1.0 - chance * left) / (1.0 - chance)
     lost, won = (performance.log_growth(account([100.0, 100.0 * ratio])) for ratio in (left, paid))
     assert chance * lost + (1.0 - chance) * won <= 1e-12
 
 
 def test_growth_cannot_be_scaled_away_as_a_ratio_can():
-    """A market with a drift: a thousandth of the position has the same Sharpe ratio and none of the growth; twice too much has less."""
+    """A market with a drift: a thousandth of the position has the same Sharpe ratio and none of the growth; twice too
+    much has less."""
     returns = np.random.default_rng(0).standard_normal((400, 250)) * 0.01 + 0.0005
     best = 0.0005 / 0.01**2
     growth, sharpe = {}, {}

@@ -16,7 +16,9 @@ from openfingym.metrics.point import mae, mse, rmse
 SHAPES = npst.array_shapes(min_dims=3, max_dims=3, max_side=6)
 VALUES = st.floats(-1e6, 1e6, allow_subnormal=False, width=32)  # squares of float64 would underflow to 0
 PAIRS = SHAPES.flatmap(
-    lambda shape: st.tuples(npst.arrays(np.float64, shape, elements=VALUES), npst.arrays(np.float64, shape, elements=VALUES))
+    lambda shape: st.tuples(
+        npst.arrays(np.float64, shape, elements=VALUES), npst.arrays(np.float64, shape, elements=VALUES)
+    )
 )
 
 

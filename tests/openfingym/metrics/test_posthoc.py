@@ -31,7 +31,9 @@ def test_pred_ranks_the_law_before_noise():
 def test_disc_tells_laws_apart_and_not_a_law_from_itself():
     rng = np.random.default_rng(2)
     real, same, near = drifting_paths(rng, 200), drifting_paths(rng, 200), 1.5 * drifting_paths(rng, 200)
-    scores = [[disc_fast(real, fake, 1, seed=seed) for seed in range(2)] for fake in (same, near, rng.permuted(same, axis=1))]
+    scores = [
+        [disc_fast(real, fake, 1, seed=seed) for seed in range(2)] for fake in (same, near, rng.permuted(same, axis=1))
+    ]
     noise = 2 * METRICS["disc_fast"].noise  # one repeat, where the record has two
     assert max(np.ptp(row) for row in scores) < noise
     assert max(scores[0]) < 0.1

@@ -38,7 +38,9 @@ def test_both_tend_to_the_closed_form_of_a_normal_law():
     assert crps_quantiles(y, q, levels) == pytest.approx(exact, rel=2e-4)
     assert crps_samples(y, q) == pytest.approx(exact, rel=2e-3)
     uneven = np.unique(np.round(stats.beta(2, 2).ppf(levels), 6))
-    assert crps_quantiles(y, np.broadcast_to(stats.norm.ppf(uneven), (4, uneven.size)), uneven) == pytest.approx(exact, rel=2e-3)
+    assert crps_quantiles(y, np.broadcast_to(stats.norm.ppf(uneven), (4, uneven.size)), uneven) == pytest.approx(
+        exact, rel=2e-3
+    )
 
 
 def test_one_value_is_the_absolute_error():

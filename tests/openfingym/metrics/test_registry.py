@@ -16,11 +16,37 @@ from openfingym.metrics.cases import CASES
 from openfingym.metrics.registry import ENTRY_POINTS, METRICS, find_metric, third_party_metrics
 
 TABLE_6 = {
-    "mse", "rmse", "mae", "delta_sharpe", "delta_var", "delta_es",
-    "mafe", "mape", "smape", "r2", "r2_oos", "r2_zero", "dm_zero", "long_short_t", "long_short_sharpe",
-    "pooled_var_gap", "pooled_es_gap", "pooled_sharpe_gap", "kupiec_rejection", "picp", "mpiw", "disc_fast", "pred_fast", "sig_mmd",
-    "sig_w1", "autocorrelation_stationary", "onnd", "marginal", "correlation_l1", "covariance_frobenius",
-}  # fmt: skip
+    "mse",
+    "rmse",
+    "mae",
+    "delta_sharpe",
+    "delta_var",
+    "delta_es",
+    "mafe",
+    "mape",
+    "smape",
+    "r2",
+    "r2_oos",
+    "r2_zero",
+    "dm_zero",
+    "long_short_t",
+    "long_short_sharpe",
+    "pooled_var_gap",
+    "pooled_es_gap",
+    "pooled_sharpe_gap",
+    "kupiec_rejection",
+    "picp",
+    "mpiw",
+    "disc_fast",
+    "pred_fast",
+    "sig_mmd",
+    "sig_w1",
+    "autocorrelation_stationary",
+    "onnd",
+    "marginal",
+    "correlation_l1",
+    "covariance_frobenius",
+}
 
 
 def test_every_metric_of_the_paper_is_there():
@@ -66,7 +92,9 @@ def test_options_reach_the_function_and_go_before_the_records_values():
     period = np.repeat(np.arange(12), 20)
     y, f = np.random.default_rng(0).standard_normal((2, period.size))
     arrays = {"y_true": y, "y_pred": f, "period": period}
-    monthly, daily = (METRICS["long_short_sharpe"].compute(arrays, 0, options) for options in ({}, {"periods_per_year": 252.0}))
+    monthly, daily = (
+        METRICS["long_short_sharpe"].compute(arrays, 0, options) for options in ({}, {"periods_per_year": 252.0})
+    )
     assert daily / monthly == pytest.approx((252 / 12) ** 0.5)
 
 
@@ -119,7 +147,9 @@ def ask(folder):
         else:
             print(metric.compute({{"y_true": np.zeros(3), "y_pred": np.arange(3.0)}}))
     """
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_a_package_adds_a_metric_by_entry_point(tmp_path):
@@ -161,7 +191,12 @@ def test_the_documentation_says_what_the_records_say():
         if len(cells) == 11
     }
     for name, metric in METRICS.items():
-        assert rows[name][2:6] == [metric.problem, metric.description.replace("|", "\\|"), metric.unit, metric.direction]
+        assert rows[name][2:6] == [
+            metric.problem,
+            metric.description.replace("|", "\\|"),
+            metric.unit,
+            metric.direction,
+        ]
         assert rows[name][8] == metric.source
         assert rows[name][9] == (metric.differs.replace("|", "\\|") or "none")
         assert ("diagnostic" in rows[name][7]) == metric.diagnostic
@@ -182,4 +217,6 @@ def test_the_documented_example_runs():
     program = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[0]
     names: dict[str, object] = {}
     exec(program, names)
-    assert names["metric"].compute({"y_true": names["y_true"], "y_pred": names["y_pred"]}) == pytest.approx(1.42, abs=0.01)
+    assert names["metric"].compute({"y_true": names["y_true"], "y_pred": names["y_pred"]}) == pytest.approx(
+        1.42, abs=0.01
+    )

@@ -66,7 +66,9 @@ def fold_of(y_true: np.ndarray, period: np.ndarray | None = None) -> Fold:
     return Fold(slice(0, n), Truth(arrays, OPTIONS, 1))
 
 
-def judged(fold: Fold, values: np.ndarray, baseline: np.ndarray, rules: Any = ERRORS, own: Any = None) -> tuple[SamplingError, float]:
+def judged(
+    fold: Fold, values: np.ndarray, baseline: np.ndarray, rules: Any = ERRORS, own: Any = None
+) -> tuple[SamplingError, float]:
     own = own or contract(horizon=values.shape[1])
     design = kind_named(own).resampling(own, fold)
     scores = [score_with_replicates(own, rules, fold, one, design) for one in (values, baseline)]
@@ -96,7 +98,8 @@ class TestClosedForms:
         assert of_mean(design, values) == pytest.approx(values.std(ddof=1) / 20.0, rel=0.15)
 
     def test_mean_of_a_few_values_is_not_underestimated(self) -> None:
-        # The plain bootstrap is too small by sqrt((n - 1) / n), here 18 %; averaged over many samples that is plain to see.
+        # The plain bootstrap is too small by sqrt((n - 1) / n), here 18 %; averaged over many samples that is plain to
+        # see.
         generator = np.random.default_rng(4)
         found = []
         for seed in range(150):
@@ -107,7 +110,8 @@ class TestClosedForms:
         assert math.sqrt(np.mean(found)) == pytest.approx(1.0 / math.sqrt(3.0), rel=0.1)
 
     def test_mean_of_a_series_that_depends_on_itself(self) -> None:
-        # Var(mean) n -> (1 + phi) / (1 - phi), 3 at phi = 1/2, of which blocks of 13 see 3 (1 - O(1 / 13)); independent draws see 1.
+        # Var(mean) n -> (1 + phi) / (1 - phi), 3 at phi = 1/2, of which blocks of 13 see 3 (1 - O(1 / 13)); independent
+        # draws see 1.
         found = []
         for seed in range(30):
             values = autoregressive(np.random.default_rng(seed), 2000, (), 0.5)
@@ -121,13 +125,19 @@ class TestClosedForms:
         generator = np.random.default_rng(5)
         returns = 0.002 + 0.01 * generator.standard_normal((14, 100))
         record = np.zeros((14, 101, 7))
-        record[:, :, Column.EQUITY] = 1000.0 * np.cumprod(np.concatenate([np.ones((14, 1)), 1.0 + returns], axis=1), axis=1)
-        own = TradingContract(kind="trading", symbols=("a",), lookback=30, steps=100, initial_cash=1000.0, unit="cash", bars_per_year=1.0)
+        record[:, :, Column.EQUITY] = 1000.0 * np.cumprod(
+            np.concatenate([np.ones((14, 1)), 1.0 + returns], axis=1), axis=1
+        )
+        own = TradingContract(
+            kind="trading", symbols=("a",), lookback=30, steps=100, initial_cash=1000.0, unit="cash", bars_per_year=1.0
+        )
         fold = Fold(slice(0, 14), Truth({}, {"periods_per_year": 1.0}, 1))
         rules = Rules((Entry("sharpe_ratio"), Entry("total_return"), Entry("log_growth")))
         error, _ = judged(fold, record, record, rules, own)
         sharpe = returns.mean() / returns.std(ddof=1)
-        assert error.standard_errors["sharpe_ratio"] == pytest.approx(math.sqrt((1.0 + sharpe**2 / 2.0) / returns.size), rel=0.2)
+        assert error.standard_errors["sharpe_ratio"] == pytest.approx(
+            math.sqrt((1.0 + sharpe**2 / 2.0) / returns.size), rel=0.2
+        )
         # The mean of 14 growths of 100 steps: each has variance ((1 + m)^2 + s^2)^100 - (1 + m)^200.
         spread = math.sqrt((1.002**2 + 0.01**2) ** 100 - 1.002**200) / math.sqrt(14.0)
         assert error.standard_errors["total_return"] == pytest.approx(spread, rel=0.25)
@@ -141,7 +151,9 @@ class TestClosedForms:
         design = stratified_bootstrap(labels, 0)
         assert design is not None
         auroc = find_metric("auroc").function
-        found = Replicates.of(design, {}).standard_error(np.array([auroc(labels[draw], scores[draw]) for draw in design.draws]))
+        found = Replicates.of(design, {}).standard_error(
+            np.array([auroc(labels[draw], scores[draw]) for draw in design.draws])
+        )
         above = scores[labels == 1][:, None] > scores[labels == 0]
         delong = above.mean(axis=1).var(ddof=1) / 100 + above.mean(axis=0).var(ddof=1) / 900
         assert found == pytest.approx(math.sqrt(delong), rel=0.15)
@@ -152,7 +164,9 @@ class TestClosedForms:
         shock = np.repeat(generator.standard_normal(60), 50)
         errors = shock + 0.1 * generator.standard_normal(3000)
         fold = fold_of(np.zeros(3000), np.repeat(np.arange(60), 50))
-        error, _ = judged(fold, errors.reshape(-1, 1, 1), errors.reshape(-1, 1, 1), Rules((Entry("mse"),)), contract(pooled=True))
+        error, _ = judged(
+            fold, errors.reshape(-1, 1, 1), errors.reshape(-1, 1, 1), Rules((Entry("mse"),)), contract(pooled=True)
+        )
         by_period = (errors**2).reshape(60, 50).mean(axis=1)
         by_row = (errors**2).std(ddof=1) / math.sqrt(3000)
         assert error.standard_errors["mse"] == pytest.approx(by_period.std(ddof=1) / math.sqrt(60), rel=0.3)
@@ -162,13 +176,16 @@ class TestClosedForms:
 class TestCoverage:
     @pytest.mark.parametrize(("windows", "phi"), [(20, 0.0), (20, 0.5), (30, 0.0), (30, 0.5)])
     def test_intervals_hold_the_true_relative_loss(self, windows: int, phi: float) -> None:
-        """Errors of agent and baseline are AR(1) from window to window and go together; the ratio of both errors is 0.9 by law."""
+        """Errors of agent and baseline are AR(1) from window to window and go together; the ratio of both errors is 0.9
+        by law."""
         held = at = 0
         for seed in range(300):
             generator = np.random.default_rng([seed, windows])
             shared, own, base = autoregressive(generator, windows, (3, 5, 2), phi).transpose(1, 0, 2, 3)
             volatility = np.exp(0.4 * autoregressive(generator, windows, (1, 1), phi))
-            agent, baseline = (volatility * scale * (0.8 * shared + 0.6 * one) for scale, one in ((0.9, own), (1.0, base)))
+            agent, baseline = (
+                volatility * scale * (0.8 * shared + 0.6 * one) for scale, one in ((0.9, own), (1.0, base))
+            )
             error, rank = judged(fold_of(np.zeros_like(agent)), agent, baseline)
             assert error.relative_interval is not None
             assert error.relative_standard_error is not None
@@ -204,7 +221,9 @@ class TestReplicates:
         for number in range(0, REPLICATES, 9):
             drawn, values = kind_named(own).resampled(own, fold, y_pred, design.draws[number])
             expected = score(F1, drawn.truth, {"y_pred": values}).metrics
-            assert {name: results[number] for name, results in found.metrics.items()} == pytest.approx(expected, rel=1e-9)
+            assert {name: results[number] for name, results in found.metrics.items()} == pytest.approx(
+                expected, rel=1e-9
+            )
 
     def test_the_baseline_itself_is_certain(self) -> None:
         errors = np.random.default_rng(9).standard_normal((20, 5, 2))
@@ -292,14 +311,17 @@ class TestDesigns:
         assert grouped(20, 20) is None
         values = np.random.default_rng(12).standard_normal(400)
         # Of a mean both are the same by algebra: the deviation of group means over the root of their number.
-        rest = Resampling(tuple(np.setdiff1d(np.arange(400), draw) for draw in alone.draws), 7.0 / math.sqrt(8.0), 7.0, 2.4)
+        rest = Resampling(
+            tuple(np.setdiff1d(np.arange(400), draw) for draw in alone.draws), 7.0 / math.sqrt(8.0), 7.0, 2.4
+        )
         assert of_mean(rest, values) == pytest.approx(of_mean(alone, values))
 
 
 class TestGeneration:
     @pytest.mark.parametrize("windows", [60, 320])
     def test_errors_of_distances_are_those_of_fresh_draws(self, windows: int) -> None:
-        """Two-sample distances, some of them far from linear: never far too small; measured 0.9 to 1.9 times what fresh draws show."""
+        """Two-sample distances, some of them far from linear: never far too small; measured 0.9 to 1.9 times what fresh
+        draws show."""
         names = ("covariance_frobenius", "autocorrelation_stationary", "correlation_l1", "sig_w1")
         results: dict[str, list[float]] = {name: [] for name in names}
         squares: dict[str, list[float]] = {name: [] for name in names}

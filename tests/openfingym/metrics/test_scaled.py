@@ -59,7 +59,9 @@ def test_a_sign_without_knowledge_gains_the_drift_alone():
 def test_pooled_r2_is_not_the_mean_of_channels(case):
     y, f = case
     y = y * np.array([1.0, 10.0, 0.1])
-    assert r2(y, f) != pytest.approx(np.mean([r2_score(y[..., c].ravel(), f[..., c].ravel()) for c in range(3)]), rel=1e-3)
+    assert r2(y, f) != pytest.approx(
+        np.mean([r2_score(y[..., c].ravel(), f[..., c].ravel()) for c in range(3)]), rel=1e-3
+    )
 
 
 def test_ratios_by_definition(case):
@@ -67,7 +69,9 @@ def test_ratios_by_definition(case):
     assert smape(y, f) == pytest.approx(np.mean(2 * np.abs(f - y) / (np.abs(y) + np.abs(f))), rel=1e-12)
     assert relative_mae(y, f) == pytest.approx(np.abs(f - y).sum() / np.abs(y).sum())
     assert nrmse(y, f) == pytest.approx(np.sqrt(((f - y) ** 2).mean()) / np.abs(y).mean())
-    assert r2_zero(y, f) == pytest.approx(1 - ((f - y) ** 2).sum() / (y**2).sum()) == pytest.approx(1 - relative_mse(y, f))
+    assert (
+        r2_zero(y, f) == pytest.approx(1 - ((f - y) ** 2).sum() / (y**2).sum()) == pytest.approx(1 - relative_mse(y, f))
+    )
     assert r2_oos(y, f, y.mean()) == pytest.approx(r2(y, f))
     assert r2_oos(y, f, 0.0) == pytest.approx(r2_zero(y, f))
     expanding = np.cumsum(y, axis=0) - y
@@ -91,7 +95,9 @@ def test_edges_have_the_values_decided():
     assert r2(np.arange(5.0), np.full(5, 2.0)) == 0.0
 
 
-@pytest.mark.parametrize("metric", [mape, relative_mae, relative_mse, nrmse, r2_zero, directional_accuracy, direction_macro_f1])
+@pytest.mark.parametrize(
+    "metric", [mape, relative_mae, relative_mse, nrmse, r2_zero, directional_accuracy, direction_macro_f1]
+)
 def test_a_truth_of_zero_is_ours(metric):
     with pytest.raises(DataError):
         metric(np.zeros(4), np.ones(4))

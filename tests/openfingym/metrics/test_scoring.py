@@ -97,7 +97,9 @@ def test_what_is_shared_is_the_metric_itself(name, semantics, seed):
     rng = np.random.default_rng(seed)
     shape = tuple(rng.integers(1, 7, 3))
     y, p = rng.uniform(0.5, 2.0, (2, *shape))
-    truth = truth_of(y, rng.uniform(0.5, 2.0, (shape[0], shape[2])), semantics, table(periods_per_year=12.0, tail_level=0.2))
+    truth = truth_of(
+        y, rng.uniform(0.5, 2.0, (shape[0], shape[2])), semantics, table(periods_per_year=12.0, tail_level=0.2)
+    )
     alone = METRICS[name].compute({**truth.arrays, "y_pred": p}, 0, truth.options)
     assert METRICS[name].shared(ForecastComparison(truth, p)) == alone
     assert score(table({name: 1.0}, periods_per_year=12.0, tail_level=0.2), truth, {"y_pred": p}).total == alone
@@ -132,7 +134,9 @@ def test_order_of_windows_does_not_matter(semantics, seed):
 
 def test_more_noise_scores_worse_on_average():
     truth, noise, last = returns_case(shape=(400, 5, 3))
-    totals = [forecast_score(table(), truth, truth + k * noise, last, "log_return").total for k in (0.1, 0.5, 1.0, 2.0, 4.0)]
+    totals = [
+        forecast_score(table(), truth, truth + k * noise, last, "log_return").total for k in (0.1, 0.5, 1.0, 2.0, 4.0)
+    ]
     assert totals == sorted(totals)
 
 
@@ -162,11 +166,17 @@ def test_every_kind_of_answer_from_one_call():
     assert got.metrics == {n: METRICS[n].compute({**rows.arrays, "y_pred": f}, 0, options) for n in names}
     terms = {n: got.metrics[n] for n in names}
     expected = (
-        (1 - terms["r2_oos"]) - max(terms["dm_zero"], -5) - terms["long_short_sharpe"] + (1 - terms["directional_accuracy"]) + terms["mae"]
+        (1 - terms["r2_oos"])
+        - max(terms["dm_zero"], -5)
+        - terms["long_short_sharpe"]
+        + (1 - terms["directional_accuracy"])
+        + terms["mae"]
     )
     assert got.total == pytest.approx(expected)
 
-    curves = score(table({"coverage_gap": 0.5, "mse": 0.5}), Truth({"y_true": y}), {"lower": y - 1, "y_pred": y, "upper": y + 1})
+    curves = score(
+        table({"coverage_gap": 0.5, "mse": 0.5}), Truth({"y_true": y}), {"lower": y - 1, "y_pred": y, "upper": y + 1}
+    )
     assert curves.metrics == {"coverage_gap": pytest.approx(0.05), "mse": 0.0}
 
     nodes = score(table({"auroc": 1.0}), Truth({"labels": (y > 0).astype(int)}), {"scores": y})
@@ -178,7 +188,9 @@ def test_panel_metrics_score_windows_whose_rows_are_periods():
     y, f = np.random.default_rng(1).standard_normal((2, 30, 1, 25))
     period = np.arange(30)
     windows = score(table({"dm_zero": 1.0}), Truth({"y_true": y, "period": period}), {"y_pred": f})
-    rows = score(table({"dm_zero": 1.0}), Truth({"y_true": y.ravel(), "period": np.repeat(period, 25)}), {"y_pred": f.ravel()})
+    rows = score(
+        table({"dm_zero": 1.0}), Truth({"y_true": y.ravel(), "period": np.repeat(period, 25)}), {"y_pred": f.ravel()}
+    )
     assert windows == rows
 
 
@@ -189,12 +201,18 @@ def test_on_future_the_context_is_left_out():
     truth = Truth({"real": real, "future.real": real[:, 5:]}, seed=5)
     answer = {"fake": whole, "future.fake": futures.reshape(-1, 3, 2), "futures": futures}
     rules = Table(
-        (Line("correlation_l1", on="path"), Line("marginal_total_variation", on="future"), Line("american_put_error", on="future"))
+        (
+            Line("correlation_l1", on="path"),
+            Line("marginal_total_variation", on="future"),
+            Line("american_put_error", on="future"),
+        )
     )
     got = score(rules, truth, answer)
     assert got.metrics == {
         "correlation_l1": METRICS["correlation_l1"].compute({"real": real, "fake": whole}),
-        "marginal_total_variation": METRICS["marginal_total_variation"].compute({"real": real[:, 5:], "fake": answer["future.fake"]}),
+        "marginal_total_variation": METRICS["marginal_total_variation"].compute(
+            {"real": real[:, 5:], "fake": answer["future.fake"]}
+        ),
         "american_put_error": METRICS["american_put_error"].compute({"real": real[:, 5:], "futures": futures}),
     }
     with pytest.raises(DataError, match="of futures alone"):
@@ -206,7 +224,10 @@ def test_on_future_the_context_is_left_out():
 def test_the_seed_of_the_truth_reaches_a_stochastic_metric():
     rng = np.random.default_rng(2)
     real, fake = rng.standard_normal((60, 8, 2)), 0.9 * rng.standard_normal((60, 8, 2))
-    got = {seed: score(table({"kupiec_rejection": 1.0}), Truth({"real": real}, seed=seed), {"fake": fake}).total for seed in (1, 2)}
+    got = {
+        seed: score(table({"kupiec_rejection": 1.0}), Truth({"real": real}, seed=seed), {"fake": fake}).total
+        for seed in (1, 2)
+    }
     assert got[1] != got[2]
     assert got[2] == METRICS["kupiec_rejection"].compute({"real": real, "fake": fake}, 2)
 
@@ -323,14 +344,24 @@ def test_a_truth_travels_to_another_process_without_what_it_has_computed():
 
 
 def test_the_relative_total_follows_the_table():
-    rules = Table((Line("mae", 0.5), Line("r2", 0.25, 3.0), Line("dm_zero", 0.25), Line("delta_es", 0.1), Line("log_growth", 0.0, 1.0)))
+    rules = Table(
+        (
+            Line("mae", 0.5),
+            Line("r2", 0.25, 3.0),
+            Line("dm_zero", 0.25),
+            Line("delta_es", 0.1),
+            Line("log_growth", 0.0, 1.0),
+        )
+    )
     values = {"mae": 1.0, "r2": 0.5, "dm_zero": 99.0, "delta_es": 0.0, "log_growth": 1.0, "more": 7.0}
     baseline = {"mae": 2.0, "r2": 0.0, "dm_zero": 0.0, "delta_es": 1.0, "log_growth": 0.0}
     expected = math.exp((0.5 * math.log(0.5) + 3.0 * math.log(0.5) + 1.0 * -1.0) / 4.5)
     assert relative(rules, values, baseline) == pytest.approx(expected)
     assert relative(rules, baseline, baseline) == 1.0
     chosen = {"mae": 0.5, "r2": 3.0, "log_growth": 1.0}
-    assert relative(rules, values, baseline) == relative_total({n: values[n] for n in chosen}, {n: baseline[n] for n in chosen}, chosen)
+    assert relative(rules, values, baseline) == relative_total(
+        {n: values[n] for n in chosen}, {n: baseline[n] for n in chosen}, chosen
+    )
     with pytest.raises(UsageError, match="without r2"):
         relative(rules, {"mae": 1.0, "dm_zero": 0.0, "delta_es": 0.0, "log_growth": 0.0}, baseline)
     with pytest.raises(UsageError, match="none of dm_zero, delta_var may rank"):
@@ -340,9 +371,15 @@ def test_the_relative_total_follows_the_table():
             dict.fromkeys(("dm_zero", "delta_var"), 1.0),
         )
     with pytest.raises(UsageError, match=r"delta_var is not proper.*relative_weight must be 0, found 2"):
-        relative(Table((Line("mae"), Line("delta_var", 0.0, 2.0))), {"mae": 1.0, "delta_var": 1.0}, {"mae": 1.0, "delta_var": 1.0})
+        relative(
+            Table((Line("mae"), Line("delta_var", 0.0, 2.0))),
+            {"mae": 1.0, "delta_var": 1.0},
+            {"mae": 1.0, "delta_var": 1.0},
+        )
     with pytest.raises(UsageError, match="dm_zero is a diagnostic"):
-        relative(Table((Line("mae"), Line("dm_zero", 0.0, 2.0))), {"mae": 1.0, "dm_zero": 1.0}, {"mae": 1.0, "dm_zero": 1.0})
+        relative(
+            Table((Line("mae"), Line("dm_zero", 0.0, 2.0))), {"mae": 1.0, "dm_zero": 1.0}, {"mae": 1.0, "dm_zero": 1.0}
+        )
 
 
 def test_public_names_are_sorted_there_and_loaded_when_used():
@@ -355,7 +392,8 @@ def test_public_names_are_sorted_there_and_loaded_when_used():
     program = "import sys, openfingym.metrics; assert not {'numpy', 'scipy', 'sklearn'} & set(sys.modules), 'eager'"
     subprocess.run([sys.executable, "-c", program], check=True)
     program = (
-        "import sys; from openfingym.metrics import score; assert not {'scipy', 'sklearn', 'numba', 'torch'} & set(sys.modules), 'heavy'"
+        "import sys; from openfingym.metrics import score; assert not {'scipy', 'sklearn', 'numba', 'torch'} & "
+        "set(sys.modules), 'heavy'"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

@@ -104,7 +104,9 @@ def test_mmd_by_definition(law):
         levels = by_definition(u, v, 3, rate)
         if law == "compat":
             return 1.0 + sum(levels)
-        own = [math.sqrt(a * b) for a, b in zip(by_definition(u, u, 3, rate), by_definition(v, v, 3, rate), strict=True)]
+        own = [
+            math.sqrt(a * b) for a, b in zip(by_definition(u, u, 3, rate), by_definition(v, v, 3, rate), strict=True)
+        ]
         return (1.0 + sum(level / scale for level, scale in zip(levels, own, strict=True))) / 4
 
     within = [np.mean([kernel(p, q) for p, q in itertools.permutations(s, 2)]) for s in (x, y)]
@@ -126,7 +128,9 @@ def test_numba_gives_the_same_numbers():
     rng = np.random.default_rng(7)
     x, y = rng.standard_normal((9, 6, 2)), rng.standard_normal((8, 6, 2))
     for law in ("normalised", "compat"):
-        assert mmd_squared(x, y, 5, law, "numba") == pytest.approx(mmd_squared(x, y, 5, law, "numpy"), rel=1e-9, abs=1e-12)
+        assert mmd_squared(x, y, 5, law, "numba") == pytest.approx(
+            mmd_squared(x, y, 5, law, "numpy"), rel=1e-9, abs=1e-12
+        )
 
 
 def test_the_score_is_floored_and_depends_on_the_task_seed_alone():

@@ -45,7 +45,9 @@ def test_diebold_mariano_agrees_with_statsmodels(horizon):
     assert plain.p_value == pytest.approx(2 * stats.norm.sf(abs(expected)), rel=1e-9)
     n = len(a)
     corrected = diebold_mariano(a, b, horizon, small_sample=True)
-    assert corrected.statistic == pytest.approx(expected * math.sqrt((n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n), rel=1e-9)
+    assert corrected.statistic == pytest.approx(
+        expected * math.sqrt((n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n), rel=1e-9
+    )
     assert corrected.p_value == pytest.approx(2 * stats.t.sf(abs(corrected.statistic), n - 1), rel=1e-9)
 
 
@@ -69,7 +71,9 @@ def test_panel_is_the_t_of_monthly_means():
     shuffled = rng.permutation(period.size)
     e1, e2 = rng.standard_normal(period.size), 0.8 * rng.standard_normal(period.size)
     monthly = np.array([np.mean(e1[period == m] ** 2 - e2[period == m] ** 2) for m in range(60)])
-    assert panel_diebold_mariano(e1[shuffled], e2[shuffled], period[shuffled]) == pytest.approx(hac_t(monthly, 3), rel=1e-9)
+    assert panel_diebold_mariano(e1[shuffled], e2[shuffled], period[shuffled]) == pytest.approx(
+        hac_t(monthly, 3), rel=1e-9
+    )
     assert panel_diebold_mariano(e1, e2, period) > 0
     dates = np.datetime64("2020-01") + period
     assert panel_diebold_mariano(e1, e2, dates) == panel_diebold_mariano(e1, e2, period)

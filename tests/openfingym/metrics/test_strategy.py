@@ -41,7 +41,9 @@ def test_agrees_with_pandas_and_empyrical(stocks):
     y, f, period = panel(stocks=stocks)
     expected = by_pandas(y, f, period)
     assert long_short_returns(y, f, period) == pytest.approx(expected, rel=1e-9, abs=1e-13)
-    assert long_short_sharpe(y, f, period) == pytest.approx(empyrical.sharpe_ratio(expected, annualization=12), rel=1e-9)
+    assert long_short_sharpe(y, f, period) == pytest.approx(
+        empyrical.sharpe_ratio(expected, annualization=12), rel=1e-9
+    )
     assert long_short_drawdown(y, f, period) == pytest.approx(-empyrical.max_drawdown(expected), rel=1e-9)
     assert long_short_worst_period(y, f, period) == pytest.approx(max(0.0, -expected.min()))
     assert long_short_t(y, f, period) * long_short_sharpe(y, f, period) > 0
@@ -76,7 +78,8 @@ def test_flat_forecasts_and_single_rows_take_no_position():
 
 
 @pytest.mark.parametrize(
-    ("returns", "expected"), [([0.1, 0.2], 0.0), ([-0.5], 0.5), ([1.0, -0.75, 1.0], 0.75), ([0.1, -1.0, 3.0], 1.0), ([-2.0], 1.0)]
+    ("returns", "expected"),
+    [([0.1, 0.2], 0.0), ([-0.5], 0.5), ([1.0, -0.75, 1.0], 0.75), ([0.1, -1.0, 3.0], 1.0), ([-2.0], 1.0)],
 )
 def test_drawdown_is_a_positive_fraction(returns, expected):
     assert max_drawdown(np.array(returns)) == pytest.approx(expected)

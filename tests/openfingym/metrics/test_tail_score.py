@@ -29,7 +29,9 @@ def test_the_score_is_that_of_fissler_and_ziegel_written_out():
 def test_its_mean_is_smallest_at_the_samples_own_var_and_es():
     profits = np.random.default_rng(1).standard_t(5, (1, 20_000))
     var, es = tail_risk(profits, 0.05)
-    found = optimize.minimize(lambda p: joint_score(profits, p[:1], p[1:], 0.05).mean(), [var[0] * 1.1, es[0] * 0.9], method="Nelder-Mead")
+    found = optimize.minimize(
+        lambda p: joint_score(profits, p[:1], p[1:], 0.05).mean(), [var[0] * 1.1, es[0] * 0.9], method="Nelder-Mead"
+    )
     assert found.x == pytest.approx([var[0], es[0]], rel=0.01)
     own = joint_score(profits, var, es, 0.05).mean()
     for dv, de in ((0.2, 0.0), (-0.2, 0.0), (0.0, 0.3), (0.0, -0.3)):
@@ -41,7 +43,10 @@ def test_the_share_of_rejections_is_welchs_test_by_scipy():
     real, fake = drifting_paths(rng, 3000, 30), 1.6 * drifting_paths(rng, 3000, 30)
     weights = strategy_weights(3)
     dynamic = threshold_profits(real, fake)
-    true, guess = (np.concatenate((strategy_profits(side, weights), more)) for side, more in zip((real, fake), dynamic, strict=True))
+    true, guess = (
+        np.concatenate((strategy_profits(side, weights), more))
+        for side, more in zip((real, fake), dynamic, strict=True)
+    )
     mean = true.mean(axis=1, keepdims=True)
     own, other = (joint_score(true - mean, *tail_risk(p - mean, 0.05), 0.05) for p in (true, guess))
     rejected = []

@@ -33,7 +33,11 @@ def reversion(width):
 
 def trend(width):
     def signal(prices, t):
-        return None if t < 2 * width - 1 else prices[t - width + 1 : t + 1].mean() - prices[t - 2 * width + 1 : t + 1].mean()
+        return (
+            None
+            if t < 2 * width - 1
+            else prices[t - width + 1 : t + 1].mean() - prices[t - 2 * width + 1 : t + 1].mean()
+        )
 
     return signal
 
@@ -64,7 +68,9 @@ def test_agrees_with_a_trader_who_walks_each_path(steps):
 def test_the_unit_does_not_matter():
     rng = np.random.default_rng(2)
     real, fake = drifting_paths(rng, 400, 60), drifting_paths(rng, 400, 60)
-    assert threshold_profits(1e-3 * real, 1e-3 * fake)[1] == pytest.approx(1e-3 * threshold_profits(real, fake)[1], rel=1e-9)
+    assert threshold_profits(1e-3 * real, 1e-3 * fake)[1] == pytest.approx(
+        1e-3 * threshold_profits(real, fake)[1], rel=1e-9
+    )
     assert dynamic_tail_error(7 * real, 7 * fake) == pytest.approx(dynamic_tail_error(real, fake), rel=1e-9)
 
 

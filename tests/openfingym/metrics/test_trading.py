@@ -31,7 +31,10 @@ class Table:
 
 
 TABLE = Table(
-    tuple(Line(name, 0.5 if name in {"sharpe_ratio", "total_return"} else 0.0, 1.0 if name == "log_growth" else None) for name in NAMES)
+    tuple(
+        Line(name, 0.5 if name in {"sharpe_ratio", "total_return"} else 0.0, 1.0 if name == "log_growth" else None)
+        for name in NAMES
+    )
 )
 TRUTH = Truth({}, {"periods_per_year": 52.0})
 
@@ -63,10 +66,14 @@ def test_a_table_scores_a_record_without_any_truth():
     for name in NAMES:
         function = getattr(performance, name)
         assert got.metrics[name] == (function(answer["record"], 52.0) if name in ANNUAL else function(answer["record"]))
-    assert got.total == pytest.approx(-0.5 * got.metrics["total_return"] - 0.5 * max(-10.0, min(10.0, got.metrics["sharpe_ratio"])))
+    assert got.total == pytest.approx(
+        -0.5 * got.metrics["total_return"] - 0.5 * max(-10.0, min(10.0, got.metrics["sharpe_ratio"]))
+    )
 
 
-@pytest.mark.parametrize("name", ["pnl", "total_return", "log_growth", "sharpe_ratio", "sortino_ratio", "max_drawdown", "calmar_ratio"])
+@pytest.mark.parametrize(
+    "name", ["pnl", "total_return", "log_growth", "sharpe_ratio", "sortino_ratio", "max_drawdown", "calmar_ratio"]
+)
 def test_worse_and_worse_accounts_score_worse_and_worse(name):
     question = case()
     values = [score(TABLE, TRUTH, answer).metrics[name] for answer in (question.perfect, *question.ladder)]

@@ -1,4 +1,5 @@
-"""Answers without skill on tasks as they are built, scored by the verifier's own grader: none gains more than the drift.
+"""Answers without skill on tasks as they are built, scored by the verifier's own grader: none gains more than the
+drift.
 
 Each is one that once beat every recorded baseline, because a metric that ranked could be bought with volatility,
 with the sign of nothing, or with a thousandth of the position.
@@ -95,7 +96,8 @@ def played(name: str, weights: list[float]) -> np.ndarray:
 def test_a_thousandth_of_the_position_is_cash() -> None:
     holding = hidden("crypto-trading").grader.baseline_score().metrics
     cash, tiny, equal = (
-        scored("crypto-trading", played("crypto-trading", weights)) for weights in ([0.0] * 3, [0.001, 0.0, 0.0], [1 / 3] * 3)
+        scored("crypto-trading", played("crypto-trading", weights))
+        for weights in ([0.0] * 3, [0.001, 0.0, 0.0], [1 / 3] * 3)
     )
     assert tiny[1]["sharpe_ratio"] > 0.5 * holding["sharpe_ratio"], "a ratio does not see the size"
     assert cash[0] == pytest.approx(math.exp(holding["log_growth"]))
@@ -111,7 +113,9 @@ def test_what_ranks_has_a_baseline_with_a_loss(name: str) -> None:
     scoring = load_task(name).spec.scoring
     [baseline] = [row for row in recorded() if row.task == name and row.agent == "naive"]
     ranking = [
-        entry.name for entry in scoring.metrics if relative_weight(find_metric(entry.name), entry.weight, entry.relative_weight) > 0.0
+        entry.name
+        for entry in scoring.metrics
+        if relative_weight(find_metric(entry.name), entry.weight, entry.relative_weight) > 0.0
     ]
     assert ranking
     for metric in set(ranking) & set(baseline.metrics):

@@ -137,7 +137,8 @@ def test_what_is_refused_is_asked_once(ask: Ask, stand_in: StandIn, fault: str, 
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"), [("unauthorized", "does not let us in"), ("not-found", "does not know"), ("no-credit", "no credit")]
+    ("fault", "words"),
+    [("unauthorized", "does not let us in"), ("not-found", "does not know"), ("no-credit", "no credit")],
 )
 def test_what_patience_does_not_help(ask: Ask, stand_in: StandIn, fault: str, words: str) -> None:
     model = f"stand-in/competent+{fault}"
@@ -186,7 +187,12 @@ def test_what_a_model_does_not_take_is_left_out(fault: str, stand_in: StandIn) -
 
 @pytest.mark.parametrize(
     ("sort", "reason", "calls"),
-    [("empty", "stop", 0), ("refusal", "refusal", 0), ("invalid-json", "tool_calls", 1), ("unknown-tool", "tool_calls", 1)],
+    [
+        ("empty", "stop", 0),
+        ("refusal", "refusal", 0),
+        ("invalid-json", "tool_calls", 1),
+        ("unknown-tool", "tool_calls", 1),
+    ],
 )
 def test_rubbish_is_an_answer(ask: Ask, sort: str, reason: str, calls: int) -> None:
     found = ask(f"stand-in/broken-{sort}", tools=[RUN])

@@ -83,5 +83,7 @@ def test_the_documentation(no_key: None, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "import interface" in done.stdout
-    names = {*REFUSALS, *WIRE, *WRITTEN, *SORTS} | {f"stand-in/{name}" for name in POLICIES if not name.startswith("broken-")}
+    names = {*REFUSALS, *WIRE, *WRITTEN, *SORTS} | {
+        f"stand-in/{name}" for name in POLICIES if not name.startswith("broken-")
+    }
     assert {name for name in names if name not in text} == set()

@@ -27,7 +27,9 @@ def test_every_price_of_the_package_is_read() -> None:
     table = PriceTable.load()
     stated = tomllib.loads((resources.files("openfingym") / "models" / "prices.toml").read_text())
     assert set(table.prices) == set(stated)
-    assert all(price.cached is not None and price.cached < price.input < price.output for price in table.prices.values())
+    assert all(
+        price.cached is not None and price.cached < price.input < price.output for price in table.prices.values()
+    )
 
 
 def test_an_unknown_model_has_no_cost_rather_than_none_to_pay() -> None:
@@ -97,7 +99,12 @@ def test_meter_counts_and_tells_what_is_left() -> None:
 
 @pytest.mark.parametrize(
     ("allowance", "limit"),
-    [(Allowance(tokens=150), "tokens"), (Allowance(cost_usd=0.01), "cost"), (Allowance(wall_s=5.0), "wall"), (Allowance(), None)],
+    [
+        (Allowance(tokens=150), "tokens"),
+        (Allowance(cost_usd=0.01), "cost"),
+        (Allowance(wall_s=5.0), "wall"),
+        (Allowance(), None),
+    ],
 )
 def test_each_limit_ends_it(allowance: Allowance, limit: str | None) -> None:
     now = [0.0]

@@ -39,7 +39,11 @@ TASKS = {
 }
 STRING = {"type": "string"}
 TOOLS = tuple(
-    Tool(name, f"The tool {name}.", {"type": "object", "properties": dict.fromkeys(arguments, STRING if name != "step" else {})})
+    Tool(
+        name,
+        f"The tool {name}.",
+        {"type": "object", "properties": dict.fromkeys(arguments, STRING if name != "step" else {})},
+    )
     for name, arguments in {
         "run_python": ("code",),
         "read_file": ("path",),
@@ -48,7 +52,12 @@ TOOLS = tuple(
         "step": ("action",),
     }.items()
 )
-SYSTEM = {"tools": "Use the tools.", "text": "Use the tools.", "blocks": f"Write {BLOCKS_MARKER}.", "single": "Write a program."}
+SYSTEM = {
+    "tools": "Use the tools.",
+    "text": "Use the tools.",
+    "blocks": f"Write {BLOCKS_MARKER}.",
+    "single": "Write a program.",
+}
 
 
 def _program(reply: str) -> str:
@@ -62,7 +71,8 @@ def _program(reply: str) -> str:
 @pytest.fixture(scope="module")
 def launcher(store_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
     tasks = [
-        _shortened(kind, tmp_path_factory.mktemp("tasks")) if kind in {"rolling", "trading"} else load_task(TASKS[kind]) for kind in TASKS
+        _shortened(kind, tmp_path_factory.mktemp("tasks")) if kind in {"rolling", "trading"} else load_task(TASKS[kind])
+        for kind in TASKS
     ]
     with Launcher.for_tasks(tasks, backend="sandbox") as running:
         yield running
@@ -74,7 +84,9 @@ def _shortened(kind: str, where: Path) -> Task:
     shutil.copytree(load_task(TASKS[kind]).folder, folder)
     path = folder / "task.toml"
     text, changed = re.subn(
-        r"train = \S+\npublic = \S+\nprivate = \S+", "train = 0.8\npublic = 0.1\nprivate = 0.1", path.read_text(encoding="utf-8")
+        r"train = \S+\npublic = \S+\nprivate = \S+",
+        "train = 0.8\npublic = 0.1\nprivate = 0.1",
+        path.read_text(encoding="utf-8"),
     )
     assert changed == 1
     path.write_text(text, encoding="utf-8")
@@ -93,7 +105,9 @@ def _respond(policy: str, messages: list[Message], form: str = "single", tools: 
     request = CompletionRequest.read(request_body("m", said, tools=offered if form == "tools" else ()))
     assert request.form == form
     reply = find_policy(f"stand-in/{policy}")[0].respond(request)
-    calls = tuple(ToolCall(f"c{request.turn}_{number}", call.name, call.text) for number, call in enumerate(reply.calls))
+    calls = tuple(
+        ToolCall(f"c{request.turn}_{number}", call.name, call.text) for number, call in enumerate(reply.calls)
+    )
     return Message("assistant", reply.content, calls)
 
 
@@ -148,7 +162,11 @@ def test_what_is_run_on_the_way_runs(form: str, launcher: Launcher) -> None:
         look, save, submit = (call.parsed() for call in calls)
         program = f"{look['code']}{save['code']}print(interface.submit(np.load({submit['path']!r})))\n"
     else:
-        blocks = [_program(message.content) for message in messages if message.role == "assistant" and "```" in message.content]
+        blocks = [
+            _program(message.content)
+            for message in messages
+            if message.role == "assistant" and "```" in message.content
+        ]
         assert len(blocks) == 2
         program = "".join(blocks)
     assert _run(launcher, "forecast", program).state == "scored"
@@ -193,7 +211,9 @@ def test_sequential_tasks_are_stepped_through(form: str) -> None:
             assert isinstance(actions[0], list) == (policy == "careless")
         without = tuple(tool for tool in TOOLS if tool.name != "step")
         waiting = Tool("step", "Step.", {"type": "object", "properties": {"action": {}, "wait": {"type": "integer"}}})
-        (call,) = _respond("competent", [Message("system", SYSTEM[form]), Message("user", brief)], form, (*without, waiting)).tool_calls
+        (call,) = _respond(
+            "competent", [Message("system", SYSTEM[form]), Message("user", brief)], form, (*without, waiting)
+        ).tool_calls
         assert ("wait" in call.parsed()) == (kind == "trading")
         calls = [call for message in _converse("competent", brief, form, without) for call in message.tool_calls]
         assert "interface.make(" in str(calls[-1].parsed()["code"])
@@ -218,7 +238,8 @@ def test_every_policy_answers_in_every_form(policy: str, form: str) -> None:
         said = as_text(messages, TOOLS) if form == "text" else messages
         body = request_body("m", said, tools=TOOLS if form == "tools" else (), seed=3, max_tokens=50)
         one, other = (
-            answer(body, request, find_policy(f"stand-in/{policy}")[0].respond(request)) for request in [CompletionRequest.read(body)] * 2
+            answer(body, request, find_policy(f"stand-in/{policy}")[0].respond(request))
+            for request in [CompletionRequest.read(body)] * 2
         )
         assert one == other
         json.dumps(one.whole())
@@ -241,7 +262,9 @@ def test_the_official_client_is_content(url: str) -> None:
     client = openai.OpenAI(base_url=url, api_key="none", http_client=openai.DefaultHttpxClient(trust_env=False))
     names = [model.id for model in client.models.list()]
     assert names == [f"stand-in/{name}" for name in POLICIES]
-    body = request_body("stand-in/competent", [Message("user", "inputs, targets = interface.load_train()")], tools=TOOLS)
+    body = request_body(
+        "stand-in/competent", [Message("user", "inputs, targets = interface.load_train()")], tools=TOOLS
+    )
     whole = client.chat.completions.create(**body)
     assert whole.usage is not None
     assert whole.usage.total_tokens == whole.usage.prompt_tokens + whole.usage.completion_tokens
@@ -254,7 +277,8 @@ def test_the_official_client_is_content(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"{", b'{"model": "stand-in/competent"}', b'{"model": "gpt-4o", "messages": [{"role": "user"}]}']
+    "body",
+    [b"", b"[]", b"{", b'{"model": "stand-in/competent"}', b'{"model": "gpt-4o", "messages": [{"role": "user"}]}'],
 )
 def test_a_wrong_request_is_the_clients_fault(url: str, body: bytes) -> None:
     response = httpx.post(f"{url}/chat/completions", content=body, trust_env=False)

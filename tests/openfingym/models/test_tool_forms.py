@@ -46,7 +46,7 @@ def _calls(text: str) -> list[tuple[str, object]]:
         '[TOOL_CALLS] [{"name": "run_python", "arguments": {"code": "print(1)\\n"}}]',
         '[TOOL_CALLS]run_python[ARGS]{"code": "print(1)\\n"}',
         '[TOOL_CALLS]run_python[CALL_ID]a1b2[ARGS]{"code": "print(1)\\n"}',
-        '<｜tool▁call▁begin｜>function<｜tool▁sep｜>run_python\n```json\n{"code": "print(1)\\n"}\n```<｜tool▁call▁end｜>',
+        '<｜tool▁call▁begin｜>function<｜tool▁sep｜>run_python\n```json\n{"code": "print(1)\\n"}\n```<｜tool▁call▁end｜>',  # noqa: E501
         '<|channel|>commentary to=functions.run_python <|constrain|>json<|message|>{"code": "print(1)\\n"}<|call|>',
         '{"name": "run_python", "parameters": {"code": "print(1)\\n"}}',
         '[{"type": "function", "function": {"name": "run_python", "arguments": {"code": "print(1)\\n"}}}]',
@@ -131,7 +131,10 @@ def test_half_a_character_in_a_call_can_be_kept_and_sent() -> None:
 
 
 def test_a_marked_call_that_is_broken_is_told_from_none() -> None:
-    for text in ('<tool_call>{"name": "run_python", "arguments": {"code": "a " b"}}</tool_call>', '<tool_call>{"name": "run_python", "arg'):
+    for text in (
+        '<tool_call>{"name": "run_python", "arguments": {"code": "a " b"}}</tool_call>',
+        '<tool_call>{"name": "run_python", "arg',
+    ):
         (call,) = read_written_calls(Message("assistant", text), TOOLS).tool_calls
         assert call.name == "run_python"
         with pytest.raises(ValueError, match="not valid JSON"):
@@ -139,7 +142,9 @@ def test_a_marked_call_that_is_broken_is_told_from_none() -> None:
     assert _calls('<tool_call>{"name": "fly", "arguments": {}}</tool_call>') == [("fly", {})]
 
 
-@pytest.mark.parametrize(("arguments", "sent"), [('{"a": 1}', '{"a": 1}'), ("", "{}"), ("  ", "{}"), ("[1]", None), ('{"a', None)])
+@pytest.mark.parametrize(
+    ("arguments", "sent"), [('{"a": 1}', '{"a": 1}'), ("", "{}"), ("  ", "{}"), ("[1]", None), ('{"a', None)]
+)
 def test_a_call_goes_back_as_endpoints_take_it(arguments: str, sent: str | None) -> None:
     call = ToolCall("c", "buy everything!", arguments).sendable()
     assert call.name == "buy_everything_"
@@ -157,7 +162,17 @@ def _judged(status: int, body: object, *, tools: bool = True) -> object:
     ("status", "body"),
     [
         (400, {"error": "registry.ollama.ai/library/deepseek-r1:14b does not support tools"}),
-        (400, {"error": {"message": "gemma3:4b does not support tools", "type": "api_error", "param": None, "code": None}}),
+        (
+            400,
+            {
+                "error": {
+                    "message": "gemma3:4b does not support tools",
+                    "type": "api_error",
+                    "param": None,
+                    "code": None,
+                }
+            },
+        ),
         (
             400,
             {
@@ -169,7 +184,15 @@ def _judged(status: int, body: object, *, tools: bool = True) -> object:
         (404, {"error": {"message": 'No endpoints found that support tool use. Try disabling "step".', "code": 404}}),
         (500, {"error": {"code": 500, "message": "tools param requires --jinja flag", "type": "server_error"}}),
         (500, {"error": {"code": 500, "message": "Unsupported param: tools", "type": "server_error"}}),
-        (400, {"error": {"message": "tools is not supported in this model. For a list of supported models, refer to the docs."}}),
+        (
+            400,
+            {
+                "error": {
+                    "message": "tools is not supported in this model. For a list of supported models, refer to the "
+                    "docs."
+                }
+            },
+        ),
         (
             400,
             {
@@ -240,7 +263,10 @@ def test_calls_are_found_wherever_they_are(fault: str, form: str, stand_in: Stan
 
 def test_as_text_the_roles_take_turns() -> None:
     calls = tuple(ToolCall(f"c{number}", "step", '{"action": null}') for number in range(2))
-    said = as_text([*HELLO, Message("assistant", "", calls), *(Message("tool", "fine", tool_call_id=call.id) for call in calls)], TOOLS)
+    said = as_text(
+        [*HELLO, Message("assistant", "", calls), *(Message("tool", "fine", tool_call_id=call.id) for call in calls)],
+        TOOLS,
+    )
     assert [message.role for message in said] == ["system", "user", "assistant", "user"]
     assert MARKER in said[0].content
     assert said[-1].content.count('<result tool="step">\nfine\n</result>') == 2

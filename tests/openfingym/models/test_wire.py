@@ -17,7 +17,11 @@ from openfingym.models.wire import MalformedAnswer, StreamedAnswer, read_answer,
 
 
 def _answer(message: dict[str, object], **more: object) -> dict[str, object]:
-    return {"model": "m", "choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}], **more}
+    return {
+        "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}],
+        **more,
+    }
 
 
 @pytest.mark.parametrize(
@@ -40,9 +44,13 @@ def test_what_is_no_answer(document: object) -> None:
 
 
 def test_contents_in_parts_and_reasoning() -> None:
-    found = read_answer(_answer({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "reasoning_content": "hm"}))
+    found = read_answer(
+        _answer({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "reasoning_content": "hm"})
+    )
     assert (found.message.content, found.message.reasoning, found.usage) == ("ab", "hm", None)
-    assert read_answer(_answer({"content": None, "reasoning": "hm"})).message == Message("assistant", "", reasoning="hm")
+    assert read_answer(_answer({"content": None, "reasoning": "hm"})).message == Message(
+        "assistant", "", reasoning="hm"
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,17 +114,24 @@ def test_request_says_no_more_than_it_must() -> None:
     tool = Tool("f", "does", {"type": "object"})
     body = request_body("m", [Message("user", "hi")], tools=[tool], max_tokens=3, temperature=0.0, seed=0, stop=["x"])
     assert (body["max_tokens"], body["temperature"], body["seed"], body["stop"]) == (3, 0.0, 0, ["x"])
-    assert body["tools"] == [{"type": "function", "function": {"name": "f", "description": "does", "parameters": {"type": "object"}}}]
+    assert body["tools"] == [
+        {"type": "function", "function": {"name": "f", "description": "does", "parameters": {"type": "object"}}}
+    ]
 
 
 _texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)
 
 
-@given(content=_texts, calls=st.lists(st.tuples(st.sampled_from(["f", "g"]), st.dictionaries(_texts, st.integers())), max_size=3))
+@given(
+    content=_texts,
+    calls=st.lists(st.tuples(st.sampled_from(["f", "g"]), st.dictionaries(_texts, st.integers())), max_size=3),
+)
 def test_streamed_and_whole_are_the_same(content: str, calls: list[tuple[str, dict[str, int]]]) -> None:
     """Both forms pass the client's own models on their way, and are read to the same answer."""
     body = {"model": "m", "messages": [{"role": "user", "content": "x"}], "tools": [{"function": {"name": "f"}}]}
-    sent = answer(body, CompletionRequest.read(body), Reply(content, tuple(Call(name, arguments) for name, arguments in calls)))
+    sent = answer(
+        body, CompletionRequest.read(body), Reply(content, tuple(Call(name, arguments) for name, arguments in calls))
+    )
     whole = read_answer(ChatCompletion.model_validate(sent.whole()).model_dump())
     streamed = StreamedAnswer()
     for chunk in sent.chunks(usage=True):
@@ -129,7 +144,10 @@ def test_streamed_and_whole_are_the_same(content: str, calls: list[tuple[str, di
 
 @settings(max_examples=60)
 @given(
-    st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
 )
 def test_any_json_is_an_answer_or_malformed(document: object) -> None:
     for wrapped in (

@@ -75,7 +75,8 @@ def test_the_key_follows_every_input(own_task: Path) -> None:
     for name in ("task.toml", "instruction.md", "data.csv"):
         path = own_task / name
         path.write_text(
-            path.read_text() + ("# changed\n" if name == "task.toml" else "\n" if name == "instruction.md" else "2030-01-01,100,100\n")
+            path.read_text()
+            + ("# changed\n" if name == "task.toml" else "\n" if name == "instruction.md" else "2030-01-01,100,100\n")
         )
         keys.add(build_key(load_task(own_task)))
     (own_task / "interface.py").write_text("# its own\n")

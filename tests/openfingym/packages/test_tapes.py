@@ -1,4 +1,5 @@
-"""Hidden data drawn anew: the same for the same seed, other for another, by the same law, and none of it in what an agent sees."""
+"""Hidden data drawn anew: the same for the same seed, other for another, by the same law, and none of it in what an
+agent sees."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ def test_a_tape_follows_from_its_seed_alone(packages: dict[str, BuiltPackage], n
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_what_holds_of_the_package_holds_of_a_tape(packages: dict[str, BuiltPackage], name: str) -> None:
-    """The truth is best and the baseline beats the worst; nothing hidden is in any file the agent sees, and no input tells more."""
+    """The truth is best and the baseline beats the worst; nothing hidden is in any file the agent sees, and no input
+    tells more."""
     package = packages[name]
     found = drawn(package, SECRET)
     with seen_with(package, found.public) as seen:
@@ -87,7 +89,9 @@ def test_what_holds_of_the_package_holds_of_a_tape(packages: dict[str, BuiltPack
         check._features(seen, found.hidden)
 
 
-@pytest.mark.parametrize("name", ["crypto-forecast", "yield-curve-forecast", "equity-excess-return-forecast", "lob-forecast"])
+@pytest.mark.parametrize(
+    "name", ["crypto-forecast", "yield-curve-forecast", "equity-excess-return-forecast", "lob-forecast"]
+)
 def test_the_law_is_that_of_the_package(packages: dict[str, BuiltPackage], name: str) -> None:
     """Location and spread of the hidden targets of some tapes, put together, beside those of training."""
     package = packages[name]
@@ -152,7 +156,9 @@ def test_a_view_is_the_package_but_for_what_it_replaces(packages: dict[str, Buil
         folder = seen.public
         files = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
         assert files == {path.relative_to(package.public) for path in package.public.rglob("*") if path.is_file()}
-        different = {str(path) for path in files if (folder / path).read_bytes() != (package.public / path).read_bytes()}
+        different = {
+            str(path) for path in files if (folder / path).read_bytes() != (package.public / path).read_bytes()
+        }
         assert different == {"environment/data/test_inputs.npy"}
         np.testing.assert_array_equal(seen.array("test_inputs"), found.public["test_inputs"])
         assert {path.stat().st_mode & 0o777 for path in (folder / "environment" / "data").iterdir()} == {0o644}

@@ -10,10 +10,22 @@ from openfingym.reports.runs import FoundRuns
 from openfingym.results import RolloutResult, RunFiles, write_run
 
 RESULT = RolloutResult(
-    rollout_id="r", task="treasury-forecast", task_digest="d" * 64, data_kind="real", agent="ridge", backend="sandbox", seed=0,
-    state="scored", total=0.05, relative_total=0.5, metrics={"mae": 0.05}, baseline="naive", baseline_total=0.1, wall_s=10.0,
+    rollout_id="r",
+    task="treasury-forecast",
+    task_digest="d" * 64,
+    data_kind="real",
+    agent="ridge",
+    backend="sandbox",
+    seed=0,
+    state="scored",
+    total=0.05,
+    relative_total=0.5,
+    metrics={"mae": 0.05},
+    baseline="naive",
+    baseline_total=0.1,
+    wall_s=10.0,
     started_at="2026-01-01T00:00:00.000+00:00",
-)  # fmt: skip
+)
 HOSTILE = "</script></style><img src=x onerror=alert(1)>\"'&amp;<b>[/red]"
 
 

@@ -59,7 +59,14 @@ def test_what_is_done_is_not_run_again_and_our_errors_are(two: list[Task]) -> No
     done = [
         row(key=key_of(quick, "naive"), total=123.0),
         row(key=key_of(quick, "oracle"), agent="oracle"),
-        row(key=key_of(quick, "nop"), agent="nop", state="error", reason="the verifier died", total=None, relative_total=None),
+        row(
+            key=key_of(quick, "nop"),
+            agent="nop",
+            state="error",
+            reason="the verifier died",
+            total=None,
+            relative_total=None,
+        ),
         row(task="quick-nodes", key="stale", agent="naive", total=456.0),
     ]
     said: list[str] = []
@@ -105,20 +112,29 @@ def test_the_command_prints_a_record(
     path = tmp_path / "record.json"
     keys = {agent: key_of(two[0], agent) for agent in ("naive", "ridge")}
     record(
-        [row(key=keys["naive"]), row(key=keys["ridge"], agent="ridge", relative_total=0.9), row(task="quick-nodes", family="fraud")], path
+        [
+            row(key=keys["naive"]),
+            row(key=keys["ridge"], agent="ridge", relative_total=0.9),
+            row(task="quick-nodes", family="fraud"),
+        ],
+        path,
     )
     status, out, _ = invoke(monkeypatch, capsys, "report", "baselines", "--out", str(path))
     assert status == 0
     assert out.index("ridge") < out.index("naive  "), "the better one first"
     assert "quick-nodes (stale)" in out
     assert "2 tasks, 3 results" in out
-    status, out, _ = invoke(monkeypatch, capsys, "report", "baselines", "--out", str(path), "--json", "--tasks", "quick-f*")
+    status, out, _ = invoke(
+        monkeypatch, capsys, "report", "baselines", "--out", str(path), "--json", "--tasks", "quick-f*"
+    )
     rows = json.loads(out)
     assert [(r["task"], r["agent"], r["stale"], r["success"]) for r in rows] == [
         ("quick-forecast", "naive", False, True),
         ("quick-forecast", "ridge", False, True),
     ]
-    status, out, _ = invoke(monkeypatch, capsys, "report", "baselines", "--out", str(path), "--markdown", "--family", "fraud")
+    status, out, _ = invoke(
+        monkeypatch, capsys, "report", "baselines", "--out", str(path), "--markdown", "--family", "fraud"
+    )
     assert out.startswith("## Simulated data\n\n| task | data | agent |")
     assert "quick-forecast" not in out
 
@@ -151,7 +167,9 @@ def test_the_record_that_comes_with_the_library_covers_every_task() -> None:
 
 
 def test_rows_with_and_without_intervals_are_read(tmp_path: Path) -> None:
-    sure = row(task="a-forecast", relative_interval=(0.9, 1.1), total_interval=(0.0, 0.1), standard_errors={"mae": 0.001})
+    sure = row(
+        task="a-forecast", relative_interval=(0.9, 1.1), total_interval=(0.0, 0.1), standard_errors={"mae": 0.001}
+    )
     record([row(), sure], tmp_path / "record.json")
     data = json.loads((tmp_path / "record.json").read_text())
     for name in ("relative_interval", "total_interval", "standard_errors"):

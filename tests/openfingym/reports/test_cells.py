@@ -44,7 +44,9 @@ def test_skill_is_one_minus_the_geometric_mean_over_tasks_of_runs():
 def test_a_rejected_run_counts_as_the_baseline_and_a_failure_of_ours_as_nothing():
     good = [scored(0.5, task=task) for task in FORECASTS]
     (alone,) = cells(*good)
-    (with_ours,) = cells(*good, *(failed(state, seed=n) for n, state in enumerate(("error", "deferred", "void"), start=1)))
+    (with_ours,) = cells(
+        *good, *(failed(state, seed=n) for n, state in enumerate(("error", "deferred", "void"), start=1))
+    )
     assert (with_ours.counts.error, with_ours.counts.deferred, with_ours.counts.void) == (1, 1, 1)
     assert (with_ours.skill, with_ours.reward, with_ours.counts.success) == (alone.skill, alone.reward, 1.0)
     (cell,) = cells(*good, failed("rejected", task=FORECASTS[0], seed=1), failed("rejected", task="fx-forecast"))
@@ -56,7 +58,13 @@ def test_a_rejected_run_counts_as_the_baseline_and_a_failure_of_ours_as_nothing(
 
 def test_an_agent_that_never_delivers_has_no_skill():
     (cell,) = cells(*(failed("rejected", task=task) for task in FORECASTS))
-    assert (cell.skill.value, cell.skill_scored, cell.reward, cell.counts.success, cell.better) == (None, None, None, 0.0, 0.0)
+    assert (cell.skill.value, cell.skill_scored, cell.reward, cell.counts.success, cell.better) == (
+        None,
+        None,
+        None,
+        0.0,
+        0.0,
+    )
     assert cell.cost == Cost(None, None, None)
     (ours,) = cells(*(failed("error", task=task) for task in FORECASTS))
     assert (ours.tasks, ours.skill.value, ours.counts.success, ours.better, ours.pass_at) == (0, None, None, None, ())
@@ -64,7 +72,8 @@ def test_an_agent_that_never_delivers_has_no_skill():
 
 def test_too_few_tasks_have_an_interval_over_runs_or_none():
     once, often = (
-        [scored(0.5 + 0.01 * seed, task=task, seed=seed) for task in FORECASTS[:5] for seed in range(seeds)] for seeds in (5, 10)
+        [scored(0.5 + 0.01 * seed, task=task, seed=seed) for task in FORECASTS[:5] for seed in range(seeds)]
+        for seeds in (5, 10)
     )
     (cell,) = cells(*once)
     assert (cell.skill.low, cell.skill.high, cell.skill.over, cell.tasks) == (None, None, None, 5)
@@ -80,7 +89,11 @@ def test_too_few_tasks_have_an_interval_over_runs_or_none():
 
 
 def test_real_and_simulated_data_never_meet():
-    results = [scored(0.5, task=task, data_kind=kind) for task in FORECASTS for kind in ("simulated", "real", "specified", "odd")]
+    results = [
+        scored(0.5, task=task, data_kind=kind)
+        for task in FORECASTS
+        for kind in ("simulated", "real", "specified", "odd")
+    ]
     found = cells(*results, scored(9.0, task=FORECASTS[0], data_kind="simulated", seed=1))
     assert [cell.data_kind for cell in found] == ["real", "simulated", "specified", "odd"]
     assert [cell.tasks for cell in found] == [6] * 4
@@ -96,13 +109,25 @@ def test_builds_of_a_task_are_tasks_of_their_own():
 
 
 def test_families_are_the_catalogues_and_an_unknown_task_is_said_to_be():
-    names = ["ou-generation", "amazon-fraud", "equity-trading", "treasury-forecast", "treasury-forecast@dddddddd", "gone"]
+    names = [
+        "ou-generation",
+        "amazon-fraud",
+        "equity-trading",
+        "treasury-forecast",
+        "treasury-forecast@dddddddd",
+        "gone",
+    ]
     known = {info.name: info.family for info in catalog.tasks()}
     assert families_of(names) == {name: known.get(name.partition("@")[0], UNKNOWN) for name in names}
 
 
 def test_families_come_in_the_papers_order_and_all_together_last():
-    found = cells(*(scored(0.5, task=task) for task in ("amazon-fraud", "gone", "ou-generation", "treasury-forecast", "equity-trading")))
+    found = cells(
+        *(
+            scored(0.5, task=task)
+            for task in ("amazon-fraud", "gone", "ou-generation", "treasury-forecast", "equity-trading")
+        )
+    )
     assert [cell.family for cell in found] == ["forecasting", "generation", "trading", "fraud", UNKNOWN, ALL]
     assert found[-1].tasks == 5
     # The paper's rewards have no common scale.
@@ -122,7 +147,12 @@ def test_a_row_of_one_family_has_a_cell_over_all_where_another_has_several():
 def test_the_papers_rewards():
     fraud = scored(0.5, task="amazon-fraud", metrics={"auroc": 0.9, "recall_at_k": 0.6})
     rewards = {cell.family: cell.reward for cell in cells(fraud, scored(0.5, task="equity-trading"), scored(0.5))}
-    assert rewards == {"forecasting": pytest.approx(0.05), "trading": pytest.approx(-0.05), "fraud": pytest.approx(1.5), ALL: None}
+    assert rewards == {
+        "forecasting": pytest.approx(0.05),
+        "trading": pytest.approx(-0.05),
+        "fraud": pytest.approx(1.5),
+        ALL: None,
+    }
     assert cells(scored(0.5, task="amazon-fraud"))[0].reward is None
 
 
@@ -142,7 +172,11 @@ def test_a_success_costs_what_all_tries_cost():
 
 def test_pass_at_k_is_averaged_over_the_same_tasks_for_every_k():
     one = [scored(x, seed=n) for n, x in enumerate((0.5, 2.0, 3.0))] + [failed("rejected", seed=3)]
-    other = [scored(0.5, task="fx-forecast"), failed("rejected", task="fx-forecast", seed=1), failed("error", task="fx-forecast", seed=2)]
+    other = [
+        scored(0.5, task="fx-forecast"),
+        failed("rejected", task="fx-forecast", seed=1),
+        failed("error", task="fx-forecast", seed=2),
+    ]
     (cell,) = cells(*one, *other)
     assert [(at.k, at.scored, at.better) for at in cell.pass_at] == [
         (1, pytest.approx((3 / 4 + 1 / 2) / 2), pytest.approx((1 / 4 + 1 / 2) / 2)),
@@ -150,7 +184,11 @@ def test_pass_at_k_is_averaged_over_the_same_tasks_for_every_k():
     ]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["better", "worse", "rejected", "error"])), min_size=1, max_size=40))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.sampled_from(["better", "worse", "rejected", "error"])), min_size=1, max_size=40
+    )
+)
 @settings(max_examples=50, deadline=None)
 def test_more_tries_never_make_success_less_likely(outcomes):
     kinds = {"better": lambda **at: scored(0.5, **at), "worse": lambda **at: scored(2.0, **at)}
@@ -167,13 +205,17 @@ def test_more_tries_never_make_success_less_likely(outcomes):
 
 def test_rows_are_what_was_asked_for():
     results = [scored(0.5, agent=agent, model=model) for agent in ("react", "oneshot") for model in ("b", "a", None)]
-    assert [group.row for group in grouped(results, BY)] == [(a, m) for a in ("oneshot", "react") for m in ("-", "a", "b")]
+    assert [group.row for group in grouped(results, BY)] == [
+        (a, m) for a in ("oneshot", "react") for m in ("-", "a", "b")
+    ]
     assert [group.row for group in grouped(results, ("model",))] == [("-",), ("a",), ("b",)]
     assert [sum(map(len, group.tasks.values())) for group in grouped(results, ("agent",))] == [3, 3]
 
 
 def test_a_task_has_its_spread_and_an_interval_over_runs_from_six_on():
-    found = task_cells(*(scored(x, seed=n) for n, x in enumerate((0.4, 0.5, 0.6))), failed("rejected", seed=9))["treasury-forecast"]
+    found = task_cells(*(scored(x, seed=n) for n, x in enumerate((0.4, 0.5, 0.6))), failed("rejected", seed=9))[
+        "treasury-forecast"
+    ]
     assert found.skill.value == pytest.approx(1.0 - (0.4 * 0.5 * 0.6) ** 0.25)
     assert (found.best, found.worst, found.skill.over) == (pytest.approx(0.6), pytest.approx(0.0), None)
     assert found.total == pytest.approx(0.05)
@@ -191,7 +233,9 @@ def test_better_than_the_baseline_is_beyond_the_sampling_error():
 
 def test_a_single_run_of_a_task_has_its_own_interval():
     one, two = FORECASTS[:2]
-    found = task_cells(scored(0.5, task=one, relative_interval=(0.4, 0.7)), *(scored(0.5, task=two, seed=s) for s in (0, 1)))
+    found = task_cells(
+        scored(0.5, task=one, relative_interval=(0.4, 0.7)), *(scored(0.5, task=two, seed=s) for s in (0, 1))
+    )
     assert found[one].sampling == pytest.approx((0.3, 0.6))
     assert found[two].sampling is None
     assert task_cells(failed("rejected", task=one))[one].sampling is None

@@ -32,19 +32,25 @@ def test_the_figures_are_those_of_the_common_tasks():
     assert found.loss_ratio.value == pytest.approx(stats.gmean(a / b))
     assert found.loss_ratio.low < found.loss_ratio.value < found.loss_ratio.high < 1.0
     assert found.effect == pytest.approx(differences.mean() / differences.std(ddof=1))
-    exact = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True)
+    exact = stats.permutation_test(
+        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True
+    )
     assert found.p_value == pytest.approx(exact.pvalue)
     assert (found.wins, found.losses, found.ties) == ((differences < 0).sum(), (differences > 0).sum(), 0)
     assert (found.tasks, found.pairs, found.verdict) == (10, 10, "better")
     assert found.sentence == (
-        f"a is better than b on real data: its loss is {1.0 - stats.gmean(a / b):.1%} lower (95 % interval of the ratio "
-        f"{found.loss_ratio.low:.3g} to {found.loss_ratio.high:.3g}), over 10 tasks, better on {found.wins} and worse on {found.losses}; "
+        f"a is better than b on real data: its loss is {1.0 - stats.gmean(a / b):.1%} lower (95 % interval of the "
+        "ratio "
+        f"{found.loss_ratio.low:.3g} to {found.loss_ratio.high:.3g}), over 10 tasks, better on {found.wins} and worse "
+        f"on {found.losses}; "
         f"p = {found.p_value:.2g}, Holm-adjusted {found.p_holm:.2g}."
     )
 
 
 def test_the_sentence_begins_with_the_lower_loss():
-    better, worse = (compared(*runs("a", losses), *runs("b", [1.0] * 10))["real", "a", "b"] for losses in ([0.5] * 10, [2.0] * 10))
+    better, worse = (
+        compared(*runs("a", losses), *runs("b", [1.0] * 10))["real", "a", "b"] for losses in ([0.5] * 10, [2.0] * 10)
+    )
     assert (better.verdict, worse.verdict) == ("better", "worse")
     assert worse.sentence == better.sentence.replace("a is better than b", "b is better than a")
 
@@ -59,8 +65,15 @@ def test_only_seeds_that_both_ran_are_compared():
 
 
 def test_attempts_are_averaged_within_a_seed_before_seeds_are():
-    a = [run for task_loss in ([0.4, 0.9],) for n, loss in enumerate(task_loss) for run in runs("a", [loss] * 6, attempt=n)]
-    found = compared(*a, *runs("a", [0.5] * 6, seed=1), *runs("b", [1.0] * 6), *runs("b", [1.0] * 6, seed=1))["real", "a", "b"]
+    a = [
+        run
+        for task_loss in ([0.4, 0.9],)
+        for n, loss in enumerate(task_loss)
+        for run in runs("a", [loss] * 6, attempt=n)
+    ]
+    found = compared(*a, *runs("a", [0.5] * 6, seed=1), *runs("b", [1.0] * 6), *runs("b", [1.0] * 6, seed=1))[
+        "real", "a", "b"
+    ]
     assert found.loss_ratio.value == pytest.approx(math.exp((math.log(0.36) / 2 + math.log(0.5)) / 2))
     assert found.pairs == 12
 
@@ -81,8 +94,17 @@ def test_a_row_that_was_never_scored_is_not_compared():
 
 def test_too_few_common_tasks_are_too_few_to_say():
     found = compared(*runs("a", [0.1] * 5), *runs("b", [1.0] * 10))["real", "a", "b"]
-    assert (found.verdict, found.p_value, found.p_holm, found.effect, found.loss_ratio.low) == ("too few", None, None, None, None)
-    assert found.sentence == "a and b on real data: too few to say, 5 common tasks; 6 are needed, or 6 common seeds of each."
+    assert (found.verdict, found.p_value, found.p_holm, found.effect, found.loss_ratio.low) == (
+        "too few",
+        None,
+        None,
+        None,
+        None,
+    )
+    assert (
+        found.sentence
+        == "a and b on real data: too few to say, 5 common tasks; 6 are needed, or 6 common seeds of each."
+    )
     apart = compared(*runs("a", [0.1] * 10, seed=1), *runs("b", [1.0] * 10, seed=2))["real", "a", "b"]
     assert (apart.tasks, apart.verdict) == (0, "too few")
 
@@ -90,11 +112,18 @@ def test_too_few_common_tasks_are_too_few_to_say():
 def test_a_few_tasks_run_often_are_compared_over_their_seeds():
     generator = np.random.default_rng(1)
     losses = {agent: np.exp(generator.normal(mean, 0.2, (2, 6))) for agent, mean in (("a", -0.3), ("b", 0.0))}
-    results = [run for agent, table in losses.items() for seed, column in enumerate(table.T) for run in runs(agent, column, seed=seed)]
+    results = [
+        run
+        for agent, table in losses.items()
+        for seed, column in enumerate(table.T)
+        for run in runs(agent, column, seed=seed)
+    ]
     found = compared(*results)["real", "a", "b"]
     differences = np.log(losses["a"]) - np.log(losses["b"])
     # Twelve pairs, of tasks that weigh the same.
-    exact = stats.permutation_test((differences.ravel(),), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True)
+    exact = stats.permutation_test(
+        (differences.ravel(),), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True
+    )
     assert (found.tasks, found.pairs, found.loss_ratio.over) == (2, 12, "run")
     assert found.p_value == pytest.approx(exact.pvalue)
     assert found.loss_ratio.value == pytest.approx(math.exp(differences.mean()))

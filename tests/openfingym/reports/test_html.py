@@ -59,7 +59,10 @@ def test_the_headline_has_skill_interval_and_success():
     table = next(node for node in parsed(render(report)).iter("table") if node.get("class") == "headline")
     rows = [texts(row) for row in table.iter("tr")]
     good = report.cells[1]
-    assert rows[1] == f"good / m {good.skill.value:+.3f} {good.skill.low:+.3f} to {good.skill.high:+.3f}, 7 tasks 86% of 7 scored"
+    assert (
+        rows[1]
+        == f"good / m {good.skill.value:+.3f} {good.skill.low:+.3f} to {good.skill.high:+.3f}, 7 tasks 86% of 7 scored"
+    )
     assert rows[2].startswith("bad / m −1.000")
 
 
@@ -70,7 +73,10 @@ def test_the_forest_draws_intervals_where_they_are():
     assert (good.get("class"), bad.get("class")) == ("branch gain", "branch loss")
     skill = report.cells[1].skill
     ends = [float(good.find("line[@class='span']").get(name).rstrip("%")) for name in ("x1", "x2")]
-    dot, zero = (float(good.find(where).get(name).rstrip("%")) for where, name in (("circle", "cx"), ("line[@class='base']", "x1")))
+    dot, zero = (
+        float(good.find(where).get(name).rstrip("%"))
+        for where, name in (("circle", "cx"), ("line[@class='base']", "x1"))
+    )
     assert zero < ends[0] < dot < ends[1]
     # All on one linear scale.
     unit = (dot - zero) / skill.value
@@ -88,7 +94,9 @@ def test_an_interval_that_goes_on_is_cut_and_its_numbers_stay():
 def test_the_heat_map_tints_half_and_twice_the_loss_alike():
     losses = {"fx-forecast-v2": 0.5, "fx-forecast-v3": 2.0, "fx-forecast-v4": 1.001, "fx-forecast-v5": 0.8}
     results = [scored(loss, task=task) for task, loss in losses.items()]
-    (group,) = grouped([*results, failed("rejected", task="fx-forecast-v6"), failed("error", task="fx-forecast-v7")], ("agent",))
+    (group,) = grouped(
+        [*results, failed("rejected", task="fx-forecast-v6"), failed("error", task="fx-forecast-v7")], ("agent",)
+    )
     cells = task_cells_of(group, dict.fromkeys(group.tasks, "forecasting"), 0)
     body = fragment(heat_map(cells, [("ridge",), ("gone",)])).find(".//tbody")
     rows = {row.find("th").text: row.findall("td") for row in body if row.find("td") is not None}
@@ -108,7 +116,11 @@ def test_the_scatter_places_a_tenfold_cost_on_a_logarithmic_axis():
     report = make_report(runs(*two()))
     tree = fragment(cost_scatter(report.cells))
     bad, good = (next(g.iter("circle")) for g in tree.iter("g"))
-    ticks = {node.text: float(node.get("x").rstrip("%")) for node in tree.iter("text") if node.get("class", "").startswith("x")}
+    ticks = {
+        node.text: float(node.get("x").rstrip("%"))
+        for node in tree.iter("text")
+        if node.get("class", "").startswith("x")
+    }
     x = {name: float(node.get("cx").rstrip("%")) for name, node in (("bad", bad), ("good", good))}
     assert x["good"] == pytest.approx(ticks["$0.0200"], abs=0.01)
     assert x["bad"] == pytest.approx(ticks["$0.200"], abs=0.01)
@@ -143,9 +155,14 @@ def test_names_are_text_and_nothing_is_loaded():
     assert {node.tag for node in tree.iter()}.isdisjoint({"img", "iframe", "link", "object", "form", "b/", "script"})
     assert not re.search(r"https?:|@import|url\(", page)
     assert all(node.get("href") is None and node.get("src") is None for node in tree.iter())
-    policy = next(node.get("content") for node in tree.iter("meta") if node.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        node.get("content") for node in tree.iter("meta") if node.get("http-equiv") == "Content-Security-Policy"
+    )
     (style,) = re.findall(r"<style>(.*?)</style>", page, flags=re.DOTALL)
-    assert policy == f"default-src 'none'; style-src 'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'"
+    assert (
+        policy == "default-src 'none'; style-src "
+        f"'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'"
+    )
     assert HOSTILE in texts(tree)
 
 
@@ -163,7 +180,14 @@ def opened(page, folder, width):
     file = folder / f"{width}.html"
     file.write_text(page, encoding="utf-8")
     quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", *quiet, f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900"]
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        *quiet,
+        f"--user-data-dir={folder / 'profile'}",
+        f"--window-size={width},900",
+    ]
     command = [browser(), *flags, "--dump-dom", f"file://{file}"]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
@@ -171,11 +195,11 @@ def opened(page, folder, width):
 def test_in_a_browser_no_script_runs_and_nothing_is_wider_than_the_window(tmp_path):
     page = render(make_report(runs(*two(), *two("simulated"), *two("specified"), failed("error", agent="a" * 80))))
     probe = """<script>document.title = [...document.querySelectorAll("main *")].filter((node) => !node.closest(".scroll, svg")
-        && node.getBoundingClientRect().right > document.documentElement.clientWidth + 1).length + " too wide"</script>"""
+        && node.getBoundingClientRect().right > document.documentElement.clientWidth + 1).length + " too wide"</script>"""  # noqa: E501
     assert "too wide" not in opened(page.replace("</body>", f"{probe}</body>"), tmp_path, 500).replace(probe, "")
     # The style that the policy names is at work; another is not, even in the page itself.
     paint = """<style>h1 { display: none }</style><script>document.title = getComputedStyle(document.querySelector("h1")).display + " "
-        + getComputedStyle(document.querySelector("h1")).fontSize</script>"""
+        + getComputedStyle(document.querySelector("h1")).fontSize</script>"""  # noqa: E501
     allowed = page.replace("style-src", "script-src 'unsafe-inline'; style-src").replace("</body>", f"{paint}</body>")
     assert "<title>block 28px</title>" in opened(allowed, tmp_path, 1200)
     loose = re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", page).replace("</body>", f"{probe}</body>")

@@ -21,7 +21,14 @@ TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)] + ["fx-forecast", "treasury-f
 def some():
     spread = random.Random(0)
     return [
-        scored(spread.lognormvariate(-0.2, 0.3), agent=agent, model=model, task=task, seed=seed, cost_usd=0.1 if model else None)
+        scored(
+            spread.lognormvariate(-0.2, 0.3),
+            agent=agent,
+            model=model,
+            task=task,
+            seed=seed,
+            cost_usd=0.1 if model else None,
+        )
         for agent, model in (("react", "m"), ("ridge", None))
         for task in TASKS
         for seed in range(2)
@@ -34,10 +41,18 @@ def test_json_has_every_figure_under_the_names_of_its_row(tmp_path):
     assert (found["runs"], found["copies"], found["damaged"]) == (34, 2, [{"path": str(tmp_path), "reason": "why"}])
     assert found["method"] == {"level": 0.95, "replicates": 10_000, "seed": 0, "fewest_units": 6}
     react, ridge = found["cells"]
-    assert (react["agent"], react["model"], react["family"], ridge["agent"], ridge["model"]) == ("react", "m", "forecasting", "ridge", "-")
+    assert (react["agent"], react["model"], react["family"], ridge["agent"], ridge["model"]) == (
+        "react",
+        "m",
+        "forecasting",
+        "ridge",
+        "-",
+    )
     assert react["counts"] == {"scored": 16, "rejected": 1, "error": 0, "deferred": 0, "void": 0}
     assert react["success"] == pytest.approx(16 / 17)
-    assert react["skill"] == {name: getattr(report.cells[0].skill, name) for name in ("value", "low", "high", "tasks", "over")}
+    assert react["skill"] == {
+        name: getattr(report.cells[0].skill, name) for name in ("value", "low", "high", "tasks", "over")
+    }
     assert len(found["tasks"]) == 16
     (comparison,) = found["comparisons"]
     assert (comparison["a"], comparison["b"], comparison["tasks"]) == (["react", "m"], ["ridge", "-"], 8)
@@ -65,7 +80,9 @@ def test_a_report_depends_on_its_runs_and_not_on_their_order():
     report = make_report(runs(*results))
     shuffled = random.Random(1).sample(results, len(results))
     again = make_report(runs(*sorted(shuffled, key=lambda run: (run.task, run.agent, run.seed)))).to_dict()
-    assert json.dumps(again) == json.dumps(make_report(runs(*sorted(results, key=lambda run: (run.task, run.agent, run.seed)))).to_dict())
+    assert json.dumps(again) == json.dumps(
+        make_report(runs(*sorted(results, key=lambda run: (run.task, run.agent, run.seed)))).to_dict()
+    )
     # Another agent beside it changes no figure of this one.
     alone = make_report(runs(*(run for run in results if run.agent == "react")))
     assert alone.cells == tuple(cell for cell in report.cells if cell.row[0] == "react")
@@ -79,14 +96,22 @@ def test_rows_need_fields_each_once(by):
 
 
 def test_a_table_says_what_is_lacking():
-    results = [scored(0.5, agent="few"), *(failed("rejected", agent="nop", task=task) for task in TASKS), failed("error", agent="ours")]
+    results = [
+        scored(0.5, agent="few"),
+        *(failed("rejected", agent="nop", task=task) for task in TASKS),
+        failed("error", agent="ours"),
+    ]
     table = skill_table(make_report(runs(*results), ("agent",)), "real")
     column = table.columns.index("skill")
     said = {row[0]: row[column : column + 2] for row in table.rows}
     assert said == {"few": ("+0.500", "too few to say"), "nop": ("never scored", ""), "ours": ("no run judged", "")}
     runs_of_one = make_report(runs(*(scored(0.5, seed=seed) for seed in range(6))), ("agent",))
     assert skill_table(runs_of_one, "real").rows[0][column + 1] == "+0.500 to +0.500, over runs"
-    assert {row[0]: row[table.columns.index("left out")] for row in table.rows} == {"few": "", "nop": "", "ours": "1 error"}
+    assert {row[0]: row[table.columns.index("left out")] for row in table.rows} == {
+        "few": "",
+        "nop": "",
+        "ours": "1 error",
+    }
 
 
 def test_tables_are_rectangular():
@@ -95,7 +120,9 @@ def test_tables_are_rectangular():
         assert {len(row) for row in table.rows} == {len(table.columns)}
 
 
-@pytest.mark.parametrize(("share", "text"), [(None, "-"), (0.0, "0%"), (1e-4, "<1%"), (0.5, "50%"), (0.9999, "99%"), (1.0, "100%")])
+@pytest.mark.parametrize(
+    ("share", "text"), [(None, "-"), (0.0, "0%"), (1e-4, "<1%"), (0.5, "50%"), (0.9999, "99%"), (1.0, "100%")]
+)
 def test_only_all_is_all_and_only_none_is_none(share, text):
     assert percent(share) == text
 
@@ -142,7 +169,9 @@ def test_rounded_results_are_said_to_be():
 def test_agents_of_one_name_that_are_not_the_same_are_said_to_be_pooled():
     first, second, other = scored(0.5), scored(0.6, seed=1), scored(0.5, agent="naive")
     ours = failed("error", seed=2)
-    made = {run.rollout_id: Made(setting=name) for run, name in ((first, "a"), (second, "b"), (other, "c"), (ours, "d"))}
+    made = {
+        run.rollout_id: Made(setting=name) for run, name in ((first, "a"), (second, "b"), (other, "c"), (ours, "d"))
+    }
     ((concern, sentence),) = cautions(first, second, other, ours, made=made)
     assert concern == "settings"
     assert "ridge on real data pools 2 settings" in sentence
@@ -156,7 +185,12 @@ def test_unlike_environments_are_said_of_all_rows_together():
     ((concern, sentence),) = cautions(first, second, made=made)
     assert (concern, "programs ran in 2 environments" in sentence) == ("environments", True)
     assert cautions(first, scored(0.5, data_kind="simulated"), made=made) == []
-    assert cautions(first, second, made={first.rollout_id: Made(environment="a"), second.rollout_id: Made(environment="a")}) == []
+    assert (
+        cautions(
+            first, second, made={first.rollout_id: Made(environment="a"), second.rollout_id: Made(environment="a")}
+        )
+        == []
+    )
 
 
 def test_rows_of_unlike_tasks_are_said_to_be():
@@ -176,17 +210,26 @@ def test_what_the_verifier_flagged_is_said():
 
 def test_advantages_within_sampling_error_are_said_to_be():
     unsure = [scored(0.9, seed=seed, relative_interval=(0.7, 1.2)) for seed in range(2)]
-    others = [scored(0.5, seed=2, relative_interval=(0.4, 0.6)), scored(1.1, seed=3, relative_interval=(0.9, 1.3)), scored(0.9, seed=4)]
+    others = [
+        scored(0.5, seed=2, relative_interval=(0.4, 0.6)),
+        scored(1.1, seed=3, relative_interval=(0.9, 1.3)),
+        scored(0.9, seed=4),
+    ]
     ((concern, sentence),) = cautions(*unsure, *others)
     assert concern == "sampling"
-    assert sentence.startswith("Of the 3 runs of ridge on real data with less loss than the baseline, 2 are within sampling error")
+    assert sentence.startswith(
+        "Of the 3 runs of ridge on real data with less loss than the baseline, 2 are within sampling error"
+    )
     assert cautions(*others) == []
 
 
 def test_the_table_of_tasks_shows_the_interval_of_a_single_run():
     one, two = TASKS[:2]
     report = make_report(runs(scored(0.5, task=one, relative_interval=(0.4, 0.7)), scored(0.5, task=two)))
-    intervals = {row[0]: row[task_table(report, "real").columns.index("95 % interval")] for row in task_table(report, "real").rows}
+    intervals = {
+        row[0]: row[task_table(report, "real").columns.index("95 % interval")]
+        for row in task_table(report, "real").rows
+    }
     assert intervals == {one: "+0.300 to +0.600, of one run", two: "too few to say"}
 
 
@@ -200,8 +243,12 @@ def test_rows_of_too_few_tasks_rank_below_those_of_enough():
 
 
 def test_comparisons_that_cannot_be_made_are_counted_and_not_said():
-    long, short = ([scored(loss, agent=agent, task=task) for agent, loss in (("a", 0.5), ("b", 1.0))] for task in ("x", "y"))
-    able = [scored(loss, agent=agent, task=task) for task in TASKS for agent, loss in (("a", 0.5), ("b", 1.0), ("c", 2.0))]
+    long, short = (
+        [scored(loss, agent=agent, task=task) for agent, loss in (("a", 0.5), ("b", 1.0))] for task in ("x", "y")
+    )
+    able = [
+        scored(loss, agent=agent, task=task) for task in TASKS for agent, loss in (("a", 0.5), ("b", 1.0), ("c", 2.0))
+    ]
     sentences, rest = said(make_report(runs(*able, scored(0.5, agent="d")), ("agent",)).comparisons, 2)
     assert (len(sentences), rest) == (2, "1 more, 3 too few to say; all are in the JSON.")
     sentences, rest = said(make_report(runs(*long, *short), ("agent",)).comparisons, 2)

@@ -19,7 +19,11 @@ TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)]
 
 @pytest.fixture
 def folder(tmp_path):
-    results = [scored(0.5 if agent == "ridge" else 0.9, agent=agent, task=task) for agent in ("ridge", "naive") for task in TASKS]
+    results = [
+        scored(0.5 if agent == "ridge" else 0.9, agent=agent, task=task)
+        for agent in ("ridge", "naive")
+        for task in TASKS
+    ]
     write(tmp_path / "runs", *results, failed("error", reason="ours"))
     return tmp_path / "runs"
 
@@ -40,7 +44,15 @@ def test_folders_are_taken_directly(invoke, folder):
     status, out, err = invoke(folder)
     assert (status, err) == (0, "")
     assert out.startswith("Real data\n")
-    for words in ("Skill by family", "As in the paper's Table 4", "+0.500", "+0.100", "1 error", "error: verifier", "13 runs"):
+    for words in (
+        "Skill by family",
+        "As in the paper's Table 4",
+        "+0.500",
+        "+0.100",
+        "1 error",
+        "error: verifier",
+        "13 runs",
+    ):
         assert words in out
     assert "ridge is better than naive on real data: its loss is 44.4% lower" in out
     assert "Every task" not in out

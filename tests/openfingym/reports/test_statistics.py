@@ -13,7 +13,16 @@ from scipy import stats
 
 from openfingym.errors import UsageError
 from openfingym.reports import statistics
-from openfingym.reports.statistics import FEWEST_UNITS, PATTERNS, Estimate, expanded_tail, holm, mean_estimate, pass_at_k, sign_flip_p
+from openfingym.reports.statistics import (
+    FEWEST_UNITS,
+    PATTERNS,
+    Estimate,
+    expanded_tail,
+    holm,
+    mean_estimate,
+    pass_at_k,
+    sign_flip_p,
+)
 
 
 def of_tasks(values, seed=0):
@@ -26,7 +35,9 @@ def test_the_interval_is_scipys_percentile_interval_at_the_expanded_level(count)
     values = np.random.default_rng(count).gamma(2.0, size=count)
     found = of_tasks(values, seed=1)
     options = {"n_resamples": 10_000, "method": "percentile", "batch": 500, "random_state": np.random.default_rng(2)}
-    theirs = stats.bootstrap((values,), np.mean, confidence_level=1.0 - 2.0 * expanded_tail([values]), **options).confidence_interval
+    theirs = stats.bootstrap(
+        (values,), np.mean, confidence_level=1.0 - 2.0 * expanded_tail([values]), **options
+    ).confidence_interval
     assert found.value == pytest.approx(values.mean())
     width = theirs.high - theirs.low
     assert found.low == pytest.approx(theirs.low, abs=0.06 * width)
@@ -40,7 +51,9 @@ def test_the_expanded_interval_of_a_normal_law_is_students():
         assert half == pytest.approx(stats.t.ppf(0.975, count - 1), rel=1e-9)
 
 
-@pytest.mark.parametrize(("tasks", "seeds", "between", "within"), [(6, 1, 0.2, 0.3), (8, 3, 0.0, 0.5), (8, 3, 0.5, 0.1), (40, 2, 0.2, 0.3)])
+@pytest.mark.parametrize(
+    ("tasks", "seeds", "between", "within"), [(6, 1, 0.2, 0.3), (8, 3, 0.0, 0.5), (8, 3, 0.5, 0.1), (40, 2, 0.2, 0.3)]
+)
 def test_the_interval_covers_the_truth_as_often_as_it_says(tasks, seeds, between, within):
     generator, covered, repeats = np.random.default_rng(tasks), 0, 600
     for _ in range(repeats):
@@ -51,12 +64,17 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(tasks, seeds, between
     assert 0.90 <= covered / repeats <= 0.98
 
 
-@pytest.mark.parametrize(("sizes", "spreads"), [([6], [1.0]), ([10] * 5, [1.0] * 5), ([6, 9, 20], [3.0, 1.0, 1.0]), ([10, 10], [1.0, 0.0])])
+@pytest.mark.parametrize(
+    ("sizes", "spreads"), [([6], [1.0]), ([10] * 5, [1.0] * 5), ([6, 9, 20], [3.0, 1.0, 1.0]), ([10, 10], [1.0, 0.0])]
+)
 def test_the_interval_over_the_runs_of_few_tasks_covers_their_mean_as_often_as_it_says(sizes, spreads):
     generator, covered, repeats = np.random.default_rng(len(sizes)), 0, 600
     for _ in range(repeats):
         # The tasks are these; what they differ by is no noise.
-        runs = [task + spread * generator.standard_normal(size) for task, (size, spread) in enumerate(zip(sizes, spreads, strict=True))]
+        runs = [
+            task + spread * generator.standard_normal(size)
+            for task, (size, spread) in enumerate(zip(sizes, spreads, strict=True))
+        ]
         found = mean_estimate(runs, seed=0)
         covered += found.low <= (len(sizes) - 1) / 2 <= found.high
     assert 0.90 <= covered / repeats <= 0.98
@@ -122,7 +140,10 @@ def test_the_exact_test_is_scipys(count):
 def test_the_random_test_is_scipys_within_its_noise():
     differences = np.random.default_rng(0).normal(0.25, 1.0, (4, 40))
     options = {"permutation_type": "samples", "n_resamples": 50_000, "batch": 5_000, "vectorized": True}
-    theirs = [stats.permutation_test((row,), np.mean, **options, random_state=np.random.default_rng(1)).pvalue for row in differences]
+    theirs = [
+        stats.permutation_test((row,), np.mean, **options, random_state=np.random.default_rng(1)).pvalue
+        for row in differences
+    ]
     assert sign_flip_p(differences, seed=0) == pytest.approx(theirs, abs=0.012)
 
 

@@ -12,10 +12,24 @@ from openfingym.errors import StoreError
 from openfingym.results import RolloutResult, RunFiles, read_run, write_run
 
 RESULT = RolloutResult(
-    rollout_id="r1", task="t", task_digest="d", data_kind="real", agent="ridge", backend="sandbox", seed=3, state="scored",
-    total=0.5, relative_total=0.5, metrics={"mae": 0.5}, baseline="naive",
-    baseline_total=1.0, baseline_metrics={"mae": 1.0}, submissions_accepted=1, budget=5, flags=("probing",),
-)  # fmt: skip
+    rollout_id="r1",
+    task="t",
+    task_digest="d",
+    data_kind="real",
+    agent="ridge",
+    backend="sandbox",
+    seed=3,
+    state="scored",
+    total=0.5,
+    relative_total=0.5,
+    metrics={"mae": 0.5},
+    baseline="naive",
+    baseline_total=1.0,
+    baseline_metrics={"mae": 1.0},
+    submissions_accepted=1,
+    budget=5,
+    flags=("probing",),
+)
 FILES = RunFiles({"task": "t"}, "print()", b"\xff\x00out", [{"event": "accepted"}, {"event": "finalized"}], {1: b"npy"})
 
 
@@ -27,7 +41,10 @@ def test_a_run_is_written_and_read_back(tmp_path: Path) -> None:
         "config.json", "log.jsonl", "output.log", "program.py", "result.json", "submissions", "submissions/1.npy",
     ]  # fmt: skip
     assert (written.path / "output.log").read_bytes() == b"\xff\x00out"
-    assert [json.loads(line)["event"] for line in (written.path / "log.jsonl").read_text().splitlines()] == ["accepted", "finalized"]
+    assert [json.loads(line)["event"] for line in (written.path / "log.jsonl").read_text().splitlines()] == [
+        "accepted",
+        "finalized",
+    ]
 
 
 def test_result_json_is_plain(tmp_path: Path) -> None:
@@ -88,7 +105,11 @@ def test_intervals_are_read_back_and_old_results_have_none(tmp_path: Path) -> No
     assert written.path is not None
     assert read_run(written.path) == written
     data = json.loads((written.path / "result.json").read_text())
-    assert (data["relative_interval"], data["verdict"], data["standard_errors"]) == ([0.4, 0.6], "better", {"mae": 0.05})
+    assert (data["relative_interval"], data["verdict"], data["standard_errors"]) == (
+        [0.4, 0.6],
+        "better",
+        {"mae": 0.05},
+    )
     for name in ("relative_interval", "total_interval", "standard_errors"):
         del data[name]
     old = RolloutResult.from_dict(data)

@@ -38,7 +38,10 @@ class PaperRunner:
     """Ends every rollout as it is told to, in a run folder of the real form, and counts."""
 
     def __init__(
-        self, places: int = 4, states: Callable[[RolloutSpec, int], str] = lambda spec, time: "scored", seconds: float = 0.0
+        self,
+        places: int = 4,
+        states: Callable[[RolloutSpec, int], str] = lambda spec, time: "scored",
+        seconds: float = 0.0,
     ) -> None:
         self.places, self.states, self.seconds = asyncio.Semaphore(places), states, seconds
         self.runs: dict[str, int] = {}
@@ -85,15 +88,20 @@ class Cli:
         self.temporary = Path(tempfile.mkdtemp(prefix="ofg-", dir="/tmp"))  # short: unix sockets go there
         self.started: list[subprocess.Popen[str]] = []
         self.environment = {
-            **os.environ, "OPENFINGYM_HOME": str(home), "TMPDIR": str(self.temporary), "XDG_RUNTIME_DIR": str(self.temporary),
+            **os.environ,
+            "OPENFINGYM_HOME": str(home),
+            "TMPDIR": str(self.temporary),
+            "XDG_RUNTIME_DIR": str(self.temporary),
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-        }  # fmt: skip
+        }
 
     def start(self, *arguments: str, verb: str = "rollout") -> subprocess.Popen[str]:
         # Tests that are run under nohup have this signal ignored, which a command must then leave so.
         code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); from openfingym.cli import main; main()"
         command = [sys.executable, "-c", code, verb, *arguments]
-        process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
+        process = subprocess.Popen(
+            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/"
+        )
         self.started.append(process)
         return process
 
@@ -111,7 +119,11 @@ class Cli:
 
     def leftovers(self) -> list[str]:
         """What lies in the temporary folders, their empty frames left out."""
-        paths = [path for path in self.temporary.rglob("*") if path.name != "lock" and not path.name.startswith("openfingym-")]
+        paths = [
+            path
+            for path in self.temporary.rglob("*")
+            if path.name != "lock" and not path.name.startswith("openfingym-")
+        ]
         return sorted(str(path.relative_to(self.temporary)) for path in paths)
 
 
@@ -144,4 +156,8 @@ def require_complete(out: Path, seeds: int, state: str = "scored") -> None:
 
 def runs(out: Path) -> list[dict[str, object]]:
     """Every finished rollout, as its folder says."""
-    return [json.loads(path.read_text()) for path in sorted(out.glob("*/*/result.json")) if not path.parts[-3].startswith(".")]
+    return [
+        json.loads(path.read_text())
+        for path in sorted(out.glob("*/*/result.json"))
+        if not path.parts[-3].startswith(".")
+    ]

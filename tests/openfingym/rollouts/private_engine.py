@@ -44,7 +44,16 @@ class PrivateEngine:
         """Start it, or start it again, and wait until it answers."""
         for stale in (self.root / "pid", self.root / "exec/containerd/containerd.pid"):
             stale.unlink(missing_ok=True)  # a killed one leaves them, and takes whoever has the number for alive
-        where = ["--data-root", self.root / "data", "--exec-root", self.root / "exec", "--pidfile", self.root / "pid", "-H", self.host]
+        where = [
+            "--data-root",
+            self.root / "data",
+            "--exec-root",
+            self.root / "exec",
+            "--pidfile",
+            self.root / "pid",
+            "-H",
+            self.host,
+        ]
         no_network = ["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false"]
         with (self.root / "log").open("ab") as log:
             # In a network of its own: an engine without a bridge removes the bridge of the machine's.

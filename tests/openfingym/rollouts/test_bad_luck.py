@@ -31,9 +31,21 @@ def arguments(tmp_path: Path, treasury: BuiltPackage, backend: str) -> list[str]
     program = tmp_path / "slow.py"
     program.write_text(NAIVE.format(pause="0.5"))
     return [
-        "--tasks", "treasury-forecast", "--agent", "script", "--program", str(program), "--seeds", str(SEEDS), "--concurrency", "2",
-        "--backend", backend, "--out", str(tmp_path / "run"),
-    ]  # fmt: skip
+        "--tasks",
+        "treasury-forecast",
+        "--agent",
+        "script",
+        "--program",
+        str(program),
+        "--seeds",
+        str(SEEDS),
+        "--concurrency",
+        "2",
+        "--backend",
+        backend,
+        "--out",
+        str(tmp_path / "run"),
+    ]
 
 
 def open_files() -> int:
@@ -48,13 +60,18 @@ def complete(out: Path) -> None:
 def containers(pid: int) -> list[str]:
     """Names of the containers that a process started."""
     said = subprocess.run(
-        ["docker", "ps", "-a", "--no-trunc", "--format", "{{.Names}} {{.Labels}}"], capture_output=True, text=True, check=True
+        ["docker", "ps", "-a", "--no-trunc", "--format", "{{.Names}} {{.Labels}}"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [line for line in said.stdout.splitlines() if f",{pid}," in line]
 
 
 @pytest.mark.parametrize("backend", ISOLATED)
-def test_killed_in_the_middle_it_goes_on_even_elsewhere(cli: Cli, arguments: list[str], tmp_path: Path, backend: str) -> None:
+def test_killed_in_the_middle_it_goes_on_even_elsewhere(
+    cli: Cli, arguments: list[str], tmp_path: Path, backend: str
+) -> None:
     out = tmp_path / "run"
     process = cli.start(*arguments)
     wait_for(out, 1)
@@ -118,9 +135,21 @@ def test_who_looks_no_longer_does_not_end_it(cli: Cli, arguments: list[str], tmp
 def test_workspaces_that_wait_for_a_model_go_with_the_run(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
     out = tmp_path / "run"
     process = cli.start(
-        "--tasks", "treasury-forecast", "--agent", "react", "--model", "stand-in/competent", "--seeds", "20", "--concurrency", "2",
-        "--backend", "sandbox", "--out", str(out),
-    )  # fmt: skip
+        "--tasks",
+        "treasury-forecast",
+        "--agent",
+        "react",
+        "--model",
+        "stand-in/competent",
+        "--seeds",
+        "20",
+        "--concurrency",
+        "2",
+        "--backend",
+        "sandbox",
+        "--out",
+        str(out),
+    )
     wait_for(out, 2)
     below = descendants(process.pid)
     process.send_signal(signal.SIGINT)
@@ -148,7 +177,9 @@ def test_two_at_once_in_one_folder_are_told_apart(cli: Cli, arguments: list[str]
 
 
 @pytest.mark.sandbox
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # httpcore drops a socket that cannot connect
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # httpcore drops a socket that cannot connect
 def test_a_verifier_that_is_killed_costs_no_result(treasury: BuiltPackage, tmp_path: Path) -> None:
     agent = Agent("slow", "program", NAIVE.format(pause="0.5"))
     specs = [RolloutSpec("treasury-forecast", treasury.manifest.digest, agent, seed=seed) for seed in range(SEEDS)]
@@ -182,9 +213,13 @@ def test_a_verifier_that_is_killed_costs_no_result(treasury: BuiltPackage, tmp_p
     assert set(psutil.Process().children()) <= before
 
 
-def test_an_engine_leaves_nothing_in_its_process(treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+def test_an_engine_leaves_nothing_in_its_process(
+    treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(cli.temporary))
-    specs = [RolloutSpec("treasury-forecast", treasury.manifest.digest, resolve("nop"), seed=seed) for seed in range(20)]
+    specs = [
+        RolloutSpec("treasury-forecast", treasury.manifest.digest, resolve("nop"), seed=seed) for seed in range(20)
+    ]
     files, threads, before = open_files(), threading.active_count(), set(psutil.Process().children(recursive=True))
 
     async def main() -> None:

@@ -50,9 +50,18 @@ def test_a_run_waits_for_an_engine_that_is_restarted(
 ) -> None:
     out = tmp_path / "run"
     process = cli.start(
-        "--tasks", "treasury-forecast", *agent(tmp_path, name), "--seeds", str(SEEDS), "--concurrency", str(PLACES), "--backend", "docker",
-        "--out", str(out),
-    )  # fmt: skip
+        "--tasks",
+        "treasury-forecast",
+        *agent(tmp_path, name),
+        "--seeds",
+        str(SEEDS),
+        "--concurrency",
+        str(PLACES),
+        "--backend",
+        "docker",
+        "--out",
+        str(out),
+    )
     wait_for(out, PLACES)
     engine.stop(how)
     assert process.stderr is not None

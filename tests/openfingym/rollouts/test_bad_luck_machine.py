@@ -49,7 +49,17 @@ def test_who_takes_too_much_memory_has_failed_and_nobody_else(
             "react": ["--agent", "react", "--model", "greedy", "--base-url", stand_in.base_url],
         }[name]
         status, _, err = cli.run(
-            "--tasks", "treasury-forecast", *agent, "--seeds", "4", "--concurrency", "2", "--backend", backend, "--out", str(out)
+            "--tasks",
+            "treasury-forecast",
+            *agent,
+            "--seeds",
+            "4",
+            "--concurrency",
+            "2",
+            "--backend",
+            backend,
+            "--out",
+            str(out),
         )
     assert status == 3, err
     assert "will be tried again" not in err
@@ -66,7 +76,9 @@ def test_who_takes_too_much_memory_has_failed_and_nobody_else(
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
     yield place
@@ -88,9 +100,21 @@ def test_a_disk_that_fills_ends_the_run_which_goes_on_with_space(
     program, out = tmp_path / "slow.py", small_disk / "run"
     program.write_text(NAIVE.format(pause="0.5"))
     command = [
-        "--tasks", "treasury-forecast", "--agent", "script", "--program", str(program), "--seeds", "6", "--concurrency", "2",
-        "--backend", "sandbox", "--out", str(out),
-    ]  # fmt: skip
+        "--tasks",
+        "treasury-forecast",
+        "--agent",
+        "script",
+        "--program",
+        str(program),
+        "--seeds",
+        "6",
+        "--concurrency",
+        "2",
+        "--backend",
+        "sandbox",
+        "--out",
+        str(out),
+    ]
     process = cli.start(*command)
     wait_for(out, 1)
     ballast = fill(small_disk)
@@ -132,10 +156,23 @@ def test_without_space_for_temporary_files_nothing_is_scored_and_it_is_said(
     require_complete(out, 1)
 
 
-def test_five_hundred_queued_leave_nothing_behind_and_take_no_more_than_the_first(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
+def test_five_hundred_queued_leave_nothing_behind_and_take_no_more_than_the_first(
+    cli: Cli, treasury: BuiltPackage, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     process = cli.start(
-        "--tasks", "treasury-forecast", "--agent", "nop", "--seeds", "500", "--concurrency", "2", "--backend", "inline", "--out", str(out)
+        "--tasks",
+        "treasury-forecast",
+        "--agent",
+        "nop",
+        "--seeds",
+        "500",
+        "--concurrency",
+        "2",
+        "--backend",
+        "inline",
+        "--out",
+        str(out),
     )
     seen = psutil.Process(process.pid)
     taken: list[tuple[int, int, int]] = []
@@ -171,7 +208,9 @@ for pause in (1.0, 0.0):
 
 @pytest.mark.sandbox
 @pytest.mark.parametrize("days", [1, -1])
-def test_a_clock_that_is_set_under_a_run_changes_no_result(cli: Cli, treasury: BuiltPackage, tmp_path: Path, days: int) -> None:
+def test_a_clock_that_is_set_under_a_run_changes_no_result(
+    cli: Cli, treasury: BuiltPackage, tmp_path: Path, days: int
+) -> None:
     out, program, clock = tmp_path / "run", tmp_path / "twice.py", tmp_path / "shift"
     program.write_text(TWICE)
     clock.write_text("0")
@@ -179,9 +218,21 @@ def test_a_clock_that_is_set_under_a_run_changes_no_result(cli: Cli, treasury: B
     cli.environment["PYTHONPATH"] = f"{tmp_path}:{cli.environment['PYTHONPATH']}"
     cli.environment["TEST_CLOCK"] = str(clock)
     process = cli.start(
-        "--tasks", "treasury-forecast", "--agent", "script", "--program", str(program), "--seeds", "6", "--concurrency", "2",
-        "--backend", "sandbox", "--out", str(out),
-    )  # fmt: skip
+        "--tasks",
+        "treasury-forecast",
+        "--agent",
+        "script",
+        "--program",
+        str(program),
+        "--seeds",
+        "6",
+        "--concurrency",
+        "2",
+        "--backend",
+        "sandbox",
+        "--out",
+        str(out),
+    )
     wait_for(out, 1)
     fresh = clock.with_suffix(".new")
     fresh.write_text(str(days * 86400))

@@ -80,7 +80,9 @@ def test_who_waits_for_an_endpoint_does_not_storm_it_and_is_scored_when_it_is_ba
     assert cli.leftovers() == []
 
 
-def test_an_endpoint_that_stays_away_is_no_score_and_redone_when_asked(cli: Cli, arguments: list[str], tmp_path: Path, down: Down) -> None:
+def test_an_endpoint_that_stays_away_is_no_score_and_redone_when_asked(
+    cli: Cli, arguments: list[str], tmp_path: Path, down: Down
+) -> None:
     out = tmp_path / "run"
     status, _, err = cli.run(*arguments, "--patience", "3")
     assert status == 4, err

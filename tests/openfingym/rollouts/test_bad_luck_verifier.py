@@ -19,7 +19,16 @@ TOKEN = "an-admin-token-of-a-test"
 
 def serve(cli: Cli, state: Path) -> subprocess.Popen[str]:
     """A verifier, once it answers."""
-    process = cli.start("serve", "--task", "treasury-forecast", "--uds", str(cli.temporary / "v"), "--state", str(state), verb="verifier")
+    process = cli.start(
+        "serve",
+        "--task",
+        "treasury-forecast",
+        "--uds",
+        str(cli.temporary / "v"),
+        "--state",
+        str(state),
+        verb="verifier",
+    )
     assert process.stderr is not None
     assert next((line for line in process.stderr if line.startswith("serving")), None), "it ended before it served"
     return process
@@ -31,13 +40,29 @@ def arguments(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> list[str]:
     program = tmp_path / "slow.py"
     program.write_text(NAIVE.format(pause="1"))
     return [
-        "--tasks", "treasury-forecast", "--agent", "script", "--program", str(program), "--seeds", str(SEEDS), "--concurrency", str(PLACES),
-        "--backend", "sandbox", "--verifier", str(cli.temporary / "v"), "--out", str(tmp_path / "run"),
-    ]  # fmt: skip
+        "--tasks",
+        "treasury-forecast",
+        "--agent",
+        "script",
+        "--program",
+        str(program),
+        "--seeds",
+        str(SEEDS),
+        "--concurrency",
+        str(PLACES),
+        "--backend",
+        "sandbox",
+        "--verifier",
+        str(cli.temporary / "v"),
+        "--out",
+        str(tmp_path / "run"),
+    ]
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_run_waits_for_its_verifier_and_nothing_counts_twice(cli: Cli, arguments: list[str], tmp_path: Path, how: signal.Signals) -> None:
+def test_a_run_waits_for_its_verifier_and_nothing_counts_twice(
+    cli: Cli, arguments: list[str], tmp_path: Path, how: signal.Signals
+) -> None:
     out, state = tmp_path / "run", tmp_path / "state"
     verifier = serve(cli, state)
     process = cli.start(*arguments)
@@ -64,9 +89,21 @@ def test_a_run_waits_for_its_verifier_and_nothing_counts_twice(cli: Cli, argumen
     assert cli.leftovers() == []
 
 
-def test_a_verifier_that_stays_away_ends_the_run_which_goes_on_later(cli: Cli, arguments: list[str], tmp_path: Path) -> None:
+def test_a_verifier_that_stays_away_ends_the_run_which_goes_on_later(
+    cli: Cli, arguments: list[str], tmp_path: Path
+) -> None:
     out, state = tmp_path / "run", tmp_path / "state"
-    command = ["--tasks", "treasury-forecast", "--agent", "oracle", "--seeds", "100", *arguments[8:], "--patience", "1.5"]
+    command = [
+        "--tasks",
+        "treasury-forecast",
+        "--agent",
+        "oracle",
+        "--seeds",
+        "100",
+        *arguments[8:],
+        "--patience",
+        "1.5",
+    ]
     verifier = serve(cli, state)
     process = cli.start(*command)
     wait_for(out, 1)

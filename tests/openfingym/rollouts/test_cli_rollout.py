@@ -20,10 +20,15 @@ TREASURY = ["--tasks", "treasury-forecast", "--backend", "inline", "--concurrenc
 
 def test_baselines_again_more_seeds_and_a_report(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    status, said, err = cli.run(*TREASURY, "--agent", "naive", "--agent", "nop", "--seeds", "2", "--out", str(out), "--json")
+    status, said, err = cli.run(
+        *TREASURY, "--agent", "naive", "--agent", "nop", "--seeds", "2", "--out", str(out), "--json"
+    )
     assert status == 3, "nop is rejected"
     summary = json.loads(said)
-    assert [(g["agent"], g["scored"], g["rejected"], g["error"]) for g in summary["groups"]] == [("naive", 2, 0, 0), ("nop", 0, 2, 0)]
+    assert [(g["agent"], g["scored"], g["rejected"], g["error"]) for g in summary["groups"]] == [
+        ("naive", 2, 0, 0),
+        ("nop", 0, 2, 0),
+    ]
     assert "4/4 treasury-forecast" in err
     status, said, err = cli.run(*TREASURY, "--agent", "naive", "--seeds", "0,1,7", "--out", str(out))
     assert status == 0
@@ -43,7 +48,13 @@ def test_failures_of_ours_are_no_score_and_redone_when_asked(cli: Cli, treasury:
     command = [*TREASURY, "--agent", "naive", "--out", str(out)]
     assert cli.run(*command)[0] == 0
     (path,) = out.glob("*/*/result.json")
-    failed = {**json.loads(path.read_text()), "state": "error", "total": None, "relative_total": None, "reason": "the disk was full"}
+    failed = {
+        **json.loads(path.read_text()),
+        "state": "error",
+        "total": None,
+        "relative_total": None,
+        "reason": "the disk was full",
+    }
     path.write_text(json.dumps(failed))
     status, said, _ = cli.run(*command)
     assert status == 4
@@ -65,7 +76,19 @@ def test_parts_of_a_run_make_the_whole(cli: Cli, treasury: BuiltPackage, tmp_pat
 
 def test_a_dry_run_says_what_would_be_run_and_leaves_no_trace(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    command = [*TREASURY, "--agent", "naive", "--agent", "oneshot", "--model", "stand-in/competent", "--seeds", "2", "--out", str(out)]
+    command = [
+        *TREASURY,
+        "--agent",
+        "naive",
+        "--agent",
+        "oneshot",
+        "--model",
+        "stand-in/competent",
+        "--seeds",
+        "2",
+        "--out",
+        str(out),
+    ]
     status, said, _ = cli.run(*command, "--dry-run")
     assert status == 0
     assert "4 of 4 rollouts would be run" in said
@@ -90,13 +113,19 @@ def test_each_model_is_asked_where_its_plan_says_it_is(cli: Cli, treasury: Built
     with StandIn() as mine:
         (tmp_path / "plan.toml").write_text(
             'tasks = ["treasury-forecast"]\nagents = ["oneshot"]\nbackend = "sandbox"\n'
-            f'models = ["stand-in/careless", {{ name = "stand-in/competent", base_url = "{mine.base_url}", key = "MY_KEY" }}]\n'
+            f'models = ["stand-in/careless", {{ name = "stand-in/competent", base_url = "{mine.base_url}", key = '
+            '"MY_KEY" }]\n'
         )
-        status, said, err = cli.run("--plan", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "run"), "--max-tokens", "9000", "--json")
+        status, said, err = cli.run(
+            "--plan", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "run"), "--max-tokens", "9000", "--json"
+        )
         assert status in {0, 3}, err
     assert [group["model"] for group in json.loads(said)["groups"]] == ["stand-in/careless", "stand-in/competent"]
     assert mine.served == {"stand-in/competent": 1}
-    configs = {config["model"]: config for config in (json.loads(path.read_text()) for path in tmp_path.glob("run/*/*/config.json"))}
+    configs = {
+        config["model"]: config
+        for config in (json.loads(path.read_text()) for path in tmp_path.glob("run/*/*/config.json"))
+    }
     assert configs["stand-in/competent"]["base_url"] == mine.base_url
     assert configs["stand-in/careless"]["base_url"] is None
     assert all(config["allowance"]["tokens"] == 9000 for config in configs.values())
@@ -109,7 +138,10 @@ WRONG = {
     "unknown agent": (["--tasks", "fx-forecast", "--agent", "rigde"], "did you mean 'ridge'?"),
     "no tasks": (["--tasks", "zzz*", "--agent", "naive"], "matches no task"),
     "seeds": (["--tasks", "fx-forecast", "--agent", "naive", "--seeds", "two"], "--seeds"),
-    "no key": (["--tasks", "fx-forecast", "--agent", "oneshot", "--model", "far-away"], "needs a key in $OPENAI_API_KEY"),
+    "no key": (
+        ["--tasks", "fx-forecast", "--agent", "oneshot", "--model", "far-away"],
+        "needs a key in $OPENAI_API_KEY",
+    ),
     "part": (["--tasks", "fx-forecast", "--agent", "naive", "--shard", "3/2"], "k/n"),
 }
 
@@ -132,7 +164,9 @@ def test_ctrl_c_before_the_first_rollout_says_how_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("openfingym.rollouts.prepare", interrupted)
-    monkeypatch.setattr("sys.argv", ["openfingym", "rollout", *TREASURY, "--agent", "naive", "--out", str(tmp_path / "run")])
+    monkeypatch.setattr(
+        "sys.argv", ["openfingym", "rollout", *TREASURY, "--agent", "naive", "--out", str(tmp_path / "run")]
+    )
     before = signal.getsignal(signal.SIGTERM)
     try:
         with pytest.raises(SystemExit) as ended:

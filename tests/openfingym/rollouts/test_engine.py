@@ -135,7 +135,9 @@ def test_what_has_seen_feedback_is_never_rolled_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("error", "tries"), [(VerifierError, 3), (VerifierAwayError, 1)])
-def test_without_a_verifier_the_run_ends_and_nothing_counts(tmp_path: Path, error: type[VerifierError], tries: int) -> None:
+def test_without_a_verifier_the_run_ends_and_nothing_counts(
+    tmp_path: Path, error: type[VerifierError], tries: int
+) -> None:
     class Unreachable(PaperRunner):
         async def run(self, one, out, started):  # type: ignore[no-untyped-def]
             self.runs[one.identity] = self.runs.get(one.identity, 0) + 1

@@ -76,7 +76,9 @@ def test_looking_writes_and_moves_nothing_even_while_another_writes(tmp_path: Pa
         (finish(writer, seed=1) / "result.json").write_text("{")
         before = sorted(tmp_path.rglob("*"))
         folder = RunFolder.look(tmp_path / "run")
-        assert folder.read([spec(), spec(seed=1), spec(seed=2)]).keys() == {spec().identity}, "a damaged one is to be run again"
+        assert folder.read([spec(), spec(seed=1), spec(seed=2)]).keys() == {spec().identity}, (
+            "a damaged one is to be run again"
+        )
         assert folder.find(spec(seed=1)) is None
         assert sorted(tmp_path.rglob("*")) == before
     assert RunFolder.look(tmp_path / "none").finished == {}
@@ -127,10 +129,15 @@ with RunFolder.open(Path(sys.argv[1])) as folder:
 
 def test_a_second_writer_is_refused_and_a_dead_one_is_no_obstacle(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], env=environment, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], env=environment, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "holds\n"
-        with pytest.raises(UsageError, match=rf"process {holder.pid} .* is writing there.*--out"), RunFolder.open(tmp_path):
+        with (
+            pytest.raises(UsageError, match=rf"process {holder.pid} .* is writing there.*--out"),
+            RunFolder.open(tmp_path),
+        ):
             pass
         assert (tmp_path / ".staging" / "half").is_dir(), "the second must leave the first one's work alone"
         holder.send_signal(signal.SIGKILL)
@@ -149,7 +156,9 @@ def test_a_folder_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
 def small_disk(tmp_path: Path):  # type: ignore[no-untyped-def]
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
     yield place

@@ -36,14 +36,18 @@ def test_a_family_gives_all_of_its_tasks_and_leaves_out_those_an_agent_is_not_fo
 
 
 def test_patterns_overlap_without_repeating_a_task_and_a_folder_is_a_task(own_task: Path) -> None:
-    assert names(Plan.make({"tasks": ["fx-*", "fx-forecast", "forecasting/fx-forecast", str(own_task)], "agents": ["naive"]})) == [
+    assert names(
+        Plan.make({"tasks": ["fx-*", "fx-forecast", "forecasting/fx-forecast", str(own_task)], "agents": ["naive"]})
+    ) == [
         *((name, "naive") for name in FORECASTS if name.startswith("fx-")),
         ("my-task", "naive"),
     ]
 
 
 def test_every_combination_comes_once_and_seeds_vary_slowest() -> None:
-    plan = Plan.make({"tasks": ["fx-forecast", "treasury-forecast"], "agents": ["naive", "ridge"], "seeds": [3, 5], "attempts": 2})
+    plan = Plan.make(
+        {"tasks": ["fx-forecast", "treasury-forecast"], "agents": ["naive", "ridge"], "seeds": [3, 5], "attempts": 2}
+    )
     specs = expand(plan, select(plan), {"fx-forecast": "a", "treasury-forecast": "b"})
     assert len(specs) == len({one.identity for one in specs}) == 2 * 2 * 2 * 2
     assert [(one.attempt, one.seed) for one in specs] == [(a, s) for a in (0, 1) for s in (3, 5) for _ in range(4)]
@@ -73,8 +77,14 @@ BAD = {
     "sampling for nobody": ({"sampling": {"temperature": 1.0}}, "sampling is for agents that ask a model"),
     "no prices": ({"prices": "nowhere.toml"}, "nowhere.toml: the price table cannot be read"),
     "a key in a file": ({"models": [{"name": "m", "key": "sk-secret"}]}, "names an environment variable"),
-    "a model twice": ({"agents": ["oneshot"], "models": ["m", {"name": "m", "key": "OTHER_KEY"}]}, "a model is given twice"),
-    "no price": ({"agents": ["oneshot"], "models": ["mine"], "limits": {"cost_usd": 1.0}}, "no price is known for model 'mine'"),
+    "a model twice": (
+        {"agents": ["oneshot"], "models": ["m", {"name": "m", "key": "OTHER_KEY"}]},
+        "a model is given twice",
+    ),
+    "no price": (
+        {"agents": ["oneshot"], "models": ["mine"], "limits": {"cost_usd": 1.0}},
+        "no price is known for model 'mine'",
+    ),
     "model for nobody": ({"models": ["stand-in/competent"]}, "asks a model"),
 }
 
@@ -113,13 +123,18 @@ def test_each_model_may_have_a_place_of_its_own_whoever_names_it(tmp_path: Path)
     places = [(spec.name, spec.base_url, spec.key_variable) for spec in Plan.read(file).model_specs]
     assert places == [("one", "http://gateway/v1", "OPENAI_API_KEY"), ("two", "http://two/v1", "TWO_KEY")]
     assert Plan.read(file, {"models": ("two",)}).model_specs == Plan.read(file).model_specs[1:]
-    assert [one.model for one in expand(Plan.read(file), select(Plan.read(file)), {"fx-forecast": "d"})] == ["one", "two"]
+    assert [one.model for one in expand(Plan.read(file), select(Plan.read(file)), {"fx-forecast": "d"})] == [
+        "one",
+        "two",
+    ]
 
 
 def test_the_papers_table_is_of_the_papers_tasks() -> None:
     plan = Plan.read(ROOT / "examples" / "plans" / "paper-table-4.toml", {"models": ["stand-in/competent"]})
     families = Counter(task.spec.family for task, _ in select(plan).pairs)
-    assert families == {"forecasting": 5, "generation": 13, "trading": 2, "fraud": 7}, "the paper's 24, and the 3 of generation it left out"
+    assert families == {"forecasting": 5, "generation": 13, "trading": 2, "fraud": 7}, (
+        "the paper's 24, and the 3 of generation it left out"
+    )
 
 
 def test_a_task_that_is_not_there_is_named_with_its_neighbours() -> None:

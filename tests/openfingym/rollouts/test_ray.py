@@ -86,7 +86,7 @@ asyncio.run(run())
 actors = [ray.remote(Theirs).options(num_cpus=0, resources={"docker": 1}).remote() for _ in range(3)]
 ray.get([actor.ready.remote() for actor in actors])  # so the nodes were given back
 print(json.dumps({"waited": asyncio.run(wait()), "same job": ray.get_runtime_context().get_job_id() == before}))
-"""
+"""  # noqa: E501
 """A program that uses the cluster for something else before, and for something else after."""
 
 
@@ -135,7 +135,9 @@ def verifiers() -> list[psutil.Process]:
 @pytest.mark.sandbox
 @pytest.mark.ray
 @with_ray
-def test_inside_the_program_of_somebody_else_it_is_a_guest(nodes: Nodes, treasury: BuiltPackage, tmp_path: Path) -> None:
+def test_inside_the_program_of_somebody_else_it_is_a_guest(
+    nodes: Nodes, treasury: BuiltPackage, tmp_path: Path
+) -> None:
     before = verifiers()
     command = [sys.executable, "-c", GUEST, str(tmp_path / "run"), treasury.manifest.digest]
     done = subprocess.run(command, env=nodes.cli.environment, capture_output=True, text=True, check=False, cwd="/")
@@ -143,7 +145,10 @@ def test_inside_the_program_of_somebody_else_it_is_a_guest(nodes: Nodes, treasur
     assert [one["state"] for one in runs(tmp_path / "run")] == ["scored"] * 2
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["same job"]
-    assert "no node of the Ray cluster is ready for rollouts; other programs may hold its CPUs or the resource 'docker'" in said["waited"]
+    assert (
+        "no node of the Ray cluster is ready for rollouts; other programs may hold its CPUs or the resource 'docker'"
+        in said["waited"]
+    )
     assert set(verifiers()) <= set(before)
 
 
@@ -174,7 +179,9 @@ def test_a_node_that_is_lost_costs_no_result(nodes: Nodes, treasury: BuiltPackag
     found = runs(out)
     assert Counter(one["seed"] for one in found) == dict.fromkeys(range(SEEDS), 1)
     assert {one["state"] for one in found} == {"scored"}
-    assert all((tmp_path / str(one["path"]) / "submissions" / "1.npy").is_file() for one in found), "with all their files"
+    assert all((tmp_path / str(one["path"]) / "submissions" / "1.npy").is_file() for one in found), (
+        "with all their files"
+    )
     assert psutil.wait_procs(during, timeout=30)[1] == []
     DockerBackend().check()  # what a launcher that comes to the node does first
     with docker_engine.client() as api:
@@ -186,7 +193,9 @@ def test_a_node_that_is_lost_costs_no_result(nodes: Nodes, treasury: BuiltPackag
 @with_ray
 def test_without_a_cluster_none_is_started(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> None:
     cli.environment["RAY_ADDRESS"] = "127.0.0.1:1"
-    status, _, err = cli.run("--tasks", "treasury-forecast", "--agent", "naive", "--backend", "ray", "--out", str(tmp_path / "run"))
+    status, _, err = cli.run(
+        "--tasks", "treasury-forecast", "--agent", "naive", "--backend", "ray", "--out", str(tmp_path / "run")
+    )
     assert status == 2
     assert "no Ray cluster was found (nobody answers at RAY_ADDRESS=127.0.0.1:1" in err
     assert "ray start --head" in err
@@ -200,7 +209,9 @@ def test_what_goes_wrong_on_a_node_comes_back_as_the_error_it_is(treasury: Built
     assert "one version of OpenFinGym" in str(reply.error)
 
 
-def test_a_nodes_full_disk_is_not_the_end_of_the_run(treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nodes_full_disk_is_not_the_end_of_the_run(
+    treasury: BuiltPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "store").write_text("in the way")
     monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "store"))
     reply = NodeActor(ActorSetup((("treasury-forecast", False),), "sandbox")).run(

@@ -69,7 +69,9 @@ class Node:
         return log.read_text().splitlines() if log.exists() else []
 
     def _start(self, command: list[str], given: dict[str, str]) -> subprocess.Popen[str]:
-        process = subprocess.Popen(command, env=self.environment | given, cwd=self.folder, text=True, start_new_session=True)
+        process = subprocess.Popen(
+            command, env=self.environment | given, cwd=self.folder, text=True, start_new_session=True
+        )
         self.started.append(process)
         return process
 
@@ -102,7 +104,9 @@ def test_an_array_of_jobs_does_the_whole_plan_once(node: Node, treasury: BuiltPa
 
 
 @pytest.mark.sandbox
-def test_a_shard_that_is_told_to_end_goes_on_when_it_is_started_again(node: Node, treasury: BuiltPackage, tmp_path: Path) -> None:
+def test_a_shard_that_is_told_to_end_goes_on_when_it_is_started_again(
+    node: Node, treasury: BuiltPackage, tmp_path: Path
+) -> None:
     plan, out = tmp_path / "plan.toml", tmp_path / "out"
     plan.write_text(PLAN.format(seeds=60))
     command = ["0", "20", str(out), "--plan", str(plan), "--concurrency", "1"]
@@ -186,16 +190,28 @@ def image() -> str:
 
 
 @pytest.mark.docker
-def test_the_rights_of_the_job_are_enough_for_its_command(image: str, manifest: dict[str, object], tmp_path: Path) -> None:
+def test_the_rights_of_the_job_are_enough_for_its_command(
+    image: str, manifest: dict[str, object], tmp_path: Path
+) -> None:
     (container,) = manifest["spec"]["template"]["spec"]["containers"]  # type: ignore[index]
     plan = tmp_path / "plan"
     plan.mkdir()
     (plan / "plan.toml").write_text(PLAN.format(seeds=2))
     mounts = [f"--volume={plan}:/plan:ro", f"--volume={SHARD}:/opt/openfingym/bin/openfingym-shard:ro"]
-    ways = ["--rm", "--pull=never", "--network=none", "--env=JOB_COMPLETION_INDEX=1", f"--name=recipe-{uuid.uuid4().hex[:12]}"]
+    ways = [
+        "--rm",
+        "--pull=never",
+        "--network=none",
+        "--env=JOB_COMPLETION_INDEX=1",
+        f"--name=recipe-{uuid.uuid4().hex[:12]}",
+    ]
     command = ["docker", "run", *ways, *mounts, *_options(manifest), "--entrypoint", container["command"][0], image]
     done = subprocess.run(
-        [*command, *container["command"][1:], *container["args"]], capture_output=True, text=True, timeout=250, check=False
+        [*command, *container["command"][1:], *container["args"]],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1/1 treasury-forecast naive seed 1: scored" in done.stdout + done.stderr

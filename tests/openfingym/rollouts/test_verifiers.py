@@ -51,9 +51,20 @@ class Fleet:
         """Start a verifier and wait until it serves; returns what it said until then."""
         named = [argument for task in tasks for argument in ("--task", task)]
         kept = ["--state", str(self.folder / name), "--admin-token-file", str(self.folder / f"{name}.token")]
-        command = [sys.executable, "-c", "from openfingym.cli import main; main()", "verifier", "serve", *named, *where, *kept]
+        command = [
+            sys.executable,
+            "-c",
+            "from openfingym.cli import main; main()",
+            "verifier",
+            "serve",
+            *named,
+            *where,
+            *kept,
+        ]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        process = subprocess.Popen([*command, "--register", str(self.registry)], env=environment, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [*command, "--register", str(self.registry)], env=environment, stderr=subprocess.PIPE, text=True
+        )
         assert process.stderr is not None
         self.processes[name] = process
         said = ""
@@ -102,7 +113,9 @@ def status_of(registry: Path, *options: str) -> tuple[int, str]:
 
 
 @pytest.mark.sandbox
-def test_a_run_over_both_outlives_the_restart_of_one_and_each_has_its_own_ledger(cli: Cli, fleet: Fleet, tmp_path: Path) -> None:
+def test_a_run_over_both_outlives_the_restart_of_one_and_each_has_its_own_ledger(
+    cli: Cli, fleet: Fleet, tmp_path: Path
+) -> None:
     program, out = tmp_path / "slow.py", tmp_path / "run"
     program.write_text(NAIVE.format(pause="0.5"))
     port = fleet.address(TREASURY).location.rpartition(":")[2]
@@ -115,9 +128,25 @@ def test_a_run_over_both_outlives_the_restart_of_one_and_each_has_its_own_ledger
         fleet.start("first", TREASURY, where=("--port", port))
 
     process = cli.start(
-        "--tasks", TREASURY, "--tasks", FX, "--agent", "script", "--program", str(program), "--seeds", "3", "--concurrency", "2",
-        "--backend", "sandbox", "--verifier", str(fleet.registry), "--out", str(out),
-    )  # fmt: skip
+        "--tasks",
+        TREASURY,
+        "--tasks",
+        FX,
+        "--agent",
+        "script",
+        "--program",
+        str(program),
+        "--seeds",
+        "3",
+        "--concurrency",
+        "2",
+        "--backend",
+        "sandbox",
+        "--verifier",
+        str(fleet.registry),
+        "--out",
+        str(out),
+    )
     thread = threading.Thread(target=restart)
     thread.start()
     _, err = process.communicate(timeout=200)
@@ -160,7 +189,16 @@ def test_status_asks_every_one(fleet: Fleet) -> None:
 
 def test_what_is_wrong_is_said_before_anything_runs(cli: Cli, fleet: Fleet, tmp_path: Path) -> None:
     def refused(registry: Path, task: str) -> tuple[int, str]:
-        options = ["--agent", "naive", "--backend", "inline", "--verifier", str(registry), "--out", str(tmp_path / "run")]
+        options = [
+            "--agent",
+            "naive",
+            "--backend",
+            "inline",
+            "--verifier",
+            str(registry),
+            "--out",
+            str(tmp_path / "run"),
+        ]
         status, out, err = cli.run("--tasks", TREASURY, "--tasks", task, *options)
         assert out == ""
         assert runs(tmp_path / "run") == []
@@ -199,7 +237,9 @@ def test_one_that_died_is_said_to_be_dead_until_another_takes_its_place(fleet: F
     fleet.end("mine", signal.SIGKILL)
     status, out = status_of(fleet.registry)
     assert status == 4
-    assert f"{place['my-task'].location}: not well\n  the verifier at {place['my-task'].location} cannot be reached" in out
+    assert (
+        f"{place['my-task'].location}: not well\n  the verifier at {place['my-task'].location} cannot be reached" in out
+    )
     said = fleet.start("other", str(folder))
     assert f"{place['my-task'].location} does not answer; this verifier takes its place" in said
 
@@ -211,7 +251,10 @@ def test_one_that_died_is_said_to_be_dead_until_another_takes_its_place(fleet: F
     with pytest.raises(VerifierError, match=wrong):
         Launcher.for_tasks([changed], backend="inline", verifier=str(fleet.registry))
     found = find_verifiers(str(fleet.registry), [changed])
-    with Launcher([build(changed)], backend="inline", verifiers=found) as launcher, pytest.raises(VerifierError, match=wrong):
+    with (
+        Launcher([build(changed)], backend="inline", verifiers=found) as launcher,
+        pytest.raises(VerifierError, match=wrong),
+    ):
         launcher.run(launcher.packages[0], resolve("naive"))
     assert fleet.end("other") == 0
     with pytest.raises(UsageError, match="no verifier serves 'my-task'"):

@@ -29,12 +29,20 @@ def test_a_built_in_task_reads(text: str) -> None:
 
 
 MISTAKES = {
-    "unknown key": ("lookback = 20", "lookback = 20\nlokback = 3", ["contract.lokback", "unknown key", "did you mean 'lookback'"]),
+    "unknown key": (
+        "lookback = 20",
+        "lookback = 20\nlokback = 3",
+        ["contract.lokback", "unknown key", "did you mean 'lookback'"],
+    ),
     "unknown table": ("[agent]", "[agnt]", ["agnt", "unknown key", "did you mean 'agent'"]),
     "wrong type": ("lookback = 20", 'lookback = "20"', ["contract.lookback", "valid integer", "found '20'"]),
     "negative": ("horizon = 5", "horizon = -5", ["contract.horizon", "greater than 0"]),
     "missing": ("horizon = 5\n", "", ["contract.horizon", "required"]),
-    "weights of a family": ("weight = 0.333333334", "weight = 0.5", ["scoring: the weights of F2 are mse 0.3333, rmse 0.3333, mae 0.3333"]),
+    "weights of a family": (
+        "weight = 0.333333334",
+        "weight = 0.5",
+        ["scoring: the weights of F2 are mse 0.3333, rmse 0.3333, mae 0.3333"],
+    ),
     "unknown metric": ('name = "rmse"', 'name = "rmsee"', ["scoring", "'rmsee'", "did you mean rmse"]),
     "metric twice": ('name = "rmse"', 'name = "mae"', ["scoring", "listed twice"]),
     "split": ("train = 0.70", "train = 0.90", ["split", "must be 1", "1.2"]),
@@ -46,7 +54,11 @@ MISTAKES = {
     "schema": ('schema_version = "1.4"', 'schema_version = "9.9"', ["schema_version", "1.4"]),
     "family": ('family = "forecasting"', 'family = "guessing"', ["family", "forecasting"]),
     "name and file": ('name = "ust-par-yields"', 'name = "ust-par-yields"\nfile = "x.csv"', ["dataset", "exactly one"]),
-    "file without provenance": ('name = "ust-par-yields"', 'file = "x.csv"', ["dataset", "measure, kind, source, licence"]),
+    "file without provenance": (
+        'name = "ust-par-yields"',
+        'file = "x.csv"',
+        ["dataset", "measure, kind, source, licence"],
+    ),
     "absolute path": ('name = "ust-par-yields"', 'file = "/etc/passwd"', ["dataset.file", "relative path inside"]),
     "climbing path": ('name = "ust-par-yields"', 'file = "../../secret.csv"', ["dataset.file", "relative path inside"]),
     "not toml": ("[agent]", "[agent", ["not valid TOML"]),
@@ -76,9 +88,24 @@ OF_A_KIND = {
         'kind = "forcast"',
         ["contract.kind: unknown kind 'forcast'; known: curves, forecast"],
     ),
-    "no kind": ("treasury-forecast", 'kind = "forecast"\n', "", ["contract.kind: required, but not there; known: curves, forecast"]),
-    "key of another kind": ("ou-generation", "horizon = 64", "horizon = 64\ngraph_window = 3", ["contract.graph_window: unknown key"]),
-    "near miss of its kind": ("ou-generation", "horizon = 64", "horizn = 64", ["contract.horizon: required", "did you mean 'horizon'"]),
+    "no kind": (
+        "treasury-forecast",
+        'kind = "forecast"\n',
+        "",
+        ["contract.kind: required, but not there; known: curves, forecast"],
+    ),
+    "key of another kind": (
+        "ou-generation",
+        "horizon = 64",
+        "horizon = 64\ngraph_window = 3",
+        ["contract.graph_window: unknown key"],
+    ),
+    "near miss of its kind": (
+        "ou-generation",
+        "horizon = 64",
+        "horizn = 64",
+        ["contract.horizon: required", "did you mean 'horizon'"],
+    ),
     "missing of its kind": ("ou-generation", "horizon = 64\n", "", ["contract.horizon: required, but not there"]),
     "futures without context": (
         "ou-generation",
@@ -86,8 +113,18 @@ OF_A_KIND = {
         "horizon = 64\nfutures = 3",
         ["contract", "futures needs a context: set lookback"],
     ),
-    "copies": ("ou-generation", "horizon = 64", "horizon = 64\nmax_memorised = 1.5", ["contract.max_memorised", "less than 1"]),
-    "horizons": ("treasury-forecast", "horizon = 5", "horizon = 5\nhorizons = [5, 1]", ["horizons must increase and end with horizon = 5"]),
+    "copies": (
+        "ou-generation",
+        "horizon = 64",
+        "horizon = 64\nmax_memorised = 1.5",
+        ["contract.max_memorised", "less than 1"],
+    ),
+    "horizons": (
+        "treasury-forecast",
+        "horizon = 5",
+        "horizon = 5\nhorizons = [5, 1]",
+        ["horizons must increase and end with horizon = 5"],
+    ),
     "pooled": ("treasury-forecast", "horizon = 5", "horizon = 5\npooled = true", ["pooled needs horizon = 1"]),
     "graphs of levels": (
         "treasury-forecast",
@@ -95,14 +132,24 @@ OF_A_KIND = {
         "horizon = 5\ngraph_window = 9",
         ["graph_window goes with value_semantics = 'realised_vol'"],
     ),
-    "no split": ("treasury-forecast", "[metadata.openfingym.split]", "[metadata.openfingym.splt]", ["unknown key; did you mean 'split'"]),
+    "no split": (
+        "treasury-forecast",
+        "[metadata.openfingym.split]",
+        "[metadata.openfingym.splt]",
+        ["unknown key; did you mean 'split'"],
+    ),
     "split of a graph": (
         "cert-fraud",
         "[metadata.openfingym.contract]",
         SPLIT + "[metadata.openfingym.contract]",
         ["split: labels of a graph"],
     ),
-    "dates of a graph": ("cert-fraud", 'name = "cert"', 'name = "cert"\nfirst = 2020-01-01', ["first and last choose rows of a panel"]),
+    "dates of a graph": (
+        "cert-fraud",
+        'name = "cert"',
+        'name = "cert"\nfirst = 2020-01-01',
+        ["first and last choose rows of a panel"],
+    ),
     "period": (
         "treasury-forecast",
         'name = "ust-par-yields"',
@@ -116,17 +163,37 @@ OF_A_KIND = {
         ["scoring.baseline is 'gaussian', but that of a forecast task is 'naive'"],
     ),
     "no baseline": ("treasury-forecast", 'baseline = "naive"\n', "", ["scoring.baseline: required, but not there"]),
-    "family of another kind": ("cert-fraud", 'family = "fraud"', 'family = "forecasting"', ["a nodes task is of the family 'fraud'"]),
+    "family of another kind": (
+        "cert-fraud",
+        'family = "fraud"',
+        'family = "forecasting"',
+        ["a nodes task is of the family 'fraud'"],
+    ),
     "no panel": ("cert-fraud", "panel = ", "panl = ", ["panel: required", "did you mean 'panel'"]),
-    "unknown family of scores": ("treasury-forecast", 'family = "F2"', 'family = "F22"', ["unknown family 'F22'; known: F1, F2"]),
-    "metrics of another family": ("treasury-forecast", 'family = "F2"', 'family = "F1"', ["the weights of F1 are mae 0.35, rmse 0.25"]),
+    "unknown family of scores": (
+        "treasury-forecast",
+        'family = "F2"',
+        'family = "F22"',
+        ["unknown family 'F22'; known: F1, F2"],
+    ),
+    "metrics of another family": (
+        "treasury-forecast",
+        'family = "F2"',
+        'family = "F1"',
+        ["the weights of F1 are mae 0.35, rmse 0.25"],
+    ),
     "negative relative weight": (
         "cert-fraud",
         "weight = 0.5",
         "weight = 0.5\nrelative_weight = -1.0",
         ["relative_weight", "greater than or equal to 0"],
     ),
-    "nothing ranks": ("cert-fraud", "weight = 0.5", "weight = 0.5\nrelative_weight = 0.0", ["nothing would be scored or ranked"]),
+    "nothing ranks": (
+        "cert-fraud",
+        "weight = 0.5",
+        "weight = 0.5\nrelative_weight = 0.0",
+        ["nothing would be scored or ranked"],
+    ),
 }
 
 

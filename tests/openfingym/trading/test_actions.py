@@ -25,7 +25,11 @@ ORDERS = st.builds(
     stop_price=st.none() | PRICES,
     time_in_force=st.sampled_from(TimeInForce),
     client_id=st.none() | st.text("abcXYZ019-_", min_size=1, max_size=64),
-).map(lambda order: order._replace(**{name: math.nan for name in ("limit_price", "stop_price") if getattr(order, name) is None}))
+).map(
+    lambda order: order._replace(
+        **{name: math.nan for name in ("limit_price", "stop_price") if getattr(order, name) is None}
+    )
+)
 
 
 @given(st.lists(ORDERS, max_size=5))
@@ -70,8 +74,14 @@ def test_what_a_market_refuses_is_let_through() -> None:
         ({"orders": {"symbol": "aapl"}}, "orders: expected a list"),
         ({"orders": ["buy"]}, r"orders\[0\]: expected an object"),
         ({"orders": [{"symbol": "aapl", "side": "buy"}]}, "missing: quantity"),
-        ({"orders": [{"symbol": "aapl", "side": "long", "quantity": 1}]}, "side: expected one of buy, sell, found long"),
-        ({"orders": [{"symbol": "aapl", "side": "buy", "quantity": 1, "type": "STOP"}]}, "one of market, limit, stop, stop-limit"),
+        (
+            {"orders": [{"symbol": "aapl", "side": "long", "quantity": 1}]},
+            "side: expected one of buy, sell, found long",
+        ),
+        (
+            {"orders": [{"symbol": "aapl", "side": "buy", "quantity": 1, "type": "STOP"}]},
+            "one of market, limit, stop, stop-limit",
+        ),
         ({"orders": [{"symbol": "aapl", "side": "buy", "quantity": 1, "price": 3}]}, "no keys but symbol"),
         ({"orders": [{"symbol": "aapl", "side": "buy", "quantity": 1, "client_id": ""}]}, "text of 1 to 64 characters"),
         ({"orders": [{"symbol": 1.5, "side": "buy", "quantity": 1}]}, "symbol: expected a whole number"),
@@ -86,4 +96,7 @@ def test_a_wrong_form_is_refused_with_its_place(action: object, words: str) -> N
 
 
 def test_a_number_beyond_float_is_infinite_not_a_crash() -> None:
-    assert parse_decision({"orders": [{"symbol": 0, "side": "buy", "quantity": 10**400}]}, SYMBOLS).orders[0].quantity == math.inf
+    assert (
+        parse_decision({"orders": [{"symbol": 0, "side": "buy", "quantity": 10**400}]}, SYMBOLS).orders[0].quantity
+        == math.inf
+    )

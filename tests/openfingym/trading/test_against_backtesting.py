@@ -1,15 +1,16 @@
-"""Cash, short cap and flips agree with backtesting.py's (margin 1): position and equity after every bar, without tolerance.
+"""Cash, short cap and flips agree with backtesting.py's (margin 1): position and equity after every bar, without
+tolerance.
 
-backtesting.py reserves nothing at submission, so neither do we here, and nothing costs anything. Prices are on a grid of
-quarters and sizes whole, so that sums are exact in both. Two kinds of streams:
+backtesting.py reserves nothing at submission, so neither do we here, and nothing costs anything. Prices are on a grid
+of quarters and sizes whole, so that sums are exact in both. Two kinds of streams:
 
 - *crowded*: several market orders a bar on both sides, of sizes at which cash and cap bind all the time;
 - *lonely*: one market, limit or stop order at a time, which may flip the position.
 
-Excluded, and why: stop-limit orders (backtesting.py ignores gaps and fills them outside the bar). Adding to a short at a
-price other than the bar's close: backtesting.py values a short at the close of the bar in which the order fills, which is
-not known then; so the crowded bars close where they open, and lonely orders do not add to shorts. Bankruptcy: it ends
-their run, and prices stay in a range in which it cannot happen.
+Excluded, and why: stop-limit orders (backtesting.py ignores gaps and fills them outside the bar). Adding to a short at
+a price other than the bar's close: backtesting.py values a short at the close of the bar in which the order fills,
+which is not known then; so the crowded bars close where they open, and lonely orders do not add to shorts. Bankruptcy:
+it ends their run, and prices stay in a range in which it cannot happen.
 """
 
 import warnings
@@ -52,7 +53,9 @@ def crowded(rng, rows):
 
 def lonely(rng, rows):
     """Orders by row: one at a time, of any type but stop-limit; none that adds to a short."""
-    plan = [(rng.choice([-1, 1]), rng.integers(1, 220), rng.integers(0, 3), rng.integers(-24, 25) / 4) for _ in range(rows)]
+    plan = [
+        (rng.choice([-1, 1]), rng.integers(1, 220), rng.integers(0, 3), rng.integers(-24, 25) / 4) for _ in range(rows)
+    ]
 
     def decide(row, position, waiting):
         if waiting:
@@ -77,7 +80,11 @@ def our_run(bars, decide):
             simulator.on_bar([o], [h], [low], [c], [1.0])
         for event in simulator.events():
             reasons.append(event.reason)
-            if event.kind is EventKind.FILLED and event.side * simulator.position[0] > 0 and event.quantity > abs(simulator.position[0]):
+            if (
+                event.kind is EventKind.FILLED
+                and event.side * simulator.position[0] > 0
+                and event.quantity > abs(simulator.position[0])
+            ):
                 reasons.append("flip")
         trace.append((row, simulator.position[0], simulator.equity))
         waiting = [order.id for order in simulator.open_orders()]
@@ -107,14 +114,25 @@ def their_run(bars, decide):
             for order in decide(row, self.position.size, bool(self.orders)):
                 send = self.buy if order.side > 0 else self.sell
                 prices = {"limit": order.limit_price, "stop": order.stop_price}
-                sent = send(size=int(order.quantity), **{name: price for name, price in prices.items() if not np.isnan(price)})
+                sent = send(
+                    size=int(order.quantity), **{name: price for name, price in prices.items() if not np.isnan(price)}
+                )
                 born[id(sent)] = row
 
-    frame = pd.DataFrame(bars, columns=["Open", "High", "Low", "Close"], index=pd.date_range("2020-01-01", periods=len(bars)))
+    frame = pd.DataFrame(
+        bars, columns=["Open", "High", "Low", "Close"], index=pd.date_range("2020-01-01", periods=len(bars))
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # each refusal is a warning
         run = backtesting.Backtest(
-            frame, Replay, cash=CASH, margin=1.0, commission=0.0, trade_on_close=False, exclusive_orders=False, hedging=False
+            frame,
+            Replay,
+            cash=CASH,
+            margin=1.0,
+            commission=0.0,
+            trade_on_close=False,
+            exclusive_orders=False,
+            hedging=False,
         )
         run.run()
     return trace

@@ -4,8 +4,8 @@ Compared are market, limit, stop and stop-limit orders on both sides, each cance
 filled; cash is plenty and nothing costs anything, since backtrader knows neither a short cap nor collateral.
 
 backtrader differs in one branch. A stop-limit order whose limit is on the far side of its stop, triggered inside a bar
-that closes in the stop's direction (for a buy also at the open) and yet at the limit or better, fills at the limit here,
-for the price was certainly there after the trigger; backtrader leaves it to the next bars as a limit order. The
+that closes in the stop's direction (for a buy also at the open) and yet at the limit or better, fills at the limit
+here, for the price was certainly there after the trigger; backtrader leaves it to the next bars as a limit order. The
 expectation says so explicitly.
 """
 
@@ -144,7 +144,8 @@ def their_fills(bars, orders):
 
 
 def expected_of_backtrader(bars, orders, fills):
-    """What backtrader does with our fills: the same, but for its one branch; returns that and how often it was taken."""
+    """What backtrader does with our fills: the same, but for its one branch; returns that and how often it was
+    taken."""
     expected, taken = {}, 0
     for (born, number), (row, price) in fills.items():
         order = orders[born][number]
@@ -152,7 +153,9 @@ def expected_of_backtrader(bars, orders, fills):
         limit, stop = order.limit_price, order.stop_price
         inside = order.type is OrderType.STOP_LIMIT and price == limit and d * limit < d * stop and d * o < d * stop
         # An order triggered before is a limit order in both.
-        fresh = all(d * extreme < d * stop for extreme in (bars[born + 1 : row, 1] if d > 0 else bars[born + 1 : row, 2]))
+        fresh = all(
+            d * extreme < d * stop for extreme in (bars[born + 1 : row, 1] if d > 0 else bars[born + 1 : row, 2])
+        )
         with_the_stop = c >= o if d > 0 else c < o
         if not (inside and fresh and with_the_stop and d * c <= d * limit):
             expected[born, number] = (row, price)

@@ -29,7 +29,15 @@ from openfingym.trading.session import Session
 NAN = math.nan
 
 
-def bars_of(rng: np.random.Generator, rows: int, symbols: int, *, volatility: float = 0.02, tick: float = 0.0, events: bool = True) -> Bars:
+def bars_of(
+    rng: np.random.Generator,
+    rows: int,
+    symbols: int,
+    *,
+    volatility: float = 0.02,
+    tick: float = 0.0,
+    events: bool = True,
+) -> Bars:
     """Bars with gaps, halts, splits and dividends."""
     shape = (rows, symbols)
     close = 50.0 * np.exp(np.cumsum(volatility * rng.standard_normal(shape), axis=0))
@@ -46,14 +54,19 @@ def bars_of(rng: np.random.Generator, rows: int, symbols: int, *, volatility: fl
     high = np.maximum(opening, close) * np.exp(np.abs(volatility / 2 * rng.standard_normal(shape)))
     low = np.minimum(opening, close) * np.exp(-np.abs(volatility / 2 * rng.standard_normal(shape)))
     if tick:
-        low, opening, close, high = (np.maximum(tick, np.round(price / tick) * tick) for price in (low, opening, close, high))
+        low, opening, close, high = (
+            np.maximum(tick, np.round(price / tick) * tick) for price in (low, opening, close, high)
+        )
     times = np.datetime64("2020-01-01", "ns") + np.arange(rows) * np.timedelta64(1, "D")
     names = [f"s{i}" for i in range(symbols)]
-    return Bars.from_arrays(times, names, open=opening, high=high, low=low, close=close, volume=volume, split=split, dividend=dividend)
+    return Bars.from_arrays(
+        times, names, open=opening, high=high, low=low, close=close, volume=volume, split=split, dividend=dividend
+    )
 
 
 ENDS = ("as they go", "ruin", "halt to the end", "delisting")
-"""How the last rows of some bars go: their first symbol soars, trades no more, or falls to nothing and then trades no more."""
+"""How the last rows of some bars go: their first symbol soars, trades no more, or falls to nothing and then trades no
+more."""
 
 
 def ending(bars: Bars, end: str, first: int) -> Bars:
@@ -94,7 +107,9 @@ def random_market(rng: np.random.Generator) -> MarketRules:
 
 def random_order(rng: np.random.Generator, symbols: int, price: float, market: MarketRules) -> Order:
     kind = OrderType(int(rng.integers(4)))
-    quantity = float(rng.choice([1.0, 10.0, 37.0, 100.0, 400.0, 3000.0])) * (market.lot if market.lot > 0.0 and rng.random() < 0.9 else 1.0)
+    quantity = float(rng.choice([1.0, 10.0, 37.0, 100.0, 400.0, 3000.0])) * (
+        market.lot if market.lot > 0.0 and rng.random() < 0.9 else 1.0
+    )
     if market.lot == 0.0 or market.lot < 1.0:
         quantity = max(market.lot, quantity * float(rng.choice([0.3, 1.7, 10.0])))
         quantity = round(quantity / market.lot) * market.lot if market.lot > 0.0 else quantity
@@ -104,7 +119,13 @@ def random_order(rng: np.random.Generator, symbols: int, price: float, market: M
     limit = level[0] if kind in {OrderType.LIMIT, OrderType.STOP_LIMIT} else NAN
     stop = level[1] if kind in {OrderType.STOP, OrderType.STOP_LIMIT} else NAN
     order = Order(
-        int(rng.integers(symbols)), Side(int(rng.choice([-1, 1]))), quantity, kind, limit, stop, TimeInForce(int(rng.random() < 0.2))
+        int(rng.integers(symbols)),
+        Side(int(rng.choice([-1, 1]))),
+        quantity,
+        kind,
+        limit,
+        stop,
+        TimeInForce(int(rng.random() < 0.2)),
     )
     wrong = rng.random()
     if wrong < 0.06:
@@ -149,7 +170,11 @@ def random_decision(rng: np.random.Generator, session: Session) -> Decision | No
             price = [value if rng.random() < 0.5 else None for value in (new.limit_price, new.stop_price)]
             price = [None if value is not None and math.isnan(value) else value for value in price]
             quantity = new.quantity if rng.random() < 0.4 else order.remaining / 2 if rng.random() < 0.4 else None
-            replaces.append(Replacement(order.id, None if quantity is not None and math.isnan(quantity) else quantity, price[0], price[1]))
+            replaces.append(
+                Replacement(
+                    order.id, None if quantity is not None and math.isnan(quantity) else quantity, price[0], price[1]
+                )
+            )
     return Decision(weights, tuple(orders), cancels, tuple(replaces))
 
 
@@ -168,7 +193,8 @@ def pairs(ours: tuple[object, ...], theirs: tuple[object, ...]) -> list[tuple[fl
 
 
 def agree(bars: Bars, market: MarketRules, rng: np.random.Generator, cash: float) -> set[str]:
-    """Drive both with the same random decisions to the last bar, after ruin too; returns in what state the account came to its end."""
+    """Drive both with the same random decisions to the last bar, after ruin too; returns in what state the account came
+    to its end."""
     session = Session(bars, market, cash=cash, first=0, steps=len(bars) - 1)
     readable, compiled, decisions = session.simulator, CompiledAccount(bars, market, cash=cash), []
     while readable.row < len(bars) - 1:
@@ -207,7 +233,12 @@ def advance(session: Session) -> list[Event]:
         return session.advance()
     bars, account, row = session.bars, session.simulator, session.simulator.row + 1
     prices = [getattr(bars, field)[row].tolist() for field in FIELDS]
-    account.on_bar(*prices, tradable=bars.tradable[row].tolist(), splits=bars.split[row].tolist(), dividends=bars.dividend[row].tolist())
+    account.on_bar(
+        *prices,
+        tradable=bars.tradable[row].tolist(),
+        splits=bars.split[row].tolist(),
+        dividends=bars.dividend[row].tolist(),
+    )
     return account.events()
 
 
@@ -240,7 +271,8 @@ def test_any_stream_agrees(seed: int, path: BarPath, lot: float, rows: int, end:
 
 
 def test_every_end_is_met_and_the_same() -> None:
-    """Ruin while short, a delisting while long and while short, and orders that pend at the end: whole records, and all that happened."""
+    """Ruin while short, a delisting while long and while short, and orders that pend at the end: whole records, and all
+    that happened."""
     met: set[str] = set()
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -258,7 +290,9 @@ def test_the_streams_cover_everything_that_can_happen() -> None:
         market = random_market(rng)
         symbols = int(rng.choice([1, 2, 5]))
         bars = bars_of(rng, 150, symbols, volatility=float(rng.choice([0.01, 0.03, 0.1])), tick=market.tick)
-        session = Session(bars, market, cash=float(rng.choice([1_000.0, 100_000.0, 3_333_333.33])), first=0, steps=len(bars) - 1)
+        session = Session(
+            bars, market, cash=float(rng.choice([1_000.0, 100_000.0, 3_333_333.33])), first=0, steps=len(bars) - 1
+        )
         while not session.done:
             decision = random_decision(rng, session)
             if decision is not None:
@@ -291,14 +325,19 @@ def test_many_rows_in_one_call_are_the_same_as_one_by_one() -> None:
 def test_bankruptcy_is_the_same() -> None:
     times = np.datetime64("2020-01-01", "ns") + np.arange(5) * np.timedelta64(1, "D")
     close = np.array([[10.0], [10.0], [10.0], [40.0], [40.0]])
-    bars = Bars.from_arrays(times, ["a"], open=close, high=close * 1.01, low=close * 0.99, close=close, volume=np.full((5, 1), 1e6))
+    bars = Bars.from_arrays(
+        times, ["a"], open=close, high=close * 1.01, low=close * 0.99, close=close, volume=np.full((5, 1), 1e6)
+    )
     decisions = [
         Decision(orders=(Order(0, Side.SELL, 90.0),)),
         Decision(orders=(Order(0, Side.BUY, 1.0, OrderType.LIMIT, 1.0),)),
         None,
         Decision(weights=(0.5,), orders=(Order(0, Side.BUY, 1.0),)),
     ]
-    session, compiled = Session(bars, MarketRules(), cash=1000.0, first=0, steps=4), CompiledAccount(bars, MarketRules(), cash=1000.0)
+    session, compiled = (
+        Session(bars, MarketRules(), cash=1000.0, first=0, steps=4),
+        CompiledAccount(bars, MarketRules(), cash=1000.0),
+    )
     for decision in decisions[:3]:
         session.decide(decision or Decision())
         session.advance()
@@ -322,18 +361,34 @@ WILD = [
     Decision(cancels=(10**400, -(10**400), 2**31, 2**53 + 1)),
     Decision(cancels=(np.int64(1), np.int64(2))),  # type: ignore[arg-type]
     Decision(cancels=(2.0, 1.4, "2", None)),  # type: ignore[arg-type]
-    Decision(orders=(Order(10**400, Side.BUY, 1.0), Order(2**40, Side.SELL, 1.0), Order(-(2**31), Side.BUY, 1.0), Order(7, Side.BUY, 1.0))),
+    Decision(
+        orders=(
+            Order(10**400, Side.BUY, 1.0),
+            Order(2**40, Side.SELL, 1.0),
+            Order(-(2**31), Side.BUY, 1.0),
+            Order(7, Side.BUY, 1.0),
+        )
+    ),
     Decision(orders=(Order(0, Side.BUY, 10**400), Order(0, Side.BUY, "1"), None)),  # type: ignore[arg-type]
     Decision(replaces=(Replacement(2, quantity=NAN), Replacement(2, limit_price=NAN), Replacement(2, stop_price=NAN))),
-    Decision(replaces=(Replacement(3, quantity=NAN), Replacement(10**400, quantity=-math.inf), Replacement(2, quantity=-math.inf))),
-    Decision(replaces=(Replacement(2, quantity=10**400), Replacement(2, quantity="1"), Replacement(2, limit_price=-math.inf))),  # type: ignore[arg-type]
+    Decision(
+        replaces=(
+            Replacement(3, quantity=NAN),
+            Replacement(10**400, quantity=-math.inf),
+            Replacement(2, quantity=-math.inf),
+        )
+    ),
+    Decision(
+        replaces=(Replacement(2, quantity=10**400), Replacement(2, quantity="1"), Replacement(2, limit_price=-math.inf))
+    ),  # type: ignore[arg-type]
     Decision(replaces=(Replacement(2),)),
 ]
 
 
 @pytest.mark.parametrize("place", range(len(WILD)))
 def test_what_is_wildly_wrong_is_refused_in_the_same_words(place: int) -> None:
-    """Annotations do not bind agents: numbers that no float64 holds, NaN where it is no "as it was", too few weights."""
+    """Annotations do not bind agents: numbers that no float64 holds, NaN where it is no "as it was", too few
+    weights."""
     bars = bars_of(np.random.default_rng(1), 6, 2, events=False)
     market = MarketRules(max_short=2.0)
     session, compiled = Session(bars, market, cash=1e5, first=0, steps=5), CompiledAccount(bars, market, cash=1e5)
@@ -371,12 +426,19 @@ def test_a_second_process_starts_in_a_second_also_where_the_package_is_read_only
         "bars = Bars.from_arrays(t, ['a'], open=x, high=x, low=x, close=x, volume=x)\n"
         "CompiledAccount(bars, MarketRules(), cash=1.0); print(time.process_time() - began)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(package.parent), "XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(package.parent),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "HOME": str(tmp_path),
+    }
     environment.pop("NUMBA_CACHE_DIR", None)
     command = [sys.executable, "-c", code]
     compiled = []
     for _ in range(2):
-        seconds = float(subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
+        seconds = float(
+            subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        )
         compiled.append({path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*.nbc")})
     assert compiled[0], "there is a cache"
     assert compiled[1] == compiled[0], "and it was used"

@@ -101,7 +101,11 @@ def test_row_dividend_paid(units):
 def test_row_dividend_orders():
     simulator = holding(10.0, tick=0.25)
     simulator.submit(
-        [Order(0, BUY, 3.0, LIMIT, 90.0), Order(0, SELL, 3.0, STOP, stop_price=90.0), Order(0, SELL, 3.0, STOP_LIMIT, 80.0, 90.0)]
+        [
+            Order(0, BUY, 3.0, LIMIT, 90.0),
+            Order(0, SELL, 3.0, STOP, stop_price=90.0),
+            Order(0, SELL, 3.0, STOP_LIMIT, 80.0, 90.0),
+        ]
     )
     events = halted(simulator, dividends=[1.1])
     assert [event.kind for event in events] == [EventKind.ADJUSTED] * 3

@@ -28,7 +28,11 @@ REFUSED = {
         Order(0, BUY, 1.0, LIMIT, 90.0, 90.0),
         Order(0, BUY, 1.0, STOP, 90.0, 90.0),
     ],
-    Reason.OFF_TICK: [Order(0, BUY, 1.0, LIMIT, 90.005), Order(0, BUY, 1.0, LIMIT, 0.001), Order(0, BUY, 1.0, STOP, NAN, 99.999)],
+    Reason.OFF_TICK: [
+        Order(0, BUY, 1.0, LIMIT, 90.005),
+        Order(0, BUY, 1.0, LIMIT, 0.001),
+        Order(0, BUY, 1.0, STOP, NAN, 99.999),
+    ],
     Reason.INSUFFICIENT_CASH: [
         Order(0, BUY, 11.0),
         Order(0, BUY, 1e300),
@@ -65,7 +69,9 @@ ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize(("reason", "order"), [(reason, order) for reason, orders in REFUSED.items() for order in orders])
+@pytest.mark.parametrize(
+    ("reason", "order"), [(reason, order) for reason, orders in REFUSED.items() for order in orders]
+)
 def test_reason(reason, order):
     simulator = Simulator(MarketRules(tick=0.01), cash=1000.0, closes=[100.0, 100.0])
     assert simulator.submit([Order(0, BUY, 1.0, LIMIT, 1.0, client_id="known")]) == [1]

@@ -1,4 +1,5 @@
-"""What holds of every stream of orders, whatever the rules: nothing is lost, made up, seen too early or done in silence."""
+"""What holds of every stream of orders, whatever the rules: nothing is lost, made up, seen too early or done in
+silence."""
 
 import math
 import random
@@ -48,7 +49,10 @@ def bars_of(seed, rows, symbols):
         for s in range(symbols):
             o = last[s] * math.exp(rng.gauss(0, 0.02))
             c = o * math.exp(rng.gauss(0, 0.03))
-            h, low = max(o, c) * (1 + rng.choice([0, rng.random() * 0.02])), min(o, c) * (1 - rng.choice([0, rng.random() * 0.02]))
+            h, low = (
+                max(o, c) * (1 + rng.choice([0, rng.random() * 0.02])),
+                min(o, c) * (1 - rng.choice([0, rng.random() * 0.02])),
+            )
             halted = rng.random() < 0.05
             bar.append((o, h, low, c, float(rng.choice([0, rng.randrange(1, 2000)])), not halted))
             last[s] = last[s] if halted else c
@@ -67,9 +71,19 @@ def decide(rng, simulator, last_id):
         quantity = rng.choice([rng.randrange(1, 60) * lot, rng.uniform(0, 40), rng.choice([0.0, -1.0, math.nan])])
         if rng.random() < 0.8 and simulator.market.lot:
             quantity = rng.randrange(1, 60) * rng.choice([1, 5]) * lot
-        limit, stop = (mark * rng.choice([1.0, math.exp(rng.gauss(0, 0.03))]) if used else math.nan for used in PRICED[kind])
+        limit, stop = (
+            mark * rng.choice([1.0, math.exp(rng.gauss(0, 0.03))]) if used else math.nan for used in PRICED[kind]
+        )
         orders.append(
-            Order(s, rng.choice(list(Side)), quantity, kind, limit, stop, rng.choice([TimeInForce.GTC, TimeInForce.GTC, TimeInForce.IOC]))
+            Order(
+                s,
+                rng.choice(list(Side)),
+                quantity,
+                kind,
+                limit,
+                stop,
+                rng.choice([TimeInForce.GTC, TimeInForce.GTC, TimeInForce.IOC]),
+            )
         )
     ids = simulator.submit(orders)
     if rng.random() < 0.3:
@@ -88,7 +102,8 @@ def decide(rng, simulator, last_id):
 
 
 def walk(market, seed, *, rows=25, symbols=2, cash=10_000.0, history=None):
-    """Trade a random stream; yields (simulator, bar, events since the last bar, what was accepted in the step before it)."""
+    """Trade a random stream; yields (simulator, bar, events since the last bar, what was accepted in the step before
+    it)."""
     bars = history or bars_of(seed, rows, symbols)
     rng = random.Random(seed + 1)
     simulator = Simulator(market, cash=cash, closes=bars[0][3], volumes=bars[0][4])
@@ -103,14 +118,17 @@ def walk(market, seed, *, rows=25, symbols=2, cash=10_000.0, history=None):
 @settings(max_examples=150, deadline=None)
 @given(rules, seeds)
 def test_cash_and_units_are_conserved(market, seed):
-    """The reward is the profit (complaint 4): equity is cash plus positions, and every change of either is accounted for."""
+    """The reward is the profit (complaint 4): equity is cash plus positions, and every change of either is accounted
+    for."""
     market = replace(market, borrow_bps_per_year=800.0)
     cash, units, last = 10_000.0, [0.0, 0.0], None
     for simulator, bar, events, _ in walk(market, seed):
         fees = slippage = 0.0
         if simulator.bankrupt:
             return
-        borrowed = sum(-min(0.0, held) * mark for held, mark in zip(units, last or bar[3], strict=True)) * market.borrow_rate
+        borrowed = (
+            sum(-min(0.0, held) * mark for held, mark in zip(units, last or bar[3], strict=True)) * market.borrow_rate
+        )
         for event in events:
             if event.kind is FILLED:
                 cash -= event.side * event.quantity * event.price + event.fee
@@ -120,14 +138,17 @@ def test_cash_and_units_are_conserved(market, seed):
         assert simulator.cash == pytest.approx(cash, rel=1e-9, abs=1e-6)
         assert simulator.position == pytest.approx(units, abs=1e-9)
         assert simulator.cost == pytest.approx(fees + slippage + borrowed, abs=1e-6)
-        assert simulator.equity == pytest.approx(cash + sum(u * mark for u, mark in zip(units, simulator.mark, strict=True)), abs=1e-6)
+        assert simulator.equity == pytest.approx(
+            cash + sum(u * mark for u, mark in zip(units, simulator.mark, strict=True)), abs=1e-6
+        )
         last = list(simulator.mark)
 
 
 @settings(max_examples=150, deadline=None)
 @given(rules, seeds)
 def test_fills_are_inside_the_bar_and_after_the_decision(market, seed):
-    """No fill at an impossible price (complaint 6) nor on a bar already seen (complaint 1); limits hold with slippage."""
+    """No fill at an impossible price (complaint 6) nor on a bar already seen (complaint 1); limits hold with
+    slippage."""
     born, orders = {}, {}
     for simulator, bar, events, accepted in walk(market, seed):
         for order_id, order in accepted.items():
@@ -185,7 +206,9 @@ def test_the_short_cap_holds_after_every_sale_that_opens_a_short(market, seed):
     cash, units = 10_000.0, [0.0, 0.0]
     marks = None
     for simulator, bar, events, _ in walk(market, seed):
-        marks = [o if tradable else mark for o, tradable, mark in zip(bar[0], bar[5], marks or simulator.mark, strict=True)]
+        marks = [
+            o if tradable else mark for o, tradable, mark in zip(bar[0], bar[5], marks or simulator.mark, strict=True)
+        ]
         for event in events:
             if event.kind is not FILLED:
                 continue
@@ -222,13 +245,23 @@ def test_no_order_ends_in_silence(market, seed):
 
 
 anything = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.lists(st.integers(), max_size=2), st.just(10**400)
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=3),
+    st.lists(st.integers(), max_size=2),
+    st.just(10**400),
 )
 near = st.sampled_from([0, 1, -1, 1.0, 100.0, math.nan, None])
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(*[st.one_of(near, anything)] * 8) | anything, max_size=5), anything, st.lists(anything, max_size=3))
+@given(
+    st.lists(st.tuples(*[st.one_of(near, anything)] * 8) | anything, max_size=5),
+    anything,
+    st.lists(anything, max_size=3),
+)
 def test_no_request_raises_and_what_is_refused_changes_nothing(requests, handle, weights):
     simulator = Simulator(MarketRules(tick=0.01), cash=1000.0, closes=[100.0, 100.0])
     [open_id] = simulator.submit([Order(0, Side.BUY, 1.0, OrderType.LIMIT, 50.0)])
@@ -252,7 +285,10 @@ def test_no_request_raises_and_what_is_refused_changes_nothing(requests, handle,
 def test_the_same_requests_give_the_same_bits(market, seed):
     """Complaint 10: determinism."""
     runs = [
-        [repr((events, simulator.cash, simulator.position, simulator.open_orders())) for simulator, _, events, _ in walk(market, seed)]
+        [
+            repr((events, simulator.cash, simulator.position, simulator.open_orders()))
+            for simulator, _, events, _ in walk(market, seed)
+        ]
         for _ in range(2)
     ]
     assert runs[0] == runs[1]
@@ -270,11 +306,19 @@ def test_the_order_of_symbols_and_orders_does_not_matter_while_the_account_does_
         rng = random.Random(seed)
         for bar in bars[1:]:
             batch = [
-                Order(s, rng.choice(list(Side)), float(rng.randrange(1, 9)), OrderType.LIMIT, bar[0][s] * rng.uniform(0.9, 1.1))
+                Order(
+                    s,
+                    rng.choice(list(Side)),
+                    float(rng.randrange(1, 9)),
+                    OrderType.LIMIT,
+                    bar[0][s] * rng.uniform(0.9, 1.1),
+                )
                 for s in range(3)
             ]
             simulator.submit([batch[s]._replace(symbol=permutation.index(s)) for s in permutation])
-            simulator.on_bar(*([column[s] for s in permutation] for column in bar[:5]), tradable=[bar[5][s] for s in permutation])
+            simulator.on_bar(
+                *([column[s] for s in permutation] for column in bar[:5]), tradable=[bar[5][s] for s in permutation]
+            )
         ends.append(({s: simulator.position[permutation.index(s)] for s in range(3)}, simulator.cash))
     assert ends[0][0] == ends[1][0]
     assert ends[0][1] == pytest.approx(ends[1][1], rel=1e-12)
@@ -307,7 +351,10 @@ def test_a_step_does_not_slow_down_with_history():
 
     def step(row):
         limit = simulator.submit(
-            [Order(0, Side.BUY if row % 2 else Side.SELL, 10.0, client_id=f"m{row}"), Order(0, Side.BUY, 5.0, OrderType.LIMIT, 90.0)]
+            [
+                Order(0, Side.BUY if row % 2 else Side.SELL, 10.0, client_id=f"m{row}"),
+                Order(0, Side.BUY, 5.0, OrderType.LIMIT, 90.0),
+            ]
         )[1]
         simulator.on_bar([100.0], [101.0], [99.0], [100.0], [1000.0])
         simulator.cancel(limit)

@@ -39,7 +39,10 @@ def test_row_weights_sells_first():
     simulator.target([0.0, 1.0])
     flat(simulator, 100.0, 100.0)
     simulator.target([1.0, 0.0])
-    assert [(event.symbol, event.side, event.quantity) for event in flat(simulator, 100.0, 100.0)] == [(1, -1, 10.0), (0, 1, 10.0)]
+    assert [(event.symbol, event.side, event.quantity) for event in flat(simulator, 100.0, 100.0)] == [
+        (1, -1, 10.0),
+        (0, 1, 10.0),
+    ]
 
 
 def test_row_weights_cash():
@@ -122,7 +125,18 @@ def test_row_weights_before_orders():
 
 @pytest.mark.parametrize(
     "weights",
-    [[], [0.5], [0.5] * 3, [math.nan, 0.0], [math.inf, 0.0], [0.0, -math.inf], [0.7, 0.4], [-0.7, -0.4], ["a", 0.1], [None, 0.0]],
+    [
+        [],
+        [0.5],
+        [0.5] * 3,
+        [math.nan, 0.0],
+        [math.inf, 0.0],
+        [0.0, -math.inf],
+        [0.7, 0.4],
+        [-0.7, -0.4],
+        ["a", 0.1],
+        [None, 0.0],
+    ],
 )
 def test_row_weights_refused(weights):
     simulator = account(symbols=2)
@@ -175,7 +189,11 @@ def test_a_rebalancing_breaks_no_rule_of_the_account(data, symbols, lot, fee, sl
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.permutations(range(4)), st.lists(st.floats(-0.2, 0.2), min_size=4, max_size=4), st.lists(finite, min_size=4, max_size=4))
+@given(
+    st.permutations(range(4)),
+    st.lists(st.floats(-0.2, 0.2), min_size=4, max_size=4),
+    st.lists(finite, min_size=4, max_size=4),
+)
 def test_the_order_of_symbols_does_not_matter_while_cash_and_cap_do_not_bind(order, weights, prices):
     ends = []
     for permutation in (range(4), order):

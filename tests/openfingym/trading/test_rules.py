@@ -90,7 +90,10 @@ def test_a_sell_is_a_buy_on_negated_prices(kind, limit, stop, triggered, bar, pa
     assume(path != rules.ADAPTIVE or bar[1] - bar[0] != bar[0] - bar[2])  # at a tie the high comes first for both sides
     o, h, low, c = bar
     mirror = (201.0 - o, 201.0 - low, 201.0 - h, 201.0 - c)
-    opposite = {rules.OPEN_HIGH_LOW_CLOSE: rules.OPEN_LOW_HIGH_CLOSE, rules.OPEN_LOW_HIGH_CLOSE: rules.OPEN_HIGH_LOW_CLOSE}.get(path, path)
+    opposite = {
+        rules.OPEN_HIGH_LOW_CLOSE: rules.OPEN_LOW_HIGH_CLOSE,
+        rules.OPEN_LOW_HIGH_CLOSE: rules.OPEN_HIGH_LOW_CLOSE,
+    }.get(path, path)
     bought, seen, early = fill(kind, 1.0, limit, stop, triggered, bar, path)
     sold, also, late = fill(kind, -1.0, 201.0 - limit, 201.0 - stop, triggered, mirror, opposite)
     assert sold == (None if bought is None else 201.0 - bought)
@@ -134,7 +137,9 @@ def test_sums_of_lots_stay_multiples(counts, lot):
 @pytest.mark.parametrize("step", [1e-3, 1.0, 1e-300])
 @pytest.mark.parametrize("value", [1e308, 1e17])
 def test_numbers_beyond_whole_floats_are_left_alone(value, step):
-    assert rules.nearest_multiple(value, step) == rules.whole_lots(value, step) == rules.settled(value, 0.0, step) == value
+    assert (
+        rules.nearest_multiple(value, step) == rules.whole_lots(value, step) == rules.settled(value, 0.0, step) == value
+    )
     assert rules.on_tick(value, step, up=True) == value
 
 
@@ -160,7 +165,15 @@ def test_affordable_is_what_cash_buys_and_not_a_lot_more(cash, price, rate, fixe
 
 @relaxed
 @given(
-    money, st.floats(0.0, 1e9), st.floats(0.0, 1e4), positive, st.floats(0.0, 0.1), st.floats(0.0, 3.0), rates, st.floats(0.0, 10.0), lots
+    money,
+    st.floats(0.0, 1e9),
+    st.floats(0.0, 1e4),
+    positive,
+    st.floats(0.0, 0.1),
+    st.floats(0.0, 3.0),
+    rates,
+    st.floats(0.0, 10.0),
+    lots,
 )
 def test_shortable_meets_the_cap_and_wastes_no_lot(equity, shorts, held, base, slippage, cap, rate, fixed, lot):
     price = base * (1 - slippage)

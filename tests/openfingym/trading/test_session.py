@@ -51,7 +51,9 @@ def test_the_record_of_a_round_trip() -> None:
 
 def test_an_outcome_plays_the_rest_out_and_leaves_the_session_alone() -> None:
     session = Session(bars_of([100.0, 110.0, 120.0, 90.0, 130.0]), MarketRules(), cash=1000.0, first=0, steps=4)
-    session.decide(Decision(orders=(Order(0, Side.BUY, 5.0), Order(0, Side.SELL, 5.0, OrderType.STOP, stop_price=95.0))))
+    session.decide(
+        Decision(orders=(Order(0, Side.BUY, 5.0), Order(0, Side.SELL, 5.0, OrderType.STOP, stop_price=95.0)))
+    )
     session.advance()
     before = session.record.copy()
     outcome = session.outcome()

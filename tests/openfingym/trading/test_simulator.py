@@ -39,7 +39,9 @@ class Stage:
 
     def __init__(self, side=BUY, *, cash=100_000.0, **rules):
         self.side = side
-        self.account = Simulator(MarketRules(**{"max_short": 10.0, **rules}), cash=cash, closes=[100.0], volumes=[1000.0])
+        self.account = Simulator(
+            MarketRules(**{"max_short": 10.0, **rules}), cash=cash, closes=[100.0], volumes=[1000.0]
+        )
 
     def mirror(self, price):
         return price if self.side is BUY else 200.0 - price
@@ -69,7 +71,9 @@ class Stage:
 
 
 @both_sides
-@pytest.mark.parametrize(("kind", "limit", "stop"), [(MARKET, NAN, NAN), (LIMIT, 101.0, NAN), (STOP, NAN, 99.0), (STOP_LIMIT, 101.0, 99.0)])
+@pytest.mark.parametrize(
+    ("kind", "limit", "stop"), [(MARKET, NAN, NAN), (LIMIT, 101.0, NAN), (STOP, NAN, 99.0), (STOP_LIMIT, 101.0, 99.0)]
+)
 def test_row_decided_then_live(side, kind, limit, stop):
     stage = Stage(side)
     stage.bar(100, 102, 98, 100)
@@ -132,7 +136,8 @@ def test_row_limit_missed(side):
 
 @both_sides
 @pytest.mark.parametrize(
-    ("kind", "limit", "stop", "price"), [(LIMIT, 98.5, NAN, 98.5), (LIMIT, 99.5, NAN, 99), (STOP_LIMIT, 99.5, 99.5, 99.5)]
+    ("kind", "limit", "stop", "price"),
+    [(LIMIT, 98.5, NAN, 98.5), (LIMIT, 99.5, NAN, 99), (STOP_LIMIT, 99.5, 99.5, 99.5)],
 )
 def test_row_limit_no_slippage(side, kind, limit, stop, price):
     stage = Stage(side, slippage_bps=100, half_spread_bps=50, impact=1.0, fee_bps=10)
@@ -300,7 +305,9 @@ def test_row_ioc_at_open(side, kind, limit, stop):
 
 
 @both_sides
-@pytest.mark.parametrize(("kind", "limit", "stop"), [(LIMIT, 100.0, NAN), (STOP, NAN, 104.0), (STOP_LIMIT, 104.0, 104.0)])
+@pytest.mark.parametrize(
+    ("kind", "limit", "stop"), [(LIMIT, 100.0, NAN), (STOP, NAN, 104.0), (STOP_LIMIT, 104.0, 104.0)]
+)
 def test_row_ioc_not_at_open(side, kind, limit, stop):
     stage = Stage(side)
     stage.order(kind, limit, stop, tif=IOC)
@@ -408,7 +415,9 @@ def test_row_lots():
 
 def test_row_ticks():
     simulator = account(tick=0.05)
-    simulator.submit([Order(0, BUY, 1.0, LIMIT, 99.95), Order(0, BUY, 1.0, LIMIT, 99.96), Order(0, BUY, 1.0, STOP, stop_price=0.01)])
+    simulator.submit(
+        [Order(0, BUY, 1.0, LIMIT, 99.95), Order(0, BUY, 1.0, LIMIT, 99.96), Order(0, BUY, 1.0, STOP, stop_price=0.01)]
+    )
     assert reasons(simulator.events()) == ["OFF_TICK", "OFF_TICK"]
     assert [order.limit_price for order in simulator.open_orders()] == [99.95]
 
@@ -628,11 +637,23 @@ def test_row_cancel():
     flat(simulator, 100.0)
     simulator.cancel(order_id)
     [event] = simulator.events()
-    assert (event.kind, event.order_id, event.quantity, event.reason) == (EventKind.CANCELLED, order_id, 1.0, Reason.NONE)
+    assert (event.kind, event.order_id, event.quantity, event.reason) == (
+        EventKind.CANCELLED,
+        order_id,
+        1.0,
+        Reason.NONE,
+    )
     assert simulator.open_orders() == ()
     for other in (order_id, filled, 99, 0, -1, None):
         simulator.cancel(other)
-    assert reasons(simulator.events()) == ["NOT_OPEN", "NOT_OPEN", "UNKNOWN_ORDER", "UNKNOWN_ORDER", "UNKNOWN_ORDER", "UNKNOWN_ORDER"]
+    assert reasons(simulator.events()) == [
+        "NOT_OPEN",
+        "NOT_OPEN",
+        "UNKNOWN_ORDER",
+        "UNKNOWN_ORDER",
+        "UNKNOWN_ORDER",
+        "UNKNOWN_ORDER",
+    ]
 
 
 def test_row_replace():
@@ -701,7 +722,9 @@ def test_row_client_id_other():
 
 def test_row_batch():
     simulator = account(max_open_orders=3, max_orders_per_batch=100)
-    ids = simulator.submit([Order(0, BUY, 1.0), Order(7, BUY, 1.0), Order(0, BUY, 1.0), Order(0, BUY, 1.0), Order(0, BUY, 1.0)])
+    ids = simulator.submit(
+        [Order(0, BUY, 1.0), Order(7, BUY, 1.0), Order(0, BUY, 1.0), Order(0, BUY, 1.0), Order(0, BUY, 1.0)]
+    )
     assert ids == [1, 0, 2, 3, 0]
     assert reasons(simulator.events()) == ["UNKNOWN_SYMBOL", "TOO_MANY_ORDERS"]
     assert simulator.submit([Order(0, BUY, 1.0)] * 10_000) == [0] * 10_000
@@ -718,7 +741,9 @@ def test_row_rejection_changes_nothing():
 
     def state():
         values = {name: value for name, value in vars(simulator).items() if name not in {"_events", "orders"}}
-        orders = [tuple(getattr(order, name) for name in order.__slots__ if name != "stop") for order in simulator.orders]
+        orders = [
+            tuple(getattr(order, name) for name in order.__slots__ if name != "stop") for order in simulator.orders
+        ]
         return repr((values, orders))
 
     before = state()

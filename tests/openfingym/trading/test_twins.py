@@ -40,8 +40,8 @@ def in_blocks(bars: Floats, rows: int, length: int, seed: int) -> Floats:
 
 
 def looked_up(bars: Floats, path: Floats) -> float:
-    """Share of next moves whose sign is right for whoever finds the last bar among the known ones, whatever its scale, and bets
-    that what followed it then follows now."""
+    """Share of next moves whose sign is right for whoever finds the last bar among the known ones, whatever its scale,
+    and bets that what followed it then follows now."""
     known, seen = moves(bars), moves(path)
 
     def shape(found: Floats) -> Floats:
@@ -60,7 +60,10 @@ def test_the_next_bar_cannot_be_looked_up(known: Floats) -> None:
 
 
 def test_a_twin_has_the_tails_the_volatility_and_the_cross_section_of_its_market(known: Floats) -> None:
-    real, found = moves(known)[:, :, 3], np.concatenate([moves(resample(known, ROWS, seed))[:, :, 3] for seed in range(4)])
+    real, found = (
+        moves(known)[:, :, 3],
+        np.concatenate([moves(resample(known, ROWS, seed))[:, :, 3] for seed in range(4)]),
+    )
     np.testing.assert_allclose(found.std(axis=0) / real.std(axis=0), 1.0, atol=0.3)
     np.testing.assert_allclose(np.corrcoef(found.T), np.corrcoef(real.T), atol=0.12)
     standard = (found - found.mean(axis=0)) / found.std(axis=0)
@@ -95,7 +98,9 @@ def test_garch_parameters_are_near_those_of_an_independent_estimate(known: Float
     shocks = moves(known)[:, [symbol], 3]
     shocks = shocks - shocks.mean(axis=0)
     found = fit(shocks)
-    estimate = arch_model(100.0 * shocks[:, 0], mean="Zero", vol="GARCH", p=1, q=1, dist="normal").fit(disp="off").params
+    estimate = (
+        arch_model(100.0 * shocks[:, 0], mean="Zero", vol="GARCH", p=1, q=1, dist="normal").fit(disp="off").params
+    )
     assert abs(found.reaction - estimate["alpha[1]"]) < 0.04
     assert abs(found.persistence - (estimate["alpha[1]"] + estimate["beta[1]"])) < 0.04
 

@@ -47,7 +47,9 @@ def _traces(draw: st.DrawFn) -> TokenTrace | None:
     prompt = draw(st.lists(_count, max_size=3))
     if not (n or prompt):
         return None
-    return TokenTrace(prompt_ids=tuple(prompt), completion_ids=tuple(ids), logprobs=tuple(logprobs), loss_mask=tuple(mask))
+    return TokenTrace(
+        prompt_ids=tuple(prompt), completion_ids=tuple(ids), logprobs=tuple(logprobs), loss_mask=tuple(mask)
+    )
 
 
 _generations = st.builds(
@@ -62,9 +64,9 @@ _generations = st.builds(
     tokens=_traces(),
     call_form=st.sampled_from([None, "native", "text", "written"]),
 )
-_arguments = st.dictionaries(_text, _json, max_size=2).map(lambda value: __import__("json").dumps(value)) | st.sampled_from(
-    ["", "{", "[1]", '{"a": 1e999}', '{"a": NaN}', '{"a":1}', '{"a": 1, "a": 2}', "null"]
-)
+_arguments = st.dictionaries(_text, _json, max_size=2).map(
+    lambda value: __import__("json").dumps(value)
+) | st.sampled_from(["", "{", "[1]", '{"a": 1e999}', '{"a": NaN}', '{"a":1}', '{"a": 1, "a": 2}', "null"])
 _uses = st.builds(
     ToolUse,
     id=st.uuids().map(str),
@@ -114,18 +116,34 @@ def rollouts(draw: st.DrawFn, *, least: int = 0) -> RolloutRecord:
         agent=draw(_text),
         model=draw(st.none() | _text),
         tools=tuple(
-            draw(st.lists(st.builds(Tool, name=_text, description=_text, parameters=st.dictionaries(_text, _json, max_size=2)), max_size=2))
+            draw(
+                st.lists(
+                    st.builds(
+                        Tool, name=_text, description=_text, parameters=st.dictionaries(_text, _json, max_size=2)
+                    ),
+                    max_size=2,
+                )
+            )
         ),
         messages=messages,
         rewards=tuple(
-            draw(st.lists(st.builds(StepReward, episode=_count, step=st.integers(1, 9), reward=_number, message=places), max_size=3))
+            draw(
+                st.lists(
+                    st.builds(StepReward, episode=_count, step=st.integers(1, 9), reward=_number, message=places),
+                    max_size=3,
+                )
+            )
         ),
         score=score,
         failure=failed,
-        timing=RunTiming(started_at=datetime(2026, 1, 2, 3, 4, 5, 678901, UTC), wall_s=draw(_positive), model_s=draw(_positive)),
+        timing=RunTiming(
+            started_at=datetime(2026, 1, 2, 3, 4, 5, 678901, UTC), wall_s=draw(_positive), model_s=draw(_positive)
+        ),
         usage=draw(_usage),
         cost_usd=draw(st.none() | _positive),
-        provenance=RunProvenance(prompt_sha256=draw(st.none() | _text), versions=draw(st.dictionaries(_text, _text, max_size=2))),
+        provenance=RunProvenance(
+            prompt_sha256=draw(st.none() | _text), versions=draw(st.dictionaries(_text, _text, max_size=2))
+        ),
     )
 
 
@@ -163,7 +181,9 @@ def spoken() -> RolloutRecord:
         tools=TOOLS,
         messages=messages,
         score=RecordedScore(state="scored", total=0.1, relative_total=0.99, reward=-0.1, metrics={"mse": 0.01}),
-        timing=RunTiming(started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), wall_s=2.0, model_s=0.5, execution_s=1.0),
+        timing=RunTiming(
+            started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), wall_s=2.0, model_s=0.5, execution_s=1.0
+        ),
         usage=sum(usages, Usage()),
         cost_usd=0.0,
         provenance=RunProvenance(versions={"openfingym": "0.1.0"}),

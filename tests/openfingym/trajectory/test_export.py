@@ -16,7 +16,11 @@ from openfingym.trajectory import RecordedScore, RolloutRecord, from_atif, from_
 @pytest.fixture
 def runs(tmp_path: Path, spoken: RolloutRecord) -> Path:
     """Two runs, one of them twice, and one in which nothing was said."""
-    rejected = {"id": "r-2", "score": RecordedScore(state="rejected", reward=-100.0, reason="no submission"), "failure": "agent"}
+    rejected = {
+        "id": "r-2",
+        "score": RecordedScore(state="rejected", reward=-100.0, reason="no submission"),
+        "failure": "agent",
+    }
     found = {
         "one": spoken,
         "again": spoken,
@@ -67,20 +71,40 @@ def test_native(runs: Path, tmp_path: Path, spoken: RolloutRecord) -> None:
 
 
 def test_what_is_told(runs: Path, tmp_path: Path) -> None:
-    done = CliRunner().invoke(cli, ["export", "trajectories", str(runs), "--format", "atif", "--out", str(tmp_path / "out")])
-    assert done.output.splitlines() == [f"2 trajectories in {tmp_path / 'out'}", "left out: 1 (repeated)", "left out: 1 (no messages)"]
+    done = CliRunner().invoke(
+        cli, ["export", "trajectories", str(runs), "--format", "atif", "--out", str(tmp_path / "out")]
+    )
+    assert done.output.splitlines() == [
+        f"2 trajectories in {tmp_path / 'out'}",
+        "left out: 1 (repeated)",
+        "left out: 1 (no messages)",
+    ]
 
 
 def test_nothing_to_export(runs: Path, tmp_path: Path) -> None:
-    arguments = ["export", "trajectories", str(runs), "--format", "openai", "--out", str(tmp_path / "x.jsonl"), "--state", "void"]
+    arguments = [
+        "export",
+        "trajectories",
+        str(runs),
+        "--format",
+        "openai",
+        "--out",
+        str(tmp_path / "x.jsonl"),
+        "--state",
+        "void",
+    ]
     with pytest.raises(UsageError, match=r"no trajectory to export.*4 other state"):
         CliRunner().invoke(cli, arguments, catch_exceptions=False, standalone_mode=False)
     assert not (tmp_path / "x.jsonl").exists()
     (tmp_path / "programs").mkdir()
     for form in ("atif", "openai", "native"):
         with pytest.raises(UsageError, match="where a model took part"):
-            CliRunner().invoke(cli, [*arguments[:2], str(tmp_path / "programs"), "--format", form, "--out", str(tmp_path / "o")],
-                               catch_exceptions=False, standalone_mode=False)  # fmt: skip
+            CliRunner().invoke(
+                cli,
+                [*arguments[:2], str(tmp_path / "programs"), "--format", form, "--out", str(tmp_path / "o")],
+                catch_exceptions=False,
+                standalone_mode=False,
+            )
         assert not (tmp_path / "o").exists()
 
 

@@ -16,7 +16,17 @@ from pydantic import TypeAdapter
 
 from openfingym.errors import DataError
 from openfingym.models import Message
-from openfingym.trajectory import RecordedScore, RolloutRecord, ToolUse, Turn, from_atif, from_openai, to_atif, to_openai, to_trial
+from openfingym.trajectory import (
+    RecordedScore,
+    RolloutRecord,
+    ToolUse,
+    Turn,
+    from_atif,
+    from_openai,
+    to_atif,
+    to_openai,
+    to_trial,
+)
 
 from .conftest import rollouts
 
@@ -73,7 +83,8 @@ def test_atif_of_a_real_conversation(spoken: RolloutRecord) -> None:
 @pytest.mark.harbor
 @pytest.mark.timeout(600)
 def test_harbor_takes_it(tmp_path: Path, spoken: RolloutRecord) -> None:
-    """Harbor's own models read what was exported and keep every key of it, and its tools find the conversations and rewards."""
+    """Harbor's own models read what was exported and keep every key of it, and its tools find the conversations and
+    rewards."""
     job = tmp_path / "job"
 
     def write(name: str, rollout: RolloutRecord) -> None:
@@ -90,7 +101,10 @@ def test_harbor_takes_it(tmp_path: Path, spoken: RolloutRecord) -> None:
     write("scored", spoken)
     rejected = RecordedScore(state="rejected", reward=-100.0, reason="no submission")
     write("rejected", spoken.model_copy(update={"score": rejected, "failure": "agent"}))
-    write("error", spoken.model_copy(update={"score": RecordedScore(state="error", reason="no disk"), "failure": "verifier"}))
+    write(
+        "error",
+        spoken.model_copy(update={"score": RecordedScore(state="error", reason="no disk"), "failure": "verifier"}),
+    )
     done = subprocess.run([_harbor(tmp_path), "-c", CHECK, str(job)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -102,18 +116,38 @@ def test_harbor_takes_it(tmp_path: Path, spoken: RolloutRecord) -> None:
 
 
 def test_the_reward_of_a_trial_is_the_tasks_own_under_harbor(spoken: RolloutRecord) -> None:
-    far, rejected = RecordedScore(state="scored", total=7.5, reward=-7.5), RecordedScore(state="rejected", reward=-100.0)
-    scores = {"none": (spoken.score, far), "agent": (rejected,), "verifier": (RecordedScore(state="error", reason="no disk"),)}
-    trials = [to_trial(spoken.model_copy(update={"score": score, "failure": at})) for at, some in scores.items() for score in some]
+    far, rejected = (
+        RecordedScore(state="scored", total=7.5, reward=-7.5),
+        RecordedScore(state="rejected", reward=-100.0),
+    )
+    scores = {
+        "none": (spoken.score, far),
+        "agent": (rejected,),
+        "verifier": (RecordedScore(state="error", reason="no disk"),),
+    }
+    trials = [
+        to_trial(spoken.model_copy(update={"score": score, "failure": at}))
+        for at, some in scores.items()
+        for score in some
+    ]
     rewards = [trial.get("verifier_result") for trial in trials]
-    assert rewards == [{"rewards": {"mse": 0.01, "reward": -0.1}}, {"rewards": {"reward": -5.0}}, {"rewards": {"reward": -6.0}}, None]
+    assert rewards == [
+        {"rewards": {"mse": 0.01, "reward": -0.1}},
+        {"rewards": {"reward": -5.0}},
+        {"rewards": {"reward": -6.0}},
+        None,
+    ]
     assert ["exception_info" in trial for trial in trials] == [False, False, False, True]
 
 
 def _harbor(where: Path) -> Path:
     """A Python that has Harbor, in an environment of its own."""
     roots = Path(os.environ.get("PYENV_ROOT", "/nonexistent"))
-    candidates = [sys.executable, *map(shutil.which, ("python3.12", "python3.13")), *map(str, roots.glob("versions/3.1[23]*/bin/python"))]
+    candidates = [
+        sys.executable,
+        *map(shutil.which, ("python3.12", "python3.13")),
+        *map(str, roots.glob("versions/3.1[23]*/bin/python")),
+    ]
     probe = "import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 12))"
     for candidate in filter(None, candidates):
         if subprocess.run([candidate, "-c", probe], capture_output=True, check=False).returncode == 0:
@@ -191,7 +225,9 @@ def test_a_conversation_that_ends_with_calls(spoken: RolloutRecord) -> None:
     """Fine-tuning ends with the model's word, which may be a call without its result."""
     use = ToolUse(id="a", name="submit", arguments="{}", result="fine")
     rollout = spoken.model_copy(
-        update={"messages": (Turn(role="user", content="go"), Turn(role="assistant", tool_calls=(use,)), Turn(role="user"))}
+        update={
+            "messages": (Turn(role="user", content="go"), Turn(role="assistant", tool_calls=(use,)), Turn(role="user"))
+        }
     )
     assert [message.role for message in from_openai(to_openai(rollout)).messages] == ["user", "assistant"]
     assert rollout.conversation()[-2] == Message("tool", "fine", tool_call_id="a")

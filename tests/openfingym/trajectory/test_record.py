@@ -14,7 +14,16 @@ from pydantic import ValidationError
 from openfingym.errors import StoreError, UsageError
 from openfingym.models import Message, ToolCall
 from openfingym.results import RolloutResult, State
-from openfingym.trajectory import RecordedScore, RolloutRecord, ToolUse, Turn, find_rollouts, read_rollout, rollout_schema, write_rollout
+from openfingym.trajectory import (
+    RecordedScore,
+    RolloutRecord,
+    ToolUse,
+    Turn,
+    find_rollouts,
+    read_rollout,
+    rollout_schema,
+    write_rollout,
+)
 
 from .conftest import rollouts
 
@@ -31,7 +40,9 @@ def test_what_is_written_is_read(rollout: RolloutRecord, tmp_path_factory: pytes
 
 
 def test_the_schema_in_the_documentation_is_current() -> None:
-    assert json.loads(SCHEMA.read_text(encoding="utf-8")) == rollout_schema(), "openfingym export schema > docs/rollout.schema.json"
+    assert json.loads(SCHEMA.read_text(encoding="utf-8")) == rollout_schema(), (
+        "openfingym export schema > docs/rollout.schema.json"
+    )
 
 
 def test_the_documentation(spoken: RolloutRecord, tmp_path: Path) -> None:
@@ -79,7 +90,9 @@ def test_tokens_are_those_of_the_completion(spoken: RolloutRecord) -> None:
         (("messages", 2, "generation", "tokens", "loss_mask"), [1], "one length"),
     ],
 )
-def test_what_does_not_hold_together(spoken: RolloutRecord, path: tuple[str | int, ...], value: object, says: str) -> None:
+def test_what_does_not_hold_together(
+    spoken: RolloutRecord, path: tuple[str | int, ...], value: object, says: str
+) -> None:
     document = json.loads(spoken.model_dump_json())
     place = document
     for key in path[:-1]:
@@ -89,11 +102,21 @@ def test_what_does_not_hold_together(spoken: RolloutRecord, path: tuple[str | in
         RolloutRecord.model_validate_json(json.dumps(document))
 
 
-@pytest.mark.parametrize(("state", "total", "reward"), [("scored", 0.25, -0.25), ("rejected", None, -100.0), ("error", None, None)])
+@pytest.mark.parametrize(
+    ("state", "total", "reward"), [("scored", 0.25, -0.25), ("rejected", None, -100.0), ("error", None, None)]
+)
 def test_the_score_of_a_result(state: State, total: float | None, reward: float | None) -> None:
-    result = RolloutResult("r", "t", "d", "real", "a", "sandbox", 0, state, reason="why", total=total, metrics={"mse": 0.5})
+    result = RolloutResult(
+        "r", "t", "d", "real", "a", "sandbox", 0, state, reason="why", total=total, metrics={"mse": 0.5}
+    )
     score = RecordedScore.from_result(result)
-    assert (score.state, score.total, score.reward, score.reason, score.metrics) == (state, total, reward, "why", {"mse": 0.5})
+    assert (score.state, score.total, score.reward, score.reason, score.metrics) == (
+        state,
+        total,
+        reward,
+        "why",
+        {"mse": 0.5},
+    )
 
 
 def test_ids_of_calls_are_their_own() -> None:
@@ -131,6 +154,8 @@ def test_runs_are_found_at_any_depth_but_not_while_they_are_written(tmp_path: Pa
     (tmp_path / "built-in").mkdir()
     found = [path.relative_to(tmp_path).as_posix() for path in find_rollouts([tmp_path])]
     assert found == ["a/x/r-2/trajectory.json", "b/r-1/trajectory.json"]
-    assert list(find_rollouts([tmp_path / "b" / "r-1" / "trajectory.json"])) == [tmp_path / "b" / "r-1" / "trajectory.json"]
+    assert list(find_rollouts([tmp_path / "b" / "r-1" / "trajectory.json"])) == [
+        tmp_path / "b" / "r-1" / "trajectory.json"
+    ]
     with pytest.raises(UsageError, match="no such run"):
         list(find_rollouts([tmp_path / "none"]))

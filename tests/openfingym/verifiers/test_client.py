@@ -56,7 +56,12 @@ def test_a_lost_request_is_sent_again_with_the_same_key(rude: Rude) -> None:
         client.patient(600.0, rude.twice).start_episode("a-token")
     assert type(raised.value) is VerifierError
     assert len(rude.requests) == 2
-    keys = {line for request in rude.requests for line in request.lower().split(b"\r\n") if line.startswith(b"idempotency-key")}
+    keys = {
+        line
+        for request in rude.requests
+        for line in request.lower().split(b"\r\n")
+        if line.startswith(b"idempotency-key")
+    }
     assert len(keys) == 1
 
 

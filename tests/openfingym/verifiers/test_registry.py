@@ -45,11 +45,18 @@ def entry(place: str, *tasks: str, token: str | None = None) -> str:
     return f"[[verifiers]]\n{key} = '{place}'\ntasks = {list(tasks)}\n{file}"
 
 
-def test_tasks_are_found_by_name_glob_and_family(folder: Path, tasks: dict[str, Task], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_are_found_by_name_glob_and_family(
+    folder: Path, tasks: dict[str, Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", "the token of the environment")
-    path = write(folder, entry("http://a:1", "treasury-forecast", "fraud/*", token="one.token") + entry("b.sock", "fx-*"))
+    path = write(
+        folder, entry("http://a:1", "treasury-forecast", "fraud/*", token="one.token") + entry("b.sock", "fx-*")
+    )
     found = find_verifiers(str(path), tasks.values())
-    first, second = VerifierAddress("http://a:1", TOKEN), VerifierAddress(str(folder / "b.sock"), "the token of the environment")
+    first, second = (
+        VerifierAddress("http://a:1", TOKEN),
+        VerifierAddress(str(folder / "b.sock"), "the token of the environment"),
+    )
     assert found == {"treasury-forecast": first, "fx-forecast": second, "fx-forecast-v2": second, "amazon-fraud": first}
     monkeypatch.setenv("OPENFINGYM_VERIFIER", str(path))
     assert find_verifiers(None, tasks.values()) == found
@@ -118,7 +125,9 @@ def test_a_token_that_everybody_may_touch_is_refused(folder: Path, tasks: dict[s
         find_verifiers(str(path), [tasks["fx-forecast"]])
 
 
-@pytest.mark.parametrize("content", [b"", b"short\n", b"two lines of\nsixteen characters\n", "sixteen characters é".encode()])
+@pytest.mark.parametrize(
+    "content", [b"", b"short\n", b"two lines of\nsixteen characters\n", "sixteen characters é".encode()]
+)
 def test_what_is_no_token(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "token").write_bytes(content)
     (tmp_path / "token").chmod(0o600)
@@ -143,9 +152,14 @@ def test_an_address_shows_no_token() -> None:
     assert TOKEN not in repr(VerifierAddress("http://a:1", TOKEN))
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["C"]), min_size=1), min_size=1), st.text(st.characters(exclude_categories=["C"])))
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["C"]), min_size=1), min_size=1),
+    st.text(st.characters(exclude_categories=["C"])),
+)
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, names: list[str], token: str) -> None:
-    wanted = RegistryEntry(socket="/run/v.sock", tasks=tuple(name.replace("/", "") or "x" for name in names), admin_token_file=token)
+    wanted = RegistryEntry(
+        socket="/run/v.sock", tasks=tuple(name.replace("/", "") or "x" for name in names), admin_token_file=token
+    )
     path = tmp_path_factory.mktemp("registry") / "verifiers.toml"
     register(path, wanted, [])
     assert Registry.read(path).entries == (wanted,)
@@ -176,7 +190,9 @@ def test_verifiers_that_come_and_go_at_once_lose_nothing(tmp_path: Path) -> None
 def test_who_starts_again_at_its_address_takes_its_own_place(tmp_path: Path, tasks: dict[str, Task]) -> None:
     path = tmp_path / "verifiers.toml"
     register(
-        path, RegistryEntry(url="http://localhost:1", tasks=("fx-forecast", "amazon-fraud")), [tasks["fx-forecast"], tasks["amazon-fraud"]]
+        path,
+        RegistryEntry(url="http://localhost:1", tasks=("fx-forecast", "amazon-fraud")),
+        [tasks["fx-forecast"], tasks["amazon-fraud"]],
     )
     again = RegistryEntry(url="http://localhost:1", tasks=("fx-forecast",))
     assert register(path, again, [tasks["fx-forecast"]]) == []

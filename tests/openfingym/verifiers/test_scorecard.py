@@ -45,7 +45,9 @@ def near_truth(package: BuiltPackage) -> Values:
     contract = package.task.spec.contract
     best = kind_of(package.task).oracle(contract, package.read_truth(), package.manifest.submission_shape)
     size = 1e-3 * np.random.default_rng(0).standard_normal(best.shape)
-    return np.sort(best + size, axis=1) if contract.kind == "curves" else np.clip(best + size, contract.low, contract.high)
+    return (
+        np.sort(best + size, axis=1) if contract.kind == "curves" else np.clip(best + size, contract.low, contract.high)
+    )
 
 
 def saved(folder: Path, values: NDArray[np.generic]) -> Path:
@@ -54,7 +56,9 @@ def saved(folder: Path, values: NDArray[np.generic]) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["forecast", "curves", "rows", "generation", "nodes", "graphs"])
-def test_it_is_what_the_verifier_says_to_the_last_digit(kind: str, packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
+def test_it_is_what_the_verifier_says_to_the_last_digit(
+    kind: str, packages: dict[str, BuiltPackage], tmp_path: Path
+) -> None:
     package = packages[kind]
     values = near_truth(package)
     card = score_files(package, saved(tmp_path, values), package.truth)
@@ -118,7 +122,10 @@ def test_a_truth_may_be_a_folder_an_npz_or_one_npy(forecast: BuiltPackage, tmp_p
     targets = forecast.read_truth()["targets"]
     np.save(tmp_path / "targets.npy", targets)
     np.savez(tmp_path / "truth.npz", targets=targets)
-    cards = [score_files(forecast, answer, path) for path in (forecast.truth, tmp_path / "targets.npy", tmp_path / "truth.npz", tmp_path)]
+    cards = [
+        score_files(forecast, answer, path)
+        for path in (forecast.truth, tmp_path / "targets.npy", tmp_path / "truth.npz", tmp_path)
+    ]
     assert all(card == cards[0] for card in cards)
     assert isinstance(cards[0], Scorecard)
 
@@ -137,17 +144,34 @@ REFUSED: dict[str, tuple[str, Callable[[Values], NDArray[np.generic]], str, str]
         r"Found shape \[2, 5, 16\]; expected \[16, 5, 2\].*other order",
     ),
     "one fold": ("forecast", lambda v: v[:8], "wrong-shape", r"Every hidden item is wanted, of both folds"),
-    "nan": ("forecast", lambda v: changed(v, (3, 1, 0), np.nan), "not-finite", r"predictions\[3, 1, 0\] is nan, one of 1"),
+    "nan": (
+        "forecast",
+        lambda v: changed(v, (3, 1, 0), np.nan),
+        "not-finite",
+        r"predictions\[3, 1, 0\] is nan, one of 1",
+    ),
     "infinity": ("rows", lambda v: changed(v, (17,), -np.inf), "not-finite", r"predictions\[17\] is -inf"),
-    "out of range": ("forecast", lambda v: changed(v, (0, 0, 1), 7.0), "out-of-range", r"predictions\[0, 0, 1\] is 7, .* range \[-1, 1\]"),
+    "out of range": (
+        "forecast",
+        lambda v: changed(v, (0, 0, 1), 7.0),
+        "out-of-range",
+        r"predictions\[0, 0, 1\] is 7, .* range \[-1, 1\]",
+    ),
     "text": ("forecast", lambda v: v.astype(str), "wrong-dtype", "expected float64"),
     "complex": ("forecast", lambda v: v.astype(complex), "wrong-dtype", "complex128"),
-    "crossed bounds": ("curves", lambda v: v[:, ::-1], "out-of-range", r"window 0, maturity \d+: lower is above central"),
+    "crossed bounds": (
+        "curves",
+        lambda v: v[:, ::-1],
+        "out-of-range",
+        r"window 0, maturity \d+: lower is above central",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_wrong_answer_is_refused_by_position_and_expectation(case: str, packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
+def test_a_wrong_answer_is_refused_by_position_and_expectation(
+    case: str, packages: dict[str, BuiltPackage], tmp_path: Path
+) -> None:
     kind, damage, problem, words = REFUSED[case]
     answer = saved(tmp_path, damage(near_truth(packages[kind])))
     with pytest.raises(SubmissionError, match=words) as refused:
@@ -188,7 +212,9 @@ def test_a_missing_file_is_named(forecast: BuiltPackage, tmp_path: Path) -> None
 
 def _target_days(package: BuiltPackage) -> list[str]:
     lookback = package.task.spec.contract.lookback  # type: ignore[union-attr]  # a forecast
-    return np.asarray(package.array("test_times"))[:, lookback:].reshape(-1).astype("datetime64[D]").astype(str).tolist()
+    return (
+        np.asarray(package.array("test_times"))[:, lookback:].reshape(-1).astype("datetime64[D]").astype(str).tolist()
+    )
 
 
 def _swapped(table: pd.DataFrame) -> pd.DataFrame:
@@ -208,7 +234,10 @@ TABLES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     ),
     "unsorted": (_swapped, r"row 3: date is .*, expected .*; rows are in time order, each once \(window, then step\)"),
     "a row twice": (_doubled, r"row 3: date is .*, expected"),
-    "no date": (lambda t: t.assign(date=["soon" if i == 9 else v for i, v in enumerate(t["date"])]), "row 11: date is soon, expected"),
+    "no date": (
+        lambda t: t.assign(date=["soon" if i == 9 else v for i, v in enumerate(t["date"])]),
+        "row 11: date is soon, expected",
+    ),
 }
 
 
@@ -240,7 +269,9 @@ def test_a_truth_that_does_not_fit_is_refused(packages: dict[str, BuiltPackage],
     assert "labels must be 0 or 1, found 2 at 3" in refusal(labels=changed(labels, (3,), 2))
     assert "labels must hold finite numbers" in refusal(labels=changed(labels.astype(float), (3,), np.nan))
     assert "class" in refusal(labels=np.zeros_like(labels))
-    with pytest.raises(UsageError, match=r"a truth is a folder of \.npy files, an \.npz, or one \.npy; the arrays are labels"):
+    with pytest.raises(
+        UsageError, match=r"a truth is a folder of \.npy files, an \.npz, or one \.npy; the arrays are labels"
+    ):
         score_files(package, answer, tmp_path / "truth.txt")
     with pytest.raises(UsageError, match=r"labels\.npy: no such file"):
         score_files(package, answer, tmp_path)

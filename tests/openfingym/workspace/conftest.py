@@ -51,7 +51,8 @@ def short_dir() -> Iterator[Path]:
 
 @pytest.fixture
 def gates(short_dir: Path) -> Iterator[GateKeeper]:
-    """A gate keeper with all its sockets and folders below ``short_dir``; its verifier is there while :func:`verifier` is entered."""
+    """A gate keeper with all its sockets and folders below ``short_dir``; its verifier is there while :func:`verifier`
+    is entered."""
     with GateKeeper(short_dir / "verifier.sock", runtime_directory=short_dir) as gates:
         yield gates
 
@@ -64,7 +65,9 @@ def opened(backend: Backend, gates: GateKeeper, treasury: BuiltPackage) -> Open:
     async def opened(rollout_id: str = "r-test", **limits: float) -> AsyncIterator[Workspace]:
         with gates.open(rollout_id=rollout_id, token=f"token-of-{rollout_id}") as gate:
             bounds = replace(LIMITS, **limits)  # type: ignore[arg-type]
-            async with open_workspace(backend, treasury, gate, seed=7, limits=bounds, rollout_id=rollout_id) as workspace:
+            async with open_workspace(
+                backend, treasury, gate, seed=7, limits=bounds, rollout_id=rollout_id
+            ) as workspace:
                 yield workspace
 
     return opened

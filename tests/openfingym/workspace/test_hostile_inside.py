@@ -40,7 +40,9 @@ def frame(message: object) -> bytes:
 
 def impostor(answer: bytes, *, greeting: bytes | None = None, times: int = 1) -> str:
     first = frame(GREETING) if greeting is None else greeting
-    return SERVER.format(greeting=base64.b64encode(first).decode(), answer=base64.b64encode(answer).decode(), times=times)
+    return SERVER.format(
+        greeting=base64.b64encode(first).decode(), answer=base64.b64encode(answer).decode(), times=times
+    )
 
 
 LIES = {
@@ -103,7 +105,9 @@ def test_a_flood_of_answers_is_not_stored(opened: Open, monkeypatch: pytest.Monk
         ("import time; time.sleep(60)", "did not start"),
     ],
 )
-def test_what_does_not_greet_was_not_started(opened: Open, monkeypatch: pytest.MonkeyPatch, program: str, said: str) -> None:
+def test_what_does_not_greet_was_not_started(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, program: str, said: str
+) -> None:
     monkeypatch.setattr(starting, "START_S", 2.0)
     monkeypatch.setattr(starting, "PROGRAM", program)
 
@@ -126,7 +130,8 @@ async def parse(content: bytes) -> object:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20), lambda inner: st.lists(inner, max_size=4)
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4),
 )
 FIELDS = st.sampled_from(["id", "ended_by", "exit_code", "output", "refused", "detail", "entries", "content"])
 ENDS = st.sampled_from(["exit", "timeout", "memory", "output", "killed", "QUJD", "failed"])

@@ -54,9 +54,14 @@ def test_rollouts_take_turns_at_a_bounded_pool(backend, gates, treasury, short_d
                 space = await pool.take(ticket(treasury, f"r-{number}"), seed=number)
                 times.append(time.perf_counter() - started)
                 async with space:
-                    code = "import interface, os; print(os.listdir('/work'), interface.budget().remaining); open('mine', 'w')"
+                    code = (
+                        "import interface, os; print(os.listdir('/work'), interface.budget().remaining); open('mine', "
+                        "'w')"
+                    )
                     whose = "print(os.environ['OPENFINGYM_ROLLOUT'], os.environ['OPENFINGYM_SEED'])"
-                    assert (await space.run_python(f"{code}\n{whose}", timeout_s=20)).output == f"[] 4\nr-{number} {number}\n"
+                    assert (
+                        await space.run_python(f"{code}\n{whose}", timeout_s=20)
+                    ).output == f"[] 4\nr-{number} {number}\n"
                     assert space.gate is not None
                     assert space.gate.calls == 1
                     seen.add(space.directory)
@@ -219,9 +224,15 @@ def test_a_host_that_is_stopped_leaves_nothing(backend, treasury, short_dir, how
     def left() -> list[str]:
         with contextlib.closing(docker.from_env()) as engine:
             found = engine.api.containers(all=True, filters={"label": docker_container.OWNER_LABEL})
-            return [one["State"] for one in found if one["Labels"][docker_container.OWNER_LABEL].split(",")[3] == str(host.pid)]
+            return [
+                one["State"]
+                for one in found
+                if one["Labels"][docker_container.OWNER_LABEL].split(",")[3] == str(host.pid)
+            ]
 
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as host:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as host:
         assert host.stdout is not None
         assert host.stdout.readline() == "ready\n"
         family = psutil.Process(host.pid).children(recursive=True)

@@ -63,7 +63,7 @@ print(json.dumps({
 if "FRESH" not in os.environ:
     command = [sys.executable, "-s", "-P", *sys.argv]
     subprocess.run(command, env=os.environ | {"FRESH": ""}, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True)
-"""
+"""  # noqa: E501
 
 ENDINGS = {
     "import sys; sys.exit('said')": ("said\n", 1),
@@ -149,10 +149,17 @@ def test_files_stay_and_programs_know_their_rollout(opened: Open, short_dir) -> 
                 "print(interface.budget())",
                 timeout_s=8,
             )
-            assert second.output.splitlines() == ["here /work None True", "r-one 7", "True", "Budget(total=5, remaining=4)"]
+            assert second.output.splitlines() == [
+                "here /work None True",
+                "r-one 7",
+                "True",
+                "Budget(total=5, remaining=4)",
+            ]
             assert tokens == ["token-of-r-one"]
             await space.write_file("mine/module.py", b"VALUE = 42")
-            assert (await space.run_python("from mine.module import VALUE; print(VALUE)", timeout_s=20)).output == "42\n"
+            assert (
+                await space.run_python("from mine.module import VALUE; print(VALUE)", timeout_s=20)
+            ).output == "42\n"
             assert space.alive
             assert space.ended is None
         assert not space.alive
@@ -169,7 +176,9 @@ def test_how_programs_end(opened: Open) -> None:
             assert failed.exit_code == 1
             assert "line 2, in <module>\n    1 / 0" in failed.output
             assert (await space.run_python("import os; os.abort()", timeout_s=20)).exit_code == -signal.SIGABRT
-            assert (await space.run_python("import os; os.kill(os.getpid(), 9)", timeout_s=20)).exit_code == -signal.SIGKILL
+            assert (
+                await space.run_python("import os; os.kill(os.getpid(), 9)", timeout_s=20)
+            ).exit_code == -signal.SIGKILL
             assert "SyntaxError" in (await space.run_python("x = '\ud800'", timeout_s=20)).output
             exact = await space.run_python("print('x' * 99_999)", timeout_s=20)
             assert (len(exact.output), exact.ended_by) == (100_000, "exit")
@@ -179,7 +188,12 @@ def test_how_programs_end(opened: Open) -> None:
             assert (slow.output, slow.ended_by, slow.exit_code) == ("up\n", "timeout", None)
             assert 0.7 <= slow.wall_s < 5
             flood = await space.run_python("import os\nwhile True: os.write(1, b'x' * 65536)", timeout_s=20)
-            assert (flood.ended_by, flood.exit_code, flood.truncated, flood.output) == ("output", None, True, "x" * 100_000)
+            assert (flood.ended_by, flood.exit_code, flood.truncated, flood.output) == (
+                "output",
+                None,
+                True,
+                "x" * 100_000,
+            )
             assert flood.wall_s < 10
             assert (await space.run_python("print(2)", timeout_s=20)).output == "2\n"
             for wrong in (0, -1, float("nan"), float("inf")):
@@ -194,7 +208,11 @@ def test_how_programs_end(opened: Open) -> None:
 def test_nothing_outlives_an_execution(opened: Open) -> None:
     async def scenario() -> None:
         async with opened() as space:
-            for end, expected in (("", "exit"), ("time.sleep(60)", "timeout"), ("os.write(1, bytes(200_000))", "output")):
+            for end, expected in (
+                ("", "exit"),
+                ("time.sleep(60)", "timeout"),
+                ("os.write(1, bytes(200_000))", "output"),
+            ):
                 done = await space.run_python(DAEMON + end, timeout_s=1)
                 assert done.output.startswith("daemon started")
                 assert done.ended_by == expected
@@ -304,7 +322,10 @@ os.symlink("/dev/urandom", "random")
             assert (await space.read_file("task")).decode() == with_own_rights.output != ""
             assert await space.read_file("/task/instruction.md") == await space.read_file("../task/instruction.md")
             assert len(await space.read_file("big", max_bytes=70_000)) == 70_000
-            problems = {path: await refused(space.read_file(path)) for path in ("big", "folder", "fifo", "random", "missing", "loop")}
+            problems = {
+                path: await refused(space.read_file(path))
+                for path in ("big", "folder", "fifo", "random", "missing", "loop")
+            }
             assert problems == {
                 "big": "too-large",
                 "folder": "folder",
@@ -330,9 +351,22 @@ def test_writing(opened: Open) -> None:
     async def scenario() -> None:
         async with opened() as space:
             await space.run_python(
-                "import os; os.mkdir('d'); os.symlink('/tmp', 'tmp'); os.symlink('/nowhere/x', 'dangling'); os.mkfifo('f')", timeout_s=20
+                "import os; os.mkdir('d'); os.symlink('/tmp', 'tmp'); os.symlink('/nowhere/x', 'dangling'); "
+                "os.mkfifo('f')",
+                timeout_s=20,
             )
-            for path in ("../x", "/etc/x", "/tmp/x", "a/../../x", "/work/../x", "/", ".", "/work", "tmp/x", "dangling/x"):
+            for path in (
+                "../x",
+                "/etc/x",
+                "/tmp/x",
+                "a/../../x",
+                "/work/../x",
+                "/",
+                ".",
+                "/work",
+                "tmp/x",
+                "dangling/x",
+            ):
                 assert await refused(space.write_file(path, b"")) == "outside", path
             assert await refused(space.write_file("d", b"")) == "folder"
             assert await refused(space.write_file("y" * 300, b"")) == "failed"
@@ -352,7 +386,15 @@ def test_writing(opened: Open) -> None:
             await space.run_python("open('fill', 'wb').write(bytes(12 << 20))", timeout_s=20)
             assert await refused(space.write_file("old", bytes(8 << 20))) == "failed"
             assert await space.read_file("old") == b"old"
-            assert [entry.name for entry in await space.list_files()] == ["a", "d", "dangling", "f", "fill", "old", "tmp"]
+            assert [entry.name for entry in await space.list_files()] == [
+                "a",
+                "d",
+                "dangling",
+                "f",
+                "fill",
+                "old",
+                "tmp",
+            ]
 
     asyncio.run(scenario())
 
@@ -367,7 +409,11 @@ for i in range(1001): open(f"many/{i}", "w")
     async def scenario() -> None:
         async with opened() as space:
             await space.run_python(setup, timeout_s=20)
-            assert [(entry.name, entry.kind) for entry in await space.list_files("n")] == [("?\n", "file"), ("l", "link"), ("p", "other")]
+            assert [(entry.name, entry.kind) for entry in await space.list_files("n")] == [
+                ("?\n", "file"),
+                ("l", "link"),
+                ("p", "other"),
+            ]
             problems = [await refused(space.list_files(path)) for path in ("many", "missing", "n/l", "n/p")]
             assert problems == ["too-many", "missing", "missing", "failed"]
             assert "data" in {entry.name for entry in await space.list_files("/task")}
@@ -388,7 +434,9 @@ for name in ("/tmp/x", "/work/x"):
     async def scenario() -> None:
         async with opened() as space:
             assert (await space.run_python(fill, timeout_s=20)).output == "28\n28\n"
-            freed = await space.run_python("import os; os.unlink('/work/x'); print('#' * 10)" + "\n" + "#" * 100_000, timeout_s=20)
+            freed = await space.run_python(
+                "import os; os.unlink('/work/x'); print('#' * 10)" + "\n" + "#" * 100_000, timeout_s=20
+            )
             assert freed.output == "#" * 10 + "\n"
 
     asyncio.run(scenario())
@@ -478,7 +526,11 @@ def test_a_container_killed_from_outside_is_not_the_agents_fault(opened: Open, w
     async def scenario() -> None:
         async with opened("r-killed") as space:
             await space.run_python("print(1)", timeout_s=20)
-            running = asyncio.ensure_future(space.run_python("import time; time.sleep(60)", timeout_s=60)) if when == "busy" else None
+            running = (
+                asyncio.ensure_future(space.run_python("import time; time.sleep(60)", timeout_s=60))
+                if when == "busy"
+                else None
+            )
             await asyncio.sleep(0.3)
             await asyncio.to_thread(kill)
             await asyncio.sleep(0 if running else 1)  # by then it is known

@@ -103,8 +103,9 @@ def set_limits(bounds: Bounds) -> None:
 def enter_unlisted_root(root: int) -> None:
     """Make ``root``, a folder in a tree of mounts that no namespace lists, the root of the calling process.
 
-    ``/proc/self/mountinfo`` lists those mounts of the process's namespace that its root leads to, each with the place on
-    the host it is a view of. Of this root it leads to none. A user namespace must be entered before: later it is refused.
+    ``/proc/self/mountinfo`` lists those mounts of the process's namespace that its root leads to, each with the place
+    on the host it is a view of. Of this root it leads to none. A user namespace must be entered before: later it is
+    refused.
     """
     os.fchdir(root)
     os.chroot(".")

@@ -98,7 +98,10 @@ def _when(number: int, body: list[Instruction]) -> list[Instruction]:
 
 def _among(values: tuple[int, ...], then: Instruction, otherwise: list[Instruction]) -> list[Instruction]:
     """``then`` if what was loaded is one of ``values``, else ``otherwise``; both must return."""
-    tests = [(_IF_EQUAL, len(values) - place - 1, 0 if place < len(values) - 1 else 1, value) for place, value in enumerate(values)]
+    tests = [
+        (_IF_EQUAL, len(values) - place - 1, 0 if place < len(values) - 1 else 1, value)
+        for place, value in enumerate(values)
+    ]
     return [*tests, then, *otherwise]
 
 
@@ -134,7 +137,9 @@ def _setsockopt_rule() -> list[Instruction]:
 
 
 def _mmap_rule() -> list[Instruction]:
-    """No shared anonymous memory and no huge pages: a process can hold both where its resident size does not show them."""
+    """No shared anonymous memory and no huge pages: a process can hold both where its resident size does not show
+    them.
+    """
     return [
         _low(3),
         (_AND, 0, 0, _SHARED_ANONYMOUS),

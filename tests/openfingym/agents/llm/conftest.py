@@ -41,7 +41,8 @@ class Left:
         """Everything that the model was told."""
         turns = self.record.messages
         return "\n".join(
-            [turn.content for turn in turns if turn.role != "assistant"] + [call.result or "" for turn in turns for call in turn.tool_calls]
+            [turn.content for turn in turns if turn.role != "assistant"]
+            + [call.result or "" for turn in turns for call in turn.tool_calls]
         )
 
     @property
@@ -74,7 +75,9 @@ def contained(store_home: Path) -> Iterator[Launcher]:
 
 
 def player(launcher: Launcher, out: Path) -> Play:
-    def play(agent: str | Agent | ModelAgent, model: str | ModelSpec | None = None, kind: str = "forecast", **options: object) -> Left:
+    def play(
+        agent: str | Agent | ModelAgent, model: str | ModelSpec | None = None, kind: str = "forecast", **options: object
+    ) -> Left:
         package = next(package for package in launcher.packages if package.manifest.name == TASKS[kind])
         if not isinstance(agent, str | Agent):
             agent = Agent("own", "command" if model is None else "model", acts=agent)
@@ -105,7 +108,9 @@ def talk(sandboxed: Launcher) -> Callable[..., PlayedConversation]:
         assert resolved.acts is not None
         assert backend is not None
         gates, limited = sandboxed._gate_keeper(line), limits_of(package)
-        resources = RolloutResources(sandboxed._conversation_runner(), line.client, gates, backend, limited, 1 << 20, 100)
+        resources = RolloutResources(
+            sandboxed._conversation_runner(), line.client, gates, backend, limited, 1 << 20, 100
+        )
         setup = ModelSetup(resolved.acts, None, model, with_defaults(Allowance(**limits), package), PriceTable({}))  # type: ignore[arg-type]
         return play_rollout(resources, package, setup, ticket, seed=0, cancel=threading.Event())
 

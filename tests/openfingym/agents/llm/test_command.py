@@ -44,7 +44,7 @@ assert not call("run_python", code=code)["failed"]
 found = call("submit", path="p.npy")
 print("heard", found["text"], os.environ["MY_API_KEY"], "admin" if "OPENFINGYM_ADMIN_TOKEN" in os.environ else "", file=sys.stderr)
 say(type="end")
-"""
+"""  # noqa: E501
 
 
 def _command(program: str) -> Command:
@@ -67,13 +67,21 @@ def test_it_is_told_and_tells(play: Play, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_half_a_character_that_it_says_can_be_kept(play: Play) -> None:
     half = r"'\ud83d'"
-    left = play(_command(f"say(type='message', content={half}, model={half})\nsay(type='call', id={half}, tool={half}, arguments={{}})"))
+    left = play(
+        _command(
+            f"say(type='message', content={half}, model={half})\nsay(type='call', id={half}, tool={half}, "
+            "arguments={})"
+        )
+    )
     assert (left.result.state, left.result.boundary) == ("rejected", "agent")
     assert left.record.messages[0].content == "?"
 
 
 def test_it_steps(play: Play) -> None:
-    program = 'assert "Episode 1 of 4" in call("start_episode")["text"]\nwhile not call("step", action=None, wait=500)["complete"]: pass\n'
+    program = (
+        'assert "Episode 1 of 4" in call("start_episode")["text"]\nwhile not call("step", action=None, '
+        'wait=500)["complete"]: pass\n'
+    )
     left = play(_command(program), kind="trading")
     assert left.result.state == "scored", left.result.reason
     assert len(left.record.rewards) == 800
@@ -97,7 +105,12 @@ def test_it_fails(program: str, how: str, reason: str, play: Play) -> None:
 
 def test_what_it_started_ends_with_it(play: Play, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    play(_command(f"import subprocess\nprocess = subprocess.Popen(['sleep', '300'])\nopen({str(pid)!r}, 'w').write(str(process.pid))\n"))
+    play(
+        _command(
+            f"import subprocess\nprocess = subprocess.Popen(['sleep', '300'])\nopen({str(pid)!r}, "
+            "'w').write(str(process.pid))\n"
+        )
+    )
     number = int(pid.read_text())
     assert not psutil.pid_exists(number) or psutil.Process(number).status() == psutil.STATUS_ZOMBIE
 

@@ -59,7 +59,12 @@ def test_programs_that_never_run_spend_the_turns(play: Play) -> None:
     assert "1 turn, your last" in left.told
     assert "SyntaxError" in left.told
     once = play("oneshot", "broken-syntax-error")
-    assert (once.result.state, once.result.boundary, once.result.ended_by, once.result.exit_code) == ("rejected", "agent", "exit", 1)
+    assert (once.result.state, once.result.boundary, once.result.ended_by, once.result.exit_code) == (
+        "rejected",
+        "agent",
+        "exit",
+        1,
+    )
 
 
 @pytest.mark.parametrize("fault", ["rate-limit:1", "error-500:1", "error-503:1", "cut:1", "garbage:1", "renamed"])
@@ -70,7 +75,9 @@ def test_faults_that_pass_are_waited_out(fault: str, play: Play) -> None:
     assert max(attempts) > 1
 
 
-@pytest.mark.parametrize("fault", ["rate-limit", "error-500", "error-503", "cut", "garbage", "unauthorized", "not-found", "no-credit"])
+@pytest.mark.parametrize(
+    "fault", ["rate-limit", "error-500", "error-503", "cut", "garbage", "unauthorized", "not-found", "no-credit"]
+)
 def test_an_endpoint_that_is_away_is_no_score(fault: str, play: Play) -> None:
     left = play("react", f"competent+{fault}")
     assert (left.result.state, left.result.boundary, left.result.total) == ("error", "model", None)
@@ -117,7 +124,9 @@ def test_tools_that_were_insisted_on_and_are_not_taken(play: Play) -> None:
     assert "--native-tools" in str(left.result.reason)
 
 
-@pytest.mark.parametrize(("fault", "state"), [("context-too-long", "rejected"), ("content-filter", "rejected"), ("bad-request", "error")])
+@pytest.mark.parametrize(
+    ("fault", "state"), [("context-too-long", "rejected"), ("content-filter", "rejected"), ("bad-request", "error")]
+)
 def test_refused_requests(fault: str, state: str, play: Play) -> None:
     left = play("codeblock", f"competent+{fault}")
     assert (left.result.state, left.result.boundary) == (state, "model")
@@ -179,7 +188,9 @@ class Once:
 
 
 @pytest.mark.parametrize("kind", [Sleeper, Once])
-def test_our_slowness_in_starting_is_not_the_agents(kind: type[Sleeper | Once], play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_slowness_in_starting_is_not_the_agents(
+    kind: type[Sleeper | Once], play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = SandboxBackend.run
 
     def late(backend: SandboxBackend, job: Job) -> Outcome:
@@ -205,7 +216,11 @@ def test_a_program_that_would_end_its_workspace(play: Play) -> None:
     left = play(Sleeper("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"))
     # From Linux 6.12 on, it cannot.
     kept = landlock.abi_version() >= 6
-    assert (left.result.state, left.result.ended_by, left.result.boundary) == ("rejected", "finished" if kept else "workspace", "agent")
+    assert (left.result.state, left.result.ended_by, left.result.boundary) == (
+        "rejected",
+        "finished" if kept else "workspace",
+        "agent",
+    )
     assert ("PermissionError" in (left.folder / "output.log").read_text(encoding="utf-8")) == kept
 
 
@@ -217,10 +232,16 @@ class Rehearser:
     takes_steps = True
 
     async def act(self, session: Conversation) -> None:
-        calls = [("start_episode", '{"practice": true}'), ("step", '{"action": null, "wait": 100000}'), ("step", '{"action": null}')]
+        calls = [
+            ("start_episode", '{"practice": true}'),
+            ("step", '{"action": null, "wait": 100000}'),
+            ("step", '{"action": null}'),
+        ]
         for number, (name, arguments) in enumerate(calls + [("start_episode", "{}")] * self.begins):
             found = await session.tools.use(ToolCall(str(number), name, arguments), message=0)
-            session.note(ToolUse(id=str(number), name=name, arguments=arguments, result=found.text, failed=found.failed))
+            session.note(
+                ToolUse(id=str(number), name=name, arguments=arguments, result=found.text, failed=found.failed)
+            )
 
 
 def test_what_was_begun_counts_and_nothing_else_does(play: Play, sandboxed: Launcher) -> None:
@@ -260,7 +281,9 @@ def test_a_verifier_that_dies_is_no_score(tmp_path: Path) -> None:
     assert (left.result.state, left.result.boundary, left.record.failure) == ("error", "verifier", "verifier")
 
 
-def test_no_key_is_written_anywhere(play: Play, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_key_is_written_anywhere(
+    play: Play, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     key = "sk-very-secret-0123456789"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     caplog.set_level("DEBUG")

@@ -76,5 +76,10 @@ def test_the_start_shows_the_past_and_stays_short() -> None:
 
 
 def test_observations_of_other_kinds_are_told_as_they_are() -> None:
-    at = EpisodeStep(1, "private", 0, 0, 1, {"belief": [0.5, None]}, 0.0, terminated=False, truncated=False, info={"steps_left": 4})
-    assert next_text(at, ()).splitlines() == ["Step 1, 4 left; reward since the last +0.00000", '{"belief": [0.5, null]}']
+    at = EpisodeStep(
+        1, "private", 0, 0, 1, {"belief": [0.5, None]}, 0.0, terminated=False, truncated=False, info={"steps_left": 4}
+    )
+    assert next_text(at, ()).splitlines() == [
+        "Step 1, 4 left; reward since the last +0.00000",
+        '{"belief": [0.5, null]}',
+    ]

@@ -26,7 +26,9 @@ class Holder:
         assert {tool.name for tool in tools} == {"run_python", "read_file", "write_file", "start_episode", "step"}
         number = next(self._numbers)
         call = ToolCall(f"c{number}", "step", '{"action": null}') if number else ToolCall("c0", "start_episode", "")
-        return Completion(Message("assistant", "I hold.", (call,)), "tool_calls", Usage(1000, 10), self.name, cost_usd=0.0)
+        return Completion(
+            Message("assistant", "I hold.", (call,)), "tool_calls", Usage(1000, 10), self.name, cost_usd=0.0
+        )
 
 
 @pytest.mark.sandbox

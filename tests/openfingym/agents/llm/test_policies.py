@@ -56,7 +56,9 @@ def test_the_careless_one_learns_where_it_may(agent: str, kind: str, play: Play)
     consistent(left, agent)
     if agent == "oneshot":
         # A first episode that was begun counts, as of any program that fails in it.
-        assert (left.result.state, left.result.boundary) == (("scored", None) if kind == "trading" else ("rejected", "agent"))
+        assert (left.result.state, left.result.boundary) == (
+            ("scored", None) if kind == "trading" else ("rejected", "agent")
+        )
     else:
         assert left.result.state == "scored"
         refused = any(call.failed for turn in left.record.messages for call in turn.tool_calls)
@@ -69,7 +71,10 @@ def test_the_careless_one_learns_where_it_may(agent: str, kind: str, play: Play)
 def test_the_broken_one_ends_for_its_answers(agent: str, kind: str, play: Play) -> None:
     left = play(agent, "broken", kind)
     consistent(left, agent)
-    assert (left.result.state, left.result.boundary) == ("rejected", "model" if left.result.ended_by == "refused" else "protocol")
+    assert (left.result.state, left.result.boundary) == (
+        "rejected",
+        "model" if left.result.ended_by == "refused" else "protocol",
+    )
     assert left.result.total is None
     assert left.result.turns <= 3
 

@@ -33,7 +33,9 @@ class Script:
 
     name = "script"
 
-    def __init__(self, *answers: Sequence[tuple[str, object]] | str, cost_usd: float | None = 0.0, forever: bool = False) -> None:
+    def __init__(
+        self, *answers: Sequence[tuple[str, object]] | str, cost_usd: float | None = 0.0, forever: bool = False
+    ) -> None:
         self.sent: list[tuple[Message, ...]] = []
         self._answers = answers
         self._cost_usd = cost_usd
@@ -70,7 +72,12 @@ def _check(messages: Sequence[Message]) -> None:
 def test_several_calls_in_one_message(talk: Talk) -> None:
     model = Script(
         [("step", {"action": None}), ("start_episode", ""), ("start_episode", "{}")],
-        [("step", {"action": None}), ("fly", {}), ("step", "{"), ("step", {"action": '{"weights": [0, 0, 0]}', "wait": 3})],
+        [
+            ("step", {"action": None}),
+            ("fly", {}),
+            ("step", "{"),
+            ("step", {"action": '{"weights": [0, 0, 0]}', "wait": 3}),
+        ],
         [("step", {"action": {"weights": [9]}}), ("step", {"action": None, "wait": "long"})],
         [("step", {"action": None, "wait": 10_000})] * 4,
     )
@@ -89,7 +96,9 @@ def test_several_calls_in_one_message(talk: Talk) -> None:
 
 
 def test_programs_see_the_latest_observation(talk: Talk) -> None:
-    program = "import json\nseen = json.load(open('observation.json'))\nprint(seen['bars'][-1][0][3], len(seen['bars']))\n"
+    program = (
+        "import json\nseen = json.load(open('observation.json'))\nprint(seen['bars'][-1][0][3], len(seen['bars']))\n"
+    )
     model = Script(
         [("run_python", {"code": program}), ("start_episode", {}), ("run_python", {"code": program})],
         [("step", {"action": None, "wait": 4}), ("run_python", {"code": program}), ("run_python", {"code": program})],
@@ -122,7 +131,9 @@ def test_old_answers_are_not_shown_again(talk: Talk) -> None:
 
 
 def test_cost_is_limited_and_announced(talk: Talk) -> None:
-    played = talk("react", Script([("start_episode", {}), ("step", {"action": None})], cost_usd=0.9), turns=50, cost_usd=4.0)
+    played = talk(
+        "react", Script([("start_episode", {}), ("step", {"action": None})], cost_usd=0.9), turns=50, cost_usd=4.0
+    )
     assert (played.ending.how, played.spent.turns) == ("cost", 5)
     assert played.spent.cost_usd == pytest.approx(4.5)
     told = [str(turn.tool_calls[-1].result) for turn in played.turns if turn.tool_calls]
@@ -138,7 +149,11 @@ def test_files_of_the_workspace(talk: Talk) -> None:
     program = "print(open('notes/a.txt').read().upper())"
     model = Script(
         [("write_file", {"path": "notes/a.txt", "content": "a note"}), ("read_file", {"path": "notes/a.txt"})],
-        [("run_python", {"code": program}), ("read_file", {"path": "nothing"}), ("write_file", {"path": "../x", "content": ""})],
+        [
+            ("run_python", {"code": program}),
+            ("read_file", {"path": "nothing"}),
+            ("write_file", {"path": "../x", "content": ""}),
+        ],
         [("submit", {"path": "notes/a.txt"}), ("submit", {"path": "not'hing\".npy"})],
         [("run_python", {"code": "print('x' * 50_000)"})],
         "I am done.",
@@ -167,7 +182,9 @@ def test_tools_as_text(play: Play) -> None:
 
 def test_the_example_runs_as_it_stands(tmp_path: Path, store_home: Path) -> None:
     example = Path(__file__).resolve().parents[4] / "examples" / "llm_agent.py"
-    done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, example], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("scored: loss 0.0")
     assert len(list(tmp_path.glob("runs/*/trajectory.json"))) == 1
@@ -183,7 +200,19 @@ def test_the_page_names_every_end() -> None:
 def test_the_command_line(tmp_path: Path) -> None:
     arguments = ["run", "treasury-forecast", "--backend", "sandbox", "--out", str(tmp_path), "--json"]
     done = CliRunner().invoke(
-        cli, [*arguments, "--agent", "react", "--model", "stand-in/competent", "--max-turns", "9", "--temperature", "0", "--text-tools"]
+        cli,
+        [
+            *arguments,
+            "--agent",
+            "react",
+            "--model",
+            "stand-in/competent",
+            "--max-turns",
+            "9",
+            "--temperature",
+            "0",
+            "--text-tools",
+        ],
     )
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)
@@ -193,7 +222,11 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert config["sampling"] == {"temperature": 0.0, "reply_tokens": 16_384, "text_tools": True}
     assert config["prices"] == PriceTable.load().describe("stand-in/competent")
     record = json.loads((Path(found["path"]) / "trajectory.json").read_text(encoding="utf-8"))
-    assert config["prompt_sha256"] == record["provenance"]["prompt_sha256"] == hashlib.sha256(React().system.encode()).hexdigest()
+    assert (
+        config["prompt_sha256"]
+        == record["provenance"]["prompt_sha256"]
+        == hashlib.sha256(React().system.encode()).hexdigest()
+    )
     for wrong, said in (
         (["--agent", "react"], "needs a model"),
         (["--agent", "ridge", "--model", "stand-in/competent"], "asks no model"),

@@ -42,7 +42,10 @@ def test_what_waits_is_taken_and_nothing_stays(store_home: Path, tmp_path: Path)
 @pytest.mark.sandbox
 def test_every_rollout_of_a_run_finds_a_workspace(store_home: Path, tmp_path: Path) -> None:
     package = build(load_task("treasury-forecast"))
-    specs = [RolloutSpec("treasury-forecast", package.manifest.digest, resolve("oneshot"), "stand-in/competent", seed=n) for n in (0, 1)]
+    specs = [
+        RolloutSpec("treasury-forecast", package.manifest.digest, resolve("oneshot"), "stand-in/competent", seed=n)
+        for n in (0, 1)
+    ]
     with LocalRollouts([package], backend="sandbox", upcoming=specs, places=2) as rollouts:
         assert rollouts.run(specs[0], tmp_path, threading.Event()).state == "scored"
         assert rollouts._started is not None

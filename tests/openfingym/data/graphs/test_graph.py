@@ -89,7 +89,9 @@ def test_undirected_merges_and_sorts():
     ],
 )
 def test_what_makes_no_graph(change, words):
-    parts = {"edges": EDGES, "features": DENSE, "labels": LABELS} | {key: np.asarray(value) for key, value in change.items()}
+    parts = {"edges": EDGES, "features": DENSE, "labels": LABELS} | {
+        key: np.asarray(value) for key, value in change.items()
+    }
     with pytest.raises(DataError, match=words):
         Graph(**parts)
 
@@ -132,7 +134,9 @@ def test_files_are_plain_equal_and_come_back(tmp_path, features):
     write_graph(Graph(EDGES.copy(), features, LABELS.copy()), tmp_path / "b")
     names = sorted(path.name for path in (tmp_path / "a").iterdir())
     assert all(name.endswith(".npy") for name in names)
-    assert [(tmp_path / "a" / name).read_bytes() for name in names] == [(tmp_path / "b" / name).read_bytes() for name in names]
+    assert [(tmp_path / "a" / name).read_bytes() for name in names] == [
+        (tmp_path / "b" / name).read_bytes() for name in names
+    ]
     back = read_graph(tmp_path / "a")
     assert isinstance(back, Graph)
     assert back.digest == graph.digest
@@ -166,9 +170,15 @@ def test_a_set_of_graphs_comes_back(tmp_path):
     [
         (lambda folder: (folder / "labels.npy").unlink(), "'labels' is missing; found edges"),
         (lambda folder: (folder / "edges.npy").write_bytes(b"<html>"), "edges.npy: not a readable"),
-        (lambda folder: (folder / "edges.npy").write_bytes((folder / "edges.npy").read_bytes()[:-9]), "edges.npy: not a readable"),
+        (
+            lambda folder: (folder / "edges.npy").write_bytes((folder / "edges.npy").read_bytes()[:-9]),
+            "edges.npy: not a readable",
+        ),
         (lambda folder: np.save(folder / "labels.npy", np.array([0, 1, 0, 5])), "node 3: 5"),
-        (lambda folder: np.save(folder / "labels.npy", np.array([{}] * 4), allow_pickle=True), "labels.npy: not a readable"),
+        (
+            lambda folder: np.save(folder / "labels.npy", np.array([{}] * 4), allow_pickle=True),
+            "labels.npy: not a readable",
+        ),
         (lambda folder: np.save(folder / "features_shape.npy", np.array([5, 6])), "features_shape says"),
     ],
 )

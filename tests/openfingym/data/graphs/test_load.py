@@ -42,7 +42,9 @@ def clustered(nodes=600, kinds=4, columns=40, seed=0):
     """Features and edges that follow the classes."""
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, kinds, nodes)
-    features = (rng.random((nodes, columns)) < np.where(np.arange(columns) % kinds == classes[:, None], 0.5, 0.1)).astype(float)
+    features = (
+        rng.random((nodes, columns)) < np.where(np.arange(columns) % kinds == classes[:, None], 0.5, 0.1)
+    ).astype(float)
     tails, heads = rng.integers(0, nodes, (2, nodes * 40))
     kept = (classes[tails] == classes[heads]) | (rng.random(len(tails)) < 0.05)
     adjacency = csr_array((np.ones(kept.sum()), (tails[kept], heads[kept])), shape=(nodes, nodes))
@@ -132,12 +134,14 @@ PROGRAM = """
     # Not getrusage: its peak includes the parent's memory at the fork.
     (peak,) = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
     print(graph.nodes, value, time.process_time() - start, peak)
-"""
+"""  # noqa: E501
 
 
 def test_loading_and_scoring_yelpchis_size_takes_seconds_and_little_memory():
     """In a process of its own, so that the memory is that of this alone."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True, check=True, timeout=120
+    )
     nodes, value, seconds, peak_kb = map(float, done.stdout.split())
     assert nodes == 23_831
     assert 0.55 < value < 1.0

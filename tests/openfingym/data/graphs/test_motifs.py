@@ -48,7 +48,8 @@ def test_the_specified_graphs(specified):
 
 
 def test_attachment_is_preferential(specified):
-    """Of a tree grown by degree, node 2 joins node 0 or 1 equally, and node 3 the middle one with probability one half."""
+    """Of a tree grown by degree, node 2 joins node 0 or 1 equally, and node 3 the middle one with probability one
+    half."""
     trees = [adjacency[:20, :20] for adjacency in adjacencies(specified)]
     assert np.mean([tree[2, 0] for tree in trees]) == pytest.approx(0.5, abs=0.1)
     middle = [tree[3, int(np.argmax(tree[:3, :3].sum(axis=0)))] for tree in trees]

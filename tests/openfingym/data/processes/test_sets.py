@@ -8,7 +8,7 @@ import pytest
 from openfingym.data.processes import (
     BLOCK,
     SPLITS,
-    SplitSizes,
+    Counts,
     draw_sets,
     parameters,
     paths_digest,
@@ -66,7 +66,9 @@ CONTRACTS = {
 
 
 def test_the_catalogue():
-    assert {known.name: (known.shape, known.kind, tuple(map(known.counts.of, SPLITS))) for known in process_sets()} == CONTRACTS
+    assert {
+        known.name: (known.shape, known.kind, tuple(map(known.counts.of, SPLITS))) for known in process_sets()
+    } == CONTRACTS
     for known in process_sets():
         assert len(known.decimals) == known.shape[1]
         assert known.title
@@ -90,7 +92,7 @@ def test_the_bytes(name):
 
 
 def test_splits_share_no_path():
-    sets = draw_sets("fbm", counts=SplitSizes(1_200, 700, 600))
+    sets = draw_sets("fbm", counts=Counts(1_200, 700, 600))
     rows = [set(map(bytes, split)) for split in (sets.train, sets.public, sets.private)]
     assert [len(split) for split in rows] == [1_200, 700, 600]
     assert not rows[0] & rows[1]
@@ -125,7 +127,7 @@ def test_the_ohlcv_set_rotates_through_the_stocks():
 
 def test_drawn_sets_are_read_only():
     with pytest.raises(ValueError, match="read-only"):
-        draw_sets("fbm", counts=SplitSizes(2, 2, 2)).train[0] = 0.0
+        draw_sets("fbm", counts=Counts(2, 2, 2)).train[0] = 0.0
 
 
 def test_streaming_needs_memory_for_a_block_only():
@@ -152,4 +154,4 @@ def test_what_cannot_be_asked_for():
     with pytest.raises(DataError, match="'test'"):
         stream_paths(known, "test")
     with pytest.raises(DataError, match="public: need at least one path"):
-        SplitSizes(1, 0, 1)
+        Counts(1, 0, 1)

@@ -47,7 +47,9 @@ def test_garch_moments():
 def test_crypto_variances_and_correlations():
     process = FactorGarch(PAIRS, 60, "log_returns", market=FLAT, own=FLAT, degrees_of_freedom=20.0, burn_in=0)
     returns = process.paths(stream(3), 1_500).reshape(-1, 20)
-    assert returns.std(axis=0) * math.sqrt(HOURS_PER_YEAR) == pytest.approx([pair.volatility for pair in PAIRS], rel=0.02)
+    assert returns.std(axis=0) * math.sqrt(HOURS_PER_YEAR) == pytest.approx(
+        [pair.volatility for pair in PAIRS], rel=0.02
+    )
     a = np.array([pair.market for pair in PAIRS])
     expected = np.outer(a, a)
     np.fill_diagonal(expected, 1.0)
@@ -104,7 +106,9 @@ def test_ohlcv_is_near_its_calibration_targets():
     assert volume.std(axis=1).mean() == pytest.approx(0.38, abs=0.03)
     assert np.mean([acf(path, nlags=1)[1] for path in volume]) == pytest.approx(0.595, abs=0.05)
     size = np.log(np.abs(close) + 1e-4)
-    assert np.mean([np.corrcoef(v[1:], s)[0, 1] for v, s in zip(volume, size, strict=True)]) == pytest.approx(0.38, abs=0.12)
+    assert np.mean([np.corrcoef(v[1:], s)[0, 1] for v, s in zip(volume, size, strict=True)]) == pytest.approx(
+        0.38, abs=0.12
+    )
     fit = arch_model(100 * close[0], mean="Zero", o=1, dist="t", rescale=False).fit(disp="off").params
     assert fit["alpha[1]"] + fit["gamma[1]"] / 2 + fit["beta[1]"] == pytest.approx(process.garch.persistence, abs=0.02)
 
@@ -145,7 +149,9 @@ def test_book_laws_in_closed_form():
     both = np.corrcoef(sizes.ravel(), np.log(bar["bid_size_2"]).ravel())[0, 1]
     assert both == pytest.approx(0.5, abs=0.04)
     volume = np.log(bar["buy_volume"] + bar["sell_volume"] + 1)
-    assert np.corrcoef(volume[:, 1:].ravel(), volume[:, :-1].ravel())[0, 1] == pytest.approx(process.activity_ar, abs=0.02)
+    assert np.corrcoef(volume[:, 1:].ravel(), volume[:, :-1].ravel())[0, 1] == pytest.approx(
+        process.activity_ar, abs=0.02
+    )
 
 
 def test_book_prices_move_with_the_flow_and_cluster():

@@ -32,7 +32,9 @@ def test_ou_transition_is_the_integral(t):
     process = OrnsteinUhlenbeck()
     decay, shift, sd = process.transition(t)
     drift = integrate.quad(lambda s: math.exp(-process.theta * (t + 1 - s)) * process.mu * s, t, t + 1)[0]
-    variance = integrate.quad(lambda s: math.exp(-2 * process.theta * (t + 1 - s)) * (2 * process.sigma * s / 64) ** 2, t, t + 1)[0]
+    variance = integrate.quad(
+        lambda s: math.exp(-2 * process.theta * (t + 1 - s)) * (2 * process.sigma * s / 64) ** 2, t, t + 1
+    )[0]
     assert (decay, shift, sd) == pytest.approx((math.exp(-0.02), drift, math.sqrt(variance)), rel=1e-9)
 
 
@@ -125,7 +127,11 @@ def test_tailgan_garch_assets_are_garch():
     assert min(squares[3:]) > 0.05
     long = dataclasses.replace(process, steps=15_000).paths(stream(7), 1)[0]
     for asset, garch, k in zip((3, 4), process.garch, process.degrees_of_freedom, strict=True):
-        fit = arch_model(long[:, asset] / long[:, asset].std(), mean="Zero", dist="t", rescale=False).fit(disp="off").params
+        fit = (
+            arch_model(long[:, asset] / long[:, asset].std(), mean="Zero", dist="t", rescale=False)
+            .fit(disp="off")
+            .params
+        )
         assert fit["alpha[1]"] == pytest.approx(garch.alpha, abs=0.025)
         assert fit["beta[1]"] == pytest.approx(garch.beta, abs=0.05)
         assert fit["nu"] == pytest.approx(k, rel=0.15)

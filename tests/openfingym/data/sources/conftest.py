@@ -127,7 +127,9 @@ def naps():
 
 @pytest.fixture
 def client(naps):
-    with Client(ClientPolicy(attempts=3, read_timeout_s=0.5, connect_timeout_s=0.5, pause_s=0.0), sleep=naps.append) as client:
+    with Client(
+        ClientPolicy(attempts=3, read_timeout_s=0.5, connect_timeout_s=0.5, pause_s=0.0), sleep=naps.append
+    ) as client:
         yield client
 
 

@@ -30,7 +30,9 @@ def bars(first_ms, count, *, scale=1, step=HOUR_MS, skip=()):
             continue
         opened = (first_ms + i * step) * scale
         closes = (first_ms + (i + 1) * step) * scale - 1
-        lines.append(f"{opened},{100 + i}.10000000,{101 + i}.5,{99 + i}.5,{100 + i}.7,12.5,{closes},1256.0,42,6.25,628.0,0")
+        lines.append(
+            f"{opened},{100 + i}.10000000,{101 + i}.5,{99 + i}.5,{100 + i}.7,12.5,{closes},1256.0,42,6.25,628.0,0"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -67,7 +69,9 @@ def fetch(site, client, cache):
 def test_months_are_taken_whole_and_the_rest_by_day_across_the_change_to_microseconds(site, archive, fetch):
     archive.publish("monthly", "BTCUSDT", "1h", "2024-12", bars(millis(date(2024, 12, 1)), 31 * 24))
     for day in (date(2024, 11, 30), date(2025, 1, 1), date(2025, 1, 2)):
-        archive.publish("daily", "BTCUSDT", "1h", day.isoformat(), bars(millis(day), 24, scale=1000 if day.year == 2025 else 1))
+        archive.publish(
+            "daily", "BTCUSDT", "1h", day.isoformat(), bars(millis(day), 24, scale=1000 if day.year == 2025 else 1)
+        )
     table = fetch(start=date(2024, 11, 30), end=date(2025, 1, 2))
     assert table.columns == COLUMNS
     assert len(table.times) == 34 * 24
@@ -83,7 +87,9 @@ def test_months_are_taken_whole_and_the_rest_by_day_across_the_change_to_microse
 def test_a_month_not_there_yet_is_taken_by_day_and_missing_days_are_noted(archive, fetch):
     for day in range(1, 29):
         if day not in {7, 28}:
-            archive.publish("daily", "BTCUSDT", "1d", f"2023-02-{day:02d}", bars(millis(date(2023, 2, day)), 1, step=24 * HOUR_MS))
+            archive.publish(
+                "daily", "BTCUSDT", "1d", f"2023-02-{day:02d}", bars(millis(date(2023, 2, day)), 1, step=24 * HOUR_MS)
+            )
     table = fetch(start=date(2023, 2, 1), end=date(2023, 2, 28), interval="1d")
     assert len(table.times) == 26
     assert table.provenance.notes == (
@@ -159,7 +165,7 @@ def test_damaged_csv(text, message):
 
 
 def test_a_header_line_is_understood():
-    header = "open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n"
+    header = "open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n"  # noqa: E501
     np.testing.assert_array_equal(read_csv((header + GOOD).encode(), "a")[2], read_csv(GOOD.encode(), "a")[2])
 
 
@@ -223,7 +229,9 @@ def page(first_ms, count, step=HOUR_MS):
 @pytest.fixture
 def rest(site, client, cache):
     def rest(start, end, interval="1h"):
-        return BinanceRest(base_url=site.url).fetch(SourceRequest(("BTCUSDT",), start, end, interval), client, cache, silent)
+        return BinanceRest(base_url=site.url).fetch(
+            SourceRequest(("BTCUSDT",), start, end, interval), client, cache, silent
+        )
 
     return rest
 
@@ -259,7 +267,11 @@ def test_pages_before_a_market_opened_are_empty(site, rest):
     ("body", "status", "message"),
     [
         (b'{"code":-1121,"msg":"Invalid symbol."}', 400, "refused with status 400.*Invalid symbol"),
-        (b'{"code":-1003,"msg":"Too much request weight used."}', 200, r"Too much request weight used\. \(code -1003\)"),
+        (
+            b'{"code":-1003,"msg":"Too much request weight used."}',
+            200,
+            r"Too much request weight used\. \(code -1003\)",
+        ),
         (b'[[1,"a"]]', 200, "format has changed"),
         (b"[1,2]", 200, "format has changed"),
         (b"[[1,2],[1]]", 200, "format has changed"),

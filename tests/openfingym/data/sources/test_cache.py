@@ -154,8 +154,13 @@ def test_two_processes_at_once_download_once_and_both_get_it_whole(site, cache, 
     url = site.on("/a", reply(body, hold_s=0.3))
     command = [sys.executable, "-c", PROGRAM, str(cache.root), url]
     root = Path(__file__).parents[4]
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(root)}) for _ in range(2)]
-    assert [(process.communicate(timeout=60)[0], process.returncode) for process in started] == [(f"{len(body)}\n", 0)] * 2
+    started = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(root)})
+        for _ in range(2)
+    ]
+    assert [(process.communicate(timeout=60)[0], process.returncode) for process in started] == [
+        (f"{len(body)}\n", 0)
+    ] * 2
     assert len(site.asked) == 1
 
 
@@ -163,7 +168,9 @@ def test_a_killed_process_leaves_nothing_that_blocks_the_next(site, client, cach
     body = b"time,a\n" + b"2024-01-01,1\n" * 1000
     url = site.on("/a", reply(body, hold_s=30.0))
     root = Path(__file__).parents[4]
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(cache.root), url], env={**os.environ, "PYTHONPATH": str(root)})
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(cache.root), url], env={**os.environ, "PYTHONPATH": str(root)}
+    )
     while not site.asked:
         assert process.poll() is None
     process.kill()

@@ -62,7 +62,13 @@ PATH = "/resource-center/data-chart-center/interest-rates/daily-treasury-rates.c
 
 def test_pulling_by_name_keeps_a_record(site, client, cache):
     site.on(PATH, CSV)
-    options = {"client": client, "cache": cache, "start": date(2024, 1, 1), "end": date(2024, 12, 31), "base_url": site.url}
+    options = {
+        "client": client,
+        "cache": cache,
+        "start": date(2024, 1, 1),
+        "end": date(2024, 12, 31),
+        "base_url": site.url,
+    }
     assert last_pull("treasury-par-yields", cache) is None
     done = pull("treasury-par-yields", **options)
     assert done.table.columns == ("1m", "10y")
@@ -71,7 +77,11 @@ def test_pulling_by_name_keeps_a_record(site, client, cache):
     assert (record.rows, record.columns, record.missing, record.size, record.frequency) == (2, 2, 1, len(CSV), "daily")
     assert (record.first, record.last) == ("2024-01-02T00:00:00", "2024-01-03T00:00:00")
     assert record.files == done.table.provenance.files
-    assert (record.fetched_at, record.base_url, record.digest) == (record.files[0].fetched_at, site.url, done.table.digest)
+    assert (record.fetched_at, record.base_url, record.digest) == (
+        record.files[0].fetched_at,
+        site.url,
+        done.table.digest,
+    )
     site.on(PATH, CSV.replace(b"3.91", b"3.92"))
     assert pull("treasury-par-yields", **options).table.digest == done.table.digest
     assert pull("treasury-par-yields", refresh=True, **options).table.digest != done.table.digest
@@ -98,7 +108,9 @@ def test_a_failed_pull_leaves_the_record_and_the_data(site, client, cache, reply
 def test_an_open_end_is_stated_where_the_answer_depends_on_it(site, client, cache):
     year = datetime.now(UTC).year
     site.on(PATH.replace("2024", str(year)), CSV.replace(b"2024", str(year).encode()))
-    record = pull("treasury", symbols=("10y",), start=date(year, 1, 1), client=client, cache=cache, base_url=site.url).record
+    record = pull(
+        "treasury", symbols=("10y",), start=date(year, 1, 1), client=client, cache=cache, base_url=site.url
+    ).record
     assert record.end == datetime.now(UTC).date().isoformat()
     site.on("/graph/fredgraph.csv", b"observation_date,DGS1\n2024-01-02,4.8\n")
     assert pull("fred", symbols=("DGS1",), client=client, cache=cache, base_url=site.url).record.end is None
@@ -106,7 +118,9 @@ def test_an_open_end_is_stated_where_the_answer_depends_on_it(site, client, cach
 
 def test_the_same_request_again_replaces_its_record_and_another_does_not(site, client, cache):
     for series in ("DGS1", "DGS2"):
-        site.on(f"/graph/fredgraph.csv?id={series}", f"observation_date,{series}\n2024-01-02,4.8\n2024-01-03,\n".encode())
+        site.on(
+            f"/graph/fredgraph.csv?id={series}", f"observation_date,{series}\n2024-01-02,4.8\n2024-01-03,\n".encode()
+        )
     options = {"client": client, "cache": cache, "base_url": site.url}
     for symbols in (("DGS1",), ("DGS1", "DGS2"), ("DGS1",)):
         pull("fred", symbols=symbols, **options)
@@ -160,7 +174,10 @@ def table(values, times=DAYS):
         (lambda: table([[1, 2]] * 2, DAYS[[0, 0]]), "is not after"),
         (lambda: Table(DAYS, np.ones((3, 1)), ("a",), "daily", "x", FROM), r"shape \[3, 1\] for 4 times"),
         (lambda: table([[np.nan, 1], [1, np.nan]]).complete(), "no row has a value in every one of the columns a, b"),
-        (lambda: table([[1, 2], [0, 1]]).to_panel(name="x", title="x", measure="price"), "2024-01-02.* 'a': 0.0 is not a positive price"),
+        (
+            lambda: table([[1, 2], [0, 1]]).to_panel(name="x", title="x", measure="price"),
+            "2024-01-02.* 'a': 0.0 is not a positive price",
+        ),
     ],
 )
 def test_tables_that_cannot_be(make, message):

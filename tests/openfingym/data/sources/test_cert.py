@@ -74,9 +74,21 @@ def test_events_become_a_graph(fetch):
 @pytest.mark.parametrize(
     ("events", "answers", "message"),
     [
-        ({key: value for key, value in EVENTS.items() if "file" not in key}, INSIDERS, "file.csv is not in the archive"),
-        ({**EVENTS, "r4.2/logon.csv": LOGON.replace("user", "who", 1)}, INSIDERS, "logon.csv: no column user among id, date, who"),
-        ({**EVENTS, "r4.2/logon.csv": LOGON.replace("01/04/2010", "2010-01-04")}, INSIDERS, "is not a time of the form MM/DD/YYYY"),
+        (
+            {key: value for key, value in EVENTS.items() if "file" not in key},
+            INSIDERS,
+            "file.csv is not in the archive",
+        ),
+        (
+            {**EVENTS, "r4.2/logon.csv": LOGON.replace("user", "who", 1)},
+            INSIDERS,
+            "logon.csv: no column user among id, date, who",
+        ),
+        (
+            {**EVENTS, "r4.2/logon.csv": LOGON.replace("01/04/2010", "2010-01-04")},
+            INSIDERS,
+            "is not a time of the form MM/DD/YYYY",
+        ),
         ({**EVENTS, "r4.2/file.csv": FILE + "{2},01/0"}, INSIDERS, "file.csv, line 3: fewer cells"),
         (EVENTS, INSIDERS.replace("4.2,1", "5.2,1"), "insiders of release 4.2 expected"),
         (EVENTS, INSIDERS.replace("DDD0004,x", "EEE0005,x"), "not found: EEE0005"),

@@ -62,7 +62,12 @@ def packed(**members):
 
 def fraud(prefix, *relations, n=N):
     parts = {f"net_{name}": adjacency(n, 0.02, seed) for seed, name in enumerate(relations)}
-    return {**parts, "homo": adjacency(n), "features": scipy.sparse.csc_matrix(RNG.random((n, 5))), "label": LABELS[None, :n]}
+    return {
+        **parts,
+        "homo": adjacency(n),
+        "features": scipy.sparse.csc_matrix(RNG.random((n, 5))),
+        "label": LABELS[None, :n],
+    }
 
 
 # ---- layouts
@@ -77,16 +82,25 @@ def test_three_relations_of_the_fraud_graphs():
     assert file.classes is None
     graph = file.to_graph("here")
     assert isinstance(graph, Graph)
-    np.testing.assert_array_equal(graph.edges, expected_edges(*(parts[f"net_{name}"] for name in ("rur", "rtr", "rsr"))))
+    np.testing.assert_array_equal(
+        graph.edges, expected_edges(*(parts[f"net_{name}"] for name in ("rur", "rtr", "rsr")))
+    )
     np.testing.assert_allclose(graph.features, parts["features"].toarray())
     assert graph.labels.tolist() == LABELS.tolist()
     assert graph.anomaly_rate == pytest.approx(0.125)
 
 
-@pytest.mark.parametrize(("layout", "names"), [(NETWORK, ("Network", "Attributes", "Label")), (NETWORK_SHORT, ("A", "X", "gnd"))])
+@pytest.mark.parametrize(
+    ("layout", "names"), [(NETWORK, ("Network", "Attributes", "Label")), (NETWORK_SHORT, ("A", "X", "gnd"))]
+)
 def test_one_network_with_sparse_attributes(layout, names):
-    network, attributes = adjacency(), scipy.sparse.random(N, 300, 0.02, random_state=np.random.default_rng(1), format="csc")
-    content = mat(**dict(zip(names, (network, attributes, LABELS[:, None].astype(float)), strict=True)), Class=np.ones((N, 1)))
+    network, attributes = (
+        adjacency(),
+        scipy.sparse.random(N, 300, 0.02, random_state=np.random.default_rng(1), format="csc"),
+    )
+    content = mat(
+        **dict(zip(names, (network, attributes, LABELS[:, None].astype(float)), strict=True)), Class=np.ones((N, 1))
+    )
     graph = graph_from_mat(content, (NETWORK, NETWORK_SHORT), "here").to_graph("here")
     assert isinstance(graph.features, SparseRows)
     np.testing.assert_array_equal(graph.features.dense(), attributes.toarray())
@@ -97,7 +111,12 @@ def test_one_network_with_sparse_attributes(layout, names):
 def test_one_hot_classes_are_classes_and_not_labels():
     classes = np.arange(N) % 3
     graph = graph_from_mat(
-        mat(MAM=adjacency().toarray(), MDM=adjacency(seed=4).toarray(), feature=RNG.random((N, 6)), label=np.eye(3)[classes]),
+        mat(
+            MAM=adjacency().toarray(),
+            MDM=adjacency(seed=4).toarray(),
+            feature=RNG.random((N, 6)),
+            label=np.eye(3)[classes],
+        ),
         (HAN_IMDB, INJECTED),
         "here",
     )
@@ -109,7 +128,9 @@ def test_one_hot_classes_are_classes_and_not_labels():
 
 
 def test_files_with_injected_anomalies():
-    content = mat(adj1=adjacency().toarray(), adj2=adjacency(seed=1).toarray(), feature=RNG.random((N, 6)), label=LABELS[:, None])
+    content = mat(
+        adj1=adjacency().toarray(), adj2=adjacency(seed=1).toarray(), feature=RNG.random((N, 6)), label=LABELS[:, None]
+    )
     assert graph_from_mat(content, (HAN_IMDB, INJECTED), "here").labels.sum() == LABELS.sum()
 
 
@@ -168,8 +189,14 @@ GOOD = {"Network": adjacency(), "Attributes": RNG.random((N, 4)), "Label": LABEL
         ({"Network": adjacency(N + 1)}, r"an adjacency of shape \[41, 41\] for 40 nodes"),
         ({"Network": scipy.sparse.eye(N)}, "here: an empty graph"),
         ({"Attributes": np.full((N, 2), np.nan)}, "here: features, row 0, column 0: nan"),
-        ({"Attributes": scipy.sparse.csr_matrix(np.where(np.eye(N) > 0, np.inf, 0.0))}, "here: features, row 0, column 0: inf"),
-        ({"Attributes": None}, "expected the variables Network, Attributes, Label; of these the file has Label, Network"),
+        (
+            {"Attributes": scipy.sparse.csr_matrix(np.where(np.eye(N) > 0, np.inf, 0.0))},
+            "here: features, row 0, column 0: inf",
+        ),
+        (
+            {"Attributes": None},
+            "expected the variables Network, Attributes, Label; of these the file has Label, Network",
+        ),
         ({"Label": np.array(["a"] * N, dtype=object)}, "Label is a cell, expected a numeric matrix"),
     ],
 )
@@ -180,7 +207,13 @@ def test_graphs_that_do_not_fit_together(changes, message):
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda body: body[:-50], lambda body: body[:200], lambda body: body[:150] + b"\xff" * 100 + body[250:], lambda body: b""]
+    "damage",
+    [
+        lambda body: body[:-50],
+        lambda body: body[:200],
+        lambda body: body[:150] + b"\xff" * 100 + body[250:],
+        lambda body: b"",
+    ],
 )
 def test_damaged_mat_files(damage):
     with pytest.raises(DataError, match=r"not a readable MATLAB 5 file|expected the variables"):
@@ -237,12 +270,20 @@ def magnn():
     pairs = np.array(AUTHORED + APPEARED + TERMS).T
     matrix = scipy.sparse.csr_matrix((np.ones(pairs.shape[1]), pairs), shape=(11, 11))
     features = npz(scipy.sparse.csr_matrix(FEATURES))
-    return {"adjM.npz": npz(matrix + matrix.T), "features_0.npz": features, "labels.npy": npy(AREAS), "node_types.npy": npy(TYPES)}
+    return {
+        "adjM.npz": npz(matrix + matrix.T),
+        "features_0.npz": features,
+        "labels.npy": npy(AREAS),
+        "node_types.npy": npy(TYPES),
+    }
 
 
 def hgb():
     cells = {i: ",".join(map(str, row)) for i, row in enumerate(FEATURES.tolist())}
-    nodes = "".join(f"{i}\tname {i}\t{kind}" + (f"\t{cells[i]}" if i in cells else "") + "\n" for i, kind in enumerate(TYPES.tolist()))
+    nodes = "".join(
+        f"{i}\tname {i}\t{kind}" + (f"\t{cells[i]}" if i in cells else "") + "\n"
+        for i, kind in enumerate(TYPES.tolist())
+    )
     links = "".join(f"{a}\t{b}\t0\t1.0\n" for a, b in AUTHORED + APPEARED + TERMS)
     label = "".join(f"{i}\tname {i}\t0\t{AREAS[i]}\n" for i in (0, 1))
     test = "".join(f"{i}\tname {i}\t0\t{AREAS[i]}\n" for i in (2, 3))
@@ -253,7 +294,9 @@ def hgb():
 def dblp(site, client, cache):
     def dblp(content, path="DBLP.zip", **changes):
         site.on(f"/{path}", content)
-        return Dblp(base_url=site.url, path=path, **{"anomalies": 1, **changes}).fetch(SourceRequest(refresh=True), client, cache, silent)
+        return Dblp(base_url=site.url, path=path, **{"anomalies": 1, **changes}).fetch(
+            SourceRequest(refresh=True), client, cache, silent
+        )
 
     return dblp
 
@@ -275,8 +318,12 @@ def larger_hgb(copies=10):
     shift = lambda node, copy: node + 4 * copy if node < 4 else 4 * copies + (node - 4) + 7 * copy  # noqa: E731
     kinds = [0] * 4 * copies + [1, 1, 1, 2, 2, 3, 3] * copies
     features = {i: ",".join(str(float(i * 3 + j)) for j in range(3)) for i in range(4 * copies)}
-    nodes = "".join(f"{i}\tx\t{kind}" + (f"\t{features[i]}" if kind == 0 else "") + "\n" for i, kind in enumerate(kinds))
-    links = "".join(f"{shift(a, c)}\t{shift(b, c)}\t0\t1\n" for c in range(copies) for a, b in AUTHORED + APPEARED + TERMS)
+    nodes = "".join(
+        f"{i}\tx\t{kind}" + (f"\t{features[i]}" if kind == 0 else "") + "\n" for i, kind in enumerate(kinds)
+    )
+    links = "".join(
+        f"{shift(a, c)}\t{shift(b, c)}\t0\t1\n" for c in range(copies) for a, b in AUTHORED + APPEARED + TERMS
+    )
     label = "".join(f"{i}\tx\t0\t{AREAS[i % 4]}\n" for i in range(4 * copies))
     return {"node.dat": nodes, "link.dat": links, "label.dat": label, "label.dat.test": label}
 
@@ -299,7 +346,9 @@ def test_dblp_gets_anomalies_which_its_publisher_does_not_label(dblp):
 
 
 def test_dblp_as_a_mat_file(dblp):
-    content = mat(net_APA=adjacency(), net_APCPA=adjacency(seed=1), features=RNG.random((N, 3)), label=np.eye(4)[np.arange(N) % 4])
+    content = mat(
+        net_APA=adjacency(), net_APCPA=adjacency(seed=1), features=RNG.random((N, 3)), label=np.eye(4)[np.arange(N) % 4]
+    )
     published = dblp(content, "DBLP4057.mat")
     np.testing.assert_array_equal(published.graph.edges, expected_edges(adjacency(), adjacency(seed=1)))
     injected = mat(adj1=adjacency(), adj2=adjacency(seed=1), feature=RNG.random((N, 3)), label=LABELS)
@@ -352,7 +401,11 @@ def test_damaged_npz_files(dblp, changes, message):
         ("amazon-fraud", packed(**{"Amazon.mat": mat(**fraud("", "upu", "usu", "uvu"))}), "upu"),
         ("yelpchi-fraud", packed(**{"YelpChi.mat": mat(**fraud("", "rur", "rtr", "rsr"))}), "rur"),
         ("blogcatalog-fraud", mat(**GOOD), "network"),
-        ("imdb", mat(MAM=adjacency(), MDM=adjacency(), feature=RNG.random((N, 6)), label=np.eye(3)[np.arange(N) % 3]), "mam"),
+        (
+            "imdb",
+            mat(MAM=adjacency(), MDM=adjacency(), feature=RNG.random((N, 6)), label=np.eye(3)[np.arange(N) % 3]),
+            "mam",
+        ),
     ],
 )
 def test_every_source_reads_its_file(site, client, cache, name, content, relation):
@@ -379,7 +432,9 @@ def test_a_graph_of_yelpchis_size_stays_sparse():
     pairs = np.random.default_rng(0).integers(0, n, (2, m))
     network = scipy.sparse.csr_matrix((np.ones(m), pairs), shape=(n, n))
     file = io.BytesIO()
-    scipy.io.savemat(file, {"Network": network + network.T, "Attributes": np.ones((n, 32)), "Label": np.arange(n) % 7 == 0})
+    scipy.io.savemat(
+        file, {"Network": network + network.T, "Attributes": np.ones((n, 32)), "Label": np.arange(n) % 7 == 0}
+    )
     content = file.getvalue()
     tracemalloc.start()
     graph = graph_from_mat(content, (NETWORK,), "here").to_graph("here")

@@ -22,7 +22,7 @@ Y2024 = b"""Date,"1 Mo","2 Mo","3 Mo","4 Mo","6 Mo","1 Yr","2 Yr","3 Yr","5 Yr",
 Y2025 = b"""Date,"1 Mo","1.5 Month","2 Mo","3 Mo","4 Mo","6 Mo","1 Yr","2 Yr","3 Yr","5 Yr","7 Yr","10 Yr","20 Yr","30 Yr"
 02/18/2025,4.37,4.38,4.38,4.33,4.35,4.35,4.24,4.29,4.32,4.40,4.48,4.55,4.84,4.77
 01/02/2025,4.45,N/A,4.36,4.36,4.31,4.25,4.17,4.25,4.29,4.38,4.47,4.57,4.86,4.79
-"""
+"""  # noqa: E501
 
 
 def year_path(year):
@@ -42,7 +42,12 @@ def test_years_with_other_tenors_are_one_table(site, treasury):
     site.on(year_path(2025), Y2025)
     table = treasury(date(2024, 12, 30), date(2025, 12, 31))
     assert table.columns == TENORS
-    assert table.times.astype("datetime64[D]").tolist() == [date(2024, 12, 30), date(2024, 12, 31), date(2025, 1, 2), date(2025, 2, 18)]
+    assert table.times.astype("datetime64[D]").tolist() == [
+        date(2024, 12, 30),
+        date(2024, 12, 31),
+        date(2025, 1, 2),
+        date(2025, 2, 18),
+    ]
     assert table.missing == {"1.5m": 3, "4m": 1, "3y": 1}
     assert table.column("10y").tolist() == [4.55, 4.58, 4.57, 4.55]
     assert table.unit.startswith("percent")
@@ -218,14 +223,22 @@ def test_several_series_and_periods(site, client, cache):
     assert table.columns == ("DGS10", "DGS2")
     assert table.missing == {"DGS10": 1, "DGS2": 1}
     assert table.complete().values.tolist() == [[3.91, 4.33]]
-    assert (table.frequency, source.fetch(SourceRequest(("GDP",)), client, cache, silent).frequency) == ("daily", "none")
+    assert (table.frequency, source.fetch(SourceRequest(("GDP",)), client, cache, silent).frequency) == (
+        "daily",
+        "none",
+    )
 
 
 @pytest.mark.parametrize(
     ("body", "status", "error", "message"),
     [
         (b"<!DOCTYPE html><title>Error - St. Louis Fed</title>", 404, NotPublishedError, "not published"),
-        (b"<!DOCTYPE html><title>Error - St. Louis Fed</title>", 200, DataError, "web page titled 'Error - St. Louis Fed'"),
+        (
+            b"<!DOCTYPE html><title>Error - St. Louis Fed</title>",
+            200,
+            DataError,
+            "web page titled 'Error - St. Louis Fed'",
+        ),
         (b"observation_date,DGS2\n2024-01-01,1\n", 200, DataError, "asked for DGS10, but the file holds DGS2"),
         (b"observation_date,DGS10\n", 200, DataError, "no row below it"),
         (b"observation_date,DGS10\n2024-01-01\n", 200, DataError, "line 2: 1 cells"),

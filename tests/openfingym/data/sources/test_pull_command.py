@@ -123,13 +123,21 @@ def fraud_file(nodes=60):
     network = scipy.sparse.csr_matrix((np.ones(200), pairs), shape=(nodes, nodes))
     file = io.BytesIO()
     scipy.io.savemat(
-        file, {"Network": network, "Attributes": np.random.default_rng(1).random((nodes, 3)), "Label": np.arange(nodes) % 9 == 0}
+        file,
+        {
+            "Network": network,
+            "Attributes": np.random.default_rng(1).random((nodes, 3)),
+            "Label": np.arange(nodes) % 9 == 0,
+        },
     )
     return file.getvalue()
 
 
 def test_a_pulled_graph_is_loaded_without_the_network(site, run):
-    with pytest.raises(DataError, match=r"not been pulled\. Run this once, with a network: openfingym data pull blogcatalog-fraud-graph$"):
+    with pytest.raises(
+        DataError,
+        match=r"not been pulled\. Run this once, with a network: openfingym data pull blogcatalog-fraud-graph$",
+    ):
         load_graph("blogcatalog", real=True)
     site.on(f"/{SOURCES['blogcatalog-fraud'].path}", fraud_file())
     assert run("pull", "blogcatalog-fraud-graph", "--mirror", site.url)[0] == 0
@@ -181,7 +189,11 @@ def test_the_list_has_everything_once_and_says_what_it_is(run):
     assert status == 0
     names = [row["name"] for row in rows]
     assert len(set(names)) == len(names)
-    expected = {info.name for info in datasets()} | {known.name for known in process_sets()} | {spec.name for spec in attributed_graphs()}
+    expected = (
+        {info.name for info in datasets()}
+        | {known.name for known in process_sets()}
+        | {spec.name for spec in attributed_graphs()}
+    )
     expected |= {"ba2motifs", "sim-eiopa-curves", "sim-us-characteristics", *PULLABLE}
     expected |= {name for name, source in SOURCES.items() if source.frequency != "none"}
     assert set(names) == expected
@@ -194,8 +206,17 @@ def test_the_list_has_everything_once_and_says_what_it_is(run):
             assert row["missing"] == 0
     by_name = {row["name"]: row for row in rows}
     assert by_name["ust-par-yields"]["details"]["channels"][0] == "1m"
-    assert by_name["yelpchi"] == by_name["yelpchi"] | {"kind": "simulated", "rows": 23_831, "columns": 32, "form": "graph"}
-    assert by_name["yelpchi-fraud-graph"] == by_name["yelpchi-fraud-graph"] | {"kind": "real", "here": "not pulled", "rows": None}
+    assert by_name["yelpchi"] == by_name["yelpchi"] | {
+        "kind": "simulated",
+        "rows": 23_831,
+        "columns": 32,
+        "form": "graph",
+    }
+    assert by_name["yelpchi-fraud-graph"] == by_name["yelpchi-fraud-graph"] | {
+        "kind": "real",
+        "here": "not pulled",
+        "rows": None,
+    }
     assert by_name["ba2motifs"]["kind"] == by_name["ou"]["kind"] == "specified"
     assert by_name["ou"]["details"]["parameters"]
 

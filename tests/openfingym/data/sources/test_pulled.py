@@ -41,7 +41,12 @@ def second(day, hour=13, minute=30):
 
 def chart(symbol, days, closes, *, events=None, adjusted=None, currency="USD"):
     session = {"regular": {"start": second(DAYS[-1]), "end": second(DAYS[-1], 20)}}
-    meta = {"currency": currency, "symbol": symbol, "exchangeTimezoneName": "America/New_York", "currentTradingPeriod": session}
+    meta = {
+        "currency": currency,
+        "symbol": symbol,
+        "exchangeTimezoneName": "America/New_York",
+        "currentTradingPeriod": session,
+    }
     cells = dict.fromkeys(("open", "high", "low", "close"), closes) | {"volume": [100] * len(days)}
     result = {
         "meta": meta | {"regularMarketTime": second(DAYS[-1], 20)},
@@ -58,7 +63,10 @@ DIVIDEND = {"dividends": {"1": {"date": second(DAYS[2]), "amount": 2.0}}}
 
 def test_yahoo_closes_are_adjusted_and_aligned(site, cache, pulls):
     site.on("/v8/finance/chart/AAPL", chart("AAPL", DAYS, [125.0, 124.5, 129.0, 134.0], events=SPLIT))
-    site.on("/v8/finance/chart/XOM", chart("XOM", DAYS[1:], [40.0, 39.0, 38.5], events=DIVIDEND, adjusted=[38.0, 39.0, 38.5]))
+    site.on(
+        "/v8/finance/chart/XOM",
+        chart("XOM", DAYS[1:], [40.0, 39.0, 38.5], events=DIVIDEND, adjusted=[38.0, 39.0, 38.5]),
+    )
     record = pulls("yahoo", "AAPL", "XOM", start=DAYS[0], end=DAYS[-1])
     panel = pulled_panel("yahoo", ["XOM", "AAPL"], cache=cache)
     assert panel.channels == ("XOM", "AAPL")
@@ -99,12 +107,17 @@ def test_yahoo_one_ticker_of_several_and_one_alone(site, cache, pulls):
 
 
 def test_yahoos_own_adjustment_is_compared_with_ours(site, cache, pulls):
-    site.on("/v8/finance/chart/XOM", chart("XOM", DAYS, [40.0, 40.0, 39.0, 38.5], events=DIVIDEND, adjusted=[37.0, 37.0, 39.0, 38.5]))
+    site.on(
+        "/v8/finance/chart/XOM",
+        chart("XOM", DAYS, [40.0, 40.0, 39.0, 38.5], events=DIVIDEND, adjusted=[37.0, 37.0, 39.0, 38.5]),
+    )
     pulls("yahoo", "XOM", start=DAYS[0], end=DAYS[-1])
     panel = pulled_panel("yahoo", ["XOM"], cache=cache)
     assert "XOM: up to 2.63% from Yahoo's own adjusted close" in panel.info.notes
     actions = pull("yahoo", symbols=("XOM",), start=DAYS[0], end=DAYS[-1], cache=cache, base_url=site.url).table.actions
-    np.testing.assert_array_equal(panel.values[:, 0], adjusted_prices(np.array([40.0, 40.0, 39.0, 38.5]), panel.times, actions))
+    np.testing.assert_array_equal(
+        panel.values[:, 0], adjusted_prices(np.array([40.0, 40.0, 39.0, 38.5]), panel.times, actions)
+    )
 
 
 def test_a_price_below_zero_has_no_return_and_is_left_out_with_a_note(site, cache, pulls):
@@ -148,7 +161,9 @@ def test_binance_archive(site, cache, pulls):
     first, last = date(2024, 6, 1), date(2024, 6, 3)
     for symbol, close in (("BTCUSDT", 60_000.0), ("ETHUSDT", 3_000.0)):
         for day in (first, last):
-            archived(site, symbol, day, klines(day, skip={5} if symbol == "ETHUSDT" and day == last else (), close=close))
+            archived(
+                site, symbol, day, klines(day, skip={5} if symbol == "ETHUSDT" and day == last else (), close=close)
+            )
     record = pulls("binance-archive", "BTCUSDT", "ETHUSDT", start=first, end=last, interval="1h")
     assert len(record.files) == 8
     assert len(record.absent) == 2
@@ -168,7 +183,9 @@ def test_binance_rest(site, cache, pulls):
     pulls("binance-rest", "BTCUSDT", start=day, end=day, interval="1h")
     panel = pulled_panel("binance-rest", ["BTCUSDT"], interval="1h", start=day, end=day, cache=cache)
     assert panel.values.ravel().tolist() == [100.0 + hour for hour in range(24)]
-    with pytest.raises(DataError, match=r"is from 2024-06-01 to 2024-06-01\. Run .* --interval 1h --start 2024-05-01 --end 2024-06-01$"):
+    with pytest.raises(
+        DataError, match=r"is from 2024-06-01 to 2024-06-01\. Run .* --interval 1h --start 2024-05-01 --end 2024-06-01$"
+    ):
         pulled_panel("binance-rest", ["BTCUSDT"], interval="1h", start=date(2024, 5, 1), end=day, cache=cache)
 
 
@@ -177,7 +194,9 @@ def test_binance_rest(site, cache, pulls):
 
 def test_treasury(site, cache, pulls):
     path = "/resource-center/data-chart-center/interest-rates/daily-treasury-rates.csv/2024/all"
-    site.on(path, b'Date,"1 Mo","10 Yr","30 Yr"\n01/04/2024,5.5,4.00,4.1\n01/03/2024,5.54,3.91,\n01/02/2024,,3.95,4.0\n')
+    site.on(
+        path, b'Date,"1 Mo","10 Yr","30 Yr"\n01/04/2024,5.5,4.00,4.1\n01/03/2024,5.54,3.91,\n01/02/2024,,3.95,4.0\n'
+    )
     pulls("treasury", start=date(2024, 1, 1), end=date(2024, 12, 31))
     panel = pulled_panel("treasury", ["10y", "30y"], cache=cache)
     assert panel.values.tolist() == [[3.95, 4.0], [4.0, 4.1]]
@@ -208,7 +227,9 @@ def test_a_pull_that_follows_the_clock_is_read_again_on_another_day(site, cache,
 def test_ecb_pairs_are_crosses(site, cache, pulls):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("eurofxref-hist.csv", "Date,USD,JPY,CYP,\n2026-10-30,1.1172,175.68,N/A,\n2026-10-29,1.115,175.1,0.5,\n")
+        archive.writestr(
+            "eurofxref-hist.csv", "Date,USD,JPY,CYP,\n2026-10-30,1.1172,175.68,N/A,\n2026-10-29,1.115,175.1,0.5,\n"
+        )
     site.on("/stats/eurofxref/eurofxref-hist.zip", packed.getvalue())
     pulls("ecb-reference-rates")
     for name in ("ecb", "ecb-reference-rates"):
@@ -222,7 +243,10 @@ def test_ecb_pairs_are_crosses(site, cache, pulls):
 
 
 def test_fred(site, cache, pulls):
-    for series, rows in {"DGS2": "2024-01-02,4.33\n2024-01-03,\n2024-01-04,4.38", "CPI": "2024-01-02,-0.1\n2024-01-04,310.2"}.items():
+    for series, rows in {
+        "DGS2": "2024-01-02,4.33\n2024-01-03,\n2024-01-04,4.38",
+        "CPI": "2024-01-02,-0.1\n2024-01-04,310.2",
+    }.items():
         site.on(f"/graph/fredgraph.csv?id={series}", f"observation_date,{series}\n{rows}\n".encode())
     pulls("fred", "DGS2", "CPI")
     assert pulled_panel("fred", ["DGS2"], cache=cache).info.measure == "yield"

@@ -65,7 +65,12 @@ def test_yahoo_bars_have_their_dividends_beside_them(site, client, cache) -> Non
         [127.0, 131.0, 126.0, 129.0, 80.0],
         [132.0, 135.0, 130.0, 134.0, 70.0],
     ]
-    xom = [[40.0, 41.0, 39.0, 40.5, 10.0], [40.0, 41.0, 39.5, 40.0, 20.0], [39.0, 39.5, 38.5, 39.0, 30.0], [None, None, None, None, None]]
+    xom = [
+        [40.0, 41.0, 39.0, 40.5, 10.0],
+        [40.0, 41.0, 39.5, 40.0, 20.0],
+        [39.0, 39.5, 38.5, 39.0, 30.0],
+        [None, None, None, None, None],
+    ]
     site.on("/v8/finance/chart/AAPL", bars_of_yahoo("AAPL", DAYS, aapl, events=SPLIT))
     site.on("/v8/finance/chart/XOM", bars_of_yahoo("XOM", DAYS, xom, events=DIVIDEND))
     pulled(site, client, cache, "yahoo", "AAPL", "XOM", start=DAYS[0], end=DAYS[-1])

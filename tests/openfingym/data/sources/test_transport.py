@@ -65,7 +65,8 @@ def test_only_failures_end_in_an_error_that_counts_them(site, get, reply):
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "message"), [(404, NotPublishedError, "not published"), (403, DataError, "refused with status 403: no")]
+    ("status", "error", "message"),
+    [(404, NotPublishedError, "not published"), (403, DataError, "refused with status 403: no")],
 )
 def test_a_final_failure_is_not_tried_again(site, get, reply, status, error, message):
     with pytest.raises(error, match=message):
@@ -101,7 +102,9 @@ def test_another_process_resumes_what_the_first_left(site, get, reply):
     assert "range" in site.asked[-1].headers
 
 
-@pytest.mark.parametrize("answer", [{"status": 416}, {"status": 206, "headers": {"Content-Range": "bytes 5-9/10"}}, {"status": 206}])
+@pytest.mark.parametrize(
+    "answer", [{"status": 416}, {"status": 206, "headers": {"Content-Range": "bytes 5-9/10"}}, {"status": 206}]
+)
 def test_a_server_that_botches_ranges_costs_one_whole_download(site, get, reply, answer):
     botched = reply(b"12345", answer["status"], answer.get("headers", {}))
     assert get(site.on("/a", reply(BODY, etag=ETAG, send=100_000), botched, reply(BODY, etag=ETAG))) == BODY
@@ -122,7 +125,9 @@ def test_a_range_that_ends_too_early_is_not_taken_for_the_whole(site, get, reply
             if name in {"body", "headers"}:
                 start = int(site.asked[-1].headers["range"].removeprefix("bytes=").removesuffix("-"))
                 stop = start + 1000
-                return BODY[start:stop] if name == "body" else {"Content-Range": f"bytes {start}-{stop - 1}/{len(BODY)}"}
+                return (
+                    BODY[start:stop] if name == "body" else {"Content-Range": f"bytes {start}-{stop - 1}/{len(BODY)}"}
+                )
             return super().__getattribute__(name)
 
     assert get(site.on("/a", reply(BODY, etag=ETAG, send=100_000), Short(status=206), reply(BODY, etag=ETAG))) == BODY
@@ -154,7 +159,8 @@ def test_nobody_listening_is_offline_and_says_what_to_do(get):
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
         with pytest.raises(
-            OfflineError, match=rf"cannot reach 127\.0\.0\.1:{port} .*3 attempts.*/a\.csv.*bundled datasets need no network"
+            OfflineError,
+            match=rf"cannot reach 127\.0\.0\.1:{port} .*3 attempts.*/a\.csv.*bundled datasets need no network",
         ):
             get(f"http://127.0.0.1:{port}/a.csv")
 
@@ -178,7 +184,12 @@ def test_redirects_are_followed_but_not_for_ever(site, get, reply):
 @pytest.mark.parametrize(
     ("kind", "body", "headers", "message"),
     [
-        ("csv", b"\n<!DOCTYPE html><html><title>Before you continue</title>", {}, "web page titled 'Before you continue' and status 200"),
+        (
+            "csv",
+            b"\n<!DOCTYPE html><html><title>Before you continue</title>",
+            {},
+            "web page titled 'Before you continue' and status 200",
+        ),
         ("csv", b"<p>wait</p>", {"Content-Type": "text/html; charset=utf-8"}, "web page"),
         ("zip", b"<html>", {}, "web page"),
         ("zip", b"Not Found", {}, "not zip, the answer begins with b'Not Found'"),
@@ -205,7 +216,8 @@ def test_a_page_is_fine_where_a_page_is_wanted():
 
 
 @pytest.mark.parametrize(
-    ("stated", "seconds"), [("0", 0.0), ("12", 12.0), ("soon", None), ("", None), ("-5", None), ("Mon, 01 Jan 2024 00:00:09 GMT", 9.0)]
+    ("stated", "seconds"),
+    [("0", 0.0), ("12", 12.0), ("soon", None), ("", None), ("-5", None), ("Mon, 01 Jan 2024 00:00:09 GMT", 9.0)],
 )
 def test_retry_after_values(stated, seconds):
     assert retry_after({"retry-after": stated}, datetime(2024, 1, 1, tzinfo=UTC)) == seconds

@@ -51,7 +51,11 @@ def chart(symbol="AAPL", *, stamps=None, meta=None, events=None, drop=(), interv
             "exchangeTimezoneName": "America/New_York",
             "regularMarketTime": opening(date(2020, 9, 1), 20, 0),
             "currentTradingPeriod": {
-                "regular": {"timezone": "EDT", "start": opening(date(2020, 9, 1)), "end": opening(date(2020, 9, 1), 20, 0)}
+                "regular": {
+                    "timezone": "EDT",
+                    "start": opening(date(2020, 9, 1)),
+                    "end": opening(date(2020, 9, 1), 20, 0),
+                }
             },
             "dataGranularity": interval,
             **(meta or {}),
@@ -78,7 +82,9 @@ def fetch(site, client, cache):
 def test_prices_events_and_provenance(site, fetch):
     events = {
         "dividends": {"1": {"amount": 0.205, "date": opening(date(2020, 8, 7))}},
-        "splits": {"2": {"date": opening(date(2020, 8, 31)), "numerator": 4.0, "denominator": 1.0, "splitRatio": "4:1"}},
+        "splits": {
+            "2": {"date": opening(date(2020, 8, 31)), "numerator": 4.0, "denominator": 1.0, "splitRatio": "4:1"}
+        },
         "capitalGains": {"3": {"amount": 0.5, "date": opening(date(2020, 8, 28))}},
     }
     site.on(PATH, chart(events=events))
@@ -105,7 +111,10 @@ def test_the_session_date_is_the_exchanges_not_utcs(site, fetch):
     sydney = {**tokyo, "exchangeTimezoneName": "Australia/Sydney"}
     site.on(PATH, chart(stamps=stamps, meta=tokyo))
     site.on("/v8/finance/chart/BHP.AX", chart("BHP.AX", stamps=[opening(date(2020, 8, 26), 23, 30)], meta=sydney))
-    assert fetch(start=date(2020, 8, 1)).times.astype("datetime64[D]").tolist() == [date(2020, 8, 26), date(2020, 8, 27)]
+    assert fetch(start=date(2020, 8, 1)).times.astype("datetime64[D]").tolist() == [
+        date(2020, 8, 26),
+        date(2020, 8, 27),
+    ]
     assert fetch("BHP.AX", start=date(2020, 8, 1)).times.astype("datetime64[D]").tolist() == [date(2020, 8, 27)]
 
 
@@ -174,13 +183,19 @@ def test_shorter_bars_keep_their_time_and_have_no_adjusted_close(site, fetch):
     ("body", "status", "error", "message"),
     [
         (
-            b'{"chart":{"result":null,"error":{"code":"Not Found","description":"No data found, symbol may be delisted"}}}',
+            (
+                b'{"chart":{"result":null,"error":{"code":"Not Found","description":"No data found, symbol may be '
+                b'delisted"}}}'
+            ),
             200,
             NotPublishedError,
             "delisted",
         ),
         (
-            b'{"chart":{"result":null,"error":{"code":"Not Found","description":"No data found, symbol may be delisted"}}}',
+            (
+                b'{"chart":{"result":null,"error":{"code":"Not Found","description":"No data found, symbol may be '
+                b'delisted"}}}'
+            ),
             404,
             NotPublishedError,
             "delisted",
@@ -192,8 +207,18 @@ def test_shorter_bars_keep_their_time_and_have_no_adjusted_close(site, fetch):
         (chart(drop=["quote"]), 200, DataError, "format has changed"),
         (chart(close=["a", 1, 1, 1]), 200, DataError, "format has changed"),
         (chart(meta={"exchangeTimezoneName": "Mars/Olympus"}), 200, DataError, "format has changed"),
-        (chart(stamps=[opening(day) for day in (DAYS[1], DAYS[0], DAYS[2], DAYS[3])]), 200, DataError, "not after the row above"),
-        (chart(events={"splits": {"1": {"date": 1, "numerator": 0.0, "denominator": 1.0}}}), 200, DataError, "split of 0.0"),
+        (
+            chart(stamps=[opening(day) for day in (DAYS[1], DAYS[0], DAYS[2], DAYS[3])]),
+            200,
+            DataError,
+            "not after the row above",
+        ),
+        (
+            chart(events={"splits": {"1": {"date": 1, "numerator": 0.0, "denominator": 1.0}}}),
+            200,
+            DataError,
+            "split of 0.0",
+        ),
         (b'{"finance":{}}', 200, DataError, "format has changed"),
         (b"{broken", 200, DataError, "format has changed"),
         (b"[]", 200, DataError, "format has changed"),
@@ -230,7 +255,8 @@ def test_a_request_is_checked():
         SourceRequest(("AAPL",), date(2024, 1, 2), date(2024, 1, 1))
 
 
-# AAPL from the Quandl WIKI prices (public domain): close, and close adjusted back from 2013-03-01 by ex-close reinvestment.
+# AAPL from the Quandl WIKI prices (public domain): close, and close adjusted back from 2013-03-01 by ex-close
+# reinvestment.
 WIKI = {
     "2012-08-07": (622.77, 620.914, 79.796103082357),
     "2012-08-08": (619.39, 619.86, 79.660649392073),
@@ -246,7 +272,9 @@ WIKI = {
 def test_adjustment_agrees_with_published_adjusted_prices():
     times = np.array(list(WIKI), dtype="datetime64[ns]")
     close, published = np.array([row[1] for row in WIKI.values()]), np.array([row[2] for row in WIKI.values()])
-    dividends = [Action("AAPL", date.fromisoformat(day), "dividend", 2.65) for day in ("2012-08-09", "2012-11-07", "2013-02-07")]
+    dividends = [
+        Action("AAPL", date.fromisoformat(day), "dividend", 2.65) for day in ("2012-08-09", "2012-11-07", "2013-02-07")
+    ]
     adjusted = adjusted_prices(close, times, dividends, reinvested_at="ex-close")
     np.testing.assert_allclose(adjusted / adjusted[-1], published / published[-1], rtol=2e-6)
     assert adjusted[-1] == close[-1]
@@ -272,7 +300,9 @@ def test_prior_close_factors_by_hand():
 
 def test_splits_undone_and_done_again(site, fetch):
     """Apple split 4 for 1 on 2020-08-31: it closed at 499.23 on 2020-08-28 and at 129.04 on the 31st."""
-    events = {"splits": {"2": {"date": opening(date(2020, 8, 31)), "numerator": 4.0, "denominator": 1.0, "splitRatio": "4:1"}}}
+    events = {
+        "splits": {"2": {"date": opening(date(2020, 8, 31)), "numerator": 4.0, "denominator": 1.0, "splitRatio": "4:1"}}
+    }
     site.on(PATH, chart(events=events))
     table = fetch()
     close = table.column("close")

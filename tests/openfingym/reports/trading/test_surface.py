@@ -61,7 +61,11 @@ def test_as_played_is_the_record_itself() -> None:
 def test_the_break_even_cost_of_one_round_trip() -> None:
     bought, sold = 100.0, 103.0
     bars = bars_of(np.array([100.0, 101.0, 103.0, 104.0]))
-    decisions = [Decision(orders=(Order(0, Side.BUY, 10.0),)), Decision(), Decision(orders=(Order(0, Side.SELL, 10.0),))]
+    decisions = [
+        Decision(orders=(Order(0, Side.BUY, 10.0),)),
+        Decision(),
+        Decision(orders=(Order(0, Side.SELL, 10.0),)),
+    ]
     tape, _ = play(bars, MarketRules(fee_bps=1.0), decisions, 1e6)
     surface = cost_delay_surface([tape], costs_bps=(0.0, 10.0), delays=(0,))
     # sold (1 - c) = bought (1 + c)

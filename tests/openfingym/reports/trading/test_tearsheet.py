@@ -93,7 +93,9 @@ def test_figures_are_those_of_the_account_and_the_baseline():
     tree = parsed(render(HEADING, own, other))
     shown_figures = table(tree, "Performance")
     assert shown_figures[""] == ["momentum", "buy-and-hold"]
-    assert shown_figures["Total return, mean over episodes"] == [f"{x.total_return:.2%}".replace("-", "−") for x in (a, b)]
+    assert shown_figures["Total return, mean over episodes"] == [
+        f"{x.total_return:.2%}".replace("-", "−") for x in (a, b)
+    ]
     assert shown_figures["Sharpe ratio"] == [f"{x.sharpe_ratio:.2f}".replace("-", "−") for x in (a, b)]
     assert shown_figures["Max drawdown, worst episode"] == [f"{x.max_drawdown:.2%}" for x in (a, b)]
     traded = table(tree, "Trading")
@@ -109,7 +111,11 @@ def test_figures_are_those_of_the_account_and_the_baseline():
 
 def test_what_the_verifier_said_goes_first():
     heading = replace(
-        HEADING, relative_total=0.8123, state="scored", metrics={"sharpe_ratio": 1.23}, baseline_metrics={"sharpe_ratio": 1.5}
+        HEADING,
+        relative_total=0.8123,
+        state="scored",
+        metrics={"sharpe_ratio": 1.23},
+        baseline_metrics={"sharpe_ratio": 1.5},
     )
     tree = parsed(render(heading, [trace(0)]))
     assert table(tree, "Performance")["Sharpe ratio"] == ["1.23✓", "1.50"]
@@ -133,12 +139,16 @@ def test_lines_are_what_they_say():
     chart = figures(parsed(render(HEADING, [own])))
     growth = own.record[:, 0] / own.record[0, 0] - 1.0
     scale = Scale.around([growth], zero=True)
-    assert heights(chart["Return on the account"], "agent") == pytest.approx([scale.percent(v) for v in growth], abs=0.01)
+    assert heights(chart["Return on the account"], "agent") == pytest.approx(
+        [scale.percent(v) for v in growth], abs=0.01
+    )
     prices = own.prices[:, 1]
     fills = [event for event in own.events if event.kind is EventKind.FILLED and event.symbol == 1]
     scale = Scale.around([prices, np.array([event.price for event in fills])], zero=False)
     marks = [(use.get("href"), float(use.get("x")[:-1]), float(use.get("y")[:-1])) for use in chart["IBM"].iter("use")]
-    expected = [("#buy" if event.side > 0 else "#sell", 100.0 * event.bar / 100, scale.percent(event.price)) for event in fills]
+    expected = [
+        ("#buy" if event.side > 0 else "#sell", 100.0 * event.bar / 100, scale.percent(event.price)) for event in fills
+    ]
     assert [mark[0] for mark in marks] == [mark[0] for mark in expected]
     assert np.array([mark[1:] for mark in marks]) == pytest.approx(np.array([mark[1:] for mark in expected]), abs=0.01)
 
@@ -184,7 +194,10 @@ def test_long_and_many_episodes_are_drawn_in_bounded_size():
 def test_thinning_keeps_every_extreme(seed, size):
     values = np.random.default_rng(seed).standard_normal(size)
     axis = TimeAxis(np.datetime64("2020-01-01", "ns") + np.arange(size) * np.timedelta64(1, "m"), (0, size // 3))
-    assert [piece for episode in axis.columns for pair in episode for piece in pair][:: len(axis.shown) * 2 - 1] == [0, size]
+    assert [piece for episode in axis.columns for pair in episode for piece in pair][:: len(axis.shown) * 2 - 1] == [
+        0,
+        size,
+    ]
     figure = ET.fromstring(time_chart("noise", axis, [Line("noise", values, "agent")]))
     drawn, scale = heights(figure, "agent"), Scale.around([values], zero=False)
     assert len(drawn) <= 2 * COLUMNS + 4
@@ -209,7 +222,9 @@ def test_shares_of_a_histogram_add_up():
     tops = [int(top) for top in re.findall(r"V(\d+)H", path)]
     shares = np.histogram(values, 10)[0] / 1000
     scale = Scale(0.0, 1.08 * shares.max())
-    assert [100.0 * top / BOX for top in tops] == pytest.approx([scale.percent(s) for s in shares[shares > 0.0]], abs=0.01)
+    assert [100.0 * top / BOX for top in tops] == pytest.approx(
+        [scale.percent(s) for s in shares[shares > 0.0]], abs=0.01
+    )
 
 
 def flat(steps, equity=100.0):
@@ -248,7 +263,9 @@ def test_what_cannot_be_drawn(call, words):
 def hostile_page():
     heading = Heading(HOSTILE, HOSTILE, HOSTILE, P, HOSTILE, HOSTILE, 1.0, {"pnl": 1.0}, {}, {HOSTILE: HOSTILE})
     names = (HOSTILE, "B")
-    return render(heading, [trace(0, symbols=names), trace(1, symbols=names, fold="public")], [trace(0, symbols=names, fills=0.1)])
+    return render(
+        heading, [trace(0, symbols=names), trace(1, symbols=names, fold="public")], [trace(0, symbols=names, fills=0.1)]
+    )
 
 
 def test_names_cannot_become_markup():
@@ -267,9 +284,13 @@ def test_nothing_is_loaded_from_anywhere():
     assert not re.search(r"https?:|//[a-z]|@import|url\(", page.replace("// A cursor", ""))
     tree = parsed(page)
     assert all(node.get("href", "#").startswith("#") and node.get("src") is None for node in tree.iter())
-    policy = next(node.get("content") for node in tree.iter("meta") if node.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        node.get("content") for node in tree.iter("meta") if node.get("http-equiv") == "Content-Security-Policy"
+    )
     style, script = (
-        base64.b64encode(hashlib.sha256(re.findall(f"<{name}>(.*?)</{name}>", page, flags=re.DOTALL)[0].encode()).digest()).decode()
+        base64.b64encode(
+            hashlib.sha256(re.findall(f"<{name}>(.*?)</{name}>", page, flags=re.DOTALL)[0].encode()).digest()
+        ).decode()
         for name in ("style", "script")
     )
     assert policy == f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'"
@@ -308,7 +329,14 @@ def opened(page, address, folder):
     file = folder / "page.html"
     file.write_text(page, encoding="utf-8")
     quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", *quiet, f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=2000"]
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        *quiet,
+        f"--user-data-dir={folder / 'profile'}",
+        "--virtual-time-budget=2000",
+    ]
     command = [browser, *flags, "--dump-dom", f"file://{file}#{address}"]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
@@ -318,7 +346,9 @@ def test_in_a_browser_the_cursor_reads_every_chart_and_nothing_is_loaded(tmp_pat
     page = render(replace(HEADING, agent=HOSTILE), [own, trace(4, fold="public")], [trace(3, steps=100, fills=0.02)])
     with listening() as (address, asked):
         # Even markup that had got past the escaping loads nothing and runs nothing.
-        smuggled = f'<img src="{address}/image"/><script>document.title = "hijacked"; fetch("{address}/script")</script>'
+        smuggled = (
+            f'<img src="{address}/image"/><script>document.title = "hijacked"; fetch("{address}/script")</script>'
+        )
         dom = opened(page.replace("</main>", f"{smuggled}</main>"), "row=40", tmp_path)
         assert asked == []
         assert "<title>hijacked" not in dom
@@ -337,7 +367,9 @@ def test_in_a_browser_the_cursor_reads_every_chart_and_nothing_is_loaded(tmp_pat
 
 
 def test_the_command_says_when_a_run_is_not_of_trading(tmp_path, monkeypatch, capsys):
-    result = RolloutResult("r1", "treasury-forecast", "0" * 64, "real", "ridge", "inline", 0, "scored", total=1.0, relative_total=1.0)
+    result = RolloutResult(
+        "r1", "treasury-forecast", "0" * 64, "real", "ridge", "inline", 0, "scored", total=1.0, relative_total=1.0
+    )
     folder = write_run(tmp_path, result, RunFiles({}, "", b"", (), {})).path
     monkeypatch.setattr("sys.argv", ["openfingym", "report", "tearsheet", str(folder), "--json"])
     with pytest.raises(SystemExit) as ended:
