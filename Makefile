@@ -8,6 +8,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 AGENT ?= ridge
+# EXTRA=ci: PyTorch and esig too, which a few tests compare with.
+EXTRA ?= dev
 # Many tests wait for a program or a server: one process more than there are cores.
 PROCESSES ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 TASKS := commodity-forecast crypto-forecast equity-forecast fx-forecast treasury-forecast
@@ -56,5 +58,5 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA)]'
 	@touch $@ $(VENV)/.demo

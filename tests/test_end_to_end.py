@@ -160,15 +160,19 @@ def test_the_last_accepted_submission_counts_and_a_crash_after_it_does_not_matte
     assert (result.submissions_accepted, result.exit_code) == (2, 9)
 
 
-def test_the_budget_ends(launcher: Launcher) -> None:
+def test_the_budget_ends(launcher: Launcher, tmp_path: Path) -> None:
     source = (
         f"import interface, numpy as np\np = {NAIVE}\n"
         "for k in range(5): print(interface.submit(p + 0.1 * k))\n"
         "try: interface.submit(p)\n"
         "except Exception as error: print('SIXTH', error)\n"
     )
-    result = launcher.run(launcher.packages[0], program(source))
+    result = launcher.run(launcher.packages[0], program(source), out=tmp_path)
     assert result.submissions_accepted == 5
+    assert result.path is not None
+    said = (result.path / "output.log").read_text().splitlines()
+    assert len(said) == 6, "five answers, and that there are no more"
+    assert said[-1] == "SIXTH All 5 submissions of this rollout have been accepted."
 
 
 def test_feedback_is_public_rounded_and_clipped(launcher: Launcher, tmp_path: Path) -> None:

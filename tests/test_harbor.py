@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from platformdirs import user_cache_path
 
 from openfingym.packages.package import BuiltPackage
 
@@ -49,19 +52,28 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def harbor_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    python = _python_312()
-    if python is None:
+def harbor_python() -> Path:
+    """A Python with Harbor, made once a machine."""
+    base = _python_312()
+    if base is None:
         pytest.skip("Harbor needs Python 3.12 or later, and none was found")
-    folder = tmp_path_factory.mktemp("harbor")
-    subprocess.run([*python, "-m", "venv", str(folder)], check=True)
-    subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", HARBOR], check=True, capture_output=True)
-    return folder / "bin" / "python"
+    version = subprocess.run([base, "-V"], capture_output=True, text=True, check=True).stdout.split()[1]
+    folder = user_cache_path("openfingym") / "tests" / f"{HARBOR.replace('==', '-')}-python-{version}"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            new = Path(made) / "environment"
+            subprocess.run([base, "-m", "venv", new], check=True)
+            subprocess.run([new / "bin" / "python", "-m", "pip", "install", "-q", HARBOR], check=True, capture_output=True)
+            with contextlib.suppress(OSError):  # somebody else was faster
+                new.rename(folder)  # whole or not at all; nothing but its scripts, which nobody calls, knows the other place
+    return python
 
 
-def _python_312() -> list[str] | None:
+def _python_312() -> str | None:
     if sys.version_info >= (3, 12):
-        return [sys.executable]
+        return sys.executable
     candidates = [shutil.which(name) for name in ("python3.12", "python3.13")]
     candidates += [
         str(path) for path in Path(os.environ.get("PYENV_ROOT", "/nonexistent")).glob("versions/3.1[23]*/bin/python")
@@ -74,7 +86,7 @@ def _python_312() -> list[str] | None:
             check=False,
         )
         if probe.stdout.strip() == "True":
-            return [candidate]
+            return candidate
     return None
 
 

@@ -46,6 +46,7 @@ train = {train}
 public = {public}
 private = {public}
 embargo = 25
+{scaling}
 
 [metadata.openfingym.contract]
 unit = "as drawn"
@@ -72,8 +73,9 @@ def write_task(
     channels: Sequence[str] = (),
     measure: str = "price",
     train: float = 0.6,
+    scaling: str = "",
 ) -> BuiltPackage:
-    """Write, read and build a task on ``values``, float64[rows, channels], one row a weekday."""
+    """Write, read and build a task on ``values``, float64[rows, channels], one row a weekday; ``scaling`` of windows, if any."""
     channels = channels or [f"c{k}" for k in range(values.shape[1])]
     folder = parent / name
     folder.mkdir()
@@ -87,6 +89,7 @@ def write_task(
         baseline="gaussian" if generation else "naive",
         measure=measure,
         train=train,
+        scaling=f'scaling = "{scaling}"' if scaling else "",
         public=round((1.0 - train) / 2.0, 3),
         contract="\n".join(f"{key} = {json.dumps(value)}" for key, value in contract.items()),
         metrics="".join(

@@ -186,7 +186,7 @@ def test_the_ideal_forecast_explains_one_to_three_percent(panel):
 def test_learners_beat_zero_and_stay_below_the_ideal():
     """Fitted once on the training months, scored on the private ones, over several seeds."""
     gains = {"ridge": [], "boosting": [], "ideal": []}
-    for seed in (DEFAULT_SEED, 0, 1, 2, 3, 4):
+    for seed in (DEFAULT_SEED, 0, 1):
         panel = simulated_characteristics(seed)
         x, y = panel.features[:TRAIN].reshape(-1, 42), panel.excess_return[:TRAIN].ravel()
         hidden, truth = panel.features[PUBLIC:].reshape(-1, 42), panel.excess_return[PUBLIC:].ravel()

@@ -1,6 +1,7 @@
 """The scores by recurrent networks: with PyTorch they separate known laws, without it they say what to install."""
 
 import importlib.util
+import sys
 
 import numpy as np
 import pytest
@@ -62,11 +63,11 @@ def test_faults_with_torch():
         disc_gru(np.ones_like(real), same)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is installed")
 @pytest.mark.parametrize("name", ["disc_gru", "pred_lstm"])
-def test_without_torch_the_message_says_what_to_install_and_blames_no_answer(name):
+def test_without_torch_the_message_says_what_to_install_and_blames_no_answer(name, monkeypatch):
     from types import SimpleNamespace
 
+    monkeypatch.setitem(sys.modules, "torch", None)  # as good as not installed
     real, same = sides(30)
     with pytest.raises(UsageError, match=r"install 'openfingym\[faithful\]'"):
         METRICS[name].compute({"real": real, "fake": same})
