@@ -65,9 +65,13 @@ def harbor_python() -> Path:
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
             new = Path(made) / "environment"
             subprocess.run([base, "-m", "venv", new], check=True)
-            subprocess.run([new / "bin" / "python", "-m", "pip", "install", "-q", HARBOR], check=True, capture_output=True)
+            subprocess.run(
+                [new / "bin" / "python", "-m", "pip", "install", "-q", HARBOR], check=True, capture_output=True
+            )
             with contextlib.suppress(OSError):  # somebody else was faster
-                new.rename(folder)  # whole or not at all; nothing but its scripts, which nobody calls, knows the other place
+                new.rename(
+                    folder
+                )  # whole or not at all; nothing but its scripts, which nobody calls, knows the other place
     return python
 
 

@@ -75,7 +75,8 @@ def write_task(
     train: float = 0.6,
     scaling: str = "",
 ) -> BuiltPackage:
-    """Write, read and build a task on ``values``, float64[rows, channels], one row a weekday; ``scaling`` of windows, if any."""
+    """Write, read and build a task on ``values``, float64[rows, channels], one row a weekday; ``scaling`` of windows,
+    if any."""
     channels = channels or [f"c{k}" for k in range(values.shape[1])]
     folder = parent / name
     folder.mkdir()
