@@ -351,11 +351,11 @@ def test_modes_and_closing(keeper):
 
 
 def test_closing_ends_a_request_under_way(keeper, upstream):
-    entered = threading.Event()
+    entered, released = threading.Event(), threading.Event()
 
     def slow(_):
         entered.set()
-        time.sleep(0.5)
+        released.wait(30)
         return 200, {}, {}
 
     upstream.answer = slow
@@ -371,12 +371,11 @@ def test_closing_ends_a_request_under_way(keeper, upstream):
 
     thread = threading.Thread(target=ask)
     thread.start()
-    assert entered.wait(5)
-    started = time.monotonic()
+    assert entered.wait(30)
     gate.close()
-    thread.join(5)
-    assert time.monotonic() - started < 0.4
-    assert result
+    thread.join(20)
+    assert result, "ended, though its answer is still being made"
+    released.set()
 
 
 def test_keeper_refuses_nonsense(short_dir, keeper):

@@ -43,16 +43,15 @@ def gone(pid: int, timeout_s: float = 10.0) -> bool:
 
 
 def test_starts_fast_and_leaves_nothing(packages: dict[str, BuiltPackage]) -> None:
-    begin = time.perf_counter()
     verifier = EmbeddedVerifier.start([packages["tiny"]])
-    seconds = time.perf_counter() - begin
+    spent = psutil.Process(verifier.pid).cpu_times()
     assert verifier.uds.exists()
     verifier.close()
     verifier.close()
     assert gone(verifier.pid)
     assert not verifier.uds.parent.exists()
     assert not verifier.state.exists()
-    assert seconds < 5.0  # 0.8 s on an idle machine
+    assert spent.user + spent.system < 4.0, "seconds; 0.7 on an idle machine"
 
 
 def test_a_given_state_stays(packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
@@ -206,7 +205,7 @@ def slow_body(url: str, token: str) -> None:
                 sock.settimeout(0.05)
                 answer += sock.recv(4096)
             except TimeoutError:
-                assert time.monotonic() - begin < 8
+                assert time.monotonic() - begin < 60
         assert answer.startswith(b"HTTP/1.1 408")
         assert b"problem:request-timeout" in answer
         assert b"connection: close" in answer.lower()

@@ -442,4 +442,4 @@ def test_a_second_process_starts_in_a_second_also_where_the_package_is_read_only
         compiled.append({path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*.nbc")})
     assert compiled[0], "there is a cache"
     assert compiled[1] == compiled[0], "and it was used"
-    assert seconds < 2.0, "CPU seconds, half of which are Numba's own import"
+    assert seconds < 6.0, "CPU seconds; one on an idle machine, and twenty where it is compiled again"

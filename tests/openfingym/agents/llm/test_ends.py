@@ -173,7 +173,7 @@ def test_time_is_limited_whatever_it_is_spent_on(play: Play) -> None:
     started = time.monotonic()
     left = play(Sleeper(), allowance=Allowance(wall_s=1.0))
     assert (left.result.state, left.result.ended_by, left.result.boundary) == ("rejected", "wall", "agent")
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 40
 
 
 @dataclass(frozen=True)
