@@ -66,7 +66,7 @@ def traces() -> dict[str, object]:
         "containers": containers(owner) if Path("/var/run/docker.sock").exists() else [],
         "groups": [str(path) for path in Path("/sys/fs/cgroup").rglob("openfingym*") if owner in path.name],
         "processes": sorted(child.pid for child in psutil.Process().children(recursive=True)),
-        # Others of this machine mount and unmount meanwhile: engines for containers, tests for file systems that are full.
+        # Others of this machine mount meanwhile: engines for containers, tests for file systems that are full.
         "mounts": [mount for mount in Path("/proc/self/mounts").read_text().splitlines() if "openfingym" in mount],
         "descriptors": len(list(Path("/proc/self/fd").iterdir())),
         "folders": owners,
