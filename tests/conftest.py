@@ -49,11 +49,7 @@ def own_task(tmp_path: Path) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file's tests in one process, since they share what it sets up; skip what this machine cannot run, unless
-    CI requires it."""
-    for item in items:
-        if not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    """Skip what this machine cannot run, unless CI requires it."""
     reasons = {"docker": _docker_unavailable, "sandbox": _sandbox_unavailable}
     if os.environ.get("OPENFINGYM_REQUIRE_DOCKER"):
         return

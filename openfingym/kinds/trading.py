@@ -334,8 +334,8 @@ while env.episodes_left:
     done = False
     while not done:
         action = {{"weights": [{", ".join([f"{1 / width:.3g}"] * width)}]}}  # shares of equity, negative for short; None to hold
-        # or: {{"orders": [{{"symbol": "{contract.symbols[0]}", "side": "buy", "quantity": 10, "type": "limit",
-        # "limit_price": 99.5}}],      "cancels": [order, ...], "replaces": [{{"order": 3, "quantity": 5}}, ...]}}
+        # or: {{"orders": [{{"symbol": "{contract.symbols[0]}", "side": "buy", "quantity": 10, "type": "limit", "limit_price": 99.5}}],
+        #      "cancels": [order, ...], "replaces": [{{"order": 3, "quantity": 5}}, ...]}}
         observation, reward, terminated, truncated, info = env.step(action)
         done = terminated or truncated"""  # noqa: E501
         return Brief(_facts(contract, material), note, usage)

@@ -33,8 +33,7 @@ for status in pathlib.Path("/proc").glob("[0-9]*/environ"):
             leak(str(status), status.read_bytes())
     except OSError:
         pass
-# The first belongs to nobody: where there is a network, packets to it are lost, and where there is none, they cannot be
-# sent.
+# The first belongs to nobody: where there is a network, packets to it are lost, and where there is none, they cannot be sent.
 for host in (("192.0.2.1", 80), ("169.254.169.254", 80), ("127.0.0.1", 80)):
     try:
         socket.create_connection(host, timeout=0.5).close()

@@ -209,7 +209,10 @@ def test_a_verifier_that_is_killed_costs_no_result(treasury: BuiltPackage, tmp_p
     assert len(killed) == 1
     found = runs(tmp_path)
     assert Counter(one["seed"] for one in found) == dict.fromkeys(range(SEEDS), 1)
-    assert {one["state"] for one in found} == {"scored"}
+    # What had been told its feedback when the verifier went is not made again: that would be a second try.
+    lost = [one for one in found if one["state"] != "scored"]
+    assert all(one["state"] == "error" and one["told"] for one in lost)
+    assert len(lost) <= 2
     assert set(psutil.Process().children()) <= before
 
 

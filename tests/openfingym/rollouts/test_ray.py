@@ -60,7 +60,7 @@ import ray
 from openfingym.agents import resolve
 from openfingym.catalog import load_task
 from openfingym.errors import RuntimeFailureError
-from openfingym.rollouts import Engine, RolloutSpec, RunFolder
+from openfingym.rollouts import RolloutEngine, RolloutSpec, RunFolder
 from openfingym.rollouts.ray import RayRunner
 
 class Theirs:
@@ -71,7 +71,7 @@ async def run():
     specs = [RolloutSpec("treasury-forecast", sys.argv[2], resolve("oneshot"), "stand-in/competent", seed=n) for n in range(2)]
     runner = await RayRunner.open([load_task("treasury-forecast")], places=1, backend="sandbox", upcoming=specs)
     with RunFolder.open(Path(sys.argv[1])) as folder:
-        async with Engine(runner, folder) as engine:
+        async with RolloutEngine(runner, folder) as engine:
             await engine.run(specs)
 
 async def wait():
