@@ -64,7 +64,10 @@ def create(parent: Path | None = None) -> Path:
     root = private_root(parent)
     try:
         folder = Path(tempfile.mkdtemp(dir=root, prefix=""))
-        (folder / OWNER_FILE).write_text(owner_id(), encoding="utf-8")
+        # Renamed once it is whole: an empty one, read meanwhile or left by a maker that died, would never be removed.
+        name = folder / f"{OWNER_FILE}.new"
+        name.write_text(owner_id(), encoding="utf-8")
+        name.rename(folder / OWNER_FILE)
     except OSError as error:
         raise RuntimeFailureError(f"{root}: no folder can be made in it ({error})") from error
     return folder

@@ -61,10 +61,14 @@ def traces() -> dict[str, object]:
     """What this process could leave: containers, groups, processes, mounts, sockets and descriptors, folders."""
     owner = docker_container.owner_id()
     places = {owned_directory.private_root(), owned_directory.private_root(Path(tempfile.gettempdir()))}
-    owners = [path for place in places for path in place.glob("*/owner") if path.read_text() == owner]
+    owners = []
+    for path in (path for place in places for path in place.glob("*/owner")):
+        with contextlib.suppress(FileNotFoundError):  # tests in other processes remove theirs meanwhile
+            owners += [path] if path.read_text() == owner else []
+    groups = [f"{at}/{name}" for at, names, _ in os.walk("/sys/fs/cgroup") for name in names]
     return {
         "containers": containers(owner) if Path("/var/run/docker.sock").exists() else [],
-        "groups": [str(path) for path in Path("/sys/fs/cgroup").rglob("openfingym*") if owner in path.name],
+        "groups": [group for group in groups if "openfingym" in group and owner in Path(group).name],
         "processes": sorted(child.pid for child in psutil.Process().children(recursive=True)),
         # Others of this machine mount meanwhile: engines for containers, tests for file systems that are full.
         "mounts": [mount for mount in Path("/proc/self/mounts").read_text().splitlines() if "openfingym" in mount],

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -121,12 +120,12 @@ def nodes(treasury: BuiltPackage, store_home: Path) -> Iterator[Nodes]:
     shutil.rmtree(cli.temporary)
 
 
-def verifiers() -> list[psutil.Process]:
-    """Of this test session: others have stores of their own."""
+def verifiers(nodes: Nodes) -> list[psutil.Process]:
+    """Of this cluster: other tests, in processes of their own, share its store but not its temporary folder."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            ours = process.environ().get("OPENFINGYM_HOME") == os.environ["OPENFINGYM_HOME"]
+            ours = process.environ().get("RAY_TMPDIR") == str(nodes.cli.temporary)
             if ours and "openfingym_verifier.embedded_child" in process.cmdline():
                 found.append(process)
     return found
@@ -138,7 +137,7 @@ def verifiers() -> list[psutil.Process]:
 def test_inside_the_program_of_somebody_else_it_is_a_guest(
     nodes: Nodes, treasury: BuiltPackage, tmp_path: Path
 ) -> None:
-    before = verifiers()
+    before = verifiers(nodes)
     command = [sys.executable, "-c", GUEST, str(tmp_path / "run"), treasury.manifest.digest]
     done = subprocess.run(command, env=nodes.cli.environment, capture_output=True, text=True, check=False, cwd="/")
     assert done.returncode == 0, done.stderr
@@ -149,7 +148,7 @@ def test_inside_the_program_of_somebody_else_it_is_a_guest(
         "no node of the Ray cluster is ready for rollouts; other programs may hold its CPUs or the resource 'docker'"
         in said["waited"]
     )
-    assert set(verifiers()) <= set(before)
+    assert set(verifiers(nodes)) <= set(before)
 
 
 @pytest.mark.docker
@@ -163,11 +162,11 @@ def test_a_node_that_is_lost_costs_no_result(nodes: Nodes, treasury: BuiltPackag
         f"tasks = ['treasury-forecast']\nseeds = {SEEDS}\nconcurrency = 2\nbackend = 'docker'\n"
         "[[agents]]\nname = 'slow'\nprogram = 'slow.py'\n"
     )
-    before, out = verifiers(), tmp_path / "run"
+    before, out = verifiers(nodes), tmp_path / "run"
     process = nodes.cli.start("--plan", str(plan), "--backend", "ray", "--out", str(out))
     while len(runs(out)) < 2 and process.poll() is None:
         time.sleep(0.1)
-    during = set(verifiers()) - set(before)
+    during = set(verifiers(nodes)) - set(before)
     raylet = psutil.Process(nodes.raylets[-1])
     killed = [raylet, *raylet.children(recursive=True)]
     for one in killed:
