@@ -32,7 +32,7 @@ from openfingym.errors import BackendUnavailableError
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
-from openfingym.rollouts import LocalRollouts, LocalRunner, RolloutEngine, RolloutSpec, RunFolder
+from openfingym.rollouts import LocalRollouts, LocalRunner, RolloutEngine, RolloutSettings, RolloutSpec, RunFolder
 from openfingym_runtime.backends import select
 from openfingym_runtime.images import agent_image_tag
 
@@ -101,7 +101,9 @@ def ours(package: BuiltPackage, out: Path, *, at_once: int, waiting: int) -> tup
         RolloutSpec(TASK, package.manifest.digest, resolve("oneshot"), "stand-in/competent", seed=seed)
         for seed in range(ROLLOUTS + 1)
     ]
-    rollouts = LocalRollouts([package], backend="docker", upcoming=specs if waiting else (), places=waiting or 1)
+    rollouts = LocalRollouts(
+        [package], RolloutSettings("docker", upcoming=tuple(specs) if waiting else (), places=waiting or 1)
+    )
 
     async def main() -> tuple[float, str]:
         with RunFolder.open(out) as folder:

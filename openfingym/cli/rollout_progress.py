@@ -6,9 +6,13 @@ import contextlib
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
+import click
+
 from openfingym.cli.printable import one_line
+from openfingym.cli.render import TerminalProgress
 from openfingym.results import RolloutResult
 from openfingym.rollouts.spec import RolloutSpec
 
@@ -16,13 +20,83 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
+    from openfingym.rollouts import Selection, Work
+
 SHOWN_REASON = 160
 """Characters of a reason that a line has room for."""
 DRAWN_A_SECOND = 4
 
 
+class RunReporter:
+    """Tells people on stderr how a run is doing, from its preparation on; a context manager, and a run's watcher."""
+
+    def __init__(self, out: Path, *, quiet: bool) -> None:
+        """Report the run that is kept in ``out``; where ``quiet``, only what is asked for afterwards."""
+        self._out, self._quiet = out, quiet
+        self._steps = TerminalProgress(enabled=not quiet, lines=True)
+        self._live: LiveProgress | None = None
+        self._stack = contextlib.ExitStack()
+        self.work: Work | None = None
+        """What there was to run; None while that is not known."""
+        self._prepared_at = 0.0
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(self._steps)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds since the run was prepared."""
+        return time.monotonic() - self._prepared_at
+
+    def preparing(self, step: str) -> None:
+        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
+        self._steps(step)
+
+    def prepared(self, selection: Selection, work: Work) -> None:
+        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
+        self.announce(selection, work)
+        self._prepared_at = time.monotonic()
+        if work.missing and not self._quiet:
+            self._live = self._stack.enter_context(LiveProgress(len(work.specs), len(work.done)))
+
+    def announce(self, selection: Selection, work: Work) -> None:
+        """Say what of the plan is left out, and what is finished already."""
+        self._stack.close()  # the steps of the preparation are over
+        self.work = work
+        if self._quiet:
+            return
+        for agent, tasks in selection.skipped.items():
+            click.echo(f"left out: {agent} is not for {', '.join(tasks)}", err=True)
+        if work.done:
+            click.echo(f"{len(work.done)} of {len(work.specs)} rollouts are finished already in {self._out}", err=True)
+
+    def started(self, spec: RolloutSpec) -> None:
+        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
+        if self._live is not None:
+            self._live.started(spec)
+
+    def again(self, spec: RolloutSpec, reason: str) -> None:
+        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
+        if self._live is not None:
+            self._live.again(spec, reason)
+
+    def ended(self, spec: RolloutSpec, result: RolloutResult) -> None:
+        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
+        if self._live is not None:
+            self._live.ended(spec, result)
+
+    def stopping(self) -> None:
+        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
+        if self._live is not None:
+            self._live.stopping()
+
+
 class LiveProgress:
-    """Tells people on stderr; a context manager, and an engine's watch."""
+    """A bar, or lines, on stderr; a context manager."""
 
     def __init__(self, total: int, done: int, *, stream: TextIO | None = None) -> None:
         """Begin with ``done`` rollouts of ``total`` finished before."""
@@ -54,18 +128,18 @@ class LiveProgress:
             self._live.stop()
 
     def started(self, spec: RolloutSpec) -> None:
-        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
+        """A rollout has begun."""
         now = time.monotonic()
         self._first = self._first or now
         self._running[spec.identity] = spec.title, now
 
     def again(self, spec: RolloutSpec, reason: str) -> None:
-        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
+        """A rollout failed for a reason of ours, and will be tried again."""
         self._running.pop(spec.identity, None)
         self._say(f"{spec.title}: failed for a reason of ours, will be tried again: {one_line(reason, SHOWN_REASON)}")
 
     def ended(self, spec: RolloutSpec, result: RolloutResult) -> None:
-        """See :class:`openfingym.rollouts.engine.RunWatcher`."""
+        """A rollout's result is kept."""
         self._running.pop(spec.identity, None)
         self._finished += 1
         self._states[result.state] += 1

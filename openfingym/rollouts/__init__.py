@@ -1,22 +1,22 @@
 """Batch rollouts: tasks x agents x models x seeds, on this machine or on a cluster, that survive what may happen to a
 run.
 
-    with RunFolder.open(Path("runs/demo")) as folder:
-        work = prepare(plan, select(plan), folder)
-        async with RolloutEngine(LocalRunner(LocalRollouts(work.needed), places=4), folder) as engine:
-            results = await engine.run(work.missing)
+    results = run(Plan.read("plan.toml"), "runs/demo")
 
-A rollout is a :class:`RolloutSpec`; its identity says whether it was run before. The
-:class:`RolloutEngine` runs each once and keeps its result, a :class:`Runner` says where.
+A rollout is a :class:`RolloutSpec`; its identity says whether it was run before. :func:`run` puts the parts together:
+what there is to do (:func:`prepare`), the :class:`RolloutEngine`, which runs each rollout once and keeps its result,
+and a :class:`Runner`, which says where.
 """
 
 from __future__ import annotations
 
 from openfingym.rollouts.engine import Patience, RolloutEngine, RunWatcher
 from openfingym.rollouts.folders import RunFolder
-from openfingym.rollouts.local import LocalRollouts, LocalRunner, ModelAccess, Runner
+from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
 from openfingym.rollouts.plan import Plan, Selection, expand, select
 from openfingym.rollouts.preparation import Work, prepare
+from openfingym.rollouts.running import run
+from openfingym.rollouts.settings import ModelAccess, RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Patience",
     "Plan",
     "RolloutEngine",
+    "RolloutSettings",
     "RolloutSpec",
     "RunFolder",
     "RunWatcher",
@@ -34,5 +35,6 @@ __all__ = [
     "Work",
     "expand",
     "prepare",
+    "run",
     "select",
 ]

@@ -1,6 +1,6 @@
 """The core of batch rollouts: every rollout once, its result kept, failures of ours tried again.
 
-    async with Engine(runner, folder) as engine:
+    async with RolloutEngine(runner, folder) as engine:
         result = await engine.submit(spec)
 
 Anything that runs on asyncio can drive it; where rollouts run is the :class:`Runner`'s matter.
@@ -13,13 +13,17 @@ import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from openfingym.errors import RuntimeFailureError, VerifierAwayError, VerifierError
 from openfingym.results import RolloutResult, read_run
 from openfingym.rollouts.folders import RunFolder
 from openfingym.rollouts.local import Runner
 from openfingym.rollouts.spec import RolloutSpec
+
+if TYPE_CHECKING:
+    from openfingym.rollouts.plan import Selection
+    from openfingym.rollouts.preparation import Work
 
 ERRORS_IN_A_ROW = 10
 """So many failures of ours with one agent, and no other result between them, are no accident."""
@@ -39,7 +43,13 @@ class StoppedError(RuntimeFailureError):
 
 
 class RunWatcher(Protocol):
-    """Who is told how a run is doing."""
+    """Is told how a run is doing, in the thread that runs it."""
+
+    def preparing(self, step: str) -> None:
+        """Tasks are built, or what is finished is read; ``step`` says which, for people."""
+
+    def prepared(self, selection: Selection, work: Work) -> None:
+        """It is known what there is to run."""
 
     def started(self, spec: RolloutSpec) -> None:
         """A rollout has a place and begins."""
@@ -50,9 +60,18 @@ class RunWatcher(Protocol):
     def ended(self, spec: RolloutSpec, result: RolloutResult) -> None:
         """A rollout's result is kept."""
 
+    def stopping(self) -> None:
+        """The run was interrupted, perhaps not for the first time; it ends once what it started is gone."""
+
 
 class SilentWatcher:
-    """A watch that looks away."""
+    """A watcher that says nothing."""
+
+    def preparing(self, step: str) -> None:
+        """See :class:`RunWatcher`."""
+
+    def prepared(self, selection: Selection, work: Work) -> None:
+        """See :class:`RunWatcher`."""
 
     def started(self, spec: RolloutSpec) -> None:
         """See :class:`RunWatcher`."""
@@ -61,6 +80,9 @@ class SilentWatcher:
         """See :class:`RunWatcher`."""
 
     def ended(self, spec: RolloutSpec, result: RolloutResult) -> None:
+        """See :class:`RunWatcher`."""
+
+    def stopping(self) -> None:
         """See :class:`RunWatcher`."""
 
 

@@ -7,19 +7,17 @@ import contextlib
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from openfingym.errors import RuntimeFailureError, VerifierError
-from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
-from openfingym.models.prices import PriceTable
-from openfingym.models.spec import ModelSpec
 from openfingym.results import RolloutResult
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.settings import RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec, agent_digest
 from openfingym.verifiers import VerifierAddress
 
@@ -28,24 +26,6 @@ if TYPE_CHECKING:
 
 
 WATCH_S = 1.0
-
-
-@dataclass(frozen=True)
-class ModelAccess:
-    """The way to language models, and what they cost; the key is in the environment of whoever asks them."""
-
-    places: Mapping[str, ModelSpec] = field(default_factory=dict)
-    """Where models are, by their names; others are at the environment's endpoint."""
-    prices: PriceTable | None = None
-    """None for the built-in table."""
-
-    def find(self, name: str) -> ModelSpec:
-        """A model by its name.
-
-        Raises:
-            UsageError: there is none of that name.
-        """
-        return self.places.get(name) or ModelSpec.parse(name)
 
 
 class Runner(Protocol):
@@ -111,39 +91,19 @@ class LocalRollouts:
     is too much, or scoring is, run verifiers for parts of the tasks elsewhere.
     """
 
-    def __init__(
-        self,
-        packages: Sequence[BuiltPackage],
-        *,
-        backend: str = "auto",
-        verifiers: Mapping[str, VerifierAddress] | None = None,
-        models: ModelAccess | None = None,
-        upcoming: Iterable[RolloutSpec] = (),
-        places: int = 1,
-        patience_s: float = PATIENCE_S,
-    ) -> None:
-        """Begin when the first rollout comes.
+    def __init__(self, packages: Sequence[BuiltPackage], settings: RolloutSettings | None = None) -> None:
+        """Start nothing before the first rollout.
 
         Args:
             packages: the built packages of the tasks.
-            backend: how programs are isolated.
-            verifiers: those that run elsewhere, by the names of their tasks; None to start one here.
-            models: the way to language models.
-            upcoming: rollouts that will come, so that their workspaces can be started before they do.
-            places: number of workspaces that may wait.
-            patience_s: seconds to wait for a verifier or an engine that is away; see
-                :class:`openfingym.rollouts.launcher.Launcher`.
+            settings: how the rollouts are run.
         """
-        self._places = places
-        self._patience_s = patience_s
+        self._settings = settings or RolloutSettings()
         # What has data of its own starts its workspace when the data is known.
-        talkers = [spec for spec in upcoming if spec.agent.acts is not None and not spec.fresh]
-        self._upcoming = Counter(map(_company, talkers))
-        self._examples = {_company(spec): spec for spec in talkers}
-        self._models = models or ModelAccess()
+        talkers = [spec for spec in self._settings.upcoming if spec.agent.acts is not None and not spec.fresh]
+        self._upcoming = Counter(map(_workspace_key, talkers))
+        self._examples = {_workspace_key(spec): spec for spec in talkers}
         self._packages = {package.manifest.name: package for package in packages}
-        self._backend = backend
-        self._verifiers = verifiers
         self._lock = threading.Lock()
         self._started: _Started | None = None
         self._closed = False
@@ -163,17 +123,16 @@ class LocalRollouts:
                 "install one version of OpenFinGym and of the task everywhere"
             )
         with self._borrowed(cancel) as launcher:
-            with (
-                self._lock
-            ):  # not before, for a launcher that begins with this one is to start a workspace for it as well
-                self._upcoming[_company(spec)] -= 1
+            # Not before: a launcher that begins with this rollout is to start a workspace for it as well.
+            with self._lock:
+                self._upcoming[_workspace_key(spec)] -= 1
             try:
                 return launcher.run(
                     package,
                     spec.agent,
-                    model=self._models.find(spec.model) if spec.model else None,
+                    model=self._settings.models.find(spec.model) if spec.model else None,
                     allowance=spec.allowance,
-                    prices=self._models.prices,
+                    prices=self._settings.models.prices,
                     seed=spec.seed,
                     out=out,
                     cancel=cancel,
@@ -222,7 +181,7 @@ class LocalRollouts:
         if self._closed:
             raise RuntimeFailureError("these rollouts are closed")
         with contextlib.ExitStack() as stack:
-            verifiers, uds = self._verifiers, None
+            verifiers, uds = self._settings.verifiers, None
             if verifiers is None:
                 from openfingym_verifier.embedded import EmbeddedVerifier
 
@@ -232,15 +191,19 @@ class LocalRollouts:
             launcher = stack.enter_context(
                 Launcher(
                     list(self._packages.values()),
-                    backend=self._backend,
+                    backend=self._settings.backend,
                     verifiers=verifiers,
-                    patience_s=self._patience_s,
+                    patience_s=self._settings.patience_s,
                 )
             )
-            for company, rollouts in (+self._upcoming).items():
-                first = self._examples[company]
+            for key, rollouts in (+self._upcoming).items():
+                first = self._examples[key]
                 launcher.warm(
-                    self._packages[first.task], first.agent, rollouts, allowance=first.allowance, size=self._places
+                    self._packages[first.task],
+                    first.agent,
+                    rollouts,
+                    allowance=first.allowance,
+                    size=self._settings.places,
                 )
             started = _Started(launcher, stack.pop_all(), uds)
         if uds is not None:
@@ -251,8 +214,8 @@ class LocalRollouts:
         return started
 
 
-def _company(spec: RolloutSpec) -> tuple[str, str, Allowance]:
-    """Rollouts that can do with the same workspaces."""
+def _workspace_key(spec: RolloutSpec) -> tuple[str, str, Allowance]:
+    """What rollouts have in common that can use the same workspaces."""
     return spec.task, agent_digest(spec.agent), spec.allowance
 
 

@@ -6,18 +6,16 @@ import io
 import socket
 import tarfile
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from openfingym import catalog
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, StoreError
 from openfingym.files.whole import store_errors
-from openfingym.models.endpoint import PATIENCE_S
 from openfingym.results import RolloutResult
-from openfingym.rollouts.local import LocalRollouts, ModelAccess
+from openfingym.rollouts.local import LocalRollouts
+from openfingym.rollouts.settings import RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec
-from openfingym.verifiers import VerifierAddress
 
 
 @dataclass(frozen=True)
@@ -27,16 +25,7 @@ class ActorSetup:
     tasks: tuple[tuple[str, bool], ...]
     """Name of each task, or its folder where no catalogue has it; and whether pulled real data takes the place of
     simulated data."""
-    backend: str
-    verifiers: Mapping[str, VerifierAddress] | None = None
-    """By the names of their tasks, as every node can reach them."""
-    models: ModelAccess | None = None
-    upcoming: tuple[RolloutSpec, ...] = ()
-    """Rollouts of which some will come, whose workspaces can be started before they do."""
-    places: int = 1
-    """Rollouts at once."""
-    patience_s: float = PATIENCE_S
-    """As of :class:`openfingym.rollouts.launcher.Launcher`; also how long a node is waited for where there is none."""
+    settings: RolloutSettings
 
 
 @dataclass(frozen=True)
@@ -52,10 +41,10 @@ class NodeReply:
 class NodeActor:
     """Runs rollouts on one node; its methods run in threads."""
 
-    def __init__(self, order: ActorSetup) -> None:
-        self._order = order
+    def __init__(self, setup: ActorSetup) -> None:
+        self._setup = setup
         self._lock = threading.Lock()
-        self._station: LocalRollouts | None = None
+        self._rollouts: LocalRollouts | None = None
         self._running: dict[str, threading.Event] = {}
 
     def greet(self) -> str:
@@ -89,28 +78,19 @@ class NodeActor:
     def close(self) -> None:
         """Stop the node's verifier."""
         with self._lock:
-            if self._station is not None:
-                self._station.close()
+            if self._rollouts is not None:
+                self._rollouts.close()
 
     def _ready(self) -> LocalRollouts:
         from openfingym.rollouts.preparation import build_all
         from openfingym_runtime import owned_directory
 
         with self._lock:
-            if self._station is None:
+            if self._rollouts is None:
                 owned_directory.reap()
-                packages = build_all([catalog.load_task(name, real=real) for name, real in self._order.tasks])
-                order = self._order
-                self._station = LocalRollouts(
-                    list(packages.values()),
-                    backend=order.backend,
-                    verifiers=order.verifiers,
-                    models=order.models,
-                    upcoming=order.upcoming,
-                    places=order.places,
-                    patience_s=order.patience_s,
-                )
-            return self._station
+                packages = build_all([catalog.load_task(name, real=real) for name, real in self._setup.tasks])
+                self._rollouts = LocalRollouts(list(packages.values()), self._setup.settings)
+            return self._rollouts
 
 
 def unpack(archive: bytes, folder: Path) -> Path:

@@ -14,19 +14,17 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from openfingym import catalog
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, UsageError
-from openfingym.models.endpoint import PATIENCE_S
 from openfingym.results import RolloutResult
-from openfingym.rollouts.local import ModelAccess
 from openfingym.rollouts.node import ActorSetup, NodeActor, NodeReply, unpack
+from openfingym.rollouts.settings import RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec
-from openfingym.verifiers import VerifierAddress
 
 if TYPE_CHECKING:
     from openfingym.task import Task
@@ -57,8 +55,8 @@ class _Node:
 class RayRunner:
     """Runs rollouts on a Ray cluster; see :class:`openfingym.rollouts.local.Runner`."""
 
-    def __init__(self, order: ActorSetup, *, connected: bool) -> None:
-        self._order = order
+    def __init__(self, setup: ActorSetup, *, connected: bool) -> None:
+        self._setup = setup
         self._connected = connected
         self._nodes: dict[str, _Node] = {}
         self._free: asyncio.Queue[_Node] = asyncio.Queue()
@@ -67,29 +65,13 @@ class RayRunner:
         self._last_loss = ""
 
     @classmethod
-    async def open(
-        cls,
-        tasks: Sequence[Task],
-        *,
-        places: int,
-        backend: str = "auto",
-        verifiers: Mapping[str, VerifierAddress] | None = None,
-        models: ModelAccess | None = None,
-        upcoming: Iterable[RolloutSpec] = (),
-        patience_s: float = PATIENCE_S,
-    ) -> Self:
+    async def open(cls, tasks: Sequence[Task], settings: RolloutSettings) -> Self:
         """Begin on the cluster this program is part of, or else on the one Ray finds: ``$RAY_ADDRESS``, or this
         machine's.
 
         Args:
             tasks: the tasks that will be run.
-            places: rollouts at once on each node.
-            backend: how programs are isolated there.
-            verifiers: those that every node can reach, by the names of their tasks; None for one a node.
-            models: the way to language models.
-            upcoming: rollouts that will come, so that nodes can start workspaces before they do.
-            patience_s: as of :class:`openfingym.rollouts.launcher.Launcher`; also how long a node is waited for where
-                there is none.
+            settings: how each node runs rollouts.
 
         Raises:
             UsageError: the extra ``ray`` is missing, there is no cluster, or it has no node for rollouts.
@@ -103,8 +85,10 @@ class RayRunner:
         names = tuple(
             (task.name if known.get(task.name) == task.folder else str(task.folder), task.real) for task in tasks
         )
-        talkers = tuple(spec for spec in upcoming if spec.agent.acts is not None)
-        runner = cls(ActorSetup(names, backend, verifiers, models, talkers, places, patience_s), connected=connected)
+        talkers = tuple(
+            spec for spec in settings.upcoming if spec.agent.acts is not None
+        )  # the others use no workspace
+        runner = cls(ActorSetup(names, replace(settings, upcoming=talkers)), connected=connected)
         try:
             await runner._look()
             if not runner._nodes:
@@ -174,7 +158,7 @@ class RayRunner:
         """A node with room for one more rollout."""
         while True:
             try:
-                async with asyncio.timeout(self._order.patience_s):
+                async with asyncio.timeout(self._setup.settings.patience_s):
                     node = await self._free.get()
             except TimeoutError:
                 if not any(node.host for node in self._nodes.values()):
@@ -186,7 +170,7 @@ class RayRunner:
     async def _first_place(self) -> None:
         """Wait for the first node to start; what keeps all of them from it will not go away by itself."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._order.patience_s):
+            async with asyncio.timeout(self._setup.settings.patience_s):
                 while self._free.empty() and self._starting:
                     await asyncio.wait(self._starting, return_when=asyncio.FIRST_COMPLETED)
         if self._free.empty():
@@ -221,11 +205,11 @@ class RayRunner:
                 continue
             here = NodeAffinitySchedulingStrategy(name, soft=False)
             # Two more threads than places, so that cancelling and closing never wait for a rollout.
-            threads = self._order.places + 2
+            threads = self._setup.settings.places + 2
             actor = (
                 ray.remote(NodeActor)
                 .options(max_concurrency=threads, scheduling_strategy=here, **needs)
-                .remote(self._order)
+                .remote(self._setup)
             )
             node = self._nodes[name] = _Node(name, actor)
             task = asyncio.create_task(self._welcome(node))
@@ -241,7 +225,7 @@ class RayRunner:
         except RayActorError as error:
             self._lose(node, error)
             return
-        for _ in range(self._order.places):
+        for _ in range(self._setup.settings.places):
             self._free.put_nowait(node)
 
 

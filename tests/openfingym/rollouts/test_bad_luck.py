@@ -16,7 +16,15 @@ import pytest
 
 from openfingym.agents import Agent, resolve
 from openfingym.packages.package import BuiltPackage
-from openfingym.rollouts import LocalRollouts, LocalRunner, Patience, RolloutEngine, RolloutSpec, RunFolder
+from openfingym.rollouts import (
+    LocalRollouts,
+    LocalRunner,
+    Patience,
+    RolloutEngine,
+    RolloutSettings,
+    RolloutSpec,
+    RunFolder,
+)
 from tests.openfingym.rollouts.driving import NAIVE, Cli, alive, descendants, require_complete, runs, wait_for
 
 SEEDS = 6
@@ -198,7 +206,7 @@ def test_a_verifier_that_is_killed_costs_no_result(treasury: BuiltPackage, tmp_p
 
     async def main() -> None:
         with RunFolder.open(tmp_path) as folder:
-            runner = LocalRunner(LocalRollouts([treasury], backend="sandbox"), 2)
+            runner = LocalRunner(LocalRollouts([treasury], RolloutSettings("sandbox")), 2)
             async with RolloutEngine(runner, folder, patience=Patience(pause_s=0.1)) as engine:
                 await engine.run(specs)
 
@@ -227,7 +235,9 @@ def test_an_engine_leaves_nothing_in_its_process(
 
     async def main() -> None:
         with RunFolder.open(tmp_path) as folder:
-            async with RolloutEngine(LocalRunner(LocalRollouts([treasury], backend="inline"), 2), folder) as engine:
+            async with RolloutEngine(
+                LocalRunner(LocalRollouts([treasury], RolloutSettings("inline")), 2), folder
+            ) as engine:
                 results = await engine.run(specs)
         assert Counter(result.state for result in results) == {"rejected": 20}
 

@@ -23,7 +23,7 @@ import pytest
 from openfingym.agents import Agent
 from openfingym.errors import RuntimeFailureError
 from openfingym.packages.package import BuiltPackage
-from openfingym.rollouts import RolloutSpec
+from openfingym.rollouts import RolloutSettings, RolloutSpec
 from openfingym.rollouts.node import ActorSetup, NodeActor
 from openfingym.rollouts.ray import nodes_for_rollouts
 from openfingym_runtime import docker_engine
@@ -59,7 +59,7 @@ import ray
 from openfingym.agents import resolve
 from openfingym.catalog import load_task
 from openfingym.errors import RuntimeFailureError
-from openfingym.rollouts import RolloutEngine, RolloutSpec, RunFolder
+from openfingym.rollouts import RolloutEngine, RolloutSettings, RolloutSpec, RunFolder
 from openfingym.rollouts.ray import RayRunner
 
 class Theirs:
@@ -68,14 +68,14 @@ class Theirs:
 
 async def run():
     specs = [RolloutSpec("treasury-forecast", sys.argv[2], resolve("oneshot"), "stand-in/competent", seed=n) for n in range(2)]
-    runner = await RayRunner.open([load_task("treasury-forecast")], places=1, backend="sandbox", upcoming=specs)
+    runner = await RayRunner.open([load_task("treasury-forecast")], RolloutSettings("sandbox", upcoming=tuple(specs)))
     with RunFolder.open(Path(sys.argv[1])) as folder:
         async with RolloutEngine(runner, folder) as engine:
             await engine.run(specs)
 
 async def wait():
     try:
-        await RayRunner.open([load_task("treasury-forecast")], places=1, backend="sandbox", patience_s=1.0)
+        await RayRunner.open([load_task("treasury-forecast")], RolloutSettings("sandbox", patience_s=1.0))
     except RuntimeFailureError as error:
         return str(error)
 
@@ -204,7 +204,7 @@ def test_without_a_cluster_none_is_started(cli: Cli, treasury: BuiltPackage, tmp
 
 
 def test_what_goes_wrong_on_a_node_comes_back_as_the_error_it_is(treasury: BuiltPackage) -> None:
-    order = ActorSetup((("treasury-forecast", False),), "sandbox")
+    order = ActorSetup((("treasury-forecast", False),), RolloutSettings("sandbox"))
     reply = NodeActor(order).run(RolloutSpec("treasury-forecast", "0" * 64, SLOW))
     assert reply.result is None
     assert "one version of OpenFinGym" in str(reply.error)
@@ -215,7 +215,7 @@ def test_a_nodes_full_disk_is_not_the_end_of_the_run(
 ) -> None:
     (tmp_path / "store").write_text("in the way")
     monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "store"))
-    reply = NodeActor(ActorSetup((("treasury-forecast", False),), "sandbox")).run(
+    reply = NodeActor(ActorSetup((("treasury-forecast", False),), RolloutSettings("sandbox"))).run(
         RolloutSpec("treasury-forecast", treasury.manifest.digest, SLOW)
     )
     assert isinstance(reply.error, RuntimeFailureError), "another node may have room"

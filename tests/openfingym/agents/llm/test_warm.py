@@ -12,7 +12,7 @@ import pytest
 from openfingym.agents import resolve
 from openfingym.catalog import load_task
 from openfingym.packages.build import build
-from openfingym.rollouts import LocalRollouts, RolloutSpec
+from openfingym.rollouts import LocalRollouts, RolloutSettings, RolloutSpec
 from openfingym.rollouts.launcher import Launcher
 
 from .conftest import player
@@ -46,7 +46,7 @@ def test_every_rollout_of_a_run_finds_a_workspace(store_home: Path, tmp_path: Pa
         RolloutSpec("treasury-forecast", package.manifest.digest, resolve("oneshot"), "stand-in/competent", seed=n)
         for n in (0, 1)
     ]
-    with LocalRollouts([package], backend="sandbox", upcoming=specs, places=2) as rollouts:
+    with LocalRollouts([package], RolloutSettings("sandbox", upcoming=tuple(specs), places=2)) as rollouts:
         assert rollouts.run(specs[0], tmp_path, threading.Event()).state == "scored"
         assert rollouts._started is not None
         pool = rollouts._started.launcher._line(package).pool

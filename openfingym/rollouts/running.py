@@ -1,0 +1,181 @@
+"""A run from its plan to its results."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TypeVar
+
+from openfingym.errors import UsageError
+from openfingym.kinds import is_heavy
+from openfingym.machine import cores
+from openfingym.models.prices import PriceTable
+from openfingym.results import RolloutResult
+from openfingym.rollouts.engine import RolloutEngine, RunWatcher, SilentWatcher
+from openfingym.rollouts.folders import RunFolder
+from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
+from openfingym.rollouts.plan import Plan, Selection, select
+from openfingym.rollouts.preparation import Work, prepare
+from openfingym.rollouts.settings import ModelAccess, RolloutSettings
+from openfingym.verifiers import VerifierAddress, find_verifiers
+from openfingym.verifiers.finding import require_served
+
+T = TypeVar("T")
+
+
+def run(
+    plan: Plan | str | Path,
+    out: str | Path,
+    *,
+    program: Path | None = None,
+    part: str | None = None,
+    again: bool = False,
+    retry_errors: bool = False,
+    verifier: str | VerifierAddress | None = None,
+    ray: bool = False,
+    jobs: int = 1,
+    watch: RunWatcher | None = None,
+) -> list[RolloutResult]:
+    """Run every rollout of a plan that has no result in the run's folder yet.
+
+    May be called again with the same plan and folder, after an interruption or on another machine: what is finished
+    is read, not run. On the main thread, Ctrl-C ends what runs and leaves nothing of it; so does every other signal
+    whose handler is :func:`signal.default_int_handler`.
+
+    Args:
+        plan: the plan, or the path of its TOML file.
+        out: folder of the run; made if missing.
+        program: the program of agent ``script``.
+        part: ``"k/n"`` for every n-th rollout only, from the k-th on.
+        again: run everything once more, as further attempts.
+        retry_errors: run again what failed for a reason of ours, where the agent was told nothing of hidden data.
+        verifier: URL or unix socket of a running verifier, a registry file, or an address; None for
+            ``$OPENFINGYM_VERIFIER``, or a verifier of the run's own.
+        ray: run on the nodes of a running Ray cluster, not on this machine.
+        jobs: processes that build tasks at once; a script that gives more than one needs ``if __name__ ==
+            "__main__":``.
+        watch: is told how the run is doing.
+
+    Returns:
+        A result for each rollout of the plan, in its order; ``state`` is ``error`` where our machinery failed.
+
+    Raises:
+        UsageError: the plan cannot be run as it stands, or this thread runs an event loop, as notebooks do.
+        TaskError: a task cannot be built as it is written.
+        DataError: a dataset is missing or damaged.
+        StoreError: packages or results cannot be read or written.
+        VerifierError: a verifier cannot be reached, or is for other tasks.
+        BackendUnavailableError: nothing here can isolate a program.
+        RuntimeFailureError: rollouts fail one after another for a reason of ours; what is finished is kept.
+        KeyboardInterrupt: the run was interrupted; what is finished is kept.
+    """
+    _require_no_loop()
+    watch = watch or SilentWatcher()
+    plan = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
+    selection = select(plan, program=program)
+    if not ray:  # the nodes of a cluster have keys of their own
+        for spec in plan.model_specs:
+            spec.require_access()
+    verifiers = find_verifiers(verifier, selection.tasks)
+    with RunFolder.open(Path(out)) as folder:
+        work = prepare(
+            plan,
+            selection,
+            folder,
+            part=part,
+            again=again,
+            retry_errors=retry_errors,
+            jobs=jobs,
+            show=watch.preparing,
+        )
+        if verifiers is not None and not ray:  # a cluster's nodes may reach what this machine does not
+            watch.preparing("asking the verifiers")
+            require_served(work.needed, verifiers)
+        watch.prepared(selection, work)
+        results = dict(work.done)
+        if work.missing:
+            settings = RolloutSettings(
+                backend=plan.backend,
+                verifiers=verifiers,
+                models=ModelAccess({spec.name: spec for spec in plan.model_specs}, PriceTable.load(plan.prices)),
+                upcoming=tuple(work.missing),
+                places=plan.concurrency or cores(),
+                patience_s=plan.patience_s,
+            )
+            ran = _interruptible(_run_missing(plan, selection, work, folder, settings, watch, ray=ray), watch)
+            results |= {spec.identity: result for spec, result in zip(work.missing, ran, strict=True)}
+    return [results[spec.identity] for spec in work.specs]
+
+
+async def _run_missing(
+    plan: Plan,
+    selection: Selection,
+    work: Work,
+    folder: RunFolder,
+    settings: RolloutSettings,
+    watch: RunWatcher,
+    *,
+    ray: bool,
+) -> list[RolloutResult]:
+    runner: Runner
+    if ray:
+        from openfingym.rollouts.ray import RayRunner
+
+        names = {package.manifest.name for package in work.needed}
+        runner = await RayRunner.open([task for task in selection.tasks if task.name in names], settings)
+    else:
+        runner = LocalRunner(LocalRollouts(work.needed, settings), settings.places)
+    heavy = {package.manifest.name for package in work.needed if is_heavy(package.task.spec)}
+    async with RolloutEngine(runner, folder, heavy=heavy, scoring=plan.scoring or cores(), watch=watch) as engine:
+        return await engine.run(work.missing)
+
+
+def _require_no_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UsageError(
+        "rollouts.run waits for its rollouts, which would keep this thread's event loop from running; in a notebook or "
+        "a coroutine: await asyncio.to_thread(rollouts.run, plan, out)"
+    )
+
+
+def _interruptible(work: Coroutine[object, object, T], watch: RunWatcher) -> T:
+    """Run to the end, or until a signal interrupts it, which lets it clean up.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted, and has ended.
+    """
+    signals = _interrupts()
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        task = loop.create_task(work)
+
+        def stop() -> None:
+            # A second signal must not break off the cleaning up, which takes no longer than stopping the programs.
+            if not task.cancelling():
+                task.cancel()
+            watch.stopping()
+
+        for sign in signals:
+            loop.add_signal_handler(sign, stop)
+        try:
+            return loop.run_until_complete(task)
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+        finally:
+            for sign in signals:
+                loop.remove_signal_handler(sign)
+                signal.signal(sign, signal.default_int_handler)
+
+
+def _interrupts() -> list[signal.Signals]:
+    """Signals that raise KeyboardInterrupt in this thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    return [sign for sign in asked if signal.getsignal(sign) is signal.default_int_handler]
