@@ -7,12 +7,19 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+# Before NumPy is loaded, here and in the commands that tests start: where processes share cores, threads of one product
+# that wait for one another cost eight times its work.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 import pytest
+from threadpoolctl import threadpool_limits
 
 from openfingym.catalog import load_task
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.scaffold import new_task
+
+threadpool_limits(1, user_api="blas")  # of what a plugin has loaded before this
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -70,7 +70,10 @@ def test_a_given_state_stays(packages: dict[str, BuiltPackage], tmp_path: Path) 
     assert (state / "ledger.db").is_file()
 
 
-def test_secrets_are_nowhere_to_be_read(packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
+def test_secrets_are_nowhere_to_be_read(
+    packages: dict[str, BuiltPackage], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
     with EmbeddedVerifier.start([packages["tiny"]], tmp_path / "state") as verifier:
         process = psutil.Process(verifier.pid)
         assert verifier.admin_token not in " ".join(process.cmdline())
