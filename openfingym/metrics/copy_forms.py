@@ -180,20 +180,25 @@ def agreement(queries: Floats, others: Floats) -> Floats:
     """Sum over channels of the squared cosine of each two windows, float32[n, m], of directions [d, n, l] and [d, m,
     l].
     """
-    out = np.zeros((queries.shape[1], others.shape[1]), np.float32)
-    for query, other in zip(queries, others, strict=True):
-        product = query @ other.T
-        product *= product
-        out += product
-    return out
+    return _summed(queries, others, np.square)
 
 
 def part_agreement(queries: Floats, others: Floats) -> Floats:
     """Cosine of each two windows with the sign of every channel free: float32[n, m], of [n, l, d] and [m, l, d]."""
-    left, right = _unit(queries, axis=(1, 2)), _unit(others, axis=(1, 2))
-    out = np.zeros((len(left), len(right)), np.float32)
-    for channel in range(left.shape[2]):
-        out += np.abs(left[:, :, channel] @ right[:, :, channel].T)
+    left, right = (
+        np.ascontiguousarray(_unit(part, axis=(1, 2)).transpose(2, 0, 1), np.float32) for part in (queries, others)
+    )
+    return _summed(left, right, np.abs)
+
+
+def _summed(queries: Floats, others: Floats, form: np.ufunc) -> Floats:
+    """Sum over channels of a form of the inner product of each two windows, of [d, n, l] and [d, m, l]."""
+    out = np.zeros((queries.shape[1], others.shape[1]), np.float32)
+    product = np.empty_like(out)  # once: new pages for every product cost more than the product
+    for query, other in zip(queries, others, strict=True):
+        np.matmul(query, other.T, out=product)
+        form(product, out=product)
+        out += product
     return out
 
 
