@@ -37,7 +37,7 @@ def search_array(array: NDArray[np.generic], tables: Sequence[FingerprintTable])
 
     Args:
         array: any shape, of a real numeric type.
-        tables: the fingerprints.
+        tables: fingerprints of the hidden values to look for.
     """
     if not tables or not array.size:
         return
@@ -68,8 +68,8 @@ def judge(table: FingerprintTable, found: NDArray[np.bool_], places: int) -> Ite
 
     Args:
         table: the runs that were looked for.
-        found: bool[runs].
-        places: runs of the public array.
+        found: bool[runs], which of the runs were found.
+        places: number of runs in the public array at which one could have been found.
     """
     from scipy.special import gammainc
 

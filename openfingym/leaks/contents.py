@@ -97,7 +97,7 @@ def spooled(pieces: Iterable[bytes], name: str) -> memoryview:
     """Write pieces to a temporary file and map it.
 
     Raises:
-        UnsearchableError: they exceed ``UNPACKED_LIMIT``.
+        UnsearchableError: the pieces together exceed ``UNPACKED_LIMIT`` bytes.
     """
     with tempfile.TemporaryFile(prefix="openfingym-leaks-") as stream:
         size = 0

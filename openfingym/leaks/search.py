@@ -122,11 +122,11 @@ def find_leaks(
     an honest package is reported with a probability below 1e-3.
 
     Args:
-        folder: the public half.
-        truth: the hidden arrays; see :meth:`LeakSearch.of`, as for the others.
-        ids: the node of each hidden label.
+        folder: the folder of the package's public half.
+        truth: the hidden arrays, by name; see :meth:`LeakSearch.of`, as for the arguments below.
+        ids: number of the node that each hidden label belongs to.
         folds: how many hidden rows each fold has.
-        channels: names along the last axis.
+        channels: names along the last axis of the hidden values.
     """
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return LeakSearch.of(truth, ids=ids, folds=folds, channels=channels, public_bytes=size).leaks(folder)

@@ -39,7 +39,7 @@ class Patience:
 
 
 class StoppedError(RuntimeFailureError):
-    """Nothing works with an agent, of which no further rollout is run."""
+    """Raised when rollouts of one agent keep failing for a reason of ours: no further one of that agent is run."""
 
 
 class RunWatcher(Protocol):
@@ -144,7 +144,7 @@ class RolloutEngine:
         An agent with which nothing works is given up, and the others run to their end before that is said.
 
         Raises:
-            OpenFinGymError: as :meth:`submit`; what was finished is kept.
+            OpenFinGymError: as for :meth:`submit`; the rollouts that were finished by then are kept.
         """
         tasks = [self.submit(spec) for spec in specs]
         try:
@@ -190,7 +190,7 @@ class RolloutEngine:
         return final
 
     async def _try(self, spec: RolloutSpec, *, last: bool) -> RolloutResult | None:
-        """One try; None where it failed for a reason of ours and is to be made again."""
+        """Run a rollout once; None where it failed for a reason of ours and is to be tried again."""
         with contextlib.ExitStack() as stack:
 
             def started() -> None:

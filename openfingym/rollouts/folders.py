@@ -80,11 +80,11 @@ class RunFolder:
 
     @classmethod
     def look(cls, root: Path) -> Self:
-        """The folder as it is now, in which nothing is written or moved; another process may be writing there.
+        """Read the folder as it is now, without writing or moving anything in it; another process may be writing there.
 
         Raises:
             UsageError: the folder is a part of another run.
-            StoreError: it cannot be read.
+            StoreError: the folder cannot be read.
         """
         root = root.absolute()
         _require_own(root)
@@ -135,7 +135,7 @@ class RunFolder:
             The result as it is kept, with its folder.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the result cannot be written.
         """
         final = self.root / spec.folder
         result = replace(result, attempt=spec.attempt, path=final)
@@ -157,7 +157,7 @@ class RunFolder:
         """Keep a try that failed for a reason of ours and is made again.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the evidence cannot be written.
         """
         with store_errors(written):
             _amend(written / "result.json", replace(result, attempt=spec.attempt, path=None).to_dict())

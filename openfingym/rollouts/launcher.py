@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Line:
-    """The way to one verifier: a client, gates, and workspaces that wait for its tasks."""
+    """What is needed to use one verifier: a client, gates, and a pool of workspaces for its tasks."""
 
     address: VerifierAddress
     client: VerifierClient
@@ -77,9 +77,10 @@ class Launcher:
 
         Args:
             packages: the built packages of the tasks.
-            backend: how programs are isolated.
-            verifiers: running ones, by the names of their tasks; None starts one for all.
-            patience_s: how long what is away is waited for: a model's endpoint, the Docker engine, a verifier that runs
+            backend: how programs are isolated: ``docker``, ``sandbox`` or ``inline``; ``auto`` for the strongest that
+                works here.
+            verifiers: addresses of running verifiers, by the names of their tasks; None starts one for all tasks.
+            patience_s: seconds to wait for what is away: a model's endpoint, the Docker engine, a verifier that runs
                 elsewhere.
         """
         self.packages = list(packages)
@@ -107,10 +108,10 @@ class Launcher:
         """A launcher for tasks given by name, folder or value, building what is not built.
 
         Args:
-            tasks: the tasks.
-            backend: how programs are isolated.
+            tasks: tasks by name, by folder, or loaded.
+            backend: how programs are isolated; see the constructor.
             verifier: where a running one is, or a registry file; None for what the environment says, or one of its own.
-            real: pulled real data where a task's own is simulated.
+            real: whether to use pulled real data where a task's own data is simulated.
 
         Raises:
             UsageError: a task is named twice, or none or two of the running verifiers are for it.
@@ -149,7 +150,7 @@ class Launcher:
         """A client of the verifier that scores a task.
 
         Args:
-            package: one of :attr:`packages`.
+            package: one of the built packages in :attr:`packages`.
         """
         return self._line(package).client
 
@@ -174,16 +175,17 @@ class Launcher:
         """Run one rollout to its verified result.
 
         Args:
-            package: one of :attr:`packages`.
-            agent: the agent that acts.
-            model: for agents that ask one.
+            package: one of the built packages in :attr:`packages`.
+            agent: the agent that acts in the rollout.
+            model: the language model, for agents that ask one; None for others.
             allowance: what such an agent may spend; where it states no turns or no time, the task's size does.
             prices: prices of models; by default the package's own table.
-            seed: given to the agent's program.
+            seed: seed that is given to the agent's program.
             out: folder below which the run is kept; None keeps nothing.
             cancel: ends the program early when set.
             listener: told what an agent that talks says and does, as it does; called in another thread.
-            fresh: hidden data of its own, where the task can have any; the result's ``tape`` says which it had.
+            fresh: whether the rollout gets hidden data of its own, where the task can have any; the result's ``tape``
+                says which it had.
 
         Returns:
             The result; ``state`` is ``error`` where our machinery failed.

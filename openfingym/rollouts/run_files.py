@@ -41,7 +41,7 @@ def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) 
     """Ask the verifier for what it has on record of a rollout.
 
     Raises:
-        VerifierError: it does not answer.
+        VerifierError: the verifier does not answer.
     """
     log = [asdict(row) for row in client.log(rollout_id)]
     actions = (
@@ -63,12 +63,12 @@ def files_of(
     """What is kept of a rollout.
 
     Args:
-        package: the task's built package.
-        agent: the agent that acted.
+        package: the built package of the task.
+        agent: the agent that acted in the rollout.
         setup: what an agent that talks had; None of any other.
         backend: what ran its programs; None where there were none.
         result: the result of the rollout.
-        acted: what the agent did.
+        acted: how the agent acted and ended.
         evidence: what the verifier kept of the rollout.
     """
     program, trajectory = agent.program, None

@@ -1,4 +1,4 @@
-"""From what an agent did and what the verifier found to the result of a rollout."""
+"""The result of a rollout, made from how the agent acted and what the verifier found."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ OURS = (RuntimeFailureError, VerifierError, ModelUnavailableError)
 
 @dataclass
 class Contact:
-    """What an agent had to do with the verifier; known also where it failed on the way."""
+    """The ticket, submissions and calls of an agent at the verifier; known also where the rollout failed on the way."""
 
     failures: int = 0
     """Requests that our side failed."""
     told: bool = False
-    """Whether it was answered anything that follows from hidden data."""
+    """Whether the verifier answered it with anything that follows from hidden data."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def failed(result: RolloutResult, error: OpenFinGymError, acted: Acted) -> Rollo
 
 
 def spent(result: RolloutResult, acted: Acted) -> RolloutResult:
-    """With what the agent's model took."""
+    """A copy of the result with the tokens, turns and cost of the agent's model."""
     if acted.played is None:
         return result
     found = acted.played.spent

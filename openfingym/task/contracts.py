@@ -43,9 +43,9 @@ class Contract(Section):
     """
 
     family: ClassVar[Family]
-    """Of every task of this kind."""
+    """Name of the family that every task of this kind belongs to."""
     baseline: ClassVar[str]
-    """Name of what the relative total of every task of this kind divides by."""
+    """Name of the baseline, whose losses the relative total of every task of this kind divides by."""
     has_split: ClassVar[bool | None] = True
     """Whether a task of this kind needs the table ``[metadata.openfingym.split]``; None where its data decide."""
     has_period: ClassVar[bool] = False
@@ -270,7 +270,7 @@ class BarsContract(Contract):
 
 
 class RollingContract(BarsContract):
-    """Forecasts from an origin that moves on: at each bar, predict every symbol's log return over the next ``horizon``
+    """Forecasts from a moving origin: at each bar, predict every symbol's log return over the next ``horizon``
     bars.
 
     A submission is [episodes, steps, symbols], which is what an agent answered step by step.
@@ -299,9 +299,9 @@ class TradingContract(BarsContract):
     horizon: Literal[1] = 1
     """Bars from a decision to the bar in which it is live."""
     initial_cash: Annotated[float, Field(gt=0.0)] = 100_000.0
-    """At the start of each episode."""
+    """Cash in the account at the start of each episode, in units of currency."""
     bars_per_year: Annotated[float, Field(gt=0.0)] = 252.0
-    """By which the cost of borrowing is divided, and metrics are annualised."""
+    """Number of bars in a year, by which a year's cost of borrowing is divided and metrics are annualised."""
     fee_bps: NotNegative = 0.0
     fee_per_trade: NotNegative = 0.0
     slippage_bps: NotNegative = 0.0
@@ -316,7 +316,7 @@ class TradingContract(BarsContract):
     max_orders_per_step: Annotated[int, Field(ge=1, le=4096)] = 256
     """Orders that one action may submit; a larger batch is rejected as a whole."""
     unit: str = "share of equity"
-    """Of a target weight."""
+    """Unit of a target weight."""
     low: float = -1.0
     """Smallest target weight."""
     high: float = 1.0

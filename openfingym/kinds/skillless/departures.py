@@ -29,8 +29,8 @@ def departures(
 
     Args:
         past: how training targets departed from their baseline, float64[n, ...]: one row an item.
-        shape: of a submission, [items, ...] with the axes of ``past`` behind the first.
-        generator: of the random ones.
+        shape: shape of a submission, [items, ...]; behind the first axis it has those of ``past``.
+        generator: random generator for the departures that are drawn.
 
     Yields:
         Names and arrays that can be broadcast to ``shape``.
