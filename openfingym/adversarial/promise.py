@@ -119,7 +119,7 @@ def survey(package: BuiltPackage, hidden: Mapping[str, Array], *, seed: int = SE
     """Score every answer without skill on the private fold.
 
     Args:
-        package: the task's built package.
+        package: the built package of the task.
         hidden: the task's hidden arrays, by name.
         seed: seed of the answers that are drawn at random.
         on_all: score the best answer on every row of the private fold too, where it was found on a sample.
@@ -166,9 +166,9 @@ class _Judge:
         """Score the baseline.
 
         Args:
-            package: the task's built package.
+            package: the built package of the task.
             fold: the fold to score on.
-            baseline: the baseline's submission.
+            baseline: the submission of the task's baseline.
             cut: makes of a whole submission one for this fold.
         """
         spec = package.task.spec
@@ -193,7 +193,7 @@ class _Judge:
         """Relative total of a submission.
 
         Raises:
-            SubmissionError: it cannot be scored.
+            SubmissionError: the submission cannot be scored.
         """
         found = score_fold(self._contract, self._scoring, self._fold, self._cut(values))
         return relative(self._scoring, found.metrics, self._base.metrics)
@@ -202,7 +202,7 @@ class _Judge:
         """A submission's score, with an interval where it is better than the baseline.
 
         Raises:
-            SubmissionError: it cannot be scored.
+            SubmissionError: the submission cannot be scored.
         """
         found = self.relative(values)
         if found >= MATERIAL:

@@ -97,7 +97,7 @@ def record(rows: Iterable[Reached], path: Path) -> None:
     """Write rows over a record, whole or not at all.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the record cannot be written.
     """
     lines = ",\n".join(json.dumps(asdict(row)) for row in sorted(rows, key=lambda row: row.task))
     write_text(path, f"[\n{lines}\n]\n")

@@ -110,10 +110,10 @@ class ModelOptions:
         return PriceTable.load(self.prices)
 
     def sampled(self, agent: Agent) -> Agent:
-        """The agent, asking its model as was wished.
+        """The agent, asking its model with the sampling parameters of the command line.
 
         Raises:
-            UsageError: it asks none.
+            UsageError: the agent asks no model, so that sampling parameters mean nothing.
         """
         if self.sampling and not agent.asks_model:
             options = ", ".join(f"--{key.replace('_', '-')}" for key in self.sampling)

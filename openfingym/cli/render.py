@@ -36,8 +36,8 @@ def print_table(
     """Print a table on stdout.
 
     Args:
-        title: its heading.
-        columns: column headings.
+        title: heading of the table.
+        columns: headings of the columns, in order.
         rows: the cells; anything is shown by ``str``.
         right: headings of the columns to align right.
         optional: headings of the columns that a narrow terminal does without, the first to go first.

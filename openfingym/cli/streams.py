@@ -1,4 +1,4 @@
-"""Standard streams that nobody need read: whoever stops reading ends no work, and takes no exit status from it."""
+"""Standard streams whose reader may go away, which neither ends the work nor changes its exit status."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def spot_rates(factors: NDArray[np.float64], maturities: NDArray[np.float64]) ->
 
     Args:
         factors: float64[months, countries, 4], b1 to b4 in percent, one column a country of :data:`COUNTRIES`.
-        maturities: float64[maturities], years, positive.
+        maturities: float64[m], maturities in years, positive.
     """
     curves = np.empty((*factors.shape[:2], len(maturities)))
     for c, country in enumerate(COUNTRIES):

@@ -119,11 +119,11 @@ def pulled_curves(countries: Sequence[str] = ("Euro",), *, cache: Cache | None =
     :func:`openfingym.data.curves.simulated_curves`.
 
     Args:
-        countries: as EIOPA names them.
+        countries: names of the countries, as EIOPA spells them.
         cache: where pulls are kept; the one in the store by default.
 
     Raises:
-        DataError: as for :func:`pulled_panel`.
+        DataError: nothing was pulled, the files are damaged, or a country is missing; see :func:`pulled_panel`.
     """
     from openfingym.data.curves import Curves
     from openfingym.data.sources.eiopa import MATURITIES

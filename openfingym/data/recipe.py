@@ -144,11 +144,11 @@ def cut(
     third. Scaling uses the mean and the population standard deviation of the first block's rows.
 
     Args:
-        values: float64[n, d], finite.
-        times: datetime64[ns][n], strictly increasing.
+        values: float64[n, d], finite; one row a time, one column a channel.
+        times: datetime64[ns][n], strictly increasing; the time of each row.
         split: proportions, stride, embargo and scaling.
-        lookback: rows of input.
-        horizon: rows of target.
+        lookback: number of input rows of a window.
+        horizon: number of target rows of a window, directly after the inputs.
         lead: rows before the inputs that belong to a window too, because something is computed from them.
         scaled: bool[d], the channels that are scaled; None for all.
 

@@ -166,8 +166,8 @@ def simulate(
     """Generate the panel.
 
     Args:
-        simulator: its parameters.
-        branch: where it leaves its usual course; None for nowhere.
+        simulator: the parameters of the simulator.
+        branch: where, and with which seed, the panel leaves its usual course; None if it does not.
 
     Returns:
         (times datetime64[ns][rows], prices float64[rows, channels]).

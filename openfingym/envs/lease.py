@@ -63,11 +63,11 @@ class Lease:
 def as_result(
     verified: VerifiedResult, package: BuiltPackage, agent: str, seed: int, refusal: str | None = None
 ) -> RolloutResult:
-    """What an environment's rollout came to.
+    """The result of an environment's rollout, as a user sees it.
 
     Args:
-        verified: the verifier's result.
-        package: the task's built package.
+        verified: the result as the verifier signed it.
+        package: the built package of the task.
         agent: name of the agent, as the verifier has it.
         seed: seed that ``reset`` was given.
         refusal: why the verifier refused what was submitted, where that is a better reason than the verifier's own.

@@ -41,17 +41,16 @@ _held: set[Lock] = set()
 
 
 def take(path: Path, *, wait: bool = True, flags: int = os.O_CREAT, mode: int = 0o600) -> Lock:
-    """Hold the lock of a file, which is there when it is held; nothing is followed, and nothing waited for but the
-    lock.
+    """Take the lock of a file, which exists once the lock is held; links are refused, and only the lock is waited for.
 
     Args:
-        path: the file.
-        wait: for another holder to let go.
-        flags: for opening; without ``O_CREAT`` the file must be there, with ``O_EXCL`` it must not.
-        mode: of a new file.
+        path: path of the lock file; its folder must exist.
+        wait: whether to wait until another holder releases the lock.
+        flags: flags of :func:`os.open`; without ``O_CREAT`` the file must exist, with ``O_EXCL`` it must not.
+        mode: permissions of the file if it is created.
 
     Raises:
-        BlockingIOError: another holds it, and ``wait`` is false.
+        BlockingIOError: another process holds the lock, and ``wait`` is false.
         OSError: the file cannot be opened or made, is a link, or its file system has no locks.
     """
     while True:

@@ -57,13 +57,13 @@ def opened(folder: Path, name: str) -> int:
     """A descriptor of the regular file ``name`` below ``folder``, for reading; the caller closes it.
 
     Args:
-        folder: may be a link, or below one.
-        name: relative, with ``/`` between its components, none of which may be a link.
+        folder: the folder to start from; it may be a link, or lie below one.
+        name: path relative to ``folder``, with ``/`` between its components, none of which may be a link.
 
     Raises:
-        FileNotFoundError: there is none.
-        OSError: it is, or goes through, a link; it is no regular file, somebody else's private file under a second
-            name, or cannot be opened.
+        FileNotFoundError: there is no such file.
+        OSError: the path is a link or goes through one; the file is not a regular one, is somebody else's private file
+            under a second name, or cannot be opened.
     """
     parts = PurePosixPath(name).parts
     if not parts or ".." in parts or parts[0] == "/" or "\0" in name:
@@ -101,12 +101,12 @@ def read_bytes(folder: Path, name: str, most: int) -> bytes:
     """The content of a file; see :func:`opened`.
 
     Args:
-        folder: that strangers made.
-        name: name of the file below it.
-        most: bytes that it may have.
+        folder: a folder whose content is not trusted.
+        name: path of the file, relative to ``folder``.
+        most: largest number of bytes that the file may have.
 
     Raises:
-        OSError: as there, or it has more.
+        OSError: the file is refused by :func:`opened`, or has more than ``most`` bytes.
     """
     with os.fdopen(opened(folder, name), "rb") as stream:
         # A size may be stated falsely, and may grow: what is read is counted. In parts, as room is made for all that is
@@ -124,7 +124,7 @@ def sha256(folder: Path, name: str) -> str:
     """Hex SHA-256 of a file of any size.
 
     Raises:
-        OSError: see :func:`opened`.
+        OSError: the file is refused; see :func:`opened`.
     """
     with os.fdopen(opened(folder, name), "rb") as stream:
         return sha256_of_stream(stream)
@@ -134,8 +134,8 @@ def read_json(folder: Path, name: str, most: int) -> object:
     """The JSON document in a file.
 
     Raises:
-        OSError: see :func:`read_bytes`.
-        ValueError: it is no JSON, not UTF-8, too deep, or has a number of thousands of digits.
+        OSError: the file is refused or too large; see :func:`read_bytes`.
+        ValueError: the content is not JSON, not UTF-8, nested too deeply, or has a number of thousands of digits.
     """
     return parse_json(read_bytes(folder, name, most))
 
@@ -156,8 +156,8 @@ def read_array(folder: Path, name: str, most: int) -> NDArray[Any]:
     """The array in a ``.npy`` file, without pickles; read-only.
 
     Raises:
-        OSError: see :func:`read_bytes`.
-        ValueError: it holds no array, or not as many values as it says.
+        OSError: the file is refused or too large; see :func:`read_bytes`.
+        ValueError: the file holds no array, or not as many values as its header says.
     """
     content = read_bytes(folder, name, most)
     start, shape, order, dtype = _header(io.BytesIO(content))
@@ -172,8 +172,8 @@ def map_array(folder: Path, name: str) -> NDArray[Any]:
     """The array in a ``.npy`` file of any size, mapped into memory; read-only.
 
     Raises:
-        OSError: see :func:`opened`.
-        ValueError: it holds no array, or not as many values as it says.
+        OSError: the file is refused; see :func:`opened`.
+        ValueError: the file holds no array, or not as many values as its header says.
     """
     import numpy as np
 
@@ -205,7 +205,7 @@ def walk(root: Path, *, leaf: str = "") -> Iterator[tuple[Path, frozenset[str] |
     Links are not followed, and folders whose name starts with a dot are not looked into.
 
     Args:
-        root: where to begin.
+        root: the folder to begin with.
         leaf: name of a file; a folder that has it is not looked into.
     """
     left = [root]

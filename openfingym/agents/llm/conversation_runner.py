@@ -65,8 +65,8 @@ class ConversationRunner:
         awaited.
 
         Raises:
-            concurrent.futures.CancelledError: it was cancelled and did not make a result of that.
-            UsageError: it called ``sys.exit``.
+            concurrent.futures.CancelledError: the work was cancelled and returned no result.
+            UsageError: the agent's code called ``sys.exit``.
         """
         done: Future[T] = Future()
         tasks: list[asyncio.Task[T]] = []

@@ -1,4 +1,4 @@
-"""How a rollout's conversation ended, and whose doing that was."""
+"""How a rollout's conversation ended, and who caused it: the agent, the model or our machinery."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Conversation:
     """The conversation of one rollout.
 
     Attributes:
-        brief: what is asked.
+        brief: the task as the agent is told it.
         tools: what can be called, and what it came to so far.
         meter: what may be spent, and what was.
         turns: the conversation so far, for the record.
@@ -144,7 +144,7 @@ class Conversation:
             last: show the model its latest so many answers and what followed them alone, beside what came before the
                 first.
             once: end the rollout at the first useless answer.
-            sampling: the sampling parameters.
+            sampling: sampling parameters of the request, such as temperature.
 
         Raises:
             Ended: a limit is reached, or the model refuses or is useless once too often.
@@ -231,14 +231,14 @@ class Conversation:
         self._add(Turn(role="assistant", tool_calls=(call,), at=datetime.now(UTC)))
 
     def useful(self) -> None:
-        """What the model said led somewhere."""
+        """Record that an answer was of use."""
         self._useless, self._ever_useful = 0, True
 
     def useless(self, how: EndName, told: str | None, *, once: bool = False) -> None:
-        """What the model said led nowhere; tell it why, unless it was told.
+        """Record that an answer was of no use, and tell the model why unless it was told already.
 
         Raises:
-            Ended: that was once too often.
+            Ended: the model has given too many useless answers.
         """
         self._useless += 1
         if once or self._useless >= USELESS_IN_A_ROW:
@@ -253,7 +253,7 @@ class Conversation:
         it is over.
 
         Raises:
-            RuntimeFailureError: the machinery failed.
+            RuntimeFailureError: our machinery failed, not the program.
         """
         await self.tools.programs.run_once(program)
 

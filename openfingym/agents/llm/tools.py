@@ -6,7 +6,7 @@
 ``write_file(path, content)``  below ``/work``
 ``submit(path)``               submits the array of a ``.npy`` file, through the gate as a program would
 ``start_episode(practice)``    the next episode of a sequential task, begun by this side with the rollout's token
-``step(action, wait)``         the next step of it, likewise
+``step(action, wait)``         the next step of it, taken by this side as well
 =============================  ===========================================================================
 """
 
@@ -125,7 +125,7 @@ class Toolbox:
     """The tools of one rollout.
 
     Attributes:
-        programs: where programs run.
+        programs: runs the programs of the rollout.
         player: takes the steps of a sequential task; None where programs do, or where there are none.
         complete: whether nothing more can be submitted or played.
     """
@@ -169,8 +169,8 @@ class Toolbox:
 
         Raises:
             Ended: the workspace is no more.
-            RuntimeFailureError: the machinery failed.
-            VerifierError: the verifier failed.
+            RuntimeFailureError: our machinery failed, not the program.
+            VerifierError: the verifier does not answer, or fails.
         """
         self._message = message
         try:
@@ -190,7 +190,7 @@ class Toolbox:
 
         Raises:
             Ended: the workspace is no more.
-            RuntimeFailureError: the machinery failed.
+            RuntimeFailureError: our machinery failed, not the program.
         """
         try:
             execution = await self.programs.run(program)

@@ -95,7 +95,7 @@ class Cache:
         """The file that holds an entry's content, after checking its digest. Do not write to it.
 
         Raises:
-            DataError: as for :meth:`read`.
+            DataError: the content is missing or damaged; see :meth:`read`.
         """
         path = self._blob(entry.sha256)
         try:
@@ -128,12 +128,12 @@ class Cache:
         Args:
             client: the client to download with.
             url: absolute URL of the file.
-            kind: what the body must be.
-            sha256: digest that the publisher states; content with another is never kept.
-            max_age_s: how old a copy may be; None is any age.
+            kind: what the body must be, such as CSV or a zip archive.
+            sha256: digest that the publisher states; content with another digest is never kept.
+            max_age_s: age in seconds up to which a copy is good; None for any age.
             refresh: ask the service even for a young copy.
-            max_bytes: bound of the body.
-            progress: told the bytes so far.
+            max_bytes: largest body that is accepted, in bytes.
+            progress: called with the number of bytes received so far.
 
         Raises:
             OfflineError, NotPublishedError, DataError: the download failed; what was held before is still held, and the

@@ -123,7 +123,7 @@ class Pull:
         """The data, where it is a table.
 
         Raises:
-            UsageError: it is a graph.
+            UsageError: the dataset is a graph, not a table.
         """
         if not isinstance(self.data, Table):
             raise UsageError(

@@ -146,7 +146,7 @@ class Table:
         """Only the rows in which no cell is missing; a note says how many went.
 
         Raises:
-            DataError: no row is complete.
+            DataError: every row has a missing cell.
         """
         keep = ~np.any(np.isnan(self.values), axis=1, keepdims=False)
         dropped = int((~keep).sum())
