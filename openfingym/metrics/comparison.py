@@ -77,7 +77,7 @@ class Truth:
         """What the values are.
 
         Raises:
-            DataError: nothing says so.
+            DataError: the truth's options do not say what the values are.
         """
         if "semantics" not in self.options:
             raise DataError("the truth's options do not say what the values are; 'semantics' is missing")

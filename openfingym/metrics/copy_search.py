@@ -85,7 +85,7 @@ class CopySearch:
     Args:
         norm: how windows of the task are compared.
         windows: windows of training, as :meth:`~openfingym.metrics.copy_forms.Norm.rows` makes them.
-        generated: float64[n, t, d].
+        generated: the generated windows, float64[n, t, d].
         whitening: [d, d], decorrelates the channels of all that was generated.
         size: [d], root mean square of the steps of each channel of all that was generated.
         itself: where the generated windows are training windows, their positions; windows that may overlap are passed

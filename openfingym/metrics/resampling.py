@@ -68,10 +68,10 @@ def block_bootstrap(units: int, seed: int, *, shortest: int = 1, units_are_rows:
     The variance between n / l blocks is too small by the factor 1 - l / n, which the scale makes good.
 
     Args:
-        units: their number n, in order of time.
-        seed: seed of the draws.
-        shortest: units of a block at least, such as those that overlap.
-        units_are_rows: see :class:`Resampling`.
+        units: number of units n, which are in order of time.
+        seed: seed from which the replicates are drawn.
+        shortest: least number of units in a block, such as the number that overlap.
+        units_are_rows: whether each unit is one row of the fold; see :class:`Resampling`.
 
     Returns:
         The design; None where there are too few blocks for any standard error.
@@ -92,7 +92,7 @@ def stratified_bootstrap(strata: NDArray[np.int64], seed: int) -> Resampling | N
 
     Args:
         strata: int64[units], which stratum a unit is of.
-        seed: seed of the draws.
+        seed: seed from which the replicates are drawn.
 
     Returns:
         The design; None where a stratum has too few units for any standard error.

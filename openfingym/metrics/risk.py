@@ -39,7 +39,7 @@ def path_returns(
     Args:
         values: float64[n, h, d], one path a window.
         last_value: float64[n, d], the last row of each window's inputs; unused for ``log_return``.
-        semantics: what the values are.
+        semantics: what the values are: returns, prices or yields.
 
     Returns:
         float64[d, n * h], C-contiguous.
@@ -87,11 +87,11 @@ def sharpe_ratio(returns: NDArray[np.float64], periods_per_year: float = 1.0) ->
     naive submission and must have a finite, unexceptional score.
 
     Args:
-        returns: float64[..., m], per-period returns.
+        returns: returns per period, float64[..., m], as fractions.
         periods_per_year: P; 1 leaves the ratio per period, 252 annualises daily returns.
 
     Returns:
-        float64[...], dimensionless.
+        The ratio of each row, float64[...], without a unit.
     """
     _check(returns)
     if not 0.0 < periods_per_year < math.inf:
@@ -116,7 +116,7 @@ def tail_risk(returns: NDArray[np.float64], level: float = 0.05) -> tuple[NDArra
     constant; for a single return both equal it.
 
     Args:
-        returns: float64[..., m], per-period returns.
+        returns: returns per period, float64[..., m], as fractions.
         level: tail probability in (0, 1).
 
     Returns:

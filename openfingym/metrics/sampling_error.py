@@ -100,7 +100,7 @@ def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError
     """How much of a score is chance.
 
     Args:
-        rules: the task's scoring table.
+        rules: the scoring table of the task.
         score: score of an answer on one fold, with its replicates.
         baseline: score of the task's baseline on the same fold and the same replicates.
 

@@ -84,8 +84,8 @@ def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Sco
     """Score an answer.
 
     Args:
-        rules: the task's scoring table.
-        truth: what the fold is compared with; its options must agree with the table's.
+        rules: the scoring table of the task.
+        truth: what the answer is compared with; its options must agree with the table's.
         answer: the agent's arrays by the name metrics know them by, any real number type: ``y_pred``;
             ``lower`` and ``upper``; ``fake``; ``futures``; ``scores``; ``future.`` before a name as in ``truth``.
 
@@ -162,7 +162,7 @@ def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, f
     """The total that ranks: each metric's loss relative to the baseline's, as a weighted geometric mean.
 
     Args:
-        rules: the task's scoring table.
+        rules: the scoring table of the task.
         values: result of each of its metrics.
         baseline: result of the task's baseline on the same truth.
 

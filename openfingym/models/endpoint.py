@@ -102,9 +102,9 @@ class ModelEndpoint:
         """A model behind this endpoint.
 
         Args:
-            name: as results record it.
-            request_name: as the endpoint knows it, where that differs.
-            prices: by default the table of the package.
+            name: name under which results record the model.
+            request_name: name that the endpoint knows it by; None where it is the same.
+            prices: prices of models; None for the table of the package.
             stream: have answers sent piece by piece, for endpoints that close connections on which nothing moves.
             tokens: ask for token ids and log probabilities, which not every endpoint gives.
         """
@@ -118,7 +118,7 @@ class ModelEndpoint:
 
         Raises:
             ModelUnavailableError: the patience is over, or the endpoint does not let us in.
-            ModelRefusedError: the request is refused.
+            ModelRefusedError: the endpoint refuses this request, and would refuse it again.
         """
         async with self._slot():
             started, attempts = time.monotonic(), 0

@@ -60,7 +60,7 @@ class Meter:
     """Counts what one rollout spends on its model.
 
     Args:
-        allowance: the limits.
+        allowance: limits on turns, tokens, cost and time.
         clock: seconds that only go forward, so that a change of the machine's time changes nothing.
     """
 

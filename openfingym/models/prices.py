@@ -84,7 +84,7 @@ class PriceTable:
         """The price of a model, which a limit on cost cannot do without.
 
         Raises:
-            UsageError: it is not known.
+            UsageError: no price is known for the model.
         """
         price = self.find(model)
         if price is None:

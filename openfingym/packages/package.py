@@ -187,7 +187,7 @@ class BuiltPackage:
 
         Raises:
             DigestMismatchError: either half differs from what was recorded when it was built.
-            StoreError: a file is missing.
+            StoreError: a file of the package is missing.
         """
         import numpy as np
 

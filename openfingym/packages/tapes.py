@@ -1,4 +1,4 @@
-"""Tapes: the hidden data of one rollout, which need not be the same twice.
+"""Tapes: the hidden data of one rollout, which may differ from that of the next.
 
 | tape | what is hidden |
 |---|---|
@@ -57,7 +57,7 @@ def require_renewal(package: BuiltPackage) -> None:
     """Return if another rollout of the task can have another tape.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: every rollout of the task has the same hidden data.
     """
     if renewal(package) == "given":
         raise UsageError(
@@ -84,7 +84,7 @@ def draw(package: BuiltPackage, tape: Tape, hidden: Mapping[str, Array]) -> Draw
     """The arrays of a tape.
 
     Args:
-        package: the task's built package.
+        package: the built package of the task.
         tape: the tape that is wanted.
         hidden: the package's own hidden arrays.
 

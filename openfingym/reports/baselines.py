@@ -90,7 +90,7 @@ def record(results: Iterable[BaselineResult], path: Path = RECORD) -> None:
     """Write results over a record, whole or not at all.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the record cannot be written.
     """
     ordered = sorted(results, key=lambda row: (row.family, row.task, row.agent))
     lines = ",\n".join(json.dumps(asdict(row)) for row in ordered)
@@ -176,7 +176,8 @@ def run_baselines(
     Args:
         tasks: the tasks to run them on.
         agents_of: names of the agents to run on a task.
-        backend: how programs are isolated.
+        backend: how programs are isolated: ``docker``, ``sandbox`` or ``inline``; ``auto`` for the strongest that works
+            here.
         seed: seed that each program is given.
         done: results that need not be measured again, if their task and program are still the same.
         progress: told what is being run.

@@ -73,7 +73,7 @@ def unit_of(counts: Sequence[int]) -> Unit | None:
     """What there is enough of for an interval and a test: tasks, else runs of every task, else nothing.
 
     Args:
-        counts: runs of each task.
+        counts: number of runs of each task.
     """
     if len(counts) >= FEWEST_UNITS:
         return "task"
@@ -149,7 +149,7 @@ def sign_flip_p(differences: NDArray[np.float64], seed: int) -> NDArray[np.float
         seed: seed of the sign patterns.
 
     Returns:
-        float64[comparisons] in (0, 1].
+        float64[comparisons], each in (0, 1].
     """
     comparisons, count = differences.shape
     # Patterns that give the same sum but for rounding are as extreme as what was seen.

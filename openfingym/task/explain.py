@@ -23,7 +23,7 @@ def explain(detail: Mapping[str, Any], root: type[BaseModel], data: Mapping[str,
     """Turn one pydantic error into a sentence that starts with the key.
 
     Args:
-        detail: one of ``ValidationError.errors()``.
+        detail: one of the entries of ``ValidationError.errors()``.
         root: the model of the whole file, in which near misses are looked for.
         data: the whole file, as plain values.
     """

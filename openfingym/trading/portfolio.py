@@ -59,8 +59,8 @@ class Portfolio:
         """Open an account.
 
         Args:
-            market: costs and limits.
-            cash: to begin with.
+            market: costs and limits of trading.
+            cash: cash of the account when it is opened, in units of currency.
             closes: last close of each symbol before the first bar.
             volumes: volume of the same bar, for the worst case of market impact; unknown if None.
             row: number of that bar, as events will state it.
@@ -189,12 +189,12 @@ class Portfolio:
         """Why the account cannot carry a fill that opens a position, or NONE.
 
         Args:
-            symbol: what is traded.
+            symbol: position of the traded symbol among the symbols.
             d: 1 for a buy, -1 for a sell.
-            quantity: units.
+            quantity: units that the fill would trade, positive.
             base: price before slippage, at which the short cap values positions.
-            price: price after slippage.
-            paid: fee.
+            price: price of the fill, after slippage.
+            paid: fee of the fill, in units of currency.
         """
         market = self.market
         cash = self.cash - d * quantity * price - paid

@@ -227,11 +227,11 @@ def shortable(
         equity: equity of the account before, its position in this symbol valued at ``base``.
         shorts: what short positions are worth before, so valued.
         held: units sold by the same sale that close a long position.
-        base: price before slippage.
-        price: price of the sale.
+        base: price of the sale before slippage.
+        price: price of the sale after slippage.
         max_short: multiple of equity that all shorts may be worth.
-        fee_rate: proportional fee.
-        fee_per_trade: fixed fee.
+        fee_rate: fee as a share of the traded value.
+        fee_per_trade: fee of every trade, in units of currency.
         lot: quantities are multiples of it.
     """
     loss = base - price + price * fee_rate

@@ -65,8 +65,8 @@ def resample(bars: Floats, rows: int, seed: int) -> Floats:
     Args:
         bars: known bars, float64[T, S, 5]: open, high, low, close, volume; adjusted for splits. A volume of 0 is a
             halt.
-        rows: rows of the path.
-        seed: not negative, of any size; the same seed gives the same path.
+        rows: number of rows of the path.
+        seed: seed of the draws, an integer of any size, not negative; the same seed gives the same path.
 
     Returns:
         float64[rows, S, 5]; volumes are those of the rows drawn.
@@ -101,7 +101,7 @@ def fit(shocks: Floats) -> PanelGarch:
         shocks: float64[T, S], demeaned log returns.
 
     Raises:
-        DataError: a symbol never moves.
+        DataError: the price of a symbol never moves.
     """
     variance = (shocks**2).mean(axis=0)
     if not (variance > 0.0).all():

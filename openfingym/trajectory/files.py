@@ -28,7 +28,7 @@ def write_rollout(path: Path, rollout: RolloutRecord) -> None:
     """Write a record; it appears complete or not at all.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the record cannot be written.
     """
     write_text(path, rollout.model_dump_json() + "\n", errors="backslashreplace")
 

@@ -44,8 +44,8 @@ def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | Non
     is no forecast.
 
     Args:
-        contract: the task's contract.
-        read: gives the task's public arrays.
+        contract: the contract of the task.
+        read: reads a public array of the task, given its name.
     """
     targets = kind_named(contract).known_targets(contract, read)
     if targets is None:
@@ -59,13 +59,13 @@ def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | Non
 def remarks(
     contract: Contract, labels: Sequence[str], sizes: NDArray[np.float64] | None, submission: NDArray[np.float64]
 ) -> tuple[str, ...]:
-    """As :func:`warnings_for`, from what is known of the task beforehand.
+    """Remarks on a submission, like :func:`warnings_for`, from what was computed of the task beforehand.
 
     Args:
-        contract: the task's contract.
+        contract: the contract of the task.
         labels: names along the last axis of a submission.
-        sizes: from :func:`typical_sizes`.
-        submission: float64 of the task's submission shape.
+        sizes: typical sizes of the targets, from :func:`typical_sizes`; None where an answer is no forecast.
+        submission: the submission, float64 of the task's submission shape.
     """
     kind = kind_named(contract)
     if kind.is_record:

@@ -156,7 +156,7 @@ def make_token(path: Path) -> None:
     """Write a new admin token, for this user alone, where there is no file yet.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the token's file cannot be written.
     """
     try:
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as stream:

@@ -1,4 +1,4 @@
-"""What requests to a workspace come to: values, the agent's mistakes, and how both are read from answers."""
+"""Results of requests to a workspace, errors that are the agent's fault, and how both are read from answers."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class JobThread:
         """Wait for the end, and cancel the job where that takes longer than ``patience_s``.
 
         Raises:
-            RuntimeFailureError: the machinery failed.
+            RuntimeFailureError: our machinery failed, not the program.
         """
         end = asyncio.wrap_future(self._future)
         end.add_done_callback(

@@ -89,8 +89,8 @@ class WorkspacePool:
         """Announce rollouts of a task, in addition to those announced before; negative numbers take some back.
 
         Args:
-            package: the task's built package.
-            rollouts: how many more will be asked for.
+            package: the built package of the task.
+            rollouts: number of further rollouts that will ask for a workspace.
             limits: limits of each of their workspaces, as of :func:`open_workspace`; the first announcement's count.
         """
         shelf = self._shelves.setdefault(package.manifest.digest, _Shelf(package, limits))
@@ -100,13 +100,13 @@ class WorkspacePool:
     async def take(
         self, ticket: RolloutTicket, *, seed: int, max_body_bytes: int | None = None, max_calls: int | None = None
     ) -> Workspace:
-        """A workspace for a rollout, with its gate open; close it, and its gate is closed with it.
+        """Return a workspace for a rollout, with its gate open; closing the workspace closes the gate.
 
         Args:
-            ticket: the rollout's, of a task that was announced.
-            seed: programs find it in ``OPENFINGYM_SEED``.
-            max_body_bytes: longest body that programs may send; see :meth:`GateKeeper.open`.
-            max_calls: likewise.
+            ticket: the ticket of the rollout, whose task was announced.
+            seed: seed of the programs, which find it in ``OPENFINGYM_SEED``.
+            max_body_bytes: longest request body in bytes that programs may send; None for the gate's own bound.
+            max_calls: largest number of calls that programs may make; None for the gate's own bound.
 
         Raises:
             UsageError: the task was never announced, or the pool is closed.

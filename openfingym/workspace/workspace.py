@@ -131,8 +131,8 @@ class Workspace:
         """Run a program in ``/work``, and end every process it leaves.
 
         Args:
-            code: its source text.
-            timeout_s: seconds it may take, if the workspace has as many left.
+            code: source text of the program.
+            timeout_s: seconds the program may take; no more than the workspace has left.
 
         Raises:
             UsageError: ``timeout_s`` is no positive number.
@@ -183,8 +183,8 @@ class Workspace:
         """Write a file whole, making its folders.
 
         Args:
-            path: relative to ``/work``, or below it.
-            content: at most :data:`MAX_FILE_BYTES`.
+            path: path of the file, relative to ``/work`` or below it.
+            content: content of the file, at most :data:`MAX_FILE_BYTES` bytes.
 
         Raises:
             WorkspaceError: the path leads out of ``/work`` or to a folder, the content is too large, the disk is full;
@@ -333,10 +333,10 @@ class Workspace:
 
 
 def _path(path: str) -> str:
-    """``path``, where a file can have it as its name.
+    """Check that ``path`` can be the name of a file, and return it.
 
     Raises:
-        WorkspaceError: none can.
+        WorkspaceError: no file can have this name.
     """
     try:
         usable = path != "" and "\0" not in path and len(path.encode()) < 4096

@@ -1,4 +1,4 @@
-"""Reading a task's brief as a model would: which kind of task it is, and which program answers it."""
+"""Reading a task's brief as a model would: its kind, and a program that answers it."""
 
 from __future__ import annotations
 

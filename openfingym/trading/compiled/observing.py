@@ -84,7 +84,7 @@ def bounds(parts: dict[str, Layout], requests: int) -> tuple[NDArray[np.float32]
     """The lowest and highest value of each entry of a flat observation.
 
     Args:
-        parts: parts of :func:`layout`.
+        parts: parts of the observation, as :func:`layout` gives them.
         requests: the most rejections that a step can have.
     """
     size = parts["steps_left"].place.stop
