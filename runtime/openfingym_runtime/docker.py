@@ -77,7 +77,8 @@ class DockerBackend:
         Exit codes 129 to 159 are reported as the signal that ended the program, -1 to -31.
 
         Raises:
-            BackendUnavailableError: as :meth:`check`, which runs first where it has not yet.
+            BackendUnavailableError: the engine lacks a feature that isolation needs; see :meth:`check`, which runs
+                first if it has not yet.
             RuntimeFailureError: the engine failed or was stopped, somebody killed the container, or a task file cannot
                 be shown.
         """
@@ -136,7 +137,7 @@ class DockerBackend:
         """Remove the containers of dead launchers; returns how many.
 
         Raises:
-            RuntimeFailureError: the engine failed.
+            RuntimeFailureError: the Docker engine failed.
         """
         with docker_engine.failures(), docker_engine.client(None) as api:
             return _reap(api)

@@ -79,8 +79,8 @@ def config(
     """The body of the engine's create call.
 
     Args:
-        job: the job.
-        image: what to start.
+        job: the job to run in the container.
+        image: name of the image to start.
         image_environment: variables the image sets; those not ours are taken away.
         program: host file holding the program's text.
         user: number of the user and group it runs as.

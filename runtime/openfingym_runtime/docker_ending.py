@@ -1,4 +1,4 @@
-"""How a container ended and by whose hand, as only the engine knows: inside, any signal can be sent.
+"""How a container ended, and by whose doing, as the engine reports it: inside, any signal can be sent.
 
 One stream of events a container is held open from before its start. Somebody's ``docker kill``, and an engine that
 stops and takes its containers along, are in it; an engine that dies breaks it, even where another answers in its place.
@@ -27,11 +27,11 @@ class ContainerEnding:
     """The end of one container, awaited."""
 
     def __init__(self, api: APIClient, container: str) -> None:
-        """Begin to listen; to be done before the container is started, and undone with :meth:`close`.
+        """Begin to listen for events, before the container is started; :meth:`close` ends it.
 
         Raises:
-            DockerException: the engine refuses.
-            OSError: it is away.
+            DockerException: the engine refuses the request for events.
+            OSError: the engine cannot be reached.
         """
         self._api = api
         self._container = container

@@ -161,11 +161,11 @@ class GateKeeper:
         """Start the thread, and remove the sockets that dead processes left behind.
 
         Args:
-            verifier: the path of its unix socket, or its base URL.
+            verifier: address of the verifier: path of its unix socket, or its base URL.
             runtime_directory: where the sockets are made; by default $XDG_RUNTIME_DIR or the temporary folder.
 
         Raises:
-            UsageError: ``verifier`` is no address.
+            UsageError: ``verifier`` is neither a path nor a URL.
             RuntimeFailureError: no folder for the sockets can be made.
         """
         self.upstream = Upstream(UpstreamAddress.parse(verifier))
@@ -184,7 +184,7 @@ class GateKeeper:
         """Make the folder of a gate that is opened later, so that it can be shown inside before there is a rollout.
 
         Raises:
-            UsageError: the keeper is closed.
+            UsageError: the keeper has been closed.
             RuntimeFailureError: the folder cannot be made.
         """
         with self._lock:

@@ -1,4 +1,4 @@
-"""Do the differences between many submissions look designed?
+"""Detection of designed differences between many submissions, such as those that read labels from scores.
 
 What a label leaks into a score is read by moving something on purpose and watching what becomes of the score. Three
 kinds of moves serve that and no model: *concentrated* ones, of few cells or few windows and each time of others;
@@ -66,7 +66,7 @@ COARSE = 0.2
 
 @dataclass
 class Cluster:
-    """Submissions that are one and the same but for a few places, which are not always the same."""
+    """Submissions that equal one another but for a few places, which are not always the same."""
 
     moved: Mask
     """Places that were moved at least once."""
@@ -77,14 +77,14 @@ class Cluster:
     """Places moved, each counted as often as it was."""
 
     def add(self, moved: Mask) -> None:
-        """Count a move."""
+        """Count one move, given the places that it changed."""
         self.moved |= moved
         self.probes += 1
         self.places += int(np.count_nonzero(moved))
 
     @property
     def suspicious(self) -> bool:
-        """Whether it was done often and in new places each time."""
+        """Whether there were many moves, each time in new places."""
         distinct = int(np.count_nonzero(self.moved))
         return (
             self.probes >= PROBES_TO_FLAG and distinct >= PROBES_TO_FLAG and distinct >= self.new_places * self.places
@@ -93,7 +93,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class White:
-    """A difference in which neighbours have nothing in common."""
+    """A difference between two submissions in which neighbours are uncorrelated."""
 
     correlations: tuple[float, ...]
     """Of neighbours along each axis after the first, in standard deviations."""
@@ -104,7 +104,7 @@ class White:
 
 @dataclass
 class _Kept:
-    """An earlier submission."""
+    """An earlier submission that is remembered."""
 
     values: Values
     unit: float
@@ -130,7 +130,7 @@ class FoldHistory:
     _seen: int = 0
 
     def start(self, baseline: Values) -> None:
-        """Remember the task's baseline for good: who starts from it is compared with it."""
+        """Remember the task's baseline for good, so that submissions that start from it are compared with it."""
         self._kept = [_Kept(baseline, _unit(baseline))]
 
     @property

@@ -1,4 +1,4 @@
-"""What agents call, as bare ASGI applications: no copy of the body, no validation layer, no middleware."""
+"""The routes that agents call, as bare ASGI applications: no copy of the body, no validation layer, no middleware."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PostRoute:
 
 
 def _small(headers: dict[bytes, bytes]) -> bool:
-    """Whether an unread body is cheaper to discard than a connection is to make anew."""
+    """Whether discarding an unread body is cheaper than making a new connection."""
     stated = headers.get(b"content-length", b"")
     return stated.isdigit() and len(stated) < 10 and int(stated) <= DISCARDED_BYTES
 
@@ -87,15 +87,16 @@ def _idempotency_key(headers: dict[bytes, bytes]) -> str | None:
 
 
 def is_key(raw: bytes) -> bool:
-    """Whether this may be an idempotency key."""
+    """Whether a header's value can be an idempotency key."""
     return 1 <= len(raw) <= MAX_KEY_LENGTH and all(32 < byte < 127 for byte in raw)
 
 
 async def read_within(receive: Receive, headers: dict[bytes, bytes], limit: int, seconds: float) -> bytes:
-    """The whole body, if it is not too long and does not take too long.
+    """The whole body of a request, within limits on its length and its time.
 
     Raises:
-        Problem: ``payload-too-large``, ``request-timeout`` or ``bad-request``.
+        Problem: ``payload-too-large``; ``request-timeout``, if it does not arrive in time; ``bad-request``, if it
+            breaks off.
     """
     try:
         async with asyncio.timeout(seconds):
@@ -105,7 +106,7 @@ async def read_within(receive: Receive, headers: dict[bytes, bytes], limit: int,
 
 
 async def _read(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:
-    """The whole body, refused as soon as it is known to be over ``limit`` bytes: stated first, counted then."""
+    """Read a body, and refuse it once it is known to exceed ``limit`` bytes: by its stated length, then by counting."""
     detail = f"A body has at most {limit} bytes here."
     stated = headers.get(b"content-length")
     if stated is not None and (not stated.isdigit() or int(stated[:20]) > limit):

@@ -1,4 +1,4 @@
-"""The things that can happen to a rollout, each one operation on the ledger with its log entry."""
+"""The events of a rollout, each one operation on the ledger together with its log entry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Created:
-    """A rollout began."""
+    """A rollout was created."""
 
     rollout: RolloutRow
 
@@ -304,7 +304,7 @@ class SeasonOpened:
 
 @dataclass(frozen=True)
 class Released:
-    """A result that is held no longer."""
+    """A result that was held and now is released."""
 
     rollout_id: str
     principal: str
@@ -345,7 +345,7 @@ class SeasonClosed:
 
 
 def _disclose(transaction: Transaction, rollout_id: str, fold: FoldName, n: int, at_ns: int) -> None:
-    """Enter that a principal was told something of a fold's hidden data."""
+    """Record that a principal was told something of a fold's hidden data."""
     transaction.connection.execute(
         "INSERT INTO disclosures (rollout_id, fold, n, at_ns) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (rollout_id, fold, n, at_ns),

@@ -169,7 +169,7 @@ class RolloutRow:
 
 @dataclass(frozen=True)
 class SeasonRecord:
-    """A time over which what participants are told is added up."""
+    """A season: a period over which what participants are told is added up."""
 
     name: str
     opened_ns: int
@@ -238,7 +238,7 @@ class Ledger:
         self._lock.release()
 
     async def probe(self) -> None:
-        """Write as much as a small rollout does, and take it away again.
+        """Write as much as a small rollout does, and roll it back: whether the disk can be written.
 
         Raises:
             sqlite3.OperationalError: the disk is full, or cannot be written.

@@ -1,4 +1,4 @@
-"""Who is asking: the admin token, the keys of participants, and the signed, expiring tokens of rollouts."""
+"""Authentication: the admin token, the keys of participants, and the signed, expiring tokens of rollouts."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def load_key(path: Path, removal: str = "void all open rollouts' tokens") -> byt
     """A secret key of a state directory, made on first use and readable by its owner only.
 
     Args:
-        path: path of the file.
-        removal: what removing it would do.
+        path: path of the key's file.
+        removal: what would follow from removing the file, for the message.
 
     Raises:
         VerifierError: the file is there but does not hold a key.
@@ -55,7 +55,7 @@ def load_key(path: Path, removal: str = "void all open rollouts' tokens") -> byt
 
 
 def token_from_environment(name: str) -> str:
-    """The secret in an environment variable, which is wiped where any process of this user could read it.
+    """The secret in an environment variable, which is then wiped, since any process of this user could read it there.
 
     Taking it out of ``os.environ`` alone leaves it in ``/proc/PID/environ``.
     """
@@ -74,7 +74,7 @@ class TokenIssuer:
     """Issues rollout tokens and recognises whoever sends one, the admin token or a participant's key."""
 
     def __init__(self, key: bytes, admin_token: str, monitor_token: str | None = None) -> None:
-        """Know the operator by ``admin_token``, and who may read the metrics alone by ``monitor_token``."""
+        """Recognise the operator by ``admin_token``, and readers of the metrics by ``monitor_token``."""
         if admin_token.startswith(KEY_PREFIX):
             raise UsageError(
                 f"the admin token begins with {KEY_PREFIX!r}, as the keys of participants do; choose another"
@@ -100,13 +100,13 @@ class TokenIssuer:
         return self._signer.sign(f"{rollout_id}.{expires_ns}").decode()
 
     def admit(self, authorization: bytes | None, members: Membership, address: str | None, now_ns: int) -> None:
-        """Let somebody past the door, of whom nothing more than the headers was read yet; routes look closer.
+        """Check, from the headers alone, that a request has some valid token; its route then checks which.
 
         Args:
-            authorization: the header, if there is one.
+            authorization: value of the Authorization header; None where there is none.
             members: the participants who have a key.
-            address: address of the peer; None of a unix socket's.
-            now_ns: Unix time in nanoseconds.
+            address: address of the peer; None for the peer of a unix socket.
+            now_ns: present Unix time in nanoseconds.
 
         Raises:
             Problem: ``unauthorized`` for a token that nobody has; ``rate-limited`` where too many such came from there.
@@ -121,10 +121,10 @@ class TokenIssuer:
         self._attempts.succeeded(address)
 
     def require_monitor(self, authorization: bytes | None) -> None:
-        """Return if the Authorization header carries the monitor's token, or the admin token.
+        """Check that the Authorization header carries the monitor's token, or the admin token.
 
         Raises:
-            Problem: ``forbidden`` or ``unauthorized``.
+            Problem: ``unauthorized`` without a valid token; ``forbidden`` with a token for something else.
         """
         if not self._is_monitor(_bearer(authorization)):
             self.require_admin(authorization)
@@ -133,7 +133,7 @@ class TokenIssuer:
         return self._monitor is not None and hmac.compare_digest(token, self._monitor)
 
     def require_admin(self, authorization: bytes | None) -> None:
-        """Return if the Authorization header carries the admin token.
+        """Check that the Authorization header carries the admin token.
 
         Raises:
             Problem: ``forbidden`` for a rollout's token, ``unauthorized`` otherwise.

@@ -1,4 +1,4 @@
-"""The program of a worker: checks and scores heavy submissions in a process of its own.
+"""The program of a worker process, which checks and scores heavy submissions.
 
 stdin holds the pickled :class:`ScoringJob` objects of the verifier that started it, one after the other;
 stdout gets one line of JSON for each. The labels come through stdin, once a task and tape; those of the last
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class ScoringJob:
-    """One thing to score."""
+    """A request to a worker to score one array."""
 
     task: str
     """Identity of the task on its tape."""
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def withdraw() -> None:
-    """Become unreadable to other processes of the same user, die with the parent, and stand back for it."""
+    """Make this process unreadable to others of the same user, end with the parent, and yield the processor to it."""
     import resource
 
     # Ctrl-C at a terminal reaches all of its processes; the verifier decides what it means.
@@ -104,7 +104,7 @@ def _answer(grader: Grader, job: ScoringJob) -> dict[str, object]:
 
 
 def score(grader: Grader, action: Action, values: Any) -> Score:
-    """Do what a job asks for.
+    """Carry out a job on the values.
 
     Raises:
         SubmissionError: the values are refused, or cannot be scored.

@@ -39,7 +39,7 @@ MAX_TAPES = 4
 
 
 class Workers:
-    """A pool of them; :meth:`score` may be called from any task of the event loop."""
+    """A pool of worker processes; :meth:`score` may be called from any task of the event loop."""
 
     def __init__(self, count: int | None = None, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
@@ -52,13 +52,14 @@ class Workers:
     async def score(
         self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None = None, *, afresh: bool = False
     ) -> Score:
-        """Score in the next free worker.
+        """Score an array in the next free worker.
 
         Args:
-            task: the task.
+            task: the task to score for.
             action: what to do; see :class:`~openfingym_verifier.worker.ScoringJob`.
             values: float64 of the task's shape; None for the baseline.
-            afresh: in a worker that is started for it. What killed one worker may be about to kill all that were there.
+            afresh: use a worker that is started for this job, since whatever killed one worker may have damaged the
+                others.
 
         Raises:
             SubmissionError: the answer was refused, or cannot be scored.
@@ -88,7 +89,7 @@ class Workers:
             worker.end()
 
     def _score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, *, afresh: bool) -> Score:
-        """In a thread of the pool: hand the job to the thread's worker."""
+        """Hand a job to the worker of this pool thread."""
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is not None and (afresh or worker.process.poll() is not None):
             # It is not wanted, or ended while it had nothing to do.
@@ -119,7 +120,7 @@ class Workers:
 
 
 class _Worker:
-    """One process, and which tasks and tapes it knows, the latest used last."""
+    """One worker process, and the tasks and tapes it holds, the latest used last."""
 
     def __init__(self) -> None:
         try:
@@ -134,7 +135,7 @@ class _Worker:
         self._knows: OrderedDict[str, None] = OrderedDict()
 
     def ask(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, timeout_s: float) -> bytes:
-        """Its answer to one job.
+        """Send a job to the process and return its answer.
 
         Raises:
             VerifierError: it died, or took longer than ``timeout_s``.
@@ -164,9 +165,7 @@ class _Worker:
         return answer
 
     def _job(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> ScoringJob:
-        """A job, with the grader where the worker does not have it, and without those of tapes it has not used for
-        longest.
-        """
+        """A job, which brings the grader where the worker lacks it, and names those to drop."""
         grader = None if task.identity in self._knows else task.grader
         self._knows[task.identity] = None
         self._knows.move_to_end(task.identity)
@@ -178,7 +177,7 @@ class _Worker:
         return ScoringJob(task.identity, action, values, grader, forget)
 
     def end(self) -> None:
-        """Kill it and wait."""
+        """Kill the process and wait for its end."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):

@@ -1,4 +1,4 @@
-"""The one writer of the ledger: stages on the event loop, commits in a thread, in groups.
+"""The single writer of the ledger: it runs statements on the event loop, and commits in a thread, in groups.
 
 An operation's statements take microseconds and run where they are submitted; the commit, which
 waits for the disk, runs in a thread that holds no Python lock meanwhile. What is submitted
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Transaction:
-    """What an operation may use: the connection, and the log."""
+    """What an operation works with: the connection, and the log."""
 
     def __init__(self, connection: sqlite3.Connection, head: str) -> None:
         self.connection = connection
@@ -73,7 +73,7 @@ class Writer:
 
     @property
     def depth(self) -> int:
-        """Operations not yet on the disk."""
+        """Number of operations that are not yet on the disk."""
         return len(self._pending) + len(self._idle) + len(self._committing)
 
     @property
@@ -183,7 +183,7 @@ class Writer:
 
 
 def _stage(connection: sqlite3.Connection, operations: list[Callable[[Transaction], object]]) -> list[object]:
-    """Everything but the commit; on failure nothing is left open."""
+    """Run the statements of all operations without committing; on failure the transaction is rolled back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         transaction = Transaction(connection, log.head_of(connection))

@@ -1,4 +1,4 @@
-"""Start one sandbox and hold on to it: the launcher's side of `openfingym_runtime.sandbox.inside.init`."""
+"""Starting and ending one sandbox: the launcher's side of `openfingym_runtime.sandbox.inside.init`."""
 
 from __future__ import annotations
 

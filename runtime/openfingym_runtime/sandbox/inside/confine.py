@@ -1,4 +1,4 @@
-"""Last steps before the program: identity, resource limits, capabilities, Landlock, seccomp."""
+"""The last steps before the program starts: identity, resource limits, capabilities, Landlock, seccomp."""
 
 from __future__ import annotations
 
@@ -114,11 +114,11 @@ def enter_unlisted_root(root: int) -> None:
 
 
 def confine(bounds: Bounds, root: int) -> None:
-    """Turn the calling process, a child of the sandbox's init, into what the program may be.
+    """Restrict the calling process, a child of the sandbox's init, to the rights of the program.
 
     Args:
-        bounds: its limits.
-        root: what it finds at ``/``; see `enter_unlisted_root`.
+        bounds: resource limits of the program.
+        root: the folder that becomes ``/``; see `enter_unlisted_root`.
     """
     os.setsid()
     os.umask(0o022)

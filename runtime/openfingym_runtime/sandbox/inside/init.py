@@ -1,4 +1,4 @@
-"""What the launcher starts: it makes the namespaces, and stays as their first process.
+"""The program the launcher starts: it makes the namespaces, and stays as their first process.
 
 Two processes come of it. The outer one only waits. The inner one is process 1 of the pid
 namespace: it builds the mounts, gives up its rights, starts the program and reports how it
@@ -143,10 +143,11 @@ def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> 
     """Start the program and return its process id once it is really running.
 
     Args:
-        config: what the launcher sent.
-        environment: the program's environment variables.
-        output: where it prints.
-        root: its root folder. Stays open here, since the mounts under it would come apart with its last descriptor.
+        config: the configuration that the launcher sent.
+        environment: environment variables of the program.
+        output: file descriptor that the program's output goes to.
+        root: descriptor of its root folder, which stays open here, since closing the last one would detach the mounts
+            below it.
     """
     bounds = confine.Bounds(config["pids"], config["address_space_mb"], config["file_mb"], tuple(config["cpus"]))
     failure, report = os.pipe()

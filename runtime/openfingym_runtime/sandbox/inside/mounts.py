@@ -1,4 +1,4 @@
-"""The world the program sees: a root of its own, built from read-only views of listed host paths."""
+"""The mounts of a sandbox: a root folder of its own, made of read-only views of listed host paths."""
 
 from __future__ import annotations
 
