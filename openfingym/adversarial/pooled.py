@@ -30,7 +30,7 @@ class SkilllessOutcome:
     """What one answer without skill got on one task."""
 
     metrics: str
-    """By which the task ranks; a fault lies in these, whatever the data."""
+    """Names of the metrics by which the task ranks; a fault lies in these, whatever the data."""
     dataset: str
     name: str
     relative: float

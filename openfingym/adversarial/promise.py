@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Cut = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 SEED = 20261122
-"""Of the answers that are drawn at random."""
+"""Seed of the answers that are drawn at random."""
 FALSE_ALARM = 0.05
 """Probability that a catalogue without a break fails, at most."""
 COMPARISONS = 1200

@@ -37,7 +37,7 @@ class Reached:
 
     task: str
     digest: str
-    """Of the task, as in every result."""
+    """Digest of the task, as in every result."""
     build: str
     """Key of the build."""
     metrics: Mapping[str, int]
@@ -51,7 +51,7 @@ class Reached:
     refused: int
     """How many of them the task refuses."""
     kind: str = ""
-    """Of the task: ``generation``, for example."""
+    """Kind of the task, such as ``generation``."""
     reference: int = 1
     """Version of the kind's reference, to which the total is relative."""
 

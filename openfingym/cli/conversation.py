@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LIVE_LINES = 8
 """Lines of one text that are shown while an agent is at work."""
 CHARACTERS = 1000
-"""Of a line that is shown where not all lines are."""
+"""Length to which a line is cut where not all lines are shown."""
 ARGUMENT = 60
 """Characters of an argument that stand beside the name of its tool."""
 

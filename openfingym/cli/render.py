@@ -102,7 +102,7 @@ class TerminalProgress:
         self._lines = enabled and lines and not self._enabled
         self._said = time.monotonic()
         self.console: Console | None = None
-        """Where more can be said while this goes on; None where nothing is to be."""
+        """Console for further messages during the work; None where nothing is to be printed."""
         if enabled:
             from rich.console import Console
 

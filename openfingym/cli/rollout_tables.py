@@ -38,7 +38,7 @@ class _Ended:
     cost_usd: float | None
     """None where no model was asked, or the price of one is not known."""
     wall_s: float
-    """Of the rollouts together, which ran side by side."""
+    """Seconds from the first start to the last end of the rollouts, which ran side by side."""
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     Faults = NDArray[np.bool_]
 
 FIELDS = ("open", "high", "low", "close", "volume")
-"""Of a bar, in the order of the last axis of every array."""
+"""Fields of a bar, in the order of the last axis of every array."""
 FEATURES = ("close_return", "open_gap", "high_over_close", "low_over_close", "relative_volume")
-"""Of :meth:`Bars.features`, in the order of the last axis."""
+"""Names of :meth:`Bars.features`, in the order of the last axis."""
 VOLUME_WINDOW = 20
 """Past bars that a volume is compared with."""
 

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 NAME = "sim-eiopa-curves"
 DEFAULT_SEED = 20260701
 SHA256 = "ed8cad1cbdab8d4ef2858191eaed682d50fc5819ff4f255d313b4a43a57e87a0"
-"""Of the values at the default seed, little-endian float64 in C order."""
+"""Digest of the values at the default seed, little-endian float64 in C order."""
 FIRST, MONTHS, MATURITIES = "1986-01", 480, 150
 BURN_IN = 600
 DECIMALS = 3
-"""Of a percentage; also far above the last bits in which the exponential of one machine differs from another's."""
+"""Decimals of a percentage, far above the last bits in which the exponential of one machine differs from another's."""
 DEGREES_OF_FREEDOM = 5.0
 CONVERGENCE = 0.11
 """a, a year: speed at which forward rates reach the ultimate one."""

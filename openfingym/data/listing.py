@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Form = Literal["panel", "curves", "characteristics", "paths", "graph", "graphs", "source"]
 
 FREQUENCIES = {"1h": "hourly", "1d": "daily"}
-"""Of the intervals that named datasets ask for."""
+"""Frequencies of the intervals that named datasets ask for."""
 
 
 @dataclass(frozen=True)

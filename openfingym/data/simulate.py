@@ -83,7 +83,7 @@ class PanelSimulator:
     digits: int
     """Significant digits of a price."""
     degrees_of_freedom: float
-    """Of every shock; above 4, so that a kurtosis exists."""
+    """Degrees of freedom of every shock; above 4, so that a kurtosis exists."""
     alpha: float
     gamma: float
     beta: float

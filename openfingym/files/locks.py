@@ -20,7 +20,7 @@ class Lock:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        """Of the file, open for reading and writing; negative once the lock is released."""
+        """Descriptor of the file, open for reading and writing; negative once the lock is released."""
         _held.add(self)
 
     def release(self) -> None:

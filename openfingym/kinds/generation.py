@@ -96,7 +96,8 @@ class GenerationKind(Kind):
     heavy = True
     drawn = True
     reference_version = 3
-    """In 1, paths were white noise, too, and in 2, each channel was a walk or not."""
+    """Version 1 drew white noise for paths, too; version 2 decided for each channel alone whether it was a random
+    walk."""
 
     def data_kind(self, task: Task) -> DataKind:
         """What the process set or the panel says of itself, without loading it."""

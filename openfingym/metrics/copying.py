@@ -78,7 +78,7 @@ class CopyReport:
     sources: NDArray[np.intp]
     """Training window each of them is nearest to."""
     comparisons: tuple[str, ...]
-    """In which comparison, such as ``whole backward`` or ``mean of two``."""
+    """The comparison in which each window was found, such as ``whole backward`` or ``mean of two``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class CopyReference:
     counts: NDArray[np.int64]
     """Whether values wander, and how many generated windows are examined."""
     dimensions: NDArray[np.float64]
-    """Of each comparison."""
+    """Number of dimensions that windows fill in each comparison."""
     expected: NDArray[np.bool_]
     """Whether each real window examined seems memorised."""
 

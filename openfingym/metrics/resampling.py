@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 REPLICATES = 200
-"""Of a bootstrap: the standard error is then known to 5 %, less than what few windows leave open."""
+"""Replicates of a bootstrap: the standard error is then known to 5 %, less than what few windows leave open."""
 GROUPS = 8
-"""Of consecutive windows where metrics are slow: Student's t(7) is 2.36, and more groups would cost more time."""
+"""Groups of consecutive windows where metrics are slow: Student's t(7) is 2.36, and more groups would cost more
+time."""
 FEWEST_FREEDOM = 2.0
 """Below this, Student's quantile (12.7 at one degree of freedom) says no more than that nothing is known."""
 

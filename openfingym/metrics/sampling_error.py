@@ -48,7 +48,7 @@ class Replicates:
     metrics: Mapping[str, NDArray[np.float64]]
     """float64[replicates] by name; NaN where the metric has no value on a replicate."""
     scale: float
-    """As of the :class:`~openfingym.metrics.resampling.Resampling`, and so the next two."""
+    """Scale of the :class:`~openfingym.metrics.resampling.Resampling`; the next two fields are from there, too."""
     reach: float
     full_size: bool
 
@@ -85,15 +85,16 @@ class SamplingError:
     """How much of a score is chance."""
 
     standard_errors: Mapping[str, float] = field(default_factory=dict)
-    """Of each metric by name, in its unit; a metric that has no value on too many replicates is not there."""
+    """Standard error of each metric by name, in its unit; a metric without a value on too many replicates is left
+    out."""
     total_interval: Interval | None = None
     """95 % interval of the paper's total; None where nothing can be said."""
     total_standard_error: float | None = None
-    """Of the paper's total."""
+    """Standard error of the paper's total."""
     relative_interval: Interval | None = None
     """95 % interval of the relative total, paired with the baseline."""
     relative_standard_error: float | None = None
-    """Of the logarithm of the relative total."""
+    """Standard error of the logarithm of the relative total."""
 
 
 def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError:

@@ -19,7 +19,7 @@ class Allowance:
     """What one rollout may spend on its model; None for as much as it takes."""
 
     turns: int | None = None
-    """Completions."""
+    """Number of completions."""
     tokens: int | None = None
     """Input and output tokens of all completions together, cached input included."""
     cost_usd: float | None = None

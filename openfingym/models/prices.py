@@ -29,7 +29,7 @@ class Price:
     input: float
     output: float
     cached: float | None = None
-    """Of input read from a cache; None where it costs what all input does."""
+    """Price of input read from a cache; None where it costs what all input does."""
 
     def of(self, usage: Usage) -> float:
         """What some tokens cost, in US dollars."""

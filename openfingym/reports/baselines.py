@@ -41,7 +41,7 @@ class BaselineResult:
     family: str
     data_kind: str
     key: str
-    """Of the build, the metrics and the program it was measured with; see :func:`key_of`."""
+    """Key of the build, the metrics and the program that the result was measured with; see :func:`key_of`."""
     agent: str
     state: str
     """``scored``, ``rejected`` or ``error``."""
@@ -58,7 +58,7 @@ class BaselineResult:
     """95 % interval of ``relative_total``; None where nothing can be said, as in records from before there were any."""
     total_interval: tuple[float, float] | None = None
     standard_errors: dict[str, float] = field(default_factory=dict)
-    """Of the metrics."""
+    """Standard errors of the metrics, by name."""
 
     @property
     def success(self) -> bool:

@@ -135,7 +135,7 @@ class TaskCell:
     skill: Estimate
     """As in :class:`Cell`; its interval is over runs."""
     sampling: tuple[float, float] | None
-    """Of a single run, the 95 % interval of its skill over other hidden rows of the same market; None of several, or
+    """For a single run, the 95 % interval of its skill over other hidden rows of the same market; None for several, or
     without one."""
     worst: float | None
     best: float | None

@@ -41,9 +41,9 @@ class Report:
     by: tuple[Field, ...]
     """What rows are grouped by."""
     cells: tuple[Cell, ...]
-    """By kind of data, row and family."""
+    """Cells by kind of data, row and family."""
     tasks: tuple[TaskCell, ...]
-    """By kind of data, row and task."""
+    """Cells by kind of data, row and task."""
     comparisons: tuple[RowComparison, ...]
     failures: tuple[Failure, ...]
     """The most frequent first."""
@@ -53,7 +53,7 @@ class Report:
     """Folders left out because they hold a rollout that is already there."""
     damaged: tuple[Damaged, ...]
     seed: int
-    """Of the bootstrap and the tests."""
+    """Seed of the bootstrap and the tests."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as ``openfingym report --json`` prints them; docs/reports.md describes them."""

@@ -37,7 +37,7 @@ EXACT_UNITS = 13
 PATTERNS = 100_000
 """Random sign patterns: the smallest p-value is 1e-5, which survives the adjustment for a thousand comparisons."""
 MANY_UNITS = 200
-"""From more units than this replicates of a mean are drawn from the normal law that they tend to, which is quick."""
+"""Number of units above which replicates of a mean are drawn from the normal law that they tend to, which is quick."""
 CHUNK = 4_000_000
 """Cells of sign patterns at a time, which bounds the memory."""
 

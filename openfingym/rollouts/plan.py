@@ -103,7 +103,7 @@ class Plan(Section):
     agents: tuple[AgentChoice, ...]
     models: tuple[ModelChoice, ...] = ()
     seeds: tuple[int, ...] = (0,)
-    """Which; the file may say how many instead, and they count from 0."""
+    """The seeds; the file may state their number instead, and they count from 0."""
     attempts: PositiveInt = 1
     """Repetitions with the same seed."""
     limits: SpendingLimits = SpendingLimits()

@@ -38,7 +38,7 @@ LOOK_S = 2.0
 CONNECT_S = 5.0
 END_S = 30.0
 LOSS_CHARACTERS = 1000
-"""Of the reason why a node was lost."""
+"""Length to which the reason for a node's loss is cut."""
 
 
 @dataclass(eq=False)

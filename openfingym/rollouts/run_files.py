@@ -34,7 +34,7 @@ class Evidence:
     submissions: dict[int, bytes] = field(default_factory=dict)
     """Accepted submissions by number, as ``.npy`` bytes."""
     actions: list[dict[str, object]] | None = None
-    """Of a sequential task."""
+    """Actions of a sequential task, one JSON object a line."""
 
 
 def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> Evidence:

@@ -24,7 +24,7 @@ class RolloutSpec:
     task: str
     """Name of the task."""
     task_digest: str
-    """Of the build that is meant; a machine that has another one refuses."""
+    """Digest of the build that is meant; a machine that has another one refuses."""
     agent: Agent
     model: str | None = None
     """Language model that acts; None for a program."""

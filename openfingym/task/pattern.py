@@ -19,9 +19,9 @@ class TaskPattern:
     """A pattern, taken apart."""
 
     glob: str
-    """Over names."""
+    """Glob over the names of tasks."""
     family: str | None
-    """None: any."""
+    """Family of the tasks; None for any."""
 
     @classmethod
     def parse(cls, text: str) -> Self:

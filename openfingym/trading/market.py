@@ -32,7 +32,7 @@ class MarketRules:
     fee_per_trade: float = 0.0
     """Fixed fee of every fill, in cash."""
     slippage_bps: float = 0.0
-    """By which market and stop orders trade worse than the bar's price."""
+    """Basis points by which market and stop orders trade worse than the bar's price."""
     half_spread_bps: float = 0.0
     """Half the quoted spread, paid by market and stop orders beside slippage."""
     impact: float = 0.0

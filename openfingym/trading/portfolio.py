@@ -76,9 +76,9 @@ class Portfolio:
         self.bankrupt = False
         self.row = row
         self.traded = self.cost = 0.0
-        """Of the last bar: notional traded, and fees, slippage and borrowing paid."""
+        """Notional traded in the last bar, and fees, slippage and borrowing paid."""
         self.closed = self.won = 0
-        """Of the last bar: fills that reduced a position, and those of them that made money."""
+        """Number of fills of the last bar that reduced a position, and of those of them that made money."""
         self.orders: list[WorkingOrder] = []
         self.room = [0.0] * len(closes)
         """Units of each symbol that may still be traded in this bar."""

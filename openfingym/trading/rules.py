@@ -17,9 +17,9 @@ CERTAIN, OPEN_HIGH_LOW_CLOSE, OPEN_LOW_HIGH_CLOSE, ADAPTIVE = 0, 1, 2, 3
 NO_FILL = -1.0
 """Returned in place of a price, which is never negative."""
 ROUNDING = 1e-12
-"""Of two quantities, the relative distance that is put down to rounding."""
+"""Relative distance of two quantities that is put down to rounding."""
 WEIGHT_TOLERANCE = 1e-6
-"""By which target weights may exceed their sum, as those of a softmax in single precision do."""
+"""How far target weights may exceed their largest sum, as those of a softmax in single precision do."""
 DUST = 1e-9
 """A rebalancing trade smaller than this share of equity is left out."""
 BPS = 1e-4

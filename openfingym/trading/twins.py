@@ -46,9 +46,9 @@ class PanelGarch:
     """One GARCH(1,1) for all symbols, each about a variance of its own."""
 
     reaction: float
-    """a."""
+    """The parameter a of the recursion."""
     persistence: float
-    """a + b."""
+    """The sum a + b of the recursion's parameters."""
     variance: Floats
     """v, float64[S], squared log returns a bar."""
 

@@ -13,7 +13,7 @@ from openfingym.files.whole import write_text
 from openfingym.trajectory.record import FORMAT, RolloutRecord
 
 NAME = "trajectory.json"
-"""Of the record in a run's folder."""
+"""Name of the record's file in a run's folder."""
 LIMIT = 256 * MEGABYTE
 """Bytes that a record may have."""
 

@@ -112,9 +112,9 @@ class VerifiedResult:
     """Total of the baseline on the same fold."""
     baseline_metrics: dict[str, float]
     submissions_accepted: int
-    """Of a sequential task, private episodes begun."""
+    """Number of accepted submissions; of a sequential task, private episodes begun."""
     submissions_rejected: int
-    """Of a sequential task, actions refused."""
+    """Number of refused submissions; of a sequential task, actions refused."""
     budget: int
     flags: tuple[str, ...]
     """``probing`` where the submissions look like an attempt to read the labels."""

@@ -52,7 +52,7 @@ class FoldScore:
     baseline_metrics: dict[str, float]
     """Each metric of the baseline."""
     standard_errors: dict[str, float]
-    """Of each metric, in its unit; without those of which nothing can be said."""
+    """Standard error of each metric, in its unit; metrics without one are left out."""
 
 
 @dataclass(frozen=True)

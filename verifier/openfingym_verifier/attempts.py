@@ -10,7 +10,7 @@ from openfingym_verifier.problems import Problem
 
 RATE = Rate(per_second=1.0, burst=10)
 MAX_KNOWN = 4096
-"""Addresses remembered."""
+"""Largest number of addresses that are remembered."""
 
 
 class Attempts:

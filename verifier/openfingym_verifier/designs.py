@@ -36,7 +36,7 @@ NOISE_FRACTION = 0.05
 CELL_FRACTION = 0.02
 """Share of the cells that may have moved in a concentrated move."""
 WINDOW_FRACTION = 0.1
-"""Likewise of the windows."""
+"""Largest share of the windows that a concentrated move changes."""
 BOTH_WAYS = 0.2
 """Of the nodes that change places, the least that go up, and that go down: a cut-off that moves lets all go the same
 way."""
@@ -49,8 +49,8 @@ WHITE_TO_FLAG = 14
 WHITE_LIMIT = 3.0
 """Standard deviations from zero within which a correlation of neighbours is none."""
 LARGEST_KURTOSIS = 3.3
-"""Of white moves that are drawn alike in every cell; 3 is the normal law's. Models err more in some cells than in
-others."""
+"""Largest kurtosis of white moves that are drawn alike in every cell; the normal law's is 3. Models err more in some
+cells than in others."""
 SIZE_SPREAD = 0.06
 """Standard deviation over mean of the sizes of white moves that are drawn alike every time."""
 SMALLEST = 0.01
@@ -96,9 +96,9 @@ class White:
     """A difference between two submissions in which neighbours are uncorrelated."""
 
     correlations: tuple[float, ...]
-    """Of neighbours along each axis after the first, in standard deviations."""
+    """Correlations of neighbours along each axis after the first, in standard deviations."""
     size: float
-    """Rms."""
+    """Root mean square of the difference."""
     kurtosis: float
 
 

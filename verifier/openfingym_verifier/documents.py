@@ -73,7 +73,7 @@ class NewStep(_Document):
     step: int
     """One more than the latest; the latest again, with the same action, repeats its answer."""
     action: Any
-    """As the task's instruction states; null does nothing."""
+    """The action, of the form that the task's instruction states; null does nothing."""
 
 
 class StepAnswer(_Document):

@@ -47,7 +47,7 @@ class EmbeddedVerifier:
     admin_token: str
     """Bearer token for the control routes."""
     state: Path
-    """Its state directory."""
+    """State directory of the verifier."""
     _process: subprocess.Popen[bytes]
     _directory: Path
     _owner: Lock

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.truth import HiddenTask
 
 MAX_DIGITS = 18
-"""Of an integer, which then fits into 64 bits."""
+"""Largest number of digits of an integer, which then fits into 64 bits."""
 MAX_DETAIL = 1000
 
 
@@ -50,7 +50,7 @@ class Play:
     """What was seen before the first action."""
     last: Step
     step: int = 0
-    """Actions taken."""
+    """Number of actions taken so far."""
     action: str = ""
     """The latest of them."""
 

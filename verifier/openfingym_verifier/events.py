@@ -115,7 +115,7 @@ class Scored:
     n: int
     at_ns: int
     feedback: dict[str, object]
-    """As its agent is told; of one that is told nothing, that it is withheld."""
+    """Feedback as the agent is told it; where it is told nothing, a note that it is withheld."""
 
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
@@ -221,7 +221,7 @@ class Finalized:
     rollout_id: str
     at_ns: int
     result: dict[str, object]
-    """As it was computed; everything but ``log_head``, which this operation adds."""
+    """The result as it was computed, without ``log_head``, which this operation adds."""
     disclosure: Disclosure
     """How much of it its principal is told."""
 

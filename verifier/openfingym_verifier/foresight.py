@@ -31,7 +31,7 @@ MAX_TAPES = 64
 BEST_POWER, BEST_SHARE = 3.0, 0.5
 """An answer is beyond belief if its relative total is below this share of the best recorded one's to this power."""
 ATTAINABLE = 0.1
-"""Where the best recorded relative total is below this, an answer without any error is no surprise."""
+"""Best recorded relative total below which an answer without any error is no surprise."""
 
 
 @dataclass

@@ -38,7 +38,7 @@ class Grading:
         self._threads = threads
         self._workers = workers
         self._known: defaultdict[str, OrderedDict[Key, asyncio.Future[Score]]] = defaultdict(OrderedDict)
-        """By the identity of a task on its tape."""
+        """Scores by the identity of a task on its tape."""
 
     async def public(self, task: HiddenTask, values: NDArray[np.float64], digest: str) -> Score:
         """Check a whole submission beyond shape and range, and score it on the public fold.

@@ -154,15 +154,15 @@ class RolloutRow:
     result: dict[str, object] | None
     """The final result, once there is one, as it was computed."""
     principal: str = LOCAL_USER
-    """Whose it is."""
+    """Name of the principal to whom the rollout belongs."""
     season: str = FIRST_SEASON
-    """In which it was begun."""
+    """Name of the season in which the rollout was begun."""
     policy: PolicyName = "local"
     """Under which it was begun."""
     disclosure: Disclosure = "full"
     """How much of the result its principal is told."""
     tape: TapeKind = "given"
-    """Which hidden data it has; the seed follows from its id and the key of tapes."""
+    """Kind of the tape; its seed follows from the rollout's id and the key of tapes."""
     tape_commitment: str | None = None
     """SHA-256 that the seed must have; None of a given tape."""
 
@@ -182,7 +182,7 @@ class Disclosures:
 
     principal: str
     task: str
-    """By its name, since a package built again over the same labels has another digest."""
+    """Name of the task, since a package built again over the same labels has another digest."""
     fold: FoldName
     count: int
 

@@ -24,7 +24,7 @@ class Caller:
     """The sender of a request to the control routes."""
 
     name: str
-    """Of the principal: what it is told is added up under this name."""
+    """Name of the principal, under which what it is told is added up."""
     operator: bool
     """Whether it holds the admin token, which reads everything."""
 

@@ -28,7 +28,7 @@ class Rollout:
     """A rollout's state, as the ledger holds it and beside it. Changed on the event loop's thread only."""
 
     row: RolloutRow
-    """As it was when loaded; the fields below are current."""
+    """The row as it was when loaded; the fields below are current."""
     task: HiddenTask | None
     """None where this verifier does not hold the task as it was when the rollout began."""
     bucket: Bucket
@@ -41,11 +41,11 @@ class Rollout:
     rejected: int
     last_refusal: str | None
     result: dict[str, object] | None
-    """As it was computed."""
+    """The result as it was computed; None before the end."""
     disclosure: Disclosure
     """How much of the result its principal is told."""
     progress: EpisodeProgress | None = None
-    """In a sequential task, what has been played; None where it has to be read from the ledger."""
+    """Episodes of a sequential task that have been played; None where they have to be read from the ledger."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Submissions and steps of one rollout, and its end, happen one after the other."""
 

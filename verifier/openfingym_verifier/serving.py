@@ -31,7 +31,7 @@ DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
 BODY_TIMEOUT_S = 30.0
 THIS_MACHINE = "127.0.0.1,::1"
-"""Where a proxy is that is on the same machine."""
+"""Addresses of a proxy on the same machine."""
 SHUTDOWN_S = 5
 PR_SET_DUMPABLE = 4
 BACKLOG = 2048

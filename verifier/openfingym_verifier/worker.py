@@ -30,7 +30,7 @@ Action = Literal["public", "private", "baseline"]
 NICENESS = 10
 """The event loop and light submissions go first."""
 OUT_OF_MEMORY_FIRST = 800
-"""Where memory runs out, a worker ends before the verifier does."""
+"""The kernel's ``oom_score_adj`` of a worker, so that a worker ends before the verifier when memory runs out."""
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 
@@ -48,7 +48,7 @@ class ScoringJob:
     values: Any
     """float64 of the task's submission shape; None for the baseline."""
     grader: Grader | None
-    """With the first job of that identity."""
+    """The grader, sent with the first job of that identity."""
     forget: tuple[str, ...] = ()
     """Identities that no job will have any more, or that come with their grader again."""
 

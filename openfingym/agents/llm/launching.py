@@ -40,7 +40,7 @@ class RolloutResources:
     gates: GateKeeper
     backend: Backend
     limits: Limits
-    """Of each program of the task."""
+    """Limits of each program of the task."""
     max_body_bytes: int
     max_calls: int
     pool: WorkspacePool | None = None
@@ -54,7 +54,7 @@ class ModelSetup:
     spec: ModelSpec | None
     model: LanguageModel | None
     allowance: Allowance
-    """In which turns and time have an end."""
+    """What the agent may spend; turns and time are always limited."""
     prices: PriceTable
     listener: Listener | None = None
     """Told what is said, as it is."""

@@ -41,7 +41,7 @@ class PreparedRollout:
     model: LanguageModel | None
     allowance: Allowance
     symbols: tuple[str, ...] | None = None
-    """Of a task that is stepped by the agent itself; None where programs do, or there are no steps."""
+    """Symbols of a task that the agent itself steps through; None where programs do, or there are no steps."""
     listener: Listener | None = None
     """Told what is said, as it is."""
 
@@ -56,7 +56,7 @@ class PlayedConversation:
     turns: tuple[Turn, ...]
     tools: tuple[Tool, ...]
     rewards: tuple[StepReward, ...]
-    """Of each step that it took itself."""
+    """Reward of each step that the agent took itself."""
     spent: Spent
     program: str
     output: bytes

@@ -23,7 +23,7 @@ from openfingym.models.text_tools import HOW_TO_CALL, ToolModel
 from openfingym.trajectory.record import ToolUse, Turn
 
 NOTICE_SHARE = 0.2
-"""Of a limit: what is left is told once it is no more than this."""
+"""Share of a limit; once no more than this is left, the model is told what is left."""
 USELESS_IN_A_ROW = 3
 """Answers that lead nowhere before the conversation is ended."""
 CALLS_A_TURN = 16

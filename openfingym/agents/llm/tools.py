@@ -111,7 +111,7 @@ class ToolOutcome:
     """What a call came to."""
 
     text: str
-    """For the model to read."""
+    """Text of the result, for the model to read."""
     failed: bool = False
     malformed: bool = False
     """Whether there is no such tool, or the arguments are none."""

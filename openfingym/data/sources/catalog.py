@@ -47,7 +47,7 @@ SOURCES: Mapping[str, DataSource] = {source.name: source for source in (*_SERIES
 """Every source by name, speaking to the public service."""
 WITH_INTERVALS = frozenset({"yahoo", "binance-archive", "binance-rest"})
 DEFAULT_INTERVAL = "1d"
-"""Of the sources with intervals."""
+"""Default interval of the sources that have intervals."""
 IMPLIED: Mapping[str, tuple[str, ...]] = {"eiopa": ("Euro",)}
 """What a request without symbols gives, of sources where that is not everything."""
 

@@ -53,7 +53,7 @@ class InstructionFacts:
 
     kind: str
     symbols: tuple[str, ...] = ()
-    """Of a sequential task."""
+    """Symbols of a sequential task."""
 
     @classmethod
     def read(cls, text: str) -> InstructionFacts | None:

@@ -53,7 +53,7 @@ class PlayedEpisode:
     """Row of the bars at which the account was opened."""
     steps: int
     decided: tuple[Decided, ...]
-    """At rows first, first + 1, ...; at most ``steps``, fewer where the agent stopped early."""
+    """Decisions at rows first, first + 1, ...; at most ``steps``, fewer where the agent stopped early."""
 
 
 @dataclass(frozen=True, eq=False)
