@@ -51,6 +51,7 @@ class PostRoute:
             raise
 
     async def _answer(self, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        # Before a byte of the body is read, so that nobody without a token can fill memory.
         rollout = await self._service.find(self._tokens.require_rollout(headers.get(b"authorization"), now_ns()))
 
         async def read_body(limit: int) -> bytes:
@@ -69,6 +70,7 @@ def _small(headers: dict[bytes, bytes]) -> bool:
 
 
 def _media_type(headers: dict[bytes, bytes]) -> str:
+    # A decompressor would turn a body within the limit into one of any size.
     encoding = headers.get(b"content-encoding", b"identity").strip().lower()
     if encoding not in {b"identity", b""}:
         raise Problem("unsupported-media-type", "Send the body without a Content-Encoding.", close=True)
@@ -109,6 +111,7 @@ async def _read(receive: Receive, headers: dict[bytes, bytes], limit: int) -> by
     """Read a body, and refuse it once it is known to exceed ``limit`` bytes: by its stated length, then by counting."""
     detail = f"A body has at most {limit} bytes here."
     stated = headers.get(b"content-length")
+    # int() is slow with very many digits, and refuses more; a number that is cut is still too large.
     if stated is not None and (not stated.isdigit() or int(stated[:20]) > limit):
         raise Problem("payload-too-large", detail, close=True)
     chunks: list[bytes] = []
@@ -123,4 +126,5 @@ async def _read(receive: Receive, headers: dict[bytes, bytes], limit: int) -> by
             raise Problem("payload-too-large", detail, close=True)
         chunks.append(chunk)
         if not message.get("more_body", False):
+            # The usual small body is one chunk, and joining would copy it.
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)

@@ -115,6 +115,7 @@ class Service:
         key = load_key(ledger.path.parent / "tape.key", "end all open rollouts whose hidden data were drawn for them")
         self.tapes = Tapes(key, self._pool)
         self._watch = ParticipantWatch(ledger, self._pool)
+        # Guards the choice between a real series and its twin, see _begin.
         self._choosing = asyncio.Lock()
         self._looked: asyncio.Future[str | None] | None = None
         self._look_again = 0.0
@@ -141,6 +142,7 @@ class Service:
         if self._looked is None or (self._looked.done() and time.monotonic() > self._look_again):
             self._look_again = time.monotonic() + LOOK_S
             self._looked = asyncio.ensure_future(self._unwell())
+        # The probe is shared by all who ask, so one caller that goes away must not cancel it for the others.
         reason = await asyncio.shield(self._looked)
         if reason is not None:
             raise Problem("unavailable", reason, retry_after_s=LOOK_S)
@@ -192,6 +194,7 @@ class Service:
         rules = task.spec.verification
         wanted = fresh or self._tape_policy == "fresh"
         row = RolloutRow(
+            # 80 random bits, so that no id is met twice: a rollout's token and its tape follow from it.
             id=f"r{secrets.token_hex(10)}",
             task=task.name,
             task_digest=task.manifest.digest,
@@ -209,6 +212,8 @@ class Service:
             season=season.name,
             policy=self.policy.name,
         )
+        # Counted from here on, since drawing a tape and writing the row are awaited: otherwise requests sent together
+        # would all find room.
         self._beginning[owner] += 1
         try:
             row, drawn = await self._begin(row, task, fresh=wanted)
@@ -337,6 +342,7 @@ class Service:
         self, rollout: Rollout, task: HiddenTask, submission: Submission, body: bytes
     ) -> dict[str, object]:
         start, received_ns = time.perf_counter(), now_ns()
+        # A small .npy is parsed in microseconds, less than a trip to the thread pool takes.
         plain = submission.media_type == NPY and len(body) <= LIGHT_BYTES
         try:
             parsed = await self._run(plain, parse, submission, body, task)
@@ -383,6 +389,7 @@ class Service:
         self, task: HiddenTask, accepted: Accepted, parsed: Parsed, *, told: bool
     ) -> dict[str, object] | None:
         """Keep a submission, and score it while the commit is being written; None if scoring failed."""
+        # The score is computed while the disk works; neither needs the other, and the answer waits for both.
         durable = self.ledger.writer.submit(accepted.apply, overtakes=True, size=parsed.payload.nbytes)
         try:
             score = await self._run(parsed.payload.nbytes <= LIGHT_BYTES, task.grader.public_score, parsed.values)
@@ -408,6 +415,8 @@ class Service:
     async def _replay(self, rollout: Rollout, key: str | None, body: bytes) -> dict[str, object]:
         assert key is not None
         digest, n = rollout.by_key[key]
+        # The key alone must not be enough: with another body it is a mistake, and the answer to the first would
+        # mislead.
         if await self.in_pool(sha256_of, body) != digest:
             raise Problem(
                 "idempotency-conflict", f"This key was used for submission {n} with another body; use a new key."
@@ -538,6 +547,7 @@ class Service:
     def _resume(self, rollout: Rollout) -> None:
         """Restore an open rollout before the event loop runs: score light submissions, leave heavy ones for later."""
         task = rollout.task
+        # A restart must not wait for heavy scores; they are made when somebody asks, or at the end of the rollout.
         if task is None or task.heavy or None not in rollout.feedback:
             return
         try:

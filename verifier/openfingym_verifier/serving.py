@@ -147,6 +147,7 @@ def serve(
     """
     address.require_safe()
     encryption = None if address.tls is None else address.tls.context()
+    # Before any label or token is read.
     _withdraw()
     _single_threaded_blas()
     import uvicorn
@@ -161,6 +162,7 @@ def serve(
     from openfingym_verifier.truth import load_tasks
 
     tasks = load_tasks(packages)
+    # The ledger and its side files hold submissions, and are made under names that SQLite chooses.
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with contextlib.ExitStack() as stack:
@@ -185,6 +187,7 @@ def serve(
             ws_max_size=MAX_ACTION_BYTES,
             # An agent may think for long, without answering; idle connections are ended elsewhere.
             ws_ping_interval=None,
+            # The gate lets no frame with a reserved bit through, so compression could not be used.
             ws_per_message_deflate=False,
             backlog=BACKLOG,
             http=protocol,
@@ -265,6 +268,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _unix_socket(path: Path) -> socket.socket:
+    # A verifier that was killed leaves its socket; one that is alive is not taken over, and binding then fails.
     if path.exists() and stat.S_ISSOCK(path.stat().st_mode) and not _answers(path):
         path.unlink()
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -314,6 +318,7 @@ def _single_threaded_blas() -> None:
     import threadpoolctl
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Imported here, so that the BLAS it loads is one that the limit below finds.
     import numpy as np
 
     del np

@@ -40,6 +40,8 @@ def load_key(path: Path, removal: str = "void all open rollouts' tokens") -> byt
         VerifierError: the file is there but does not hold a key.
     """
     try:
+        # os.O_CREAT | os.O_EXCL, 0o600) | O_EXCL: of two processes that start at once, one makes the key, and no link
+        # that lies in the place is followed.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         key = path.read_bytes()
@@ -59,6 +61,8 @@ def token_from_environment(name: str) -> str:
 
     Taking it out of ``os.environ`` alone leaves it in ``/proc/PID/environ``.
     """
+    # Removing a variable from os.environ leaves its bytes where the process began, which is what /proc/PID/environ
+    # shows: hence the write over the memory that getenv points to.
     value = os.environ.get(name, "")
     if value and sys.platform == "linux":
         libc = ctypes.CDLL(None)
@@ -75,6 +79,7 @@ class TokenIssuer:
 
     def __init__(self, key: bytes, admin_token: str, monitor_token: str | None = None) -> None:
         """Recognise the operator by ``admin_token``, and readers of the metrics by ``monitor_token``."""
+        # A token's first characters decide whether it is looked up among participants, so the two must not overlap.
         if admin_token.startswith(KEY_PREFIX):
             raise UsageError(
                 f"the admin token begins with {KEY_PREFIX!r}, as the keys of participants do; choose another"
@@ -90,8 +95,11 @@ class TokenIssuer:
         self._admin = admin_token.encode()
         self._monitor = None if monitor_token is None else monitor_token.encode()
         self._attempts = Attempts()
+        # An agent sends one token with thousands of steps. The bound keeps wrong tokens, which are cached too, from
+        # filling memory.
         self._known = functools.lru_cache(maxsize=4096)(self._unsign)
         self._signer = Signer(
+            # The salt goes into every token's signature: with another one, tokens of open rollouts would be void.
             key, salt="openfingym.rollouts.launcher", key_derivation="hmac", digest_method=hashlib.sha256
         )
 
@@ -115,6 +123,7 @@ class TokenIssuer:
         # Nobody guesses a signature or a key of 256 random bits; an operator's own token may be less.
         if self._known(token) is not None or (token.startswith(_KEY_PREFIX) and members.has_key(token)):
             return
+        # Paid before the comparison: beyond the limit not even the right token is let in, so that a guess says nothing.
         self._attempts.take(address, now_ns)
         if not (hmac.compare_digest(token, self._admin) or self._is_monitor(token)):
             raise Problem("unauthorized", "Nobody here has this token.", close=True)
@@ -147,6 +156,7 @@ class TokenIssuer:
             raise Problem("forbidden", "This is a participant's key; the address needs the admin token.")
         if self._is_monitor(token):
             raise Problem("forbidden", "This is the monitor's token; the address needs the admin token.")
+        # What follows tells apart only tokens that the sender has shown to be valid; it helps nobody who guesses.
         raise Problem("unauthorized", "The admin token is not right.")
 
     def require_caller(self, authorization: bytes | None, members: Membership) -> Caller:

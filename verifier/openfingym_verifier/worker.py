@@ -78,6 +78,7 @@ def withdraw() -> None:
 
     # Ctrl-C at a terminal reaches all of its processes; the verifier decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A core dump would hold the labels.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.nice(NICENESS)
     if sys.platform == "linux":
@@ -98,6 +99,7 @@ def _answer(grader: Grader, job: ScoringJob) -> dict[str, object]:
         return {"problem": error.problem, "refused": str(error)}
     except Exception as error:
         logger.exception("%s: %s score failed", job.task, job.action)
+        # The class alone: the message of a foreign error may hold values of labels.
         return {"failed": type(error).__name__}
     replicates = None if found.replicates is None else found.replicates.to_dict()
     return {"total": found.total, "metrics": found.metrics, "replicates": replicates}
@@ -113,6 +115,7 @@ def score(grader: Grader, action: Action, values: Any) -> Score:
         return grader.baseline_score()
     if action == "private":
         return grader.private_score(values)
+    # Only here: a private score is of a submission that passed this check when it was accepted.
     grader.check(values)
     return grader.public_score(values)
 

@@ -44,6 +44,7 @@ class Workers:
     def __init__(self, count: int | None = None, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._threads = ThreadPoolExecutor(count or cores(), thread_name_prefix="worker")
+        # Each pool thread keeps a worker of its own, so that handing over a job needs no lock.
         self._own = threading.local()
         self._alive: set[_Worker] = set()
         self._lock = threading.Lock()
@@ -81,6 +82,7 @@ class Workers:
             self._closed = True
             alive = list(self._alive)
         for worker in alive:
+            # Threads that wait for an answer then see the end of the pipe and finish, so that shutdown returns.
             worker.process.kill()
         self._threads.shutdown(cancel_futures=True)
         with self._lock:
@@ -128,6 +130,7 @@ class _Worker:
                 command("openfingym_verifier.worker"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                # There is a worker for each core; more threads in each would only get in one another's way.
                 env=environment(**dict.fromkeys(ONE_THREAD, "1")),
             )
         except OSError as error:
@@ -148,6 +151,7 @@ class _Worker:
             late.set()
             self.process.kill()
 
+        # Killing the process ends the blocking read below, which has no timeout of its own.
         timer = threading.Timer(timeout_s, stop)
         timer.daemon = True
         timer.start()

@@ -61,15 +61,20 @@ def main(descriptor: int) -> NoReturn:
         config, fds = channel.receive(link)
         with _step("namespaces"):
             syscalls.unshare(NAMESPACES)
+        # The launcher writes the user and group maps now: only a process outside a user namespace may map ids that are
+        # not its own.
         channel.send(link, {"state": "unshared"})
         channel.receive(link)
         with _step("fork"):
+            # A process stays in its pid namespace; only a child is the first process of the new one.
             first = os.fork()
         if first == 0:
             _first_process(link, config, fds)
+        # A handle instead of a number, since a number may be reused by another process.
         handle = os.pidfd_open(first)
         channel.send(link, {"state": "forked"}, (handle,))
         link.close()
+        # This process only waits; an end of the output kept open here would never let the launcher read to its end.
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         os.waitpid(first, 0)
     os._exit(0)
@@ -157,8 +162,10 @@ def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> 
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.dup2(report, 3)
+            # execve closes this end of the pipe: if the pipe ends without a word, the program is running.
             os.set_inheritable(3, False)
             os.dup2(root, 4)
+            # Whatever else is open here leads out of the sandbox.
             os.closerange(5, os.sysconf("SC_OPEN_MAX"))
             confine.confine(bounds, 4)
             os.execve(config["argv"][0], config["argv"], environment)  # noqa: S606 - replaces this process; no shell is wanted
@@ -178,6 +185,7 @@ def _wake_on_child() -> socket.socket:
     wake, ring = socket.socketpair()
     wake.setblocking(False)
     ring.setblocking(False)
+    # A signal between waitpid and poll would be missed; a byte in a socket is not.
     signal.set_wakeup_fd(ring.detach(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     return wake
@@ -196,6 +204,8 @@ def _watch(link: socket.socket, launcher: int, wake: socket.socket, program: int
             wake.recv(4096)
         while True:
             try:
+                # As the first process this one inherits every orphan of the namespace; not waited for, they would fill
+                # the limit on processes.
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 pid, status = 0, 0
