@@ -132,6 +132,7 @@ class RolloutEngine:
             and a ``BackendUnavailableError`` where nothing here can isolate a program.
         """
         known = self._tasks.get(spec.identity)
+        # A rollout may be submitted more than once; it is run once, and whoever submitted it gets its result.
         if known is not None and not known.cancelled():
             return known
         task = asyncio.get_running_loop().create_task(self._once(spec), name=spec.title)
@@ -201,6 +202,8 @@ class RolloutEngine:
                 self._watch.started(spec)
 
             try:
+                # Rollouts whose scoring fills the verifier's cores would only wait for each other there, with their
+                # time running.
                 async with self._scoring if spec.task in self._heavy else contextlib.nullcontext():
                     result = await self._runner.run(spec, self._folder.staging(spec), started)
             except (RuntimeFailureError, VerifierError) as error:

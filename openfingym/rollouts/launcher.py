@@ -94,6 +94,7 @@ class Launcher:
         self._runner: ConversationRunner | None = None
         self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
+        # Rollouts in several threads share a launcher, and make its parts when first needed.
         self._lock = threading.Lock()
 
     @classmethod
@@ -131,6 +132,7 @@ class Launcher:
         if self._verifiers is None:
             from openfingym_verifier.embedded import EmbeddedVerifier
 
+            # In a process of its own, which keeps the labels out of this one's memory.
             embedded = self._stack.enter_context(EmbeddedVerifier.start(self.packages))
             address = VerifierAddress(str(embedded.uds), embedded.admin_token)
             self._verifiers = {package.manifest.name: address for package in self.packages}
@@ -210,6 +212,7 @@ class Launcher:
         ttl_s = lifetime_s(package, setup.wall_s if setup else None)
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
         ticket = client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=ttl_s, fresh=fresh)
+        # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
         result = RolloutResult(
             rollout_id=ticket.rollout_id,
@@ -242,6 +245,7 @@ class Launcher:
                 evidence = evidence_of(line.client, package, ticket.rollout_id) if out else evidence
         except BaseException:
             with contextlib.suppress(VerifierError):
+                # Interrupted: the rollout is ended at the verifier too, so that its token opens nothing any more.
                 line.client.finalize(ticket.rollout_id)
             raise
         result = replace(result, wall_s=round(time.monotonic() - clock, 3))

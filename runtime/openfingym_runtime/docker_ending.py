@@ -67,6 +67,7 @@ class ContainerEnding:
         code = self._exit_code()
         if code != 0 and self._ran_out_of_memory(patient=code == KILLED):
             return "memory", None
+        # The shell's convention for a death by signal, turned into Python's.
         return "exit", 128 - code if 128 < code < 160 else code
 
     def close(self) -> None:
@@ -88,6 +89,7 @@ class ContainerEnding:
     def _ran_out_of_memory(self, *, patient: bool) -> bool:
         until = time.monotonic() + (OOM_REPORT_S if patient else 0.0)
         while True:
+            # The engine sets this a moment after the container's end, so after a SIGKILL it is asked for some time.
             if self._api.inspect_container(self._container)["State"]["OOMKilled"]:
                 return True
             if time.monotonic() >= until:

@@ -67,6 +67,7 @@ def follow(
             return "cancelled"
         if left <= 0:
             return "timeout"
+        # In short waits, because cancelling sets an event, which poll cannot wait for.
         if not poller.poll(min(left, CANCEL_CHECK_S) * 1000):
             continue
         chunk = os.read(descriptor, CHUNK)

@@ -196,6 +196,7 @@ class LiveConnection(_Connection):
         """Pass on what arrives, once this is a WebSocket."""
         if self._receiver is not None:
             self._receiver.from_verifier(data)
+        # Frames may come with the handshake's answer, before there is anybody to take them.
         elif self._live:
             self._early += data
         else:
@@ -224,6 +225,7 @@ class LiveConnection(_Connection):
             self._accept = value
 
     def _switched(self, rest: bytes) -> None:
+        # Only a server that has read this very key can compute its answer, so it is no cached or misrouted one.
         if self._accept != self._expected:
             self._fail(VerifierError("the verifier's answer is no WebSocket handshake"))
             self.abort()

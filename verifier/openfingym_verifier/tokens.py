@@ -100,7 +100,10 @@ class TokenIssuer:
         self._known = functools.lru_cache(maxsize=4096)(self._unsign)
         self._signer = Signer(
             # The salt goes into every token's signature: with another one, tokens of open rollouts would be void.
-            key, salt="openfingym.rollouts.launcher", key_derivation="hmac", digest_method=hashlib.sha256
+            key,
+            salt="openfingym.rollouts.launcher",
+            key_derivation="hmac",
+            digest_method=hashlib.sha256,
         )
 
     def issue(self, rollout_id: str, expires_ns: int) -> str:

@@ -61,8 +61,8 @@ def main(descriptor: int) -> NoReturn:
         config, fds = channel.receive(link)
         with _step("namespaces"):
             syscalls.unshare(NAMESPACES)
-        # The launcher writes the user and group maps now: only a process outside a user namespace may map ids that are
-        # not its own.
+        # The launcher now writes the maps of users and groups: only from outside can more ids than this process's own
+        # be mapped.
         channel.send(link, {"state": "unshared"})
         channel.receive(link)
         with _step("fork"):
