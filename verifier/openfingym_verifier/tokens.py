@@ -40,8 +40,8 @@ def load_key(path: Path, removal: str = "void all open rollouts' tokens") -> byt
         VerifierError: the file is there but does not hold a key.
     """
     try:
-        # os.O_CREAT | os.O_EXCL, 0o600) | O_EXCL: of two processes that start at once, one makes the key, and no link
-        # that lies in the place is followed.
+        # O_EXCL: of two processes that start at once, one makes the key, and no link that lies in the place is
+        # followed.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         key = path.read_bytes()

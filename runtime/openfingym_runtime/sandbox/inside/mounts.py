@@ -44,7 +44,7 @@ def build(world: World) -> tuple[int, ...]:
     Returns:
         Open folders for the launcher's accounting: ``/proc`` of this namespace, then each writable tmpfs.
     """
-    # syscalls.MS_PRIVATE) | Mounts are shared with the host until this; without it what follows would appear there too.
+    # So that no mount made here propagates to the host, and none of the host's comes in later.
     syscalls.mount("none", "/", "", syscalls.MS_REC | syscalls.MS_PRIVATE)
     text_mb = 1 + sum(len(text.encode()) for text in world.files.values()) // (1 << 20)
     syscalls.mount("root", STAGING, "tmpfs", PRIVATE, f"size={8 + text_mb}m,nr_inodes={INODES},mode=0755")
@@ -57,8 +57,8 @@ def build(world: World) -> tuple[int, ...]:
     _hide(world.hidden)
     _devices()
     Path("/proc").mkdir()
-    # syscalls.MS_NOEXEC | subset=pid leaves out everything but processes, which tells of the host; hidepid hides the
-    # processes of others, the init included.
+    # subset=pid leaves out everything but processes, which would tell of the host; hidepid hides processes that the
+    # program may not trace.
     flags = PRIVATE | syscalls.MS_NOEXEC
     syscalls.mount("proc", "/proc", "proc", flags, "hidepid=invisible,subset=pid")
     # The launcher counts memory through these descriptors, which need no path inside.
