@@ -76,6 +76,7 @@ def opened(folder: Path, name: str) -> int:
             path /= part
             _require(path, os.stat(part, dir_fd=place, follow_symlinks=False), "folder")
             with _no_link(path):
+                # By descriptor: a path could be led elsewhere between the question and the open.
                 inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=place)
             os.close(place)
             place = inner
@@ -89,6 +90,7 @@ def opened(folder: Path, name: str) -> int:
     try:
         status = os.fstat(found)
         _require(path, status, "file")
+        # The folder's owner may have linked a private file of its reader's into it, to have it read and shown.
         if status.st_nlink > 1 and status.st_uid != owner and not status.st_mode & stat.S_IROTH:
             _refuse(path, "is a second name (a hard link) of somebody else's private file; copy what it shall hold")
     except OSError:
@@ -149,6 +151,7 @@ def parse_json(content: bytes | str) -> object:
     text = content.decode("utf-8") if isinstance(content, bytes) else content
     if _is_too_deep(text):
         raise UnfitJSONError(f"its lists and objects are nested more than {DEEPEST} deep")
+    # The standard parser recurses for every level, and int() takes quadratic time: both are bounded first.
     return json.loads(text, parse_int=_integer)
 
 
@@ -181,6 +184,7 @@ def map_array(folder: Path, name: str) -> NDArray[Any]:
         start, shape, order, dtype = _header(stream)
         if math.prod(shape) * dtype.itemsize != os.fstat(stream.fileno()).st_size - start:
             raise ValueError(f"it states an array of shape {shape}, which is not what it holds")
+        # An empty array cannot be mapped.
         if 0 in shape:
             return np.empty(shape, dtype)
         return np.memmap(stream, dtype, "r", start, shape, order)
@@ -191,6 +195,7 @@ def _header(stream: IO[bytes]) -> tuple[int, tuple[int, ...], Literal["C", "F"],
     from numpy.lib import format as npy
 
     version = npy.read_magic(stream)
+    # Version 3 only adds Unicode names of structured types, which no array of ours has.
     if version not in {(1, 0), (2, 0)}:
         raise ValueError(f"it is of version {version} of the format, expected 1.0 or 2.0")
     shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(stream)
@@ -289,6 +294,7 @@ def _integer(digits: str) -> int:
 
 def _is_too_deep(text: str) -> bool:
     """Whether lists and objects are nested too deep; brackets inside of texts are none."""
+    # Nearly every document, without looking at its tokens.
     if text.count("[") + text.count("{") <= DEEPEST:
         return False
     depth = 0

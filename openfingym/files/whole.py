@@ -57,6 +57,7 @@ def whole_file(path: Path, *, mode: int | None = None, errors: str = "strict", s
     with _claimed(partial, 0o666 if mode is None else mode) as lock:
         try:
             if mode is not None:
+                # The mode given to open() is lessened by the umask, and an older partial file keeps its own.
                 os.fchmod(lock.descriptor, mode)
             with open(lock.descriptor, "w", encoding="utf-8", errors=errors, closefd=False) as stream:
                 yield stream

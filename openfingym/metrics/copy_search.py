@@ -49,6 +49,7 @@ class Nearest:
         # Few windows pass a limit; those are sorted, not all.
         rows, columns = np.nonzero(distances <= limit)
         values = distances[rows, columns]
+        # Ties go to the earlier window, so that the result does not depend on the size of the blocks.
         order = np.lexsort((columns, values, rows))
         rows, columns, values = rows[order], columns[order], values[order]
         rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
@@ -62,6 +63,7 @@ class Nearest:
     @property
     def ratios(self) -> NDArray[np.float64]:
         """Distance to the nearest over that to the fifth nearest; 1 where there is nothing to compare."""
+        # A distance of two equal directions can be a little below 0 by rounding.
         nearest, fifth = (np.sqrt(np.maximum(self.distances[:, at], 0.0)) for at in (0, -1))
         usable = np.isfinite(fifth) & (fifth > 0.0)
         return np.divide(nearest, fifth, out=np.ones(len(nearest)), where=usable, dtype=np.float64)

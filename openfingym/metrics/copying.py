@@ -129,12 +129,15 @@ def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyR
     norm = _norm(train, seed)
     if reference.shape[1:] != train.shape[1:]:
         raise DataError(f"held-out windows have shape {reference.shape[1:]}, training windows {train.shape[1:]}")
+    # Half precision, so that a large set fits into memory.
     kept = np.float32 if train.size <= EXACT_CELLS else np.float16
     windows = np.concatenate([norm.rows(train[rows]).astype(kept) for rows in _blocks(len(train))])
     sources = _distinct(windows)
     if min(len(sources), len(reference)) < 4 * NEIGHBOUR:
         raise DataError(f"copy detection needs {4 * NEIGHBOUR} distinct training windows and as many held out")
     if len(sources) < len(windows):
+        # A window that training holds several times would be nearest and fifth nearest at once, and no copy of it would
+        # stand out.
         windows = windows[sources]
     counts = np.array([norm.wandering, _sample(norm, len(windows))], dtype=np.int64)
     made = CopyReference(
@@ -164,6 +167,8 @@ def _calibrated(made: CopyReference, train: Numbers, held_out: NDArray[np.float6
         usual.append(search(real, itself=at).run())
     # The smaller median means fewer dimensions, and so a smaller ratio before anybody is accused.
     medians = np.array([min(float(np.median(found[name][0])) for found in usual) for name in usual[0]])
+    # The median of the least of four uniform numbers, solved for the exponent; the clip keeps logarithms away from 0
+    # and 1.
     dimensions = math.log(1.0 - 0.5 ** (1.0 / (NEIGHBOUR - 1))) / np.log(np.clip(medians, 1e-3, 0.995))
     ready = replace(made, dimensions=dimensions)
     expected = np.concatenate([_chances(ready, found)[0] < CHANCE for found in usual])
@@ -185,6 +190,7 @@ def examine(reference: CopyReference, fake: Numbers, *, seed: int = 0) -> CopyRe
     chances, which = _chances(reference, found)
     memorised, expected = chances < CHANCE, reference.expected
     share, usual = float(memorised.mean()), float(expected.mean())
+    # The usual two-sample test of shares, with the variance both have if they are equal.
     pooled = (memorised.sum() + expected.sum()) / (len(memorised) + len(expected))
     error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / len(memorised) + 1.0 / len(expected)))
     rows, names = np.flatnonzero(memorised), list(found)

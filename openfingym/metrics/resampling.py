@@ -82,6 +82,7 @@ def block_bootstrap(units: int, seed: int, *, shortest: int = 1, units_are_rows:
     if freedom < FEWEST_FREEDOM:
         return None
     starts = np.random.default_rng(seed).integers(0, units, (REPLICATES, math.ceil(units / length), 1))
+    # The circle gives every unit the same chance; without it, those at the ends would be drawn less often.
     drawn = ((starts + np.arange(length)) % units).reshape(REPLICATES, -1)[:, :units]
     return Resampling(
         tuple(drawn), math.sqrt((freedom + 1.0) / freedom), freedom, student(freedom), units_are_rows=units_are_rows
@@ -128,5 +129,6 @@ def grouped(units: int, fewest: int) -> Resampling | None:
         return Resampling(tuple(groups), 1.0 / math.sqrt(GROUPS), GROUPS - 1.0, student(GROUPS - 1.0), full_size=False)
     if len(groups[-1]) == 0 or units - len(groups[0]) < fewest:
         return None
+    # Too few units in a group for the metrics: the delete-a-group jackknife, with the scale that belongs to it.
     rest = tuple(np.concatenate([one for one in groups if one is not group]) for group in groups)
     return Resampling(rest, (GROUPS - 1.0) / math.sqrt(GROUPS), GROUPS - 1.0, student(GROUPS - 1.0))

@@ -100,6 +100,7 @@ def sharpe_ratio(returns: NDArray[np.float64], periods_per_year: float = 1.0) ->
     mean = np.add.reduce(returns, axis=-1) / count  # as returns.mean(), at half its overhead
     if count == 1:
         return np.zeros_like(mean)
+    # Two passes: the textbook formula from sums of squares cancels where the mean is large against the deviation.
     centred = returns - mean[..., None]
     std = np.sqrt(np.einsum("...i,...i->...", centred, centred) / (count - 1))
     flat = std < FLAT_STD
@@ -128,6 +129,7 @@ def tail_risk(returns: NDArray[np.float64], level: float = 0.05) -> tuple[NDArra
     position = (returns.shape[-1] - 1) * level
     below = int(position)
     above = min(below + 1, returns.shape[-1] - 1)
+    # Only the tail is needed in order, so a partition does what a sort would, in linear time.
     ordered = np.partition(returns, above, axis=-1)
     # Sorting the small tail makes the order of summation, and so the last bit, the same everywhere.
     tail = np.sort(ordered[..., : below + 1], axis=-1) if above > below else np.sort(ordered, axis=-1)
@@ -173,4 +175,5 @@ def _check(returns: NDArray[np.float64]) -> None:
 def _interpolate(low: NDArray[np.float64], high: NDArray[np.float64], fraction: float) -> NDArray[np.float64]:
     """Linear interpolation in the form numpy.quantile uses, so that both agree to the last bit."""
     step = high - low
+    # From the nearer end, as numpy.quantile does, so that equal ends give that very number.
     return low + step * fraction if fraction < 0.5 else high - step * (1.0 - fraction)

@@ -72,6 +72,7 @@ class Replicates:
         """Of a number with these results on the replicates; None where too many are NaN, or one is beyond all
         bounds.
         """
+        # A replicate without a value, such as one of a single class, is NaN.
         there = results[~np.isnan(results)]
         if len(there) < (1.0 - REFUSED_SHARE) * len(results):
             return None
@@ -154,6 +155,7 @@ def _log_error(rules: Rules, score: Score, baseline: Score, own: Replicates, the
 
 def _about(total: float, reach: float, smallest: float) -> Interval:
     """The interval of a total, which no answer brings below the smallest."""
+    # No answer has a smaller total than a perfect one, so the interval ends there.
     return max(total - reach, min(total, smallest)), total + reach
 
 

@@ -158,6 +158,7 @@ class Portfolio:
 
     def short_value(self) -> float:
         """Market value of short positions at the last marks, positive."""
+        # The usual case, and asked at every order.
         if min(self.position) >= 0.0:
             return 0.0
         total = 0.0
@@ -221,6 +222,7 @@ class Portfolio:
         did.
         """
         cash = self.cash - d * quantity * price - paid
+        # Cash that is negative already, as after a dividend on a short position, may still be raised by a sale.
         if cash < 0.0 and cash < self.cash:
             return False
         position = self.position[symbol]
@@ -228,6 +230,7 @@ class Portfolio:
         against = -d * position
         if against > 0.0:
             closing = quantity if quantity < against else against
+            # Of a fill that turns a position around, the fee is divided by quantity between what closes and what opens.
             profit = closing * (self.average[symbol] - price) * d - paid * (closing / quantity)
             self.closed += 1
             if profit > 0.0:

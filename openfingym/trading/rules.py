@@ -142,6 +142,7 @@ def worst_price(kind: int, d: float, limit: float, stop: float, mark: float) -> 
 def multiple(count: float, step: float) -> float:
     """``count`` steps, as one would write it: three steps of 0.1 are 0.3, which 3 x 0.1 is not in binary."""
     if 1e-12 <= step < 1.0:
+        # count * 0.1 is not the nearest float to that many tenths, while count / 10 is.
         per_unit = math.floor(1.0 / step + 0.5)
         if per_unit * step == 1.0:
             return count / per_unit
@@ -153,6 +154,7 @@ def nearest_multiple(value: float, step: float) -> float:
     if step >= 1.0 and value % step == 0.0:
         return value
     steps = value / step
+    # Beyond 2^53 every float is a whole number of steps already.
     if steps >= _EXACT:
         return value
     whole = math.floor(steps + 0.5)

@@ -76,6 +76,7 @@ def resample(bars: Floats, rows: int, seed: int) -> Floats:
     """
     moves = np.log(bars[1:, :, :VOLUME] / bars[:-1, :, CLOSE, None])
     volumes = bars[1:, :, VOLUME]
+    # Rows are drawn for all symbols at once, so a row in which one is halted would halt it in the twin.
     pool = np.flatnonzero((volumes > 0.0).all(axis=1))
     if len(pool) < MIN_ROWS:
         raise DataError(f"a twin needs {MIN_ROWS} known rows in which all symbols trade, found {len(pool)}")

@@ -166,6 +166,8 @@ class VerifierClient:
         body = {key: value for key, value in order.items() if value is not None} | ({"fresh": True} if fresh else {})
         return _build(
             RolloutTicket,
+            # Only where nothing was sent: a request whose answer is lost may have made a rollout, and another one would
+            # be a second.
             self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError, httpx.ConnectTimeout)),
         )
 
@@ -363,6 +365,7 @@ class VerifierClient:
             VerifierAbsentError: nothing there answers like a verifier.
         """
         try:
+            # Without a token, which must not go to whatever else may listen there.
             answer = self._send("GET", "/healthz", None)
         except VerifierError as error:
             raise VerifierAbsentError(str(error)) from error
@@ -480,6 +483,7 @@ def _problem(answer: httpx.Response) -> tuple[str, str]:
 
 def _build(kind: type[T], document: Mapping[str, Any]) -> T:
     """A dataclass from a JSON object; keys that a newer verifier may have added are left out."""
+    # Fields that a newer verifier adds are passed over.
     names = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # T is always one of the dataclasses above
     try:
         return kind(**{key: value for key, value in document.items() if key in names})

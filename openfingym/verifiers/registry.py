@@ -195,6 +195,8 @@ def register(path: Path, entry: RegistryEntry, tasks: Iterable[Task]) -> list[Re
                 raise UsageError(
                     f"{path}: {other.place} serves {', '.join(shared)} already; leave each task to one verifier"
                 )
+            # A verifier that was killed could not take its entry out; it is dropped only if nothing else was left to
+            # it.
             elif set(other.tasks) <= set(entry.tasks):
                 dead.append(other)
             else:
