@@ -181,10 +181,10 @@ def read_program(path: Path) -> str:
     try:
         size = path.stat().st_size
         if size > PROGRAM_LIMIT:
-            raise UsageError(f"{path}: {size} bytes; a program may have at most {PROGRAM_LIMIT}")
+            raise UsageError(f"{path}: {size} bytes; expected a program of at most {PROGRAM_LIMIT} bytes")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError(f"{path}: no such program") from None
+        raise UsageError(f"{path}: no such program; expected the path of a Python source file") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path}: not UTF-8 text; a program is a Python source file") from None
     except OSError as error:

@@ -186,7 +186,7 @@ def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
     elif registry.entries:
         found = [_look_listed(registry, entry) for entry in registry.entries]
     else:
-        raise UsageError(f"{registry.path}: lists no verifier")
+        raise UsageError(f"{registry.path}: lists no verifier; start one with `openfingym verifier serve --register`")
     if as_json:
         print_json([asdict(one) for one in found])
     else:

@@ -84,7 +84,11 @@ def view(
     if not chosen:
         raise UsageError(
             f"{', '.join(map(str, runs))}: "
-            f"{'none of the rollouts there is so' if found else 'no finished rollout is there'}"
+            + (
+                f"none of the {len(found)} rollouts there matches the options; leave one out, or give another value"
+                if found
+                else "no finished rollout is there; give the folder of a run or of a rollout"
+            )
         )
     if len(chosen) > 1:
         _list(chosen, as_json=as_json)

@@ -71,7 +71,10 @@ class ModelEndpoint:
         loopback: bool = False,
     ) -> None:
         if concurrency < 1 or timeout_s <= 0 or patience_s <= 0:
-            raise UsageError("an endpoint needs concurrency of 1 or more, and timeout and patience above 0")
+            raise UsageError(
+                "an endpoint needs concurrency of 1 or more, and timeout and patience above 0; found "
+                f"{concurrency}, {timeout_s} s and {patience_s} s"
+            )
         self.timeout_s = timeout_s
         self.patience_s = patience_s
         self._key = api_key

@@ -204,7 +204,8 @@ class BuiltPackage:
             ) from error
         if stated != actual or truth_digest(actual) != self.manifest.truth_digest:
             raise DigestMismatchError(
-                f"{self.truth}: the hidden arrays are not the ones this package was built with; rebuild it"
+                f"{self.truth}: the hidden arrays are not the ones this package was built with; rebuild with "
+                "`openfingym task build --force`"
             )
         return {name: np.array(map_array(self.truth, f"{name}.npy")) for name in arrays}
 
@@ -242,7 +243,10 @@ class BuiltPackage:
                     f"{self.public / name} changed after the build; rebuild with `openfingym task build --force`"
                 )
         if files_digest(stated) != self.manifest.public_digest:
-            raise DigestMismatchError(f"{self.public / 'package.json'}: its digest does not match its files; rebuild")
+            raise DigestMismatchError(
+                f"{self.public / 'package.json'}: its digest does not match its files; rebuild with `openfingym task "
+                "build --force`"
+            )
 
 
 def files_digest(files: dict[str, str]) -> str:

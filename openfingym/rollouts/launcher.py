@@ -120,8 +120,8 @@ class Launcher:
         """
         loaded = [task if isinstance(task, Task) else catalog.load_task(task, real=real) for task in tasks]
         names = [task.name for task in loaded]
-        if len(set(names)) < len(names):
-            raise UsageError("a task is named twice")
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise UsageError(f"{', '.join(twice)}: named more than once; name each task once")
         verifiers = find_verifiers(verifier, loaded)
         packages = [build(task) for task in loaded]
         if verifiers is not None:
@@ -292,7 +292,8 @@ class Launcher:
         if backend is None:
             if ticket.tape != "given":
                 raise UsageError(
-                    f"the oracle knows the package's own hidden data, and this rollout has a {ticket.tape} tape"
+                    f"the oracle knows the package's own hidden data, and this rollout has a {ticket.tape} tape; "
+                    "run it without --fresh, or on a verifier that gives rollouts the package's own"
                 )
             submit_truth(client, ticket, package)
             return Acted()

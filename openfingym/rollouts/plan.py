@@ -228,8 +228,9 @@ def select(plan: Plan, *, program: Path | None = None) -> Selection:
         TaskError: a task package is malformed.
     """
     agents = [with_sampling(_agent(given, program), **plan.sampling.model_dump()) for given in plan.agents]
-    if len({agent.name for agent in agents}) < len(agents):
-        raise UsageError("an agent is given twice; programs need names of their own")
+    names = [agent.name for agent in agents]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"agent {', '.join(twice)}: given more than once; give each program a name of its own")
     _check_models(plan, agents)
     pairs, skipped = [], {agent.name: list[str]() for agent in agents}
     for task, named in _choose(plan.tasks, real=plan.real):
@@ -354,7 +355,7 @@ def _choose(patterns: Iterable[str], *, real: bool) -> list[tuple[Task, bool]]:
         for task in found:
             before = chosen.setdefault(task.name, (task, named))
             if before[0].folder.resolve() != task.folder.resolve():
-                raise UsageError(f"two tasks are named {task.name!r}: {before[0].folder} and {task.folder}")
+                raise UsageError(f"two tasks are named {task.name!r}: {before[0].folder} and {task.folder}; rename one")
             chosen[task.name] = (task, before[1] or named)
     return list(chosen.values())
 

@@ -192,7 +192,9 @@ def _read(path: Path, task: HiddenTask, package: BuiltPackage) -> tuple[str, byt
     try:
         if path.suffix != ".csv":
             if path.stat().st_size > SUBMISSION_LIMIT:
-                raise UsageError(f"{path}: larger than {SUBMISSION_LIMIT // 1024**3} GiB")
+                raise UsageError(
+                    f"{path}: larger than {SUBMISSION_LIMIT // 1024**3} GiB, the most a submission may have"
+                )
             return MEDIA_TYPES[path.suffix], path.read_bytes()
         return MEDIA_TYPES[".npy"], _csv_as_npy(path, task, package)
     except OSError as error:

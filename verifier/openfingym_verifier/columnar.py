@@ -62,7 +62,9 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
         try:
             done = subprocess.run(command, input=body, capture_output=True, timeout=TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:
-            raise Problem("malformed-submission", "The table takes too long to decode.") from None
+            raise Problem(
+                "malformed-submission", "The table takes too long to decode; send application/x-npy instead."
+            ) from None
         except OSError as error:
             raise VerifierError(f"the table decoder cannot be started: {error}") from error
     if done.returncode == REFUSED:

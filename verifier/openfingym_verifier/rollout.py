@@ -109,7 +109,7 @@ class Rollout:
             Problem: ``unauthorized``: the token has expired.
         """
         if now_ns >= self.row.expires_ns:
-            raise Problem("unauthorized", "The token has expired.", close=True)
+            raise Problem("unauthorized", "The token has expired; create a new rollout.", close=True)
 
     def require_budget(self) -> None:
         """Check that another submission may be accepted.

@@ -259,7 +259,7 @@ def _listen(address: ListenAddress) -> Iterator[list[socket.socket]]:
                 sockets.append(_unix_socket(address.uds))
                 stack.callback(address.uds.unlink, missing_ok=True)
         except OSError as error:
-            raise VerifierError(f"cannot listen: {error}") from error
+            raise VerifierError(f"cannot listen: {error}; end what listens there, or choose another address") from error
         yield sockets
 
 

@@ -129,7 +129,11 @@ class TokenIssuer:
         # Paid before the comparison: beyond the limit not even the right token is let in, so that a guess says nothing.
         self._attempts.take(address, now_ns)
         if not (hmac.compare_digest(token, self._admin) or self._is_monitor(token)):
-            raise Problem("unauthorized", "Nobody here has this token.", close=True)
+            raise Problem(
+                "unauthorized",
+                "This verifier knows no such token; send one that it issued, its admin token or a participant's key.",
+                close=True,
+            )
         self._attempts.succeeded(address)
 
     def require_monitor(self, authorization: bytes | None) -> None:
@@ -160,7 +164,7 @@ class TokenIssuer:
         if self._is_monitor(token):
             raise Problem("forbidden", "This is the monitor's token; the address needs the admin token.")
         # What follows tells apart only tokens that the sender has shown to be valid; it helps nobody who guesses.
-        raise Problem("unauthorized", "The admin token is not right.")
+        raise Problem("unauthorized", "The admin token is not right; send the one that this verifier was started with.")
 
     def require_caller(self, authorization: bytes | None, members: Membership) -> Caller:
         """The operator or the participant whose token or key the Authorization header carries.
@@ -199,7 +203,7 @@ class TokenIssuer:
             raise Problem("unauthorized", "The token is not one that this verifier issued.", close=True)
         rollout_id, expires_ns = found
         if now_ns >= expires_ns:
-            raise Problem("unauthorized", "The token has expired.", close=True)
+            raise Problem("unauthorized", "The token has expired; create a new rollout.", close=True)
         return rollout_id
 
     def _unsign(self, token: bytes) -> tuple[str, int] | None:

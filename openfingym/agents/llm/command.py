@@ -73,7 +73,10 @@ class Command:
                 start_new_session=True,
             )
         except OSError as error:
-            raise UsageError(f"the command {self.argv[0]!r} cannot be started ({error.strerror})") from error
+            raise UsageError(
+                f"the command {self.argv[0]!r} cannot be started ({error.strerror}); give the name of an executable on "
+                "$PATH, or its path"
+            ) from error
         errors = asyncio.ensure_future(_collect(process))
         try:
             with _taking_along(process):
@@ -257,5 +260,5 @@ def read_files(folder: Path) -> tuple[tuple[str, str], ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{folder}: its files cannot be read as text ({error})") from error
     if not found:
-        raise UsageError(f"{folder}: no folder with files")
+        raise UsageError(f"{folder}: holds no file; give the folder of the command's text files with --files")
     return found

@@ -73,7 +73,9 @@ class StandIn:
         while not self._server.started:
             if time.monotonic() > end or not self._thread.is_alive():
                 self.__exit__()
-                raise RuntimeFailureError("the stand-in model did not start")
+                raise RuntimeFailureError(
+                    f"the stand-in model did not start within {START_S:g} s; is the machine very busy?"
+                )
             time.sleep(0.005)
         return self
 
