@@ -173,6 +173,7 @@ class WorkspacePool:
             if taker in shelf.takers:
                 shelf.takers.remove(taker)
             elif not taker.cancelled() and taker.exception() is None:
+                # Cancelled just as its workspace was ready: another rollout gets it.
                 self._put(shelf, taker.result())
             raise
 
@@ -194,6 +195,7 @@ class WorkspacePool:
             return
         for shelf in self._shelves.values():
             takers = sum(not taker.done() for taker in shelf.takers)
+            # Who waits already is served beyond the pool's size, which bounds only what waits for nobody.
             for _ in range(takers - shelf.starting):
                 self._begin(shelf)
         for shelf in self._shelves.values():
@@ -226,6 +228,7 @@ class WorkspacePool:
     async def _started(self, shelf: _Shelf) -> Workspace:
         """A workspace of no rollout, which tells when it ends."""
         directory = self._gates.reserve()
+        # The job's own clock runs while the workspace waits; the rollout's limit is set by assign().
         limits = replace(shelf.limits, timeout_s=shelf.limits.timeout_s + WAITING_S + STARTING_LIMIT_S)
         name = f"waiting-{secrets.token_hex(8)}"
         try:
@@ -255,6 +258,7 @@ class WorkspacePool:
     def _pause(self) -> None:
         """Start nothing for nobody in particular for a while: a machinery that fails is not helped by haste."""
         if self._timer is None:
+            # Where workspaces do not start, trying at once again would only keep the machine busy.
             self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s))
             self._timer = asyncio.get_running_loop().call_later(self._pause_s, self._go_on)
 

@@ -83,6 +83,7 @@ async def start(backend: Backend, job: Job) -> Workspace:
         UsageError: the backend is ``inline``, which isolates nothing.
         RuntimeFailureError: the workspace cannot be started, or does not answer.
     """
+    # An agent's own code is never run without isolation.
     if backend.name not in ISOLATING:
         raise UsageError(f"backend {backend.name!r} isolates nothing; a workspace needs one of: {', '.join(ISOLATING)}")
     path = job.gate_directory / SOCKET_NAME

@@ -192,6 +192,7 @@ class Workspace:
             RuntimeFailureError: the workspace was ended by no doing of the agent's.
         """
         place = PurePosixPath("/work", _path(path))
+        # For a clear message; that nothing else can be written is the backend's doing.
         if ".." in place.parts or not place.is_relative_to("/work") or place == PurePosixPath("/work"):
             raise WorkspaceError(f"{path!r} is not below /work, where files can be written", problem="outside")
         if len(content) > MAX_FILE_BYTES:
@@ -224,6 +225,7 @@ class Workspace:
             RuntimeFailureError: the machinery failed, now or before.
         """
         if self._closing is None:
+            # A task of its own, so that closing goes on when the caller is cancelled.
             self._closing = asyncio.ensure_future(self._close(self._job.done))
         try:
             return await asyncio.shield(self._closing)
@@ -287,6 +289,7 @@ class Workspace:
                 async with asyncio.timeout(wait_s):
                     await frames.send(self._writer, {"id": self._number, **request})
                     answer = await frames.receive(self._reader, room)
+                # An answer to another request would be taken for this one's; a program inside may have sent it.
                 answer.integer("id", self._number, self._number)
                 if "refused" in answer:
                     raise refusal(answer)
@@ -298,6 +301,7 @@ class Workspace:
             except (EOFError, OSError):
                 pass  # it is gone, or about to be
             except asyncio.CancelledError:
+                # Its answer is still to come, and the next request would read it.
                 self._spoil("a request was cancelled")
                 raise
             await self._judge()
@@ -328,6 +332,7 @@ class Workspace:
         outcome = await self._job.finished(STOP_S)
         if self._fault is not None:
             return
+        # Before any program of the agent's ran, an end of the workspace cannot be the agent's doing.
         if not self._used:
             raise RuntimeFailureError(f"the workspace ended before anything was run in it: {last_words(outcome)}")
 
