@@ -125,6 +125,7 @@ def to_values(panel: Panel, semantics: ValueSemantics) -> tuple[NDArray[np.datet
     if len(panel.times) < 2:
         raise DataError(f"{panel.info.name}: a return needs two rows, found {len(panel.times)}")
     returns: NDArray[np.float64] = np.log(panel.values[1:] / panel.values[:-1])
+    # The logarithm's last bits differ between machines, and the package's digest must not.
     return panel.times[1:], returns.round(RETURN_DECIMALS)
 
 
@@ -160,8 +161,10 @@ def cut(
     _check(values, times)
     length = lead + lookback + horizon
     train, public, private = _blocks(len(values), length, split)
+    # Of training rows alone: the mean of all rows would tell of the hidden ones.
     mean, scale = _scaling(values[train.start : train.stop], split, scaled)
     ready = values if split.scaling == "none" else (values - mean) / scale
+    # Training windows may overlap; hidden ones begin a whole length apart.
     train_starts = np.arange(train.start, train.stop - length + 1, split.train_stride) + lead
     public_starts = np.arange(public.start, public.stop - length + 1, length) + lead
     private_starts = np.arange(private.start, private.stop - length + 1, length) + lead

@@ -198,6 +198,7 @@ def significant(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]
     """
     places = digits - 1 - np.floor(np.log10(values))
     up, down = 10.0 ** np.maximum(places, 0.0), 10.0 ** np.maximum(-places, 0.0)
+    # By powers of ten of at least 1 alone, which are exact; 10 ** -k is not.
     rounded: NDArray[np.float64] = np.rint(values * up / down) / up * down
     return rounded
 
@@ -242,10 +243,12 @@ def _run(simulator: PanelSimulator, shocks: NDArray[np.float64]) -> SimulatedPat
     omega = variance * (1.0 - simulator.alpha - simulator.gamma / 2 - simulator.beta)
     sectors = [channel.sector for channel in simulator.channels]
     leader = np.array([sectors.index(name) for name in sectors])
+    # The first channel of a sector leads it, and does not follow itself.
     follow = np.where(leader == np.arange(len(leader)), 0.0, simulator.lead * v / v[leader])
     spills, own = _spills(simulator, v)
     returns, variances = np.empty_like(shocks), np.empty_like(shocks)
     last, trend = np.zeros_like(v), np.zeros_like(v)
+    # Element by element and in a fixed order: sums by BLAS differ in their last bits from machine to machine.
     for t, z in enumerate(shocks):
         e = np.sqrt(variance) * z
         news = (simulator.alpha + simulator.gamma * (e < 0.0)) * (e * e)

@@ -144,6 +144,7 @@ class ModelEndpoint:
     @contextlib.asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
         """A place among the requests under way. One that finds no others knows nothing of failures before its time."""
+        # Nobody was waiting: an outage from before the pause may be over, and patience begins anew.
         if not self._asking:
             self._failing_since = None
         self._asking += 1
@@ -165,6 +166,7 @@ class ModelEndpoint:
         try:
             answer = await self._attempt(body, stream=stream, timeout_s=timeout_s)
         except Transient:
+            # Shared by all requests: what has been waited for by one is not waited for once more by each of hundreds.
             self._failing_since = self._failing_since or before
             raise
         except ModelRefusedError:
@@ -186,6 +188,7 @@ class ModelEndpoint:
                 (word for word, adapt in ADAPTATIONS.items() if refuses(error, word) and adapt(named) != named), None
             )
             if word is not None:
+                # Remembered, so that only the first request of a run is sent twice.
                 self._refused.add((body["model"], word))
                 raise Transient(f"the model takes no {word}", retry_after_s=0.0) from None
             raise self._without_key(judge(error, tools="tools" in named)) from None

@@ -149,6 +149,7 @@ class FoldHistory:
             moves = np.stack([new.values - kept.values for kept in self._kept])
             flat = np.abs(moves.reshape(len(moves), -1))
             largest = flat.max(axis=1)
+            # A submission that was made before tells nothing new.
             if not largest.all():
                 return
             self._look_for_probes(new, _by_cell(moves), largest)
@@ -200,6 +201,7 @@ class FoldHistory:
 
     def _look_for_designs(self, new: _Kept, moves: Values, flat: Values, largest: Values) -> None:
         """Whether the move from the nearest earlier submission is patterned, or white."""
+        # The earlier submission that is nearest is the one this was made from, if it was made from any.
         size = np.sqrt(np.mean(flat**2, axis=1))
         for index in np.argsort(size, kind="stable")[:NEIGHBOURS]:
             unit = max(new.unit, self._kept[index].unit)

@@ -76,6 +76,7 @@ class Accepted:
             " WHERE id = ? AND accepted = ? AND result IS NULL",
             (self.bucket.tokens, self.bucket.at_ns, self.rollout_id, self.n - 1),
         )
+        # The condition in the statement is the budget's last guard, whatever memory says.
         if spent.rowcount != 1:
             raise VerifierError(f"rollout {self.rollout_id}: the ledger does not expect submission {self.n}")
         row = connection.execute(
@@ -129,6 +130,7 @@ class Scored:
             transaction.log(
                 self.rollout_id, {"event": "scored", "at_ns": self.at_ns, "submission": self.n, "feedback": digest}
             )
+            # Feedback that was withheld tells nothing.
             if self.feedback["total"] is not None:
                 _disclose(transaction, self.rollout_id, "public", self.n, self.at_ns)
 

@@ -251,9 +251,12 @@ class Ledger:
         await self.writer.submit(write)
 
     def _connect(self) -> sqlite3.Connection:
+        # Transactions are the writer's own; Python would otherwise begin some by itself.
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
+        # Every commit is on the disk before it is answered: a power cut must not give an agent its budget back.
         connection.execute("PRAGMA synchronous = FULL")
+        # SQLite leaves them unchecked unless each connection asks.
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         return connection
@@ -261,9 +264,11 @@ class Ledger:
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """A read-only connection for one consistent look."""
+        # Read-only and short-lived: readers in several threads share nothing with the writer.
         connection = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
         connection.row_factory = sqlite3.Row
         try:
+            # One transaction, so that all of a reader's queries see the same moment.
             connection.execute("BEGIN")
             yield connection
         finally:
@@ -412,6 +417,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         )
     missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES)[version:]
     if missing:
+        # All steps and the new version in one transaction: a migration that breaks off has not begun.
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION}; COMMIT;")
 
 

@@ -69,7 +69,9 @@ class Command:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 limit=MAX_LINE_BYTES,
+                # The command has the user's rights, and still must not act as the verifier's operator.
                 env={name: value for name, value in os.environ.items() if name not in OURS},
+                # A process group of its own, so that whatever it starts can be ended with it.
                 start_new_session=True,
             )
         except OSError as error:
@@ -77,6 +79,7 @@ class Command:
                 f"the command {self.argv[0]!r} cannot be started ({error.strerror}); give the name of an executable on "
                 "$PATH, or its path"
             ) from error
+        # Read all along: a full pipe would stop the command.
         errors = asyncio.ensure_future(_collect(process))
         try:
             with _taking_along(process):
@@ -235,6 +238,7 @@ def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
 
 def _without_secrets(text: str) -> str:
     for name, value in os.environ.items():
+        # Short values, such as "1" or "true", would be struck out of every text.
         if len(value) >= 8 and any(part in name.upper() for part in SECRETS):
             text = text.replace(value, "***")
     return text

@@ -113,10 +113,12 @@ async def _act(prepared: PreparedRollout, session: Conversation) -> Conversation
     except Ended as ended:
         return ended.ending
     except TimeoutError:
+        # A timeout of something else inside, not of the rollout's time.
         if not limit.expired():
             raise
         since = session.waiting_since
         waited = 0.0 if since is None else time.monotonic() - since
+        # Time that ran out while an endpoint was away is not the agent's; a model that merely thinks is.
         if since is not None and (session.meter.spent.turns == 0 or waited > OUTAGE_S):
             raise ModelUnavailableError(
                 f"the endpoint gave no answer in the last {waited:.0f} s of the rollout's time"

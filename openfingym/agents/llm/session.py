@@ -276,6 +276,7 @@ class Conversation:
     ) -> Completion | None:
         """The model's answer; None where its endpoint cannot read the call that the model wrote."""
         left = self.meter.left
+        # An answer may not take more than is left, since it is paid for before it is counted.
         most = sampling.reply_tokens if left.tokens is None else max(1, min(sampling.reply_tokens, left.tokens))
         asked = ToolModel(model, text=sampling.text_tools)
         self.waiting_since = time.monotonic()
@@ -318,6 +319,7 @@ class Conversation:
 
     def _close_calls(self) -> None:
         """Every call must have a result before anybody speaks again."""
+        # Endpoints refuse a conversation in which a call has no result.
         if self._answers:
             answered = {message.tool_call_id for message in self._messages[self._answers[-1] + 1 :]}
             for call in self._messages[self._answers[-1]].tool_calls:

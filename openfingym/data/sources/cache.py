@@ -78,6 +78,7 @@ class Cache:
         except (OSError, ValueError, TypeError, KeyError):
             return None
         with contextlib.suppress(OSError):
+            # The size is quick to compare; the digest is checked when the content is read.
             if entry.url == url and self._blob(entry.sha256).stat().st_size == entry.size:
                 return entry
         return None

@@ -152,6 +152,7 @@ class Client:
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
+        # With some chance in it, so that many clients do not come back at the same moment.
         backoff = self.policy.first_wait_s * 2.0 ** (state.attempt_number - 1) * random.uniform(0.75, 1.25)
         asked = error.wait_s if isinstance(error, TransientError) and error.wait_s is not None else 0.0
         return max(asked, min(backoff, self.policy.longest_wait_s))
@@ -195,6 +196,7 @@ class Client:
         status = response.status_code
         if status in {200, 206}:
             return
+        # The file has become shorter than what is here.
         if status == 416:
             _discard(part)
             raise TransientError("the part already here no longer fits the file", wait_s=0.0)
@@ -235,6 +237,7 @@ class Client:
         start, total = 0, length
         if response.status_code == 206:
             span = content_range(headers)
+            # Appending another range would damage the file without an error.
             if span is None or span[0] != offset or encoded:
                 _discard(part)
                 raise TransientError("the service sent another range than asked for", wait_s=0.0)
@@ -297,6 +300,7 @@ class Client:
         host = urlsplit(url).netloc
         with self._lock:
             now = time.monotonic()
+            # Turns are given out under the lock and waited for outside it, so that other hosts need not wait.
             turn = max(now, self._next.get(host, now))
             self._next[host] = turn + self.policy.pause_s
         if turn > now:
@@ -335,6 +339,7 @@ def _validator(response: httpx.Response) -> str | None:
     """What ``If-Range`` can hold: a strong entity tag, or the date (RFC 9110, 13.1.5)."""
     etag: str | None = response.headers.get("etag")
     date: str | None = response.headers.get("last-modified")
+    # A weak validator says that the meaning is the same, not the bytes (RFC 9110), so nothing can be continued by it.
     return date if not etag else None if etag.startswith("W/") else etag
 
 
