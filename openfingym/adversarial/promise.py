@@ -51,7 +51,7 @@ _NORMAL_WIDTH = 2.0 * NormalDist().inv_cdf(0.975)
 
 @dataclass(frozen=True)
 class Trial:
-    """What one answer without skill got."""
+    """The score of one answer without skill."""
 
     name: str
     relative: float | None
@@ -90,7 +90,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Survey:
-    """What the standing set of answers without skill reaches on a task."""
+    """The scores of the standing set of answers without skill on a task."""
 
     trials: tuple[Trial, ...]
     """On the private fold; where a metric is heavy, on a sample of it."""
@@ -178,7 +178,7 @@ class _Judge:
         self._base = score_fold(self._contract, self._scoring, fold, cut(baseline))
 
     def on_sample(self, size: int) -> _Judge:
-        """The same on some of the fold's windows, evenly spread; itself where there are no more."""
+        """This fold, cut down to some of its windows, evenly spread; the fold itself where there are no more."""
         windows = len(np.asarray(self._fold.truth.arrays["real"]))
         if windows <= size:
             return self

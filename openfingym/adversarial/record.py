@@ -1,4 +1,4 @@
-"""What answers without skill reach on each task, as it was last measured.
+"""The record of what answers without skill reach on each task, as it was last measured.
 
 ``skillless.json`` beside this module has a row for each task that comes with the library; ``openfingym task check --all
 --adversarial
@@ -33,7 +33,7 @@ RECORD = Path(__file__).with_name("skillless.json")
 
 @dataclass(frozen=True)
 class Reached:
-    """What the best answer without skill reaches on one task."""
+    """The best answer without skill on one task, and its relative total."""
 
     task: str
     digest: str

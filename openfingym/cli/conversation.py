@@ -1,4 +1,4 @@
-"""What an agent said and did, as people read it: while it happens, and afterwards."""
+"""Printing what an agent says and does, while it happens and afterwards."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class TerminalProgress:
 
 
 class Counter:
-    """How many of some things are done: a bar on a terminal's stderr, a line each elsewhere."""
+    """Counts finished things: a bar on a terminal's stderr, a line each elsewhere."""
 
     def __init__(self, total: int, *, quiet: bool = False) -> None:
         """Count to ``total``.
@@ -156,7 +156,7 @@ class Counter:
         return self
 
     def __call__(self, name: str) -> None:
-        """One more is done."""
+        """Count one more."""
         self._done += 1
         if self._drawn:
             self._bar.update(self._row, advance=1, description=name)

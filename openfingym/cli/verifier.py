@@ -250,7 +250,7 @@ def _enlist(registry: Path, where: str, tasks: list[Task], token_file: Path | No
 
 @dataclass(frozen=True)
 class _Look:
-    """What one verifier says of itself."""
+    """The state that one verifier reports of itself."""
 
     verifier: str
     load: Load | None = None

@@ -169,7 +169,7 @@ def _show(
 
 
 def _output(folder: Path) -> str:
-    """What the program printed, or why that cannot be read; nothing where there is no such file."""
+    """The program's output, or why it cannot be read; an empty text where there is no such file."""
     from openfingym.files.strange import MEGABYTE, read_bytes
 
     try:
@@ -181,7 +181,7 @@ def _output(folder: Path) -> str:
 
 
 def _outcome(result: RolloutResult) -> str:
-    """How it ended, in one line."""
+    """The end of a rollout, in one line."""
     from openfingym.cli.printable import one_line
 
     if result.state != "scored":

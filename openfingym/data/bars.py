@@ -34,7 +34,7 @@ VOLUME_WINDOW = 20
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """What was traded at, and how much. All arrays are read-only.
+    """Prices and volumes of S symbols in T rows. All arrays are read-only.
 
     Build one with :meth:`from_arrays`, :meth:`from_array` or :meth:`from_panel`, which check it; the
     constructor and :meth:`restored` do not.
@@ -202,8 +202,7 @@ class Bars:
         return np.stack([getattr(self, field) for field in FIELDS], axis=2)
 
     def features(self) -> NDArray[np.float32]:
-        """What a policy may look at, without unit and of the size of returns: float32[T, S, 5] in the order of
-        :data:`FEATURES`.
+        """Features for a policy, without unit: float32[T, S, 5] in the order of :data:`FEATURES`, of the size of returns.
 
         ln(close x split / last close), ln(open x split / last close), ln(high / close), ln(low / close), and ln(volume
         / mean volume of the :data:`VOLUME_WINDOW` bars before, or as many as there are). A row reads no later one; the

@@ -103,7 +103,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def unpacked(packed: bytes, path: Path, most: int) -> bytes:
-    """What a ``.gz`` file holds.
+    """The unpacked content of a ``.gz`` file.
 
     Args:
         packed: content of the ``.gz`` file.

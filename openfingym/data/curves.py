@@ -174,14 +174,14 @@ def spot_rates(factors: NDArray[np.float64], maturities: NDArray[np.float64]) ->
 
 
 def _zero_loadings(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """What b1 to b4 add to the zero rate at u years, float64[len(u)] each."""
+    """Loadings of b1 to b4 on the zero rate at u years, float64[len(u)] each."""
     x, z = u / DECAY[0], u / DECAY[1]
     slope = (1.0 - np.exp(-x)) / x
     return np.ones_like(u), slope, slope - np.exp(-x), (1.0 - np.exp(-z)) / z - np.exp(-z)
 
 
 def _forward_loadings(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """The same for the instantaneous forward rate."""
+    """Loadings of b1 to b4 on the instantaneous forward rate at u years, float64[len(u)] each."""
     x, z = u / DECAY[0], u / DECAY[1]
     return np.ones_like(u), np.exp(-x), x * np.exp(-x), z * np.exp(-z)
 

@@ -99,7 +99,7 @@ def pulled_table(
     end: date | None = None,
     cache: Cache | None = None,
 ) -> tuple[PullRecord, Table]:
-    """What was pulled last and covers ``channels``, as the publisher has it; arguments as of :func:`pulled_panel`.
+    """The latest pull that covers ``channels``, as the publisher has it; for arguments see :func:`pulled_panel`.
 
     Raises:
         DataError: nothing that was pulled covers this; the message is the command that pulls it. Or a file was damaged.
@@ -142,7 +142,7 @@ def pulled_curves(countries: Sequence[str] = ("Euro",), *, cache: Cache | None =
 
 
 def needed_symbols(source: str, channels: Sequence[str]) -> tuple[str, ...]:
-    """What a pull must have asked for to give these channels."""
+    """The symbols that a pull must have asked for to give these channels."""
     kind = source_of(source)
     if kind == "ecb":
         currencies = {code.upper() for channel in channels for code in _currencies(channel)}

@@ -80,7 +80,7 @@ class Windows:
 
 
 def train_rows(rows: int, split: Split) -> int:
-    """How many rows, from the first on, form the training block."""
+    """Number of rows, from the first on, that form the training block."""
     # Through the decimal text: 0.29 * 100 is 28.999... in binary, and its floor would be off by one.
     return int(Fraction(str(split.train)) * rows)
 

@@ -58,7 +58,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class LeadLag:
-    """How one channel moves another a period later, as where markets close one after the other."""
+    """The effect of one channel on another a period later, as where markets close one after the other."""
 
     source: str
     target: str
@@ -139,7 +139,7 @@ class PanelSimulator:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedPaths:
-    """What a simulator makes before prices: float64[rows, d] each, per period."""
+    """Returns and variances that prices are made from, float64[rows, d] each, per period."""
 
     returns: NDArray[np.float64]
     """Log returns."""

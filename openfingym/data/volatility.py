@@ -1,4 +1,4 @@
-"""What the volatility task is built from: realised volatility, and graphs of who moves with whom.
+"""Inputs of the volatility task: realised volatility, and graphs of correlations and spillovers.
 
 Every number comes from rows up to its own, never from later ones. Graphs are computed for many end rows at
 once, and element by element in a fixed order, without BLAS or LAPACK: equal rows make equal bytes on every

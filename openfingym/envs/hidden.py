@@ -105,7 +105,7 @@ class HiddenEpisodes:
         return as_result(verified, self.package, self._agent, self._seed)
 
     def close(self) -> None:
-        """Let go of the verifier; a rollout that was not finished stays without a result."""
+        """Release the verifier; a rollout that was not finished stays without a result."""
         if self._lease is not None:
             self._lease.give_back()
             self._lease = None
@@ -117,7 +117,7 @@ FOLDS: Mapping[str, FoldName] = {"practice": "public", "test": "private"}
 
 
 def hidden_episodes(package: BuiltPackage, split: Split, *, fresh: bool = False) -> HiddenEpisodes | None:
-    """Where the episodes of a split come from; None for training, which needs no verifier.
+    """The source of a split's hidden episodes; None for training, which needs no verifier.
 
     Raises:
         UsageError: there is no such split, or fresh bars are asked for where there are none.

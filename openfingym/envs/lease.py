@@ -46,11 +46,11 @@ class Lease:
 
     @property
     def client(self) -> VerifierClient:
-        """Of the verifier that scores the task."""
+        """A client of the verifier that scores the task."""
         return self.launcher.client_for(self.launcher.packages[0])
 
     def give_back(self) -> None:
-        """Let go; the last one to do so stops the verifier."""
+        """Release the verifier; the last environment to do so stops it."""
         with self._lock:
             launcher, stack, users = self._open.pop(self._key)
             if users > 1:

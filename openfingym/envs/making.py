@@ -129,7 +129,7 @@ def _training(package: BuiltPackage, options: dict[str, object]) -> dict[str, ob
 
 
 def _named(place: str) -> Callable[..., Any]:
-    """What a kind names as ``module:name``.
+    """The object that a kind names as ``module:name``.
 
     Raises:
         UsageError: there is no such thing.

@@ -145,7 +145,7 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         return self._hidden.finish()
 
     def close(self) -> None:
-        """Let go of the verifier."""
+        """Release the verifier."""
         self._hidden.close()
 
     def _message(self, action: Action) -> dict[str, object]:

@@ -24,7 +24,7 @@ class Lock:
         _held.add(self)
 
     def release(self) -> None:
-        """Let it go; a second call does nothing."""
+        """Release the lock; a second call does nothing."""
         _held.discard(self)
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
@@ -77,7 +77,7 @@ def _leads_to(path: Path, descriptor: int) -> bool:
 
 
 def _forget() -> None:
-    """In a child: close what would keep the parent's locks."""
+    """Close, in a forked child, the descriptors that would keep the parent's locks."""
     for lock in tuple(_held):
         lock.release()
 

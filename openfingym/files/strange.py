@@ -191,7 +191,7 @@ def map_array(folder: Path, name: str) -> NDArray[Any]:
 
 
 def _header(stream: IO[bytes]) -> tuple[int, tuple[int, ...], Literal["C", "F"], np.dtype[Any]]:
-    """Where the values of a ``.npy`` file begin, their shape, order and type."""
+    """Offset of the values in a ``.npy`` file, and their shape, order and type."""
     from numpy.lib import format as npy
 
     version = npy.read_magic(stream)
@@ -265,7 +265,7 @@ def _require(path: Path, status: os.stat_result, wanted: str) -> None:
 
 @contextlib.contextmanager
 def _no_link(path: Path) -> Iterator[None]:
-    """Say that it is a link where something became one between the look at it and its opening."""
+    """Report a link where a file was replaced by one between the look at it and its opening."""
     try:
         yield
     except OSError as error:

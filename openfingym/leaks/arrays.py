@@ -30,7 +30,7 @@ MARGINS = (4.0, -math.log2(CHANCE) + 1.0)
 
 
 def search_array(array: NDArray[np.generic], tables: Sequence[FingerprintTable]) -> Iterator[Found]:
-    """Which hidden values a numeric array holds, each source of them once.
+    """Search a numeric array for hidden values, and report each source of them once.
 
     Runs are looked for in memory order and along every axis. An array mapped from a file is read
     in blocks; beyond it a few MB are needed.
@@ -65,7 +65,7 @@ def search_array(array: NDArray[np.generic], tables: Sequence[FingerprintTable])
 
 
 def judge(table: FingerprintTable, found: NDArray[np.bool_], places: int) -> Iterator[Found]:
-    """What the runs found amount to, where chance does not explain them.
+    """Findings for the runs that were found, where chance does not explain them.
 
     Args:
         table: the runs that were looked for.

@@ -60,7 +60,7 @@ class LeakSearch:
         channels: Sequence[str] = (),
         public_bytes: int = 1 << 20,
     ) -> LeakSearch:
-        """Take the fingerprints.
+        """Prepare a search for some hidden arrays, by taking their fingerprints.
 
         Args:
             truth: the hidden arrays by name: floats of one to four axes (windows, [samples,] time,
@@ -199,7 +199,7 @@ def _in_text(content: Content, wanted: LeakSearch) -> Iterator[Found]:
 
 
 def _closely(content: Content, wanted: LeakSearch) -> Iterator[Found]:
-    """What is found in small contents under every reading and encoding."""
+    """Search small contents under every reading and encoding."""
     explored = Explored()
     for array in content.arrays:
         rows = array.reshape(-1, array.shape[-1]) if array.ndim > 1 else array[:, None]

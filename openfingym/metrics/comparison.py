@@ -74,7 +74,7 @@ class Truth:
 
     @property
     def semantics(self) -> ValueSemantics:
-        """What the values are.
+        """What the values are, such as returns or prices, as the truth's options say.
 
         Raises:
             DataError: the truth's options do not say what the values are.

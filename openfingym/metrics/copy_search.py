@@ -115,7 +115,7 @@ class CopySearch:
         self.partners = PARTNERS_SHORT if len(norm.cells) else PARTNERS_LONG
 
     def run(self) -> Found:
-        """All comparisons."""
+        """Make all comparisons."""
         partners = {way: Nearest(self.count, self.partners) for way in self.queries}
         for start, rows in self._blocks():
             self._compare(rows, start)

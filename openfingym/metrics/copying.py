@@ -66,7 +66,7 @@ FORMED = 20_000
 
 @dataclass(frozen=True)
 class CopyReport:
-    """What the detector found."""
+    """The report of the detector on a set of generated windows."""
 
     flagged: bool
     memorised_share: float
@@ -158,7 +158,7 @@ def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyR
 
 
 def _calibrated(made: CopyReference, train: Numbers, held_out: NDArray[np.float64], seed: int) -> CopyReference:
-    """With what is usual for real windows."""
+    """The reference, calibrated by what is usual for real windows."""
     search = partial(CopySearch, made.norm, made.windows, whitening=made.whitening, size=made.size)
     usual = [search(held_out[_choose(len(held_out), REAL_SAMPLE, seed)]).run()]
     if len(made.windows) >= 4 * NEIGHBOUR + 2 * train.shape[1]:
@@ -270,7 +270,7 @@ def _norm(train: Numbers, seed: int) -> Norm:
 
 
 def _sample(norm: Norm, windows: int) -> int:
-    """How many generated windows are examined: fewer where there is much to compare with."""
+    """Number of generated windows to examine: fewer where there is much to compare with."""
     channels, stretch = len(norm.scale), (norm.steps - norm.shift) * len(norm.channels)
     products = norm.steps * channels * 8 + 4 * (norm.shift + 1) * stretch + 4 * copy_forms.SKETCH
     # Besides products there is what is done to each of their results.

@@ -139,7 +139,7 @@ class Metric:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """Those of them that the agent gives."""
+        """The names of those arrays that the agent gives."""
         return ANSWERS[self.problem]
 
     def compute(

@@ -69,9 +69,7 @@ class Replicates:
         return cls(metrics, float(data["scale"]), float(data["reach"]), bool(data["full_size"]))  # type: ignore[arg-type]
 
     def standard_error(self, results: NDArray[np.float64]) -> float | None:
-        """Of a number with these results on the replicates; None where too many are NaN, or one is beyond all
-        bounds.
-        """
+        """Standard error of a number from its replicates; None where too many are NaN, or it is not finite."""
         # A replicate without a value, such as one of a single class, is NaN.
         there = results[~np.isnan(results)]
         if len(there) < (1.0 - REFUSED_SHARE) * len(results):
@@ -83,7 +81,7 @@ class Replicates:
 
 @dataclass(frozen=True)
 class SamplingError:
-    """How much of a score is chance."""
+    """Standard errors and intervals of a score."""
 
     standard_errors: Mapping[str, float] = field(default_factory=dict)
     """Standard error of each metric by name, in its unit; a metric without a value on too many replicates is left
@@ -99,7 +97,7 @@ class SamplingError:
 
 
 def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError:
-    """How much of a score is chance.
+    """Compute the standard errors and 95 % intervals of a score.
 
     Args:
         rules: the scoring table of the task.

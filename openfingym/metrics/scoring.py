@@ -36,15 +36,15 @@ class ScoringEntry(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the metric."""
+        """Name of the metric."""
 
     @property
     def weight(self) -> float:
-        """In the paper's total."""
+        """Weight in the paper's total."""
 
     @property
     def relative_weight(self) -> float | None:
-        """In the relative total; None for ``weight``, and 0 for a metric that cannot rank."""
+        """Weight in the relative total; None for ``weight``, and 0 for a metric that cannot rank."""
 
     @property
     def on(self) -> str:
@@ -56,7 +56,7 @@ class Rules(Protocol):
 
     @property
     def metrics(self) -> Sequence[ScoringEntry]:
-        """In the order of the result."""
+        """The metrics of the table, in the order of the result."""
 
     @property
     def periods_per_year(self) -> float:
@@ -69,7 +69,7 @@ class Rules(Protocol):
 
 @dataclass(frozen=True)
 class Score:
-    """What an answer got."""
+    """The score of an answer: metrics, total, and replicates."""
 
     total: float
     """Weighted sum of the metrics as losses, finite; lower is better."""
@@ -146,7 +146,7 @@ def _value(
     given: Mapping[str, Checked],
     comparison: ForecastComparison | None,
 ) -> float:
-    """One metric of an answer."""
+    """Compute one metric of an answer."""
     shared = metric.shared if entry.on == "path" else None
     try:
         if shared is not None and comparison is not None:

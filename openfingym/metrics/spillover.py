@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spillover:
-    """Who moves whom."""
+    """A table of spillovers between series."""
 
     table: NDArray[np.float64]
     """float64[d, d]; row i is the share of the forecast-error variance of i due to each j, summing to 1."""

@@ -155,9 +155,7 @@ class ModelEndpoint:
             self._asking -= 1
 
     def _patient_until(self, end: float) -> float:
-        """When a request is given up: of many that wait for an endpoint that is down, each would else wait for as long
-        again.
-        """
+        """When to give up a request: when an endpoint is down, many that wait must not each wait the whole patience."""
         return end if self._failing_since is None else min(end, self._failing_since + self.patience_s)
 
     async def _watched(self, body: Json, *, stream: bool, timeout_s: float) -> ParsedCompletion:
@@ -218,7 +216,7 @@ class ModelEndpoint:
         return answer.body()
 
     def _adapted(self, body: Json) -> Json:
-        """Without what the model was found not to take."""
+        """The request's body, without the parameters that the model was found not to take."""
         for word, adapt in ADAPTATIONS.items():
             if (body["model"], word) in self._refused:
                 body = adapt(body)

@@ -1,4 +1,4 @@
-"""What is said to a model and what it answers: messages, tools, and one completion.
+"""Messages, tools and completions: what is said to a model and what it answers.
 
 Plain frozen values, of no vendor; :mod:`openfingym.models.wire` turns them into the bodies of
 chat completions.

@@ -134,11 +134,11 @@ class BuiltPackage:
 
     @property
     def instruction(self) -> Path:
-        """What the agent is told."""
+        """Path of the instruction that the agent gets."""
         return self.public / "instruction.md"
 
     def agent_view(self) -> dict[str, Path]:
-        """What appears under ``/task`` inside a sandbox or container: name to host path."""
+        """The files under ``/task`` inside a sandbox or container, by name, with their host paths."""
         return {"instruction.md": self.instruction, "interface.py": self.interface, "data": self.data}
 
     @cached_property
@@ -158,7 +158,7 @@ class BuiltPackage:
         return found
 
     def read_instruction(self) -> str:
-        """What the agent is told.
+        """The text of the instruction that the agent gets.
 
         Raises:
             StoreError: it is missing or damaged.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tape:
-    """Which hidden data a rollout has."""
+    """The hidden data of a rollout: its kind and seed."""
 
     kind: TapeKind = "given"
     seed: int = 0
@@ -46,7 +46,7 @@ class Drawn:
 
 
 def renewal(package: BuiltPackage) -> TapeKind:
-    """What the tape of another rollout can be: ``given`` where there is none but the package's own."""
+    """The kind of tape that another rollout can have; ``given`` where there is none but the package's own."""
     task = package.task
     if package.manifest.data_kind != "real" and kind_of(task).renewable(task):
         return "fresh"

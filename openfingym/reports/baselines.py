@@ -35,7 +35,7 @@ CHECKS = ("oracle", "nop")
 
 @dataclass(frozen=True)
 class BaselineResult:
-    """How one baseline did on one task."""
+    """The result of one baseline on one task."""
 
     task: str
     family: str

@@ -38,7 +38,7 @@ class RunGroup:
 
 @dataclass(frozen=True)
 class StateCounts:
-    """How runs ended."""
+    """Numbers of runs, by how they ended."""
 
     scored: int
     rejected: int
@@ -67,7 +67,7 @@ class StateCounts:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one success cost: all judged runs together, over those with a score. None where that is unknown."""
+    """The cost of one success: all judged runs together, over those with a score. None where that is unknown."""
 
     usd: float | None
     tokens: float | None

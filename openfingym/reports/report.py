@@ -36,7 +36,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """What a set of runs says."""
+    """The figures of a set of runs."""
 
     by: tuple[Field, ...]
     """What rows are grouped by."""
@@ -116,7 +116,7 @@ class Report:
 
 
 def make_report(runs: FoundRuns, by: Sequence[Field] = ("agent", "model"), *, seed: int = 0) -> Report:
-    """Everything that is reported of ``runs``.
+    """Make a report about ``runs``.
 
     Args:
         runs: the runs to report on.

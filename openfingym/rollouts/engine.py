@@ -31,7 +31,7 @@ ERRORS_IN_A_ROW = 10
 
 @dataclass(frozen=True)
 class Patience:
-    """How often a rollout that failed for a reason of ours is tried, and how long apart."""
+    """Retries of a rollout that failed for a reason of ours: how many, and how long apart."""
 
     tries: int = 3
     pause_s: float = 2.0

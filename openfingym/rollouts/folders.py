@@ -110,7 +110,7 @@ class RunFolder:
         return {identity: result for identity, result in found.items() if result is not None}
 
     def staging(self, spec: RolloutSpec) -> Path:
-        """Where a rollout is written while it runs."""
+        """The folder in which a rollout is written while it runs."""
         return self.root / STAGING / spec.identity
 
     @contextlib.contextmanager

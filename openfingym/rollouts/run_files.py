@@ -1,4 +1,4 @@
-"""What is kept of a rollout: everything that went into it, and the verifier's evidence of what came of it."""
+"""The files kept of a rollout: everything that went into it, and the verifier's evidence of what came of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the verifier has on record of a rollout; nothing where it cannot be asked."""
+    """The verifier's records of a rollout; empty where it cannot be asked."""
 
     log: list[dict[str, object]] = field(default_factory=list)
     submissions: dict[int, bytes] = field(default_factory=dict)
@@ -60,7 +60,7 @@ def files_of(
     acted: Acted,
     evidence: Evidence,
 ) -> RunFiles:
-    """What is kept of a rollout.
+    """Collect the files to keep of a rollout.
 
     Args:
         package: the built package of the task.
@@ -115,7 +115,7 @@ def _config(
 
 
 def _digest_of(agent: Agent) -> str | None:
-    """What the agent is made of; None where that cannot be known."""
+    """The digest of an agent; None where it cannot be known."""
     from openfingym.rollouts.spec import agent_digest
 
     try:

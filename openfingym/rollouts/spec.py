@@ -38,7 +38,7 @@ class RolloutSpec:
 
     @cached_property
     def inputs(self) -> dict[str, object]:
-        """Everything that makes this rollout what it is.
+        """Everything that distinguishes this rollout from others, as plain values.
 
         Where it runs is left out (backend, machine, endpoint of the model): a run goes on elsewhere.
         """

@@ -48,7 +48,7 @@ class Acted:
 
     @property
     def output(self) -> bytes:
-        """What its programs printed."""
+        """The output of its programs."""
         if self.played is not None:
             return self.played.output
         return self.outcome.output if self.outcome else b""
@@ -155,14 +155,14 @@ def _ended_by(acted: Acted) -> str | None:
 
 
 def _how_it_ended(acted: Acted) -> str | None:
-    """One clause on an agent that did not simply finish."""
+    """A clause on how the agent ended, if it did not simply finish."""
     if acted.played is not None and acted.played.ending.how != "finished":
         return acted.played.ending.detail
     return _how_the_program_ended(acted.outcome)
 
 
 def _how_the_program_ended(outcome: Outcome | None) -> str | None:
-    """One clause on a program that did not simply finish, with the last line it printed."""
+    """A clause on how the program ended, if it did not simply finish, with the last line it printed."""
     if outcome is None or (outcome.ended_by == "exit" and outcome.exit_code == 0):
         return None
     stopped = {

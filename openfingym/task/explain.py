@@ -1,4 +1,4 @@
-"""What is wrong with a ``task.toml``, in words: pydantic's findings as one line a problem, each with its key."""
+"""Errors in a ``task.toml`` in words: pydantic's findings as one line a problem, each with its key."""
 
 from __future__ import annotations
 

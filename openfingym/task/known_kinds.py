@@ -34,7 +34,7 @@ UNKNOWN_KIND = "unknown_kind"
 
 
 class HasContract(Protocol):
-    """What is asked of a kind here."""
+    """The part of a kind that is needed to read ``task.toml``."""
 
     contract: ClassVar[type[Contract]]
 

@@ -34,9 +34,7 @@ def refusal(portfolio: Portfolio, order: WorkingOrder) -> Reason:
 
 
 def _misprice(order: WorkingOrder, tick: float) -> Reason:
-    """What is wrong with an order's prices; NaN stands for none, and one that its type does not use must not be
-    there.
-    """
+    """The fault of an order's prices, or NONE; NaN is no price, and one that the type does not use is a fault."""
     limit, stop = order.limit, order.stop
     if order.limited:
         if not 0.0 < limit < math.inf:

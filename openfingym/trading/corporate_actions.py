@@ -1,4 +1,4 @@
-"""What splits and cash dividends do to an account before the open, as on an exchange.
+"""Effects of splits and cash dividends on an account before the open, as on an exchange.
 
 Open orders follow FINRA rule 5330: a reverse split cancels them; a dividend lowers buy limits and sell stops, which
 wait below the market, and no others. A forward split changes all of them, as brokers do; the rule leaves orders above

@@ -10,7 +10,7 @@ from openfingym.errors import UsageError
 
 
 class BarPath(IntEnum):
-    """How prices are assumed to have moved inside a bar, where two orders were both touched."""
+    """The path that prices are assumed to take inside a bar, where two orders were both touched."""
 
     CERTAIN = 0
     """Nothing is assumed: only what is certain on every path happens, in order of submission."""
@@ -22,7 +22,7 @@ class BarPath(IntEnum):
 
 @dataclass(frozen=True)
 class MarketRules:
-    """How orders are filled and what they cost; everything in one place, and immutable.
+    """The rules of a market: how orders are filled and what they cost. Immutable.
 
     Rates are fractions of notional in basis points: 1 bps is 0.0001.
     """

@@ -1,4 +1,4 @@
-"""What an account holds and owes in a simulated market: cash, positions, open orders and what they reserve."""
+"""The account in a simulated market: cash, positions, open orders and what they reserve."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Portfolio:
         )
 
     def events(self) -> list[Event]:
-        """What has happened since this was last asked."""
+        """The events since the last call, in order."""
         found, self._events = self._events, []
         return found
 

@@ -251,7 +251,7 @@ class VerifierClient:
         )
 
     def rollout_status(self, rollout_id: str) -> RolloutStatus:
-        """How a rollout is doing."""
+        """Ask for the state of a rollout."""
         document = self._json("GET", f"/v1/rollouts/{rollout_id}")
         past = tuple(
             PastSubmission(item["submission"], item["feedback"] and _build(PublicFeedback, item["feedback"]))
@@ -374,7 +374,7 @@ class VerifierClient:
         self._checked(answer)
 
     def load(self) -> Load:
-        """How busy the verifier is; told to the operator."""
+        """Ask for the load of the verifier, which only the operator is told."""
         from prometheus_client.parser import text_string_to_metric_families
 
         answer = self._send("GET", "/metrics", self._admin)
@@ -451,7 +451,7 @@ class VerifierClient:
         raise kind(f"the verifier at {self.where} cannot be reached: {found.reason}")
 
     def _tell(self, _: RetryCallState) -> None:
-        """Say once that the verifier is waited for."""
+        """Warn once that the verifier is being waited for."""
         if self._patience_s > PATIENCE_S and not self._away.is_set():
             _log.warning(
                 "the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s

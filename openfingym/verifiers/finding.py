@@ -57,7 +57,7 @@ def find_registry(location: str) -> Registry | None:
 
 
 def address_of(registry: Registry, entry: RegistryEntry) -> VerifierAddress:
-    """Where the verifier of an entry is, with its token.
+    """The address of an entry's verifier, with its token.
 
     Raises:
         UsageError: the token is missing, or not kept as it should be.

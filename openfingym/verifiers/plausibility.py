@@ -29,7 +29,7 @@ REPEATED = 0.1
 
 
 def warnings_for(package: BuiltPackage, submission: NDArray[np.float64]) -> tuple[str, ...]:
-    """What is strange about an admissible submission, a sentence each; empty if nothing is.
+    """Warnings about an admissible submission that hardly can be meant, a sentence each.
 
     Args:
         package: the task; only its public half is read.
@@ -119,14 +119,14 @@ def _constant(labels: Sequence[str], submission: NDArray[np.float64]) -> str | N
 
 
 def _identical(submission: NDArray[np.float64]) -> str | None:
-    """Of answers about windows, whether they are the same for all."""
+    """Whether all answers about windows are the same."""
     if submission.ndim < 3 or submission.shape[0] < 2 or not (submission == submission[0]).all():
         return None
     return f"identical: the answer is the same for all {len(submission)} windows"
 
 
 def _repeated(submission: NDArray[np.float64]) -> str | None:
-    """Of drawn windows, whether many are the same as another one."""
+    """Whether many drawn windows are the same as another one."""
     if submission.ndim < 3 or submission.shape[0] < 2:
         return None
     windows = submission.reshape(-1, submission.shape[-2] * submission.shape[-1])

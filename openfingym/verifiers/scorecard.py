@@ -57,7 +57,7 @@ class FoldScore:
 
 @dataclass(frozen=True)
 class Scorecard:
-    """What a submission is worth."""
+    """The score of a submission."""
 
     task: str
     task_digest: str

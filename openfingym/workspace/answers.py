@@ -39,7 +39,7 @@ class WorkspaceError(OpenFinGymError):
 
 @dataclass(frozen=True)
 class Execution:
-    """What running a program came to."""
+    """The result of running a program."""
 
     output: str
     """Interleaved stdout and stderr; bytes that are no UTF-8 are replaced. Empty where the workspace ended with it."""

@@ -19,7 +19,7 @@ ENVELOPE_BYTES = 4096
 
 
 class WorkspaceFrameError(Exception):
-    """What arrived is no answer."""
+    """Raised when what arrived is not a valid answer."""
 
 
 def room_for(content_bytes: int) -> int:

@@ -37,7 +37,7 @@ LONGEST_PAUSE_S = 30.0
 
 @dataclass
 class _Shelf:
-    """What the pool knows of one task."""
+    """The workspaces of one task: those that wait, and those that are wanted."""
 
     package: BuiltPackage
     limits: Limits
@@ -178,7 +178,7 @@ class WorkspacePool:
             raise
 
     def _put(self, shelf: _Shelf, workspace: Workspace) -> None:
-        """Give a started workspace to who waits longest, or let it wait."""
+        """Give a started workspace to the rollout that waits longest, or let it wait."""
         while shelf.takers:
             taker = shelf.takers.popleft()
             if not taker.done():

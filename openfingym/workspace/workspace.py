@@ -324,7 +324,7 @@ class Workspace:
         self._spoil("its time is up")
 
     async def _judge(self) -> None:
-        """Whose doing was it that the program ended unasked?
+        """Decide who caused the program's end: raise where it was not the agent.
 
         Raises:
             RuntimeFailureError: not the agent's, as no code of the agent's had run, or as the backend knows.

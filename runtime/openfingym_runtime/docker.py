@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What was learned about the engine, once."""
+    """Facts about the engine, which are asked for once."""
 
     api_version: str
     image_id: str

@@ -115,7 +115,7 @@ def _has_swap() -> bool:
 
 
 def unavailable(error: Exception) -> str:
-    """What to tell a user whose engine does not answer."""
+    """The message for a user whose engine does not answer."""
     text = str(error)
     if "Permission denied" in text or "PermissionError" in text:
         return (

@@ -37,7 +37,7 @@ CONCURRENT_BODIES = 2
 
 
 class Gatekeeping:
-    """What a connection asks of its gate; the gate counts and forwards."""
+    """The services that a gate offers its connections: it counts and forwards."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class GateConnection(asyncio.Protocol):
         self._ready, self._request = self._request, None
 
     def _forget(self) -> None:
-        """Let go of the request at hand."""
+        """Drop the request at hand."""
         for request in (self._request, self._ready):
             if request is not None:
                 self._gate.buffered_bytes -= request.body_bytes

@@ -148,7 +148,7 @@ class Frames:
 
 @dataclass
 class Sides:
-    """What a relay needs of the agent's connection."""
+    """The operations of the agent's connection that a relay uses."""
 
     write: Callable[[bytes], None]
     end: Callable[[], None]

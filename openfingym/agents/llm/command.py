@@ -220,7 +220,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
-    """What a command's own model said; where there is a limit on cost, it must state what that cost."""
+    """A message of the command's own model; where there is a limit on cost, it must state what it cost."""
     prompt, completion, cost = said.get("prompt_tokens", 0), said.get("completion_tokens", 0), said.get("cost_usd")
     if not isinstance(prompt, int) or not isinstance(completion, int) or prompt < 0 or completion < 0:
         raise ValueError("tokens are whole numbers")

@@ -1,4 +1,4 @@
-"""Where the conversations of a launcher run: one event loop in a thread of its own, and the models they share."""
+"""Running the conversations of a launcher: one event loop in a thread of its own, and the models they share."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ async def _outlived(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _settle(done: Future[T], task: asyncio.Task[T]) -> None:
-    """Give the end of a task to who waits for it in another thread."""
+    """Pass the result of a task to the caller that waits for it in another thread."""
     if task.cancelled():
         done.cancel()
         done.set_running_or_notify_cancel()

@@ -33,7 +33,7 @@ WALL_A_STEP_S = 30.0
 
 @dataclass(frozen=True)
 class RolloutResources:
-    """What a launcher lends to its rollouts."""
+    """The parts of a launcher that its rollouts share."""
 
     conversations: ConversationRunner
     client: VerifierClient
@@ -66,7 +66,7 @@ class ModelSetup:
         return self.allowance.wall_s
 
     def describe(self) -> dict[str, object]:
-        """What a run's ``config.json`` says of it: plain values, and no key."""
+        """The description of the model and its limits for a run's ``config.json``: plain values, and no key."""
         sampling = getattr(self.agent, "sampling", None)
         return {
             "model": self.spec.name if self.spec else None,

@@ -31,7 +31,7 @@ Failure = RuntimeFailureError | VerifierError | ModelUnavailableError
 
 @dataclass(frozen=True)
 class PreparedRollout:
-    """One rollout, ready to be played."""
+    """A rollout with everything that playing it needs."""
 
     agent: ModelAgent
     brief: Assignment
@@ -48,7 +48,7 @@ class PreparedRollout:
 
 @dataclass(frozen=True)
 class PlayedConversation:
-    """What a rollout came to, before its score is known."""
+    """The outcome of a played rollout, before its score is known."""
 
     ending: ConversationEnding
     failure: Failure | None
@@ -130,7 +130,7 @@ async def _act(prepared: PreparedRollout, session: Conversation) -> Conversation
 
 @contextlib.contextmanager
 def _excused(limit: asyncio.Timeout, meter: Meter) -> Iterator[None]:
-    """Let the time stand still: what our machinery takes, which has limits of its own, is not the agent's."""
+    """Stop the rollout's clock during the block: time that our machinery takes is not the agent's."""
     end = limit.when()
     if end is None or limit.expired():
         yield

@@ -36,7 +36,7 @@ OUTAGE_S = 300.0
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a model is asked."""
+    """Sampling parameters of requests to a model."""
 
     temperature: float | None = None
     """Randomness; None leaves it to the endpoint."""
@@ -65,7 +65,7 @@ class ModelAgent(Protocol):
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is asked."""
+    """The task as it is put to the agent."""
 
     task: str
     instruction: str
@@ -117,19 +117,19 @@ class Conversation:
         return sha256_of_text(first.content) if first and first.role == "system" else None
 
     def instruct(self, text: str) -> None:
-        """Say who the model is and what the rules are, before anything else."""
+        """Give the system message, before anything else."""
         assert not self.turns, "the system message is the first"
         self._add(Turn(role="system", content=text, at=datetime.now(UTC)))
         self._messages.append(Message("system", text))
 
     def tell(self, text: str) -> None:
-        """Say something to the model, with what is left of its limits where that is little."""
+        """Send the model a message, with what is left of its limits where that is little."""
         text = self._noticed(text)
         self._add(Turn(role="user", content=text, at=datetime.now(UTC)))
         self._messages.append(Message("user", text))
 
     def present(self, *more: str) -> None:
-        """Tell the task, its limits, and whatever else the agent wants to say first."""
+        """Send the task, its limits, and whatever else the agent wants to say first."""
         self.tell(
             "\n\n".join(part for part in (self.brief.instruction.strip(), *more, _limits(self.meter.allowance)) if part)
         )
@@ -366,7 +366,7 @@ def over(limit: EndName, allowance: Allowance) -> str:
 
 
 def _limits(allowance: Allowance) -> str:
-    """What may be spent, in one line."""
+    """The limits of an allowance, in one line."""
     stated = (
         (allowance.turns, "{} answers"),
         (allowance.tokens, "{} tokens, input and output together"),

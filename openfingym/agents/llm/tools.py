@@ -108,7 +108,7 @@ except SubmissionRefused as refused:
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """What a call came to."""
+    """The result of a tool call."""
 
     text: str
     """Text of the result, for the model to read."""
@@ -260,7 +260,7 @@ class Toolbox:
 
 
 def told(execution: Execution) -> str:
-    """What a model is told of a program's run."""
+    """The text that tells a model of a program's run."""
     output = shorten(execution.output.rstrip()) or "(it printed nothing)"
     if execution.ended_by == "exit" and execution.exit_code == 0:
         return output

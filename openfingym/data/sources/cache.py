@@ -43,7 +43,7 @@ MAX_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """What the cache holds for one URL."""
+    """An entry of the cache: the content held for one URL."""
 
     url: str
     sha256: str
@@ -71,7 +71,7 @@ class Cache:
         self.root = root
 
     def entry(self, url: str) -> CacheEntry | None:
-        """What is held for ``url``, if its content is still there in its full length."""
+        """The entry of ``url``, if its content is still there in its full length."""
         try:
             stated = json.loads(self._file("entries", f"{_key(url)}.json").read_text(encoding="utf-8"))
             entry = CacheEntry(**{**stated, "earlier": tuple(stated["earlier"])})

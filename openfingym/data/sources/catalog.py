@@ -113,7 +113,7 @@ PULLABLE: Mapping[str, Pullable] = {dataset.name: dataset for dataset in _ALL}
 
 @dataclass(frozen=True, eq=False)
 class Pull:
-    """What a pull gave, and the record that is kept of it."""
+    """The data of a pull, and the record that is kept of it."""
 
     data: Table | PublishedGraph
     record: PullRecord
@@ -189,7 +189,7 @@ def pull(
 
 
 def last_pull(name: str, cache: Cache | None = None) -> PullRecord | None:
-    """What the last pull of a named dataset gave, or None if it was never pulled."""
+    """The last pull of a named dataset; None if it was never pulled."""
     return read_record(cache or Cache(), name)
 
 

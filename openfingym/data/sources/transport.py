@@ -48,7 +48,7 @@ HTTPS_ONLY = "openfingym_https_only"
 
 @dataclass(frozen=True)
 class ClientPolicy:
-    """How patient and how polite a client is."""
+    """The timeouts, retries and pauses of a client."""
 
     attempts: int = 5
     first_wait_s: float = 0.5
@@ -324,7 +324,7 @@ class Client:
 
 @cache
 def _tls_context() -> ssl.SSLContext:
-    """One for all clients: reading the certificate bundle takes longer than most requests."""
+    """The TLS context that all clients share: reading the certificate bundle takes longer than most requests."""
     import httpx
 
     return httpx.create_ssl_context()
@@ -336,7 +336,7 @@ def _refuse_downgrade(request: httpx.Request) -> None:
 
 
 def _validator(response: httpx.Response) -> str | None:
-    """What ``If-Range`` can hold: a strong entity tag, or the date (RFC 9110, 13.1.5)."""
+    """The value for ``If-Range``: a strong entity tag, or the date (RFC 9110, 13.1.5); None where there is neither."""
     etag: str | None = response.headers.get("etag")
     date: str | None = response.headers.get("last-modified")
     # A weak validator says that the meaning is the same, not the bytes (RFC 9110), so nothing can be continued by it.

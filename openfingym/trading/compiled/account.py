@@ -166,7 +166,7 @@ class CompiledAccount:
         return tuple(open_order(row) for row in self._open().tolist())
 
     def events(self) -> list[Event]:
-        """What has happened since this was last asked."""
+        """The events since the last call, in order."""
         count = int(self._state.cells[0, EVENTS])
         self._state.cells[0, EVENTS] = 0.0
         return [event(row) for row in self._state.events[0, :count].tolist()]

@@ -1,4 +1,4 @@
-"""What an agent sees of an account, and what it earns: one float32 vector and one reward a step."""
+"""Observations and rewards of compiled accounts: one float32 vector and one reward a step."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class EpisodeSettings(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where a part of a flat observation is."""
+    """The place of a part in a flat observation."""
 
     place: slice
     shape: tuple[int, ...]
