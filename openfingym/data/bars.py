@@ -202,7 +202,7 @@ class Bars:
         return np.stack([getattr(self, field) for field in FIELDS], axis=2)
 
     def features(self) -> NDArray[np.float32]:
-        """Features for a policy, without unit: float32[T, S, 5] in the order of :data:`FEATURES`, of the size of returns.
+        """Features for a policy, of the size of returns: float32[T, S, 5] in the order of :data:`FEATURES`.
 
         ln(close x split / last close), ln(open x split / last close), ln(high / close), ln(low / close), and ln(volume
         / mean volume of the :data:`VOLUME_WINDOW` bars before, or as many as there are). A row reads no later one; the
