@@ -96,8 +96,8 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
             others runs on its own.
 
     Raises:
-        TaskNotFoundError: no such task; the message suggests near misses.
-        TaskError: the package is malformed.
+        TaskNotFoundError: no task has this name; the message suggests similar ones.
+        TaskError: the task's folder is malformed; the message names the file and the key.
     """
     text = str(name)
     if isinstance(name, Path) or os.sep in text or has_task_file(Path(text), CONFIG):

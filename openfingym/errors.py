@@ -121,7 +121,7 @@ RefusalReason = Literal["context-too-long", "content-filter", "no-tools", "bad-c
 
 
 class ModelRefusedError(OpenFinGymError):
-    """A model's endpoint refused this very request; another attempt at the same would be refused too.
+    """Raised when a model's endpoint refuses this very request, and would refuse it again.
 
     Attributes:
         reason: ``context-too-long``; ``content-filter``; ``no-tools``, the endpoint takes none for this model;

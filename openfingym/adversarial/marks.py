@@ -25,13 +25,13 @@ MEANINGS: Mapping[Skill, str] = MappingProxyType(
 
 
 def meanings_of(found: Iterable[Skill | None]) -> list[str]:
-    """What the marks in a table mean, a line for each that needs one."""
+    """Explanations of the marks in a table, one line for each mark that needs one."""
     shown = set(found)
     return [f"skill {mark}: {meaning}" for mark, meaning in MEANINGS.items() if mark in shown]
 
 
 def skill_of(result: RolloutResult) -> Skill | None:
-    """What a result shows; None where it has no relative total.
+    """Whether a result shows skill; None where it has no relative total.
 
     Raises:
         StoreError: the record of what answers without skill reach is damaged.
@@ -42,7 +42,7 @@ def skill_of(result: RolloutResult) -> Skill | None:
 
 
 def judged(relative: float, interval: tuple[float, float] | None, reached: Reached | None) -> Skill:
-    """What a relative total shows.
+    """Whether a relative total shows skill.
 
     Args:
         relative: relative total on the private fold.

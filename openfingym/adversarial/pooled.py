@@ -27,10 +27,10 @@ FEWEST_DATASETS = 4
 
 @dataclass(frozen=True)
 class SkilllessOutcome:
-    """What one answer without skill got on one task."""
+    """The relative total of one answer without skill on one task."""
 
     metrics: str
-    """By which the task ranks; a fault lies in these, whatever the data."""
+    """Names of the metrics by which the task ranks; a fault lies in these, whatever the data."""
     dataset: str
     name: str
     relative: float
@@ -38,7 +38,7 @@ class SkilllessOutcome:
 
 @dataclass(frozen=True)
 class Pooled:
-    """What one answer without skill gets on the tasks that rank by the same metrics."""
+    """One answer without skill on all tasks that rank by the same metrics."""
 
     metrics: str
     name: str
@@ -60,7 +60,7 @@ class Pooled:
 
 
 def outcomes_of(dataset: str, row: Reached, survey: Survey) -> Iterator[SkilllessOutcome]:
-    """What the answers got that a task does not refuse."""
+    """The outcomes of those answers that a task does not refuse."""
     metrics = ", ".join(row.metrics)
     return (
         SkilllessOutcome(metrics, dataset, trial.name, trial.relative)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Cut = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 SEED = 20261122
-"""Of the answers that are drawn at random."""
+"""Seed of the answers that are drawn at random."""
 FALSE_ALARM = 0.05
 """Probability that a catalogue without a break fails, at most."""
 COMPARISONS = 1200
@@ -51,7 +51,7 @@ _NORMAL_WIDTH = 2.0 * NormalDist().inv_cdf(0.975)
 
 @dataclass(frozen=True)
 class Trial:
-    """What one answer without skill got."""
+    """The score of one answer without skill."""
 
     name: str
     relative: float | None
@@ -90,7 +90,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Survey:
-    """What the standing set of answers without skill reaches on a task."""
+    """The scores of the standing set of answers without skill on a task."""
 
     trials: tuple[Trial, ...]
     """On the private fold; where a metric is heavy, on a sample of it."""
@@ -119,7 +119,7 @@ def survey(package: BuiltPackage, hidden: Mapping[str, Array], *, seed: int = SE
     """Score every answer without skill on the private fold.
 
     Args:
-        package: the task's built package.
+        package: the built package of the task.
         hidden: the task's hidden arrays, by name.
         seed: seed of the answers that are drawn at random.
         on_all: score the best answer on every row of the private fold too, where it was found on a sample.
@@ -166,9 +166,9 @@ class _Judge:
         """Score the baseline.
 
         Args:
-            package: the task's built package.
+            package: the built package of the task.
             fold: the fold to score on.
-            baseline: the baseline's submission.
+            baseline: the submission of the task's baseline.
             cut: makes of a whole submission one for this fold.
         """
         spec = package.task.spec
@@ -178,7 +178,7 @@ class _Judge:
         self._base = score_fold(self._contract, self._scoring, fold, cut(baseline))
 
     def on_sample(self, size: int) -> _Judge:
-        """The same on some of the fold's windows, evenly spread; itself where there are no more."""
+        """This fold, cut down to some of its windows, evenly spread; the fold itself where there are no more."""
         windows = len(np.asarray(self._fold.truth.arrays["real"]))
         if windows <= size:
             return self
@@ -193,7 +193,7 @@ class _Judge:
         """Relative total of a submission.
 
         Raises:
-            SubmissionError: it cannot be scored.
+            SubmissionError: the submission cannot be scored.
         """
         found = score_fold(self._contract, self._scoring, self._fold, self._cut(values))
         return relative(self._scoring, found.metrics, self._base.metrics)
@@ -202,7 +202,7 @@ class _Judge:
         """A submission's score, with an interval where it is better than the baseline.
 
         Raises:
-            SubmissionError: it cannot be scored.
+            SubmissionError: the submission cannot be scored.
         """
         found = self.relative(values)
         if found >= MATERIAL:

@@ -1,4 +1,4 @@
-"""What answers without skill reach on each task, as it was last measured.
+"""The record of what answers without skill reach on each task, as it was last measured.
 
 ``skillless.json`` beside this module has a row for each task that comes with the library; ``openfingym task check --all
 --adversarial
@@ -33,11 +33,11 @@ RECORD = Path(__file__).with_name("skillless.json")
 
 @dataclass(frozen=True)
 class Reached:
-    """What the best answer without skill reaches on one task."""
+    """The best answer without skill on one task, and its relative total."""
 
     task: str
     digest: str
-    """Of the task, as in every result."""
+    """Digest of the task, as in every result."""
     build: str
     """Key of the build."""
     metrics: Mapping[str, int]
@@ -51,7 +51,7 @@ class Reached:
     refused: int
     """How many of them the task refuses."""
     kind: str = ""
-    """Of the task: ``generation``, for example."""
+    """Kind of the task, such as ``generation``."""
     reference: int = 1
     """Version of the kind's reference, to which the total is relative."""
 
@@ -97,7 +97,7 @@ def record(rows: Iterable[Reached], path: Path) -> None:
     """Write rows over a record, whole or not at all.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the record cannot be written.
     """
     lines = ",\n".join(json.dumps(asdict(row)) for row in sorted(rows, key=lambda row: row.task))
     write_text(path, f"[\n{lines}\n]\n")

@@ -1,4 +1,4 @@
-"""The built-in agents: who writes the program that is run.
+"""The built-in agents: programs, language models in a loop, external commands, and the oracle.
 
 A *program* agent is a Python program run in isolation through the task's interface, as an
 agent's own code would be. The *oracle* runs on the host, reads the hidden targets and submits
@@ -155,7 +155,7 @@ def require_model(agent: Agent, *, given: bool) -> None:
     """Refuse an agent that asks a model without one, and any other with one.
 
     Raises:
-        UsageError: says what to do.
+        UsageError: the agent asks a model and none is given, or the other way round; the message says what to do.
     """
     if agent.asks_model and not given:
         raise UsageError(f"agent {agent.name!r} needs a model: give --model NAME, such as stand-in/competent")
@@ -181,10 +181,10 @@ def read_program(path: Path) -> str:
     try:
         size = path.stat().st_size
         if size > PROGRAM_LIMIT:
-            raise UsageError(f"{path}: {size} bytes; a program may have at most {PROGRAM_LIMIT}")
+            raise UsageError(f"{path}: {size} bytes; expected a program of at most {PROGRAM_LIMIT} bytes")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError(f"{path}: no such program") from None
+        raise UsageError(f"{path}: no such program; expected the path of a Python source file") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path}: not UTF-8 text; a program is a Python source file") from None
     except OSError as error:

@@ -33,7 +33,7 @@ class Builtin:
     role: Literal["baseline", "check", "model", "yours"]
     """A fair attempt, a check of the machinery, one that asks a model, or whatever the user brings."""
     fit: str
-    """Which tasks it is for, in words."""
+    """The tasks that the agent is for, in words."""
     fits: Callable[[Spec], bool]
     """Whether it is for a task."""
 

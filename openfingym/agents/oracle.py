@@ -1,4 +1,4 @@
-"""What the oracle does, from the host: the best answer, or the best actions of every private episode."""
+"""The oracle, which runs on the host: it submits the best answer, or plays the best actions of each episode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def submit_truth(client: VerifierClient, ticket: RolloutTicket, package: BuiltPa
     """Submit the hidden targets, or play with them in hand.
 
     Raises:
-        VerifierError: the verifier failed.
+        VerifierError: the verifier does not answer, or fails.
     """
     spec, manifest, truth = package.task.spec, package.manifest, package.read_truth()
     if not is_sequential(spec.contract):

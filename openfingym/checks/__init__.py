@@ -1,1 +1,1 @@
-"""Proving that a task is sound, which is `openfingym task check`."""
+"""Checks that prove a task sound: what ``openfingym task check`` runs."""

@@ -362,10 +362,10 @@ def _skill(
 
 
 def smoke(task: Task, backend: str) -> str:
-    """Run the naive program and a program that does nothing, as agents: the one must be scored, the other rejected.
+    """Run the naive program, which must be scored, and a program that does nothing, which must be rejected.
 
     Raises:
-        _FailedError: it went otherwise.
+        _FailedError: one of the two programs ended otherwise.
     """
     from openfingym.agents import resolve
     from openfingym.rollouts.launcher import Launcher

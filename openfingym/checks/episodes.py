@@ -1,4 +1,4 @@
-"""What ``openfingym task check`` proves of a sequential task: that its episodes show the past, and nothing else."""
+"""Checks of sequential tasks in ``openfingym task check``: episodes show the past, and nothing else."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _no_later_row(
     actions: Sequence[object],
     shown: Sequence[Step],
 ) -> None:
-    """With other rows behind an origin, the same actions are shown the same up to it."""
+    """Check that changing the rows behind an origin changes nothing that is shown up to it."""
     middle = len(shown) // 2
     altered = kind.later_changed(package.task.spec.contract, hidden, number, shown[middle])
     again, _ = _play(kind, package, altered, number, actions[:middle])

@@ -1,4 +1,4 @@
-"""What an agent said and did, as people read it: while it happens, and afterwards."""
+"""Printing what an agent says and does, while it happens and afterwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LIVE_LINES = 8
 """Lines of one text that are shown while an agent is at work."""
 CHARACTERS = 1000
-"""Of a line that is shown where not all lines are."""
+"""Length to which a line is cut where not all lines are shown."""
 ARGUMENT = 60
 """Characters of an argument that stand beside the name of its tool."""
 
@@ -57,8 +57,8 @@ def print_conversation(console: Console, rollout: RolloutRecord, lines: int | No
     """Print all messages of a rollout.
 
     Args:
-        console: where.
-        rollout: its record.
+        console: the console to print on.
+        rollout: the record of the rollout.
         lines: the most that are shown of one text; None for all.
     """
     answers = 0
@@ -80,8 +80,8 @@ def print_block(console: Console, text: str, lines: int | None) -> None:
     """Print a text of several lines, indented.
 
     Args:
-        console: where.
-        text: what others wrote.
+        console: the console to print on.
+        text: text that a model, a program or a stranger wrote; control characters are made harmless.
         lines: the most that are shown; None for all.
     """
     _print(console, _block(text, lines))

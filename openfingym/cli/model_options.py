@@ -54,7 +54,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What was asked for."""
+    """The model options of a command line."""
 
     model_name: str | tuple[str, ...] | None
     """One or None; of a command that takes several, those."""
@@ -84,7 +84,7 @@ class ModelOptions:
         return spec
 
     def allowance(self) -> Allowance | None:
-        """What may be spent; None where nothing was said."""
+        """The limits as an allowance; None where no limit was given."""
         if not self.limits:
             return None
         from openfingym.models.meter import Allowance
@@ -93,12 +93,12 @@ class ModelOptions:
 
     @property
     def limits(self) -> dict[str, Any]:
-        """What was said of what may be spent, by the names of an allowance."""
+        """The limits that were given, by the names of an allowance's fields."""
         return _stated(turns=self.max_turns, tokens=self.max_tokens, cost_usd=self.max_cost, wall_s=self.max_seconds)
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """What was said of how the model is asked, by the names of a sampling."""
+        """The sampling parameters that were given, by the names of a sampling's fields."""
         return _stated(temperature=self.temperature, reply_tokens=self.reply_tokens, text_tools=self.text_tools)
 
     def price_table(self) -> PriceTable | None:
@@ -110,10 +110,10 @@ class ModelOptions:
         return PriceTable.load(self.prices)
 
     def sampled(self, agent: Agent) -> Agent:
-        """The agent, asking its model as was wished.
+        """The agent, asking its model with the sampling parameters of the command line.
 
         Raises:
-            UsageError: it asks none.
+            UsageError: the agent asks no model, so that sampling parameters mean nothing.
         """
         if self.sampling and not agent.asks_model:
             options = ", ".join(f"--{key.replace('_', '-')}" for key in self.sampling)

@@ -1,4 +1,4 @@
-"""What others wrote, fit to be shown: on a terminal, control characters are commands."""
+"""Text written by others, made safe to print: control characters would be commands to a terminal."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def print_table(
     """Print a table on stdout.
 
     Args:
-        title: its heading.
-        columns: column headings.
+        title: heading of the table.
+        columns: headings of the columns, in order.
         rows: the cells; anything is shown by ``str``.
         right: headings of the columns to align right.
         optional: headings of the columns that a narrow terminal does without, the first to go first.
@@ -102,7 +102,7 @@ class TerminalProgress:
         self._lines = enabled and lines and not self._enabled
         self._said = time.monotonic()
         self.console: Console | None = None
-        """Where more can be said while this goes on; None where nothing is to be."""
+        """Console for further messages during the work; None where nothing is to be printed."""
         if enabled:
             from rich.console import Console
 
@@ -130,7 +130,7 @@ class TerminalProgress:
 
 
 class Counter:
-    """How many of some things are done: a bar on a terminal's stderr, a line each elsewhere."""
+    """Counts finished things: a bar on a terminal's stderr, a line each elsewhere."""
 
     def __init__(self, total: int, *, quiet: bool = False) -> None:
         """Count to ``total``.
@@ -156,7 +156,7 @@ class Counter:
         return self
 
     def __call__(self, name: str) -> None:
-        """One more is done."""
+        """Count one more."""
         self._done += 1
         if self._drawn:
             self._bar.update(self._row, advance=1, description=name)

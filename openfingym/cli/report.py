@@ -26,7 +26,7 @@ BY = ("agent", "model", "backend")
 SENTENCES = 10
 """Comparisons said in words; all are in the JSON and on the page."""
 DAMAGED = 20
-"""Damaged runs named."""
+"""Largest number of damaged runs that are named."""
 LONGEST = 1000
 """Characters of a name or sentence."""
 

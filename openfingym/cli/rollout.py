@@ -1,4 +1,4 @@
-"""``openfingym rollout``."""
+"""The command ``openfingym rollout``."""
 
 from __future__ import annotations
 
@@ -192,8 +192,8 @@ def _seeds(text: str | None) -> int | list[int] | None:
 
 
 def _endings() -> list[signal.Signals]:
-    """Ctrl-C, and what cleans up as it does: being terminated, and losing the terminal, unless ``nohup`` is to keep
-    that off.
+    """Signals that end a run after cleaning up: Ctrl-C, being terminated, and losing the terminal unless ``nohup``
+    ignores that.
     """
     found = [signal.SIGINT, signal.SIGTERM]
     return found if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [*found, signal.SIGHUP]

@@ -1,4 +1,4 @@
-"""How a run is doing: a bar and a line below it on a terminal, a line a rollout elsewhere."""
+"""Progress of a run: on a terminal a bar with a line below it, elsewhere one line for each rollout."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class LiveProgress:
     """A bar, or lines, on stderr; a context manager."""
 
     def __init__(self, total: int, done: int, *, stream: TextIO | None = None) -> None:
-        """Begin with ``done`` rollouts of ``total`` finished before."""
+        """Begin with ``total`` rollouts, of which ``done`` were finished before."""
         self._stream = stream or sys.stderr
         self._total, self._before, self._finished = total, done, done
         self._states: Counter[str] = Counter()
@@ -153,7 +153,7 @@ class LiveProgress:
             )
 
     def stopping(self) -> None:
-        """Say that a wish to stop was heard."""
+        """Say that the request to stop was received."""
         if not self._stopping:
             self._say("stopping: what runs now is ended and not kept, what is finished stays")
         else:
@@ -200,7 +200,9 @@ class LiveProgress:
         return ("stopping; " if self._stopping else "") + "; ".join(part for part in parts if part)
 
     def _left(self) -> str:
-        """How long it takes yet, if the rest is as what this process has run; nothing where that cannot be said."""
+        """An estimate of the remaining time, if the remaining rollouts take as long as those this process has run;
+        an empty text where there is none.
+        """
         ran = self._finished - self._before
         if not ran or self._first is None or self._finished == self._total or self._stopping:
             return ""

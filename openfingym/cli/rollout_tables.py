@@ -25,7 +25,7 @@ SHOWN_ERRORS = 5
 
 @dataclass(frozen=True)
 class _Ended:
-    """All rollouts of one agent with one model."""
+    """The finished rollouts of one agent with one model."""
 
     agent: str
     model: str | None
@@ -38,12 +38,12 @@ class _Ended:
     cost_usd: float | None
     """None where no model was asked, or the price of one is not known."""
     wall_s: float
-    """Of the rollouts together, which ran side by side."""
+    """Seconds from the first start to the last end of the rollouts, which ran side by side."""
 
 
 @dataclass(frozen=True)
 class _Intended:
-    """What is to be run of one agent with one model."""
+    """The planned rollouts of one agent with one model."""
 
     agent: str
     model: str | None
@@ -59,14 +59,14 @@ class _Intended:
 
 
 def print_ended(results: Sequence[RolloutResult], out: Path, *, resumed: int, wall_s: float, as_json: bool) -> None:
-    """Print what rollouts came to, and what to do next.
+    """Print the results of a run, and what to do next.
 
     Args:
         results: results of all rollouts of the run.
-        out: its folder.
-        resumed: how many were finished before.
-        wall_s: what the others took.
-        as_json: for programs.
+        out: the folder of the run.
+        resumed: number of rollouts that were finished before this call.
+        wall_s: seconds that the other rollouts took together, from start to end.
+        as_json: print JSON for programs instead of tables.
     """
     from openfingym.cli.rollout_progress import duration
 
@@ -216,7 +216,7 @@ def _cost(results: Sequence[RolloutResult]) -> float | None:
 
 
 def _most(allowance: Allowance, model: str, prices: PriceTable) -> float | None:
-    """What one rollout may cost, in US dollars."""
+    """The most that one rollout may cost, in US dollars."""
     price = prices.find(model)
     by_tokens = (
         None if price is None or allowance.tokens is None else allowance.tokens * max(price.input, price.output) / 1e6

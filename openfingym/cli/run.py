@@ -150,7 +150,7 @@ TAPES = {
 
 
 def _listener(show: TerminalProgress, package: BuiltPackage, agent: Agent) -> Listener | None:
-    """Who prints what an agent says and does; None where it says nothing, or nobody wants to know."""
+    """A listener that prints what an agent says and does; None where it says nothing, or the output is not wanted."""
     if agent.acts is None or show.console is None:
         return None
     from openfingym.cli.conversation import LiveConversation

@@ -1,4 +1,4 @@
-"""Standard streams that nobody need read: whoever stops reading ends no work, and takes no exit status from it."""
+"""Standard streams whose reader may go away, which neither ends the work nor changes its exit status."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Lasting(io.FileIO):
 
 
 def lasting(stream: TextIO, *, needed: bool) -> TextIO:
-    """The same stream, encoding and buffering included; what is written once its reader has closed it is dropped.
+    """A stream like this one that drops what is written once its reader has closed it; encoding is kept.
 
     Args:
         stream: a text stream of a file descriptor, which stays open.

@@ -269,7 +269,7 @@ def _print_report(found: Mapping[str, object]) -> None:
 
 
 def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool) -> None:
-    """Say what could not be done, and end with the status of the first of it."""
+    """Print what failed, and exit with the status of the first failure."""
     errors = [(outcome.name, outcome.error) for outcome in failed if outcome.error is not None]
     if alone and errors:
         raise errors[0][1]

@@ -186,7 +186,7 @@ def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
     elif registry.entries:
         found = [_look_listed(registry, entry) for entry in registry.entries]
     else:
-        raise UsageError(f"{registry.path}: lists no verifier")
+        raise UsageError(f"{registry.path}: lists no verifier; start one with `openfingym verifier serve --register`")
     if as_json:
         print_json([asdict(one) for one in found])
     else:
@@ -250,7 +250,7 @@ def _enlist(registry: Path, where: str, tasks: list[Task], token_file: Path | No
 
 @dataclass(frozen=True)
 class _Look:
-    """What one verifier says of itself."""
+    """The state that one verifier reports of itself."""
 
     verifier: str
     load: Load | None = None

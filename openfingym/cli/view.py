@@ -84,7 +84,11 @@ def view(
     if not chosen:
         raise UsageError(
             f"{', '.join(map(str, runs))}: "
-            f"{'none of the rollouts there is so' if found else 'no finished rollout is there'}"
+            + (
+                f"none of the {len(found)} rollouts there matches the options; leave one out, or give another value"
+                if found
+                else "no finished rollout is there; give the folder of a run or of a rollout"
+            )
         )
     if len(chosen) > 1:
         _list(chosen, as_json=as_json)
@@ -165,7 +169,7 @@ def _show(
 
 
 def _output(folder: Path) -> str:
-    """What the program printed, or why that cannot be read; nothing where there is no such file."""
+    """The program's output, or why it cannot be read; an empty text where there is no such file."""
     from openfingym.files.strange import MEGABYTE, read_bytes
 
     try:
@@ -177,7 +181,7 @@ def _output(folder: Path) -> str:
 
 
 def _outcome(result: RolloutResult) -> str:
-    """How it ended, in one line."""
+    """The end of a rollout, in one line."""
     from openfingym.cli.printable import one_line
 
     if result.state != "scored":

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     Faults = NDArray[np.bool_]
 
 FIELDS = ("open", "high", "low", "close", "volume")
-"""Of a bar, in the order of the last axis of every array."""
+"""Fields of a bar, in the order of the last axis of every array."""
 FEATURES = ("close_return", "open_gap", "high_over_close", "low_over_close", "relative_volume")
-"""Of :meth:`Bars.features`, in the order of the last axis."""
+"""Names of :meth:`Bars.features`, in the order of the last axis."""
 VOLUME_WINDOW = 20
 """Past bars that a volume is compared with."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """What was traded at, and how much. All arrays are read-only.
+    """Prices and volumes of S symbols in T rows. All arrays are read-only.
 
     Build one with :meth:`from_arrays`, :meth:`from_array` or :meth:`from_panel`, which check it; the
     constructor and :meth:`restored` do not.
@@ -79,16 +79,17 @@ class Bars:
         """Check arrays and hold copies of them.
 
         Args:
-            times: datetime64[T], strictly increasing, UTC.
-            symbols: S different names.
-            open: float64[T, S], as the following; a bar without prices is NaN in all four of them.
+            times: datetime64[T], strictly increasing, UTC; one time a row.
+            symbols: S different names of instruments, in the order of the columns.
+            open: first price of each bar, float64[T, S], as are the four arguments below; a bar without prices is NaN
+                in all four prices.
             high: the highest price of each bar.
-            low: the lowest.
-            close: the last.
-            volume: not negative; 0, or NaN beside NaN prices, where nothing was traded.
-            split: new shares per old share; none if None.
-            dividend: cash per share; none if None.
-            name: what messages call the data.
+            low: the lowest price of each bar.
+            close: the last price of each bar.
+            volume: units traded in each bar, not negative; 0, or NaN beside NaN prices, where nothing was traded.
+            split: new shares per old share, float64[T, S], 1 where there is no split; None for no splits at all.
+            dividend: cash per share, float64[T, S], 0 where there is none; None for no dividends at all.
+            name: name of the data in error messages.
 
         Raises:
             DataError: times are not in order, a bar contradicts itself, is half missing or has a price that is not
@@ -121,11 +122,10 @@ class Bars:
         dividend: Floats | None = None,
         name: str = "bars",
     ) -> Bars:
-        """As :meth:`from_arrays`, from one float64[T, S, 5] with the fields along the last axis, as :meth:`to_array`
-        gives it.
+        """Check an array of bars like :meth:`from_arrays`, from one float64[T, S, 5] as :meth:`to_array` gives it.
 
         Raises:
-            DataError: as there, or the array has another shape.
+            DataError: the bars are refused as by :meth:`from_arrays`, or the array has another shape.
         """
         if values.ndim != 3 or values.shape[2] != len(FIELDS):
             raise DataError(
@@ -171,7 +171,7 @@ class Bars:
         """What :meth:`to_array` gave of checked bars, as views and without checking it again; may begin with a halt.
 
         Args:
-            times: datetime64[ns][T].
+            times: datetime64[ns][T], one time a row.
             symbols: names of the columns, in order.
             values: float64[T, S, 5]; a volume of 0 is a halt.
             actions: float64[T, S, 2], split and dividend.
@@ -182,13 +182,13 @@ class Bars:
         )
 
     def between(self, rows: slice) -> Bars:
-        """These rows, as views without copying anything.
+        """The bars of some rows, as views without copying anything.
 
         Args:
-            rows: with a step of 1, or none.
+            rows: the rows, as a slice with a step of 1 or None.
 
         Raises:
-            DataError: no row is left.
+            DataError: the slice selects no row.
         """
         start, stop, step = rows.indices(len(self))
         if step != 1 or stop <= start:
@@ -202,8 +202,7 @@ class Bars:
         return np.stack([getattr(self, field) for field in FIELDS], axis=2)
 
     def features(self) -> NDArray[np.float32]:
-        """What a policy may look at, without unit and of the size of returns: float32[T, S, 5] in the order of
-        :data:`FEATURES`.
+        """Features for a policy, of the size of returns: float32[T, S, 5] in the order of :data:`FEATURES`.
 
         ln(close x split / last close), ln(open x split / last close), ln(high / close), ln(low / close), and ln(volume
         / mean volume of the :data:`VOLUME_WINDOW` bars before, or as many as there are). A row reads no later one; the

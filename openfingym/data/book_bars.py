@@ -79,7 +79,7 @@ class BookBars:
     beta: float
     degrees_of_freedom: float
     spread_q: float
-    """Of the geometric law of the spread at h = 1; it grows with sqrt(h), to 0.9 at most."""
+    """Parameter of the geometric law of the spread at h = 1; it grows with sqrt(h), to 0.9 at most."""
     gap_q: float
     size_ar: float
     size_sd: float

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "sim-us-characteristics"
 DEFAULT_SEED = 20260702
 SHA256 = "94b5c4e3ed016bb4ea7457b59b477309f32bfda7b016103afb1bca1a39af5434"
-"""Of features, then excess returns, at the default seed, little-endian float64 in C order."""
+"""Digest of features, then excess returns, at the default seed, little-endian float64 in C order."""
 FIRST, MONTHS, STOCKS = "2004-05", 264, 60
 BURN_IN = 360
 FEATURE_DECIMALS, RETURN_DECIMALS = 6, 8
@@ -67,7 +67,7 @@ REPORTED = (
     "share_issuance",
     "tangibility",
 )
-"""From quarterly accounts: they change every third month, in which one depends on the stock."""
+"""Characteristics from quarterly accounts: they change every third month, in which one depends on the stock."""
 WATCHED = (
     "analyst_coverage",
     "forecast_dispersion",
@@ -76,7 +76,7 @@ WATCHED = (
     "institutional_breadth",
     "institutional_ownership",
 )
-"""From analysts and owners: they change every month."""
+"""Characteristics from analysts and owners: they change every month."""
 INDUSTRIES = ("consumer", "energy", "financials", "health", "technology")
 MACRO = (
     "treasury_bill", "term_spread", "inflation", "industrial_production", "unemployment",

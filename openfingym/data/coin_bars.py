@@ -46,7 +46,7 @@ class CoinBars:
     """Parameters."""
 
     panel: PanelSimulator
-    """Makes the closes."""
+    """Parameters of the simulator that makes the closes."""
     median_volume: tuple[float, ...]
     """Median volume of a bar, one a channel of the panel, in coins."""
     moves: int

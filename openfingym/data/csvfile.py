@@ -47,13 +47,13 @@ def read_csv_panel(
     """Read a task author's own CSV (or ``.csv.gz``).
 
     Args:
-        path: the file.
+        path: path of the file, ``.csv`` or ``.csv.gz``.
         content: content of the file, unpacked, where somebody has read it already; None to read it.
         measure: ``price`` (must be positive), ``yield`` or ``mixed`` (unlike units; levels only).
-        kind: ``real``, ``simulated`` or ``specified``.
+        kind: what the data is: ``real``, ``simulated`` or ``specified``.
         source: where the numbers come from.
-        licence: under which they may be used.
-        name: what to call the dataset.
+        licence: licence under which the numbers may be used.
+        name: name of the dataset in error messages and records.
         channels: columns to read, in this order; all of them if None.
 
     Raises:
@@ -103,15 +103,15 @@ def read_bytes(path: Path) -> bytes:
 
 
 def unpacked(packed: bytes, path: Path, most: int) -> bytes:
-    """What a ``.gz`` file holds.
+    """The unpacked content of a ``.gz`` file.
 
     Args:
-        packed: its content.
+        packed: content of the ``.gz`` file.
         path: path of the file, for messages.
-        most: bytes that it may unpack to.
+        most: largest number of bytes that it may unpack to.
 
     Raises:
-        DataError: it cannot be unpacked, or holds more.
+        DataError: the content cannot be unpacked, or is larger than ``most``.
     """
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:

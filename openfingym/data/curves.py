@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 NAME = "sim-eiopa-curves"
 DEFAULT_SEED = 20260701
 SHA256 = "ed8cad1cbdab8d4ef2858191eaed682d50fc5819ff4f255d313b4a43a57e87a0"
-"""Of the values at the default seed, little-endian float64 in C order."""
+"""Digest of the values at the default seed, little-endian float64 in C order."""
 FIRST, MONTHS, MATURITIES = "1986-01", 480, 150
 BURN_IN = 600
 DECIMALS = 3
-"""Of a percentage; also far above the last bits in which the exponential of one machine differs from another's."""
+"""Decimals of a percentage, far above the last bits in which the exponential of one machine differs from another's."""
 DEGREES_OF_FREEDOM = 5.0
 CONVERGENCE = 0.11
 """a, a year: speed at which forward rates reach the ultimate one."""
@@ -155,7 +155,7 @@ def spot_rates(factors: NDArray[np.float64], maturities: NDArray[np.float64]) ->
 
     Args:
         factors: float64[months, countries, 4], b1 to b4 in percent, one column a country of :data:`COUNTRIES`.
-        maturities: float64[maturities], years, positive.
+        maturities: float64[m], maturities in years, positive.
     """
     curves = np.empty((*factors.shape[:2], len(maturities)))
     for c, country in enumerate(COUNTRIES):
@@ -174,14 +174,14 @@ def spot_rates(factors: NDArray[np.float64], maturities: NDArray[np.float64]) ->
 
 
 def _zero_loadings(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """What b1 to b4 add to the zero rate at u years, float64[len(u)] each."""
+    """Loadings of b1 to b4 on the zero rate at u years, float64[len(u)] each."""
     x, z = u / DECAY[0], u / DECAY[1]
     slope = (1.0 - np.exp(-x)) / x
     return np.ones_like(u), slope, slope - np.exp(-x), (1.0 - np.exp(-z)) / z - np.exp(-z)
 
 
 def _forward_loadings(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """The same for the instantaneous forward rate."""
+    """Loadings of b1 to b4 on the instantaneous forward rate at u years, float64[len(u)] each."""
     x, z = u / DECAY[0], u / DECAY[1]
     return np.ones_like(u), np.exp(-x), x * np.exp(-x), z * np.exp(-z)
 

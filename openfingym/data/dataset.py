@@ -1,4 +1,4 @@
-"""What a dataset says of itself: kind, source, licence, units, known defects.
+"""The description of a dataset: kind, source, licence, units, known defects.
 
 ::
 

@@ -35,7 +35,7 @@ class FactorPanel:
     """Parameters."""
 
     simulator: PanelSimulator
-    """Of the prices."""
+    """Parameters of the simulator that makes the prices."""
     warm_up: int
     """Rows before the first, from which the indicators start; dropped."""
     volatility_index: str

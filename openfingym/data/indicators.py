@@ -17,7 +17,7 @@ def ema(values: NDArray[np.float64], span: int) -> NDArray[np.float64]:
 
     Args:
         values: float64[n], oldest first.
-        span: in rows, 1 at least.
+        span: span of the average in rows, 1 at least.
 
     Returns:
         float64[n], in the unit of ``values``.
@@ -47,13 +47,13 @@ def rsi(values: NDArray[np.float64], window: int = 14) -> NDArray[np.float64]:
 
     Args:
         values: float64[n], oldest first, more than ``window`` of them.
-        window: in rows.
+        window: number of changes that the first means are taken over.
 
     Returns:
         float64[n]; NaN in the first ``window`` places, where it is not defined.
 
     Raises:
-        DataError: there are too few values.
+        DataError: there are not more values than ``window``.
     """
     if len(values) <= window:
         raise DataError(f"an index over {window} changes needs more than {window} values, found {len(values)}")

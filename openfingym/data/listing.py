@@ -1,4 +1,4 @@
-"""Everything there is to compute with, in one table, without loading any of it."""
+"""A list of all datasets, graphs and process sets, without loading any of them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 Form = Literal["panel", "curves", "characteristics", "paths", "graph", "graphs", "source"]
 
 FREQUENCIES = {"1h": "hourly", "1d": "daily"}
-"""Of the intervals that named datasets ask for."""
+"""Frequencies of the intervals that named datasets ask for."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """One thing that can be loaded, or pulled."""
+    """A row of the list: one dataset that can be loaded, or pulled."""
 
     name: str
     form: Form
@@ -62,7 +62,7 @@ def listings(cache: Cache | None = None) -> list[Listing]:
 
 
 def pullable(cache: Cache | None = None) -> list[Listing]:
-    """What can be pulled: named datasets, then sources, each with what of it has been pulled already."""
+    """Everything that can be pulled: named datasets, then sources, with what has been pulled of each."""
     from openfingym.data.sources import Cache as DefaultCache
 
     return list(_pullable(cache or DefaultCache()))

@@ -54,8 +54,8 @@ def load_graph(name: str, *, real: bool = False, seed: int = DEFAULT_SEED, cache
     """The graph of that name: the simulated stand-in, or with ``real`` the published one.
 
     Args:
-        name: a key of :data:`PUBLISHED`.
-        real: the published graph, from the last pull; nothing is downloaded here.
+        name: name of the graph, a key of :data:`PUBLISHED`.
+        real: load the published graph, as it was last pulled; nothing is downloaded here.
         seed: seed of the simulated graph; the default is public.
         cache: where pulls are kept; the one in the store by default.
 

@@ -53,8 +53,8 @@ def load_panel(name: str, channels: Sequence[str] | None = None) -> Panel:
     """Load a bundled dataset, after checking its digest.
 
     Args:
-        name: as in :func:`openfingym.data.datasets`.
-        channels: columns wanted, in this order; all if None.
+        name: name of the dataset, one of those that :func:`openfingym.data.datasets` lists.
+        channels: columns wanted, in this order; None for all of them.
 
     Raises:
         DataError: no such dataset or channel (near misses are suggested), or the data is not

@@ -99,7 +99,7 @@ def pulled_table(
     end: date | None = None,
     cache: Cache | None = None,
 ) -> tuple[PullRecord, Table]:
-    """What was pulled last and covers ``channels``, as the publisher has it; arguments as of :func:`pulled_panel`.
+    """The latest pull that covers ``channels``, as the publisher has it; for arguments see :func:`pulled_panel`.
 
     Raises:
         DataError: nothing that was pulled covers this; the message is the command that pulls it. Or a file was damaged.
@@ -119,11 +119,11 @@ def pulled_curves(countries: Sequence[str] = ("Euro",), *, cache: Cache | None =
     :func:`openfingym.data.curves.simulated_curves`.
 
     Args:
-        countries: as EIOPA names them.
+        countries: names of the countries, as EIOPA spells them.
         cache: where pulls are kept; the one in the store by default.
 
     Raises:
-        DataError: as for :func:`pulled_panel`.
+        DataError: nothing was pulled, the files are damaged, or a country is missing; see :func:`pulled_panel`.
     """
     from openfingym.data.curves import Curves
     from openfingym.data.sources.eiopa import MATURITIES
@@ -142,7 +142,7 @@ def pulled_curves(countries: Sequence[str] = ("Euro",), *, cache: Cache | None =
 
 
 def needed_symbols(source: str, channels: Sequence[str]) -> tuple[str, ...]:
-    """What a pull must have asked for to give these channels."""
+    """The symbols that a pull must have asked for to give these channels."""
     kind = source_of(source)
     if kind == "ecb":
         currencies = {code.upper() for channel in channels for code in _currencies(channel)}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from openfingym.data.sources import Cache, PullRecord, Table
 
 ROUNDING = 1e-5
-"""Of prices that a publisher adjusted for splits, in relative terms."""
+"""Rounding error of prices that a publisher adjusted for splits, relative to the price."""
 WITH_BARS = frozenset({"yahoo", "binance-archive", "binance-rest"})
 
 

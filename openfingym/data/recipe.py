@@ -80,7 +80,7 @@ class Windows:
 
 
 def train_rows(rows: int, split: Split) -> int:
-    """How many rows, from the first on, form the training block."""
+    """Number of rows, from the first on, that form the training block."""
     # Through the decimal text: 0.29 * 100 is 28.999... in binary, and its floor would be off by one.
     return int(Fraction(str(split.train)) * rows)
 
@@ -125,6 +125,7 @@ def to_values(panel: Panel, semantics: ValueSemantics) -> tuple[NDArray[np.datet
     if len(panel.times) < 2:
         raise DataError(f"{panel.info.name}: a return needs two rows, found {len(panel.times)}")
     returns: NDArray[np.float64] = np.log(panel.values[1:] / panel.values[:-1])
+    # The logarithm's last bits differ between machines, and the package's digest must not.
     return panel.times[1:], returns.round(RETURN_DECIMALS)
 
 
@@ -144,11 +145,11 @@ def cut(
     third. Scaling uses the mean and the population standard deviation of the first block's rows.
 
     Args:
-        values: float64[n, d], finite.
-        times: datetime64[ns][n], strictly increasing.
+        values: float64[n, d], finite; one row a time, one column a channel.
+        times: datetime64[ns][n], strictly increasing; the time of each row.
         split: proportions, stride, embargo and scaling.
-        lookback: rows of input.
-        horizon: rows of target.
+        lookback: number of input rows of a window.
+        horizon: number of target rows of a window, directly after the inputs.
         lead: rows before the inputs that belong to a window too, because something is computed from them.
         scaled: bool[d], the channels that are scaled; None for all.
 
@@ -160,8 +161,10 @@ def cut(
     _check(values, times)
     length = lead + lookback + horizon
     train, public, private = _blocks(len(values), length, split)
+    # Of training rows alone: the mean of all rows would tell of the hidden ones.
     mean, scale = _scaling(values[train.start : train.stop], split, scaled)
     ready = values if split.scaling == "none" else (values - mean) / scale
+    # Training windows may overlap; hidden ones begin a whole length apart.
     train_starts = np.arange(train.start, train.stop - length + 1, split.train_stride) + lead
     public_starts = np.arange(public.start, public.stop - length + 1, length) + lead
     private_starts = np.arange(private.start, private.stop - length + 1, length) + lead

@@ -58,7 +58,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class LeadLag:
-    """How one channel moves another a period later, as where markets close one after the other."""
+    """The effect of one channel on another a period later, as where markets close one after the other."""
 
     source: str
     target: str
@@ -83,7 +83,7 @@ class PanelSimulator:
     digits: int
     """Significant digits of a price."""
     degrees_of_freedom: float
-    """Of every shock; above 4, so that a kurtosis exists."""
+    """Degrees of freedom of every shock; above 4, so that a kurtosis exists."""
     alpha: float
     gamma: float
     beta: float
@@ -139,7 +139,7 @@ class PanelSimulator:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedPaths:
-    """What a simulator makes before prices: float64[rows, d] each, per period."""
+    """Returns and variances that prices are made from, float64[rows, d] each, per period."""
 
     returns: NDArray[np.float64]
     """Log returns."""
@@ -166,8 +166,8 @@ def simulate(
     """Generate the panel.
 
     Args:
-        simulator: its parameters.
-        branch: where it leaves its usual course; None for nowhere.
+        simulator: the parameters of the simulator.
+        branch: where, and with which seed, the panel leaves its usual course; None if it does not.
 
     Returns:
         (times datetime64[ns][rows], prices float64[rows, channels]).
@@ -198,6 +198,7 @@ def significant(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]
     """
     places = digits - 1 - np.floor(np.log10(values))
     up, down = 10.0 ** np.maximum(places, 0.0), 10.0 ** np.maximum(-places, 0.0)
+    # By powers of ten of at least 1 alone, which are exact; 10 ** -k is not.
     rounded: NDArray[np.float64] = np.rint(values * up / down) / up * down
     return rounded
 
@@ -242,10 +243,12 @@ def _run(simulator: PanelSimulator, shocks: NDArray[np.float64]) -> SimulatedPat
     omega = variance * (1.0 - simulator.alpha - simulator.gamma / 2 - simulator.beta)
     sectors = [channel.sector for channel in simulator.channels]
     leader = np.array([sectors.index(name) for name in sectors])
+    # The first channel of a sector leads it, and does not follow itself.
     follow = np.where(leader == np.arange(len(leader)), 0.0, simulator.lead * v / v[leader])
     spills, own = _spills(simulator, v)
     returns, variances = np.empty_like(shocks), np.empty_like(shocks)
     last, trend = np.zeros_like(v), np.zeros_like(v)
+    # Element by element and in a fixed order: sums by BLAS differ in their last bits from machine to machine.
     for t, z in enumerate(shocks):
         e = np.sqrt(variance) * z
         news = (simulator.alpha + simulator.gamma * (e < 0.0)) * (e * e)

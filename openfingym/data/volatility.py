@@ -1,4 +1,4 @@
-"""What the volatility task is built from: realised volatility, and graphs of who moves with whom.
+"""Inputs of the volatility task: realised volatility, and graphs of correlations and spillovers.
 
 Every number comes from rows up to its own, never from later ones. Graphs are computed for many end rows at
 once, and element by element in a fixed order, without BLAS or LAPACK: equal rows make equal bytes on every
@@ -36,7 +36,7 @@ def realised_volatility(prices: NDArray[np.float64], window: int = VOLATILITY_WI
 
     Args:
         prices: float64[n, d], positive, in time order.
-        window: returns in each number.
+        window: number of returns that each volatility is computed from.
 
     Returns:
         float64[n - window, d], rounded to ten decimals; row i belongs to row i + window of ``prices``.
@@ -81,8 +81,8 @@ def rows_apart(lookback: int, window: int = GRAPH_WINDOW, volatility_window: int
 
     Args:
         lookback: input rows of a window; its graph ends at the last of them and is made of volatilities.
-        window: rows behind the graph.
-        volatility_window: returns behind a volatility.
+        window: number of rows that a graph is computed from.
+        volatility_window: number of returns that a volatility is computed from.
     """
     return max(volatility_window - 1, window + volatility_window - 1 - lookback)
 
@@ -95,7 +95,7 @@ def rolling_graphs(
     Args:
         values: float64[n, d], d from 2, in time order: returns or volatilities.
         rows: int64[k], the last row that each graph may use, in any order.
-        window: rows behind each graph.
+        window: number of rows that each graph is computed from.
 
     Returns:
         (correlation, spillover), each float64[k, d, d], rounded to ten decimals. Correlations are Pearson's. Row i of a

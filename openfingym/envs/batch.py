@@ -110,7 +110,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
 
     @property
     def instruction(self) -> str:
-        """What an agent is told about this task (Markdown)."""
+        """The instruction of the task, in Markdown, as an agent gets it."""
         return self.package.read_instruction()
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
@@ -178,7 +178,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         return self._observe(), reward, True, False, info
 
     def close(self) -> None:
-        """Let go of the verifier; the last environment of a task stops it."""
+        """Release the verifier; the last environment of a task stops it."""
         if self._lease is not None:
             self._lease.give_back()
             self._lease = None
@@ -188,7 +188,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         return {name: self._own.get(name, array).copy() for name, array in self._observation.items()}
 
     def _begin(self) -> dict[str, NDArray[np.generic]]:
-        """Begin a rollout on a tape of its own; its arrays that take the place of the package's."""
+        """Begin a rollout on a tape of its own, and return the arrays that replace the package's."""
         client = self._taken().client
         self._ticket = client.create_rollout(self.package.manifest.name, agent=AGENT, seed=self._seed, fresh=True)
         return client.data(self._ticket.rollout_id)

@@ -1,4 +1,4 @@
-"""Hidden episodes, played through the verifier: what sequential environments step through with ``split="test"``."""
+"""Hidden episodes played through the verifier, which sequential environments step through with ``split="test"``."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class HiddenEpisodes:
 
         Args:
             package: built package of a sequential task.
-            fold: whose episodes: ``private`` is scored, ``public`` is practice.
+            fold: fold whose episodes are played: ``private`` is scored, ``public`` is practice.
             agent: name recorded with the result.
-            fresh: other hidden bars than the package's own for each rollout.
+            fresh: whether each rollout gets hidden bars of its own instead of the package's.
 
         Raises:
-            UsageError: the task has no others.
+            UsageError: ``fresh`` is asked for, and the task cannot have other hidden bars.
         """
         if fresh:
             require_renewal(package)
@@ -61,7 +61,7 @@ class HiddenEpisodes:
 
         Raises:
             UsageError: all episodes of the fold have been played, or the budget for practice is spent.
-            VerifierError: our machinery failed.
+            VerifierError: the verifier does not answer, or fails.
         """
         lease = self._lease = self._lease or Lease.take(self.package, "auto")
         client = lease.client
@@ -83,8 +83,8 @@ class HiddenEpisodes:
 
         Raises:
             SubmissionError: the action has a wrong form; the episode is unchanged.
-            UsageError: no episode is open.
-            VerifierError: our machinery failed.
+            UsageError: no episode is open; call :meth:`start` first.
+            VerifierError: the verifier does not answer, or fails.
         """
         if self._at is None or self._at.done or self._ticket is None or self._lease is None:
             raise UsageError("call reset() first; the episode is over")
@@ -95,8 +95,8 @@ class HiddenEpisodes:
         """End the rollout and get its verified result; the next episode begins another rollout.
 
         Raises:
-            UsageError: no episode was begun.
-            VerifierError: our machinery failed.
+            UsageError: no episode was begun, so there is nothing to score.
+            VerifierError: the verifier does not answer, or fails.
         """
         if self._ticket is None or self._lease is None:
             raise UsageError("no episode was begun, so there is nothing to score")
@@ -105,7 +105,7 @@ class HiddenEpisodes:
         return as_result(verified, self.package, self._agent, self._seed)
 
     def close(self) -> None:
-        """Let go of the verifier; a rollout that was not finished stays without a result."""
+        """Release the verifier; a rollout that was not finished stays without a result."""
         if self._lease is not None:
             self._lease.give_back()
             self._lease = None
@@ -117,7 +117,7 @@ FOLDS: Mapping[str, FoldName] = {"practice": "public", "test": "private"}
 
 
 def hidden_episodes(package: BuiltPackage, split: Split, *, fresh: bool = False) -> HiddenEpisodes | None:
-    """Where the episodes of a split come from; None for training, which needs no verifier.
+    """The source of a split's hidden episodes; None for training, which needs no verifier.
 
     Raises:
         UsageError: there is no such split, or fresh bars are asked for where there are none.

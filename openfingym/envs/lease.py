@@ -46,11 +46,11 @@ class Lease:
 
     @property
     def client(self) -> VerifierClient:
-        """Of the verifier that scores the task."""
+        """A client of the verifier that scores the task."""
         return self.launcher.client_for(self.launcher.packages[0])
 
     def give_back(self) -> None:
-        """Let go; the last one to do so stops the verifier."""
+        """Release the verifier; the last environment to do so stops it."""
         with self._lock:
             launcher, stack, users = self._open.pop(self._key)
             if users > 1:
@@ -63,11 +63,11 @@ class Lease:
 def as_result(
     verified: VerifiedResult, package: BuiltPackage, agent: str, seed: int, refusal: str | None = None
 ) -> RolloutResult:
-    """What an environment's rollout came to.
+    """The result of an environment's rollout, as a user sees it.
 
     Args:
-        verified: the verifier's result.
-        package: the task's built package.
+        verified: the result as the verifier signed it.
+        package: the built package of the task.
         agent: name of the agent, as the verifier has it.
         seed: seed that ``reset`` was given.
         refusal: why the verifier refused what was submitted, where that is a better reason than the verifier's own.

@@ -44,7 +44,7 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
             ``action``, ``observation`` and ``reward`` of a trading task.
 
     Raises:
-        TaskNotFoundError: no such task.
+        TaskNotFoundError: no task has this name; the message suggests similar ones.
         UsageError: an option is unknown or impossible.
     """
     from openfingym import catalog
@@ -67,13 +67,13 @@ def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> Vecto
 
     Args:
         task: a trading task's name, its folder, or a task.
-        num_envs: how many accounts.
+        num_envs: number of environments, each with an account of its own.
         options: options of :class:`~openfingym.envs.trading_vector.TradingVectorEnv`, such as ``lookback``, ``action``
             and ``reward``.
 
     Raises:
-        TaskNotFoundError: no such task.
-        UsageError: not a trading task, or an option is unknown or impossible.
+        TaskNotFoundError: no task has this name; the message suggests similar ones.
+        UsageError: the task is not a trading task, or an option is unknown or impossible.
     """
     from openfingym import catalog
 
@@ -129,7 +129,7 @@ def _training(package: BuiltPackage, options: dict[str, object]) -> dict[str, ob
 
 
 def _named(place: str) -> Callable[..., Any]:
-    """What a kind names as ``module:name``.
+    """The object that a kind names as ``module:name``.
 
     Raises:
         UsageError: there is no such thing.

@@ -132,7 +132,7 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
         return self._hidden.finish()
 
     def close(self) -> None:
-        """Let go of the verifier."""
+        """Release the verifier."""
         if self._hidden is not None:
             self._hidden.close()
 

@@ -98,15 +98,16 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         Args:
             bars: T rows of S instruments; shared, never copied.
             market: costs and limits; free of cost and in whole units if None.
-            initial_cash: initial cash of the account.
-            lookback: rows that an observation shows.
-            steps: most rows of an episode; to the end of the bars if None.
-            action: ``weights`` or ``orders``.
-            observation: ``flat`` or ``dict``.
-            reward: ``log-return``, ``differential-sharpe`` or ``pnl``.
+            initial_cash: cash of the account at the start of an episode, in units of currency.
+            lookback: number of rows that an observation shows.
+            steps: largest number of rows in an episode; None for all rows to the end of the bars.
+            action: form of the action: target ``weights``, or a batch of ``orders``.
+            observation: form of the observation: one ``flat`` array, or a ``dict`` of arrays.
+            reward: reward of a step: ``log-return`` of equity, ``differential-sharpe``, or ``pnl`` in units of
+                currency.
             start: where episodes start: ``random``, ``first``, or the row seen first. ``reset`` takes it as an option
                 too.
-            decay: decay of the moments of the differential Sharpe ratio, a step.
+            decay: weight of the newest return in the moments of the differential Sharpe ratio.
             engine: ``compiled``, or the readable simulator, which does the same to the last bit, slower, and takes
                 orders with client ids.
 
@@ -150,7 +151,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         """Start an episode.
 
         Args:
-            seed: seed of random starts.
+            seed: seed from which random starts are drawn; None continues the present generator.
             options: ``start``: where this episode starts, instead of the environment's ``start``.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What single and vectorised trading environments have in common: checked options, where episodes start, and spaces."""
+"""Options, starts of episodes and spaces that single and vectorised trading environments have in common."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bound(kernel: Kernel, *arguments: object) -> Kernel:
 
 @dataclass(frozen=True, eq=False)
 class Episodes:
-    """How a trading environment's episodes go; see :class:`openfingym.envs.trading.TradingEnv` for the options."""
+    """The checked options of a trading environment; see :class:`openfingym.envs.trading.TradingEnv`."""
 
     bars: Bars
     market: MarketRules

@@ -118,7 +118,7 @@ def _table_of_names(action: Mapping[str, object]) -> Floats:
 
 
 def account_space(lookback: int, symbols: int, open_orders: int) -> spaces.Dict:
-    """Of what :func:`describe` shows."""
+    """The space of the observations that :func:`describe` makes."""
 
     def numbers(low: float, *shape: int) -> spaces.Box:
         return spaces.Box(low, _LARGE, shape, np.float64)

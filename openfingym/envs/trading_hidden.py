@@ -1,4 +1,4 @@
-"""The trading environment on hidden bars: the account is the verifier's, and only the next bar is ever shown."""
+"""The trading environment on hidden bars: the verifier keeps the account, and shows one bar more at each step."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
 
         Args:
             package: built package of a trading task.
-            fold: ``private``, which counts, or ``public``, for practice.
+            fold: fold whose episodes are played: ``private``, which is scored, or ``public``, for practice.
             lookback: rows that an observation shows.
-            fresh: other hidden bars than the package's own for each rollout (docs/trust.md).
-            action: ``weights`` or ``orders``.
+            fresh: whether each rollout gets hidden bars of its own instead of the package's (docs/trust.md).
+            action: form of the action: target ``weights``, or a batch of ``orders``.
 
         Raises:
             UsageError: the task does not show enough bars for this lookback.
@@ -140,12 +140,12 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         """End the rollout and get its verified score.
 
         Raises:
-            UsageError: no episode was begun.
+            UsageError: no episode was begun, so there is nothing to score.
         """
         return self._hidden.finish()
 
     def close(self) -> None:
-        """Let go of the verifier."""
+        """Release the verifier."""
         self._hidden.close()
 
     def _message(self, action: Action) -> dict[str, object]:

@@ -74,15 +74,16 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
 
         Args:
             num_envs: N, the number of accounts.
-            bars: what is traded; held once for all.
-            market: costs and limits.
+            bars: the bars that all accounts trade; held in memory once.
+            market: costs and limits of trading; free of cost and in whole units if None.
             initial_cash: initial cash of each account.
             lookback: rows that an observation shows.
             steps: most rows of an episode.
-            action: ``weights`` or ``orders``.
-            reward: ``log-return``, ``differential-sharpe`` or ``pnl``.
+            action: form of the action: target ``weights``, or a batch of ``orders``.
+            reward: reward of a step: ``log-return`` of equity, ``differential-sharpe``, or ``pnl`` in units of
+                currency.
             start: where episodes start, the first ones and all later ones.
-            decay: decay of the moments of the differential Sharpe ratio, a step.
+            decay: weight of the newest return in the moments of the differential Sharpe ratio.
             max_orders: rows of an environment's table of requests.
             autoreset_mode: when an environment starts its next episode.
 

@@ -20,11 +20,11 @@ class Lock:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        """Of the file, open for reading and writing; negative once the lock is released."""
+        """Descriptor of the file, open for reading and writing; negative once the lock is released."""
         _held.add(self)
 
     def release(self) -> None:
-        """Let it go; a second call does nothing."""
+        """Release the lock; a second call does nothing."""
         _held.discard(self)
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
@@ -41,17 +41,16 @@ _held: set[Lock] = set()
 
 
 def take(path: Path, *, wait: bool = True, flags: int = os.O_CREAT, mode: int = 0o600) -> Lock:
-    """Hold the lock of a file, which is there when it is held; nothing is followed, and nothing waited for but the
-    lock.
+    """Take the lock of a file, which exists once the lock is held; links are refused, and only the lock is waited for.
 
     Args:
-        path: the file.
-        wait: for another holder to let go.
-        flags: for opening; without ``O_CREAT`` the file must be there, with ``O_EXCL`` it must not.
-        mode: of a new file.
+        path: path of the lock file; its folder must exist.
+        wait: whether to wait until another holder releases the lock.
+        flags: flags of :func:`os.open`; without ``O_CREAT`` the file must exist, with ``O_EXCL`` it must not.
+        mode: permissions of the file if it is created.
 
     Raises:
-        BlockingIOError: another holds it, and ``wait`` is false.
+        BlockingIOError: another process holds the lock, and ``wait`` is false.
         OSError: the file cannot be opened or made, is a link, or its file system has no locks.
     """
     while True:
@@ -78,7 +77,7 @@ def _leads_to(path: Path, descriptor: int) -> bool:
 
 
 def _forget() -> None:
-    """In a child: close what would keep the parent's locks."""
+    """Close, in a forked child, the descriptors that would keep the parent's locks."""
     for lock in tuple(_held):
         lock.release()
 

@@ -57,13 +57,13 @@ def opened(folder: Path, name: str) -> int:
     """A descriptor of the regular file ``name`` below ``folder``, for reading; the caller closes it.
 
     Args:
-        folder: may be a link, or below one.
-        name: relative, with ``/`` between its components, none of which may be a link.
+        folder: the folder to start from; it may be a link, or lie below one.
+        name: path relative to ``folder``, with ``/`` between its components, none of which may be a link.
 
     Raises:
-        FileNotFoundError: there is none.
-        OSError: it is, or goes through, a link; it is no regular file, somebody else's private file under a second
-            name, or cannot be opened.
+        FileNotFoundError: there is no such file.
+        OSError: the path is a link or goes through one; the file is not a regular one, is somebody else's private file
+            under a second name, or cannot be opened.
     """
     parts = PurePosixPath(name).parts
     if not parts or ".." in parts or parts[0] == "/" or "\0" in name:
@@ -76,6 +76,7 @@ def opened(folder: Path, name: str) -> int:
             path /= part
             _require(path, os.stat(part, dir_fd=place, follow_symlinks=False), "folder")
             with _no_link(path):
+                # By descriptor: a path could be led elsewhere between the question and the open.
                 inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=place)
             os.close(place)
             place = inner
@@ -89,6 +90,7 @@ def opened(folder: Path, name: str) -> int:
     try:
         status = os.fstat(found)
         _require(path, status, "file")
+        # The folder's owner may have linked a private file of its reader's into it, to have it read and shown.
         if status.st_nlink > 1 and status.st_uid != owner and not status.st_mode & stat.S_IROTH:
             _refuse(path, "is a second name (a hard link) of somebody else's private file; copy what it shall hold")
     except OSError:
@@ -101,12 +103,12 @@ def read_bytes(folder: Path, name: str, most: int) -> bytes:
     """The content of a file; see :func:`opened`.
 
     Args:
-        folder: that strangers made.
-        name: name of the file below it.
-        most: bytes that it may have.
+        folder: a folder whose content is not trusted.
+        name: path of the file, relative to ``folder``.
+        most: largest number of bytes that the file may have.
 
     Raises:
-        OSError: as there, or it has more.
+        OSError: the file is refused by :func:`opened`, or has more than ``most`` bytes.
     """
     with os.fdopen(opened(folder, name), "rb") as stream:
         # A size may be stated falsely, and may grow: what is read is counted. In parts, as room is made for all that is
@@ -124,7 +126,7 @@ def sha256(folder: Path, name: str) -> str:
     """Hex SHA-256 of a file of any size.
 
     Raises:
-        OSError: see :func:`opened`.
+        OSError: the file is refused; see :func:`opened`.
     """
     with os.fdopen(opened(folder, name), "rb") as stream:
         return sha256_of_stream(stream)
@@ -134,8 +136,8 @@ def read_json(folder: Path, name: str, most: int) -> object:
     """The JSON document in a file.
 
     Raises:
-        OSError: see :func:`read_bytes`.
-        ValueError: it is no JSON, not UTF-8, too deep, or has a number of thousands of digits.
+        OSError: the file is refused or too large; see :func:`read_bytes`.
+        ValueError: the content is not JSON, not UTF-8, nested too deeply, or has a number of thousands of digits.
     """
     return parse_json(read_bytes(folder, name, most))
 
@@ -149,6 +151,7 @@ def parse_json(content: bytes | str) -> object:
     text = content.decode("utf-8") if isinstance(content, bytes) else content
     if _is_too_deep(text):
         raise UnfitJSONError(f"its lists and objects are nested more than {DEEPEST} deep")
+    # The standard parser recurses for every level, and int() takes quadratic time: both are bounded first.
     return json.loads(text, parse_int=_integer)
 
 
@@ -156,8 +159,8 @@ def read_array(folder: Path, name: str, most: int) -> NDArray[Any]:
     """The array in a ``.npy`` file, without pickles; read-only.
 
     Raises:
-        OSError: see :func:`read_bytes`.
-        ValueError: it holds no array, or not as many values as it says.
+        OSError: the file is refused or too large; see :func:`read_bytes`.
+        ValueError: the file holds no array, or not as many values as its header says.
     """
     content = read_bytes(folder, name, most)
     start, shape, order, dtype = _header(io.BytesIO(content))
@@ -172,8 +175,8 @@ def map_array(folder: Path, name: str) -> NDArray[Any]:
     """The array in a ``.npy`` file of any size, mapped into memory; read-only.
 
     Raises:
-        OSError: see :func:`opened`.
-        ValueError: it holds no array, or not as many values as it says.
+        OSError: the file is refused; see :func:`opened`.
+        ValueError: the file holds no array, or not as many values as its header says.
     """
     import numpy as np
 
@@ -181,16 +184,18 @@ def map_array(folder: Path, name: str) -> NDArray[Any]:
         start, shape, order, dtype = _header(stream)
         if math.prod(shape) * dtype.itemsize != os.fstat(stream.fileno()).st_size - start:
             raise ValueError(f"it states an array of shape {shape}, which is not what it holds")
+        # An empty array cannot be mapped.
         if 0 in shape:
             return np.empty(shape, dtype)
         return np.memmap(stream, dtype, "r", start, shape, order)
 
 
 def _header(stream: IO[bytes]) -> tuple[int, tuple[int, ...], Literal["C", "F"], np.dtype[Any]]:
-    """Where the values of a ``.npy`` file begin, their shape, order and type."""
+    """Offset of the values in a ``.npy`` file, and their shape, order and type."""
     from numpy.lib import format as npy
 
     version = npy.read_magic(stream)
+    # Version 3 only adds Unicode names of structured types, which no array of ours has.
     if version not in {(1, 0), (2, 0)}:
         raise ValueError(f"it is of version {version} of the format, expected 1.0 or 2.0")
     shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(stream)
@@ -205,7 +210,7 @@ def walk(root: Path, *, leaf: str = "") -> Iterator[tuple[Path, frozenset[str] |
     Links are not followed, and folders whose name starts with a dot are not looked into.
 
     Args:
-        root: where to begin.
+        root: the folder to begin with.
         leaf: name of a file; a folder that has it is not looked into.
     """
     left = [root]
@@ -260,7 +265,7 @@ def _require(path: Path, status: os.stat_result, wanted: str) -> None:
 
 @contextlib.contextmanager
 def _no_link(path: Path) -> Iterator[None]:
-    """Say that it is a link where something became one between the look at it and its opening."""
+    """Report a link where a file was replaced by one between the look at it and its opening."""
     try:
         yield
     except OSError as error:
@@ -289,6 +294,7 @@ def _integer(digits: str) -> int:
 
 def _is_too_deep(text: str) -> bool:
     """Whether lists and objects are nested too deep; brackets inside of texts are none."""
+    # Nearly every document, without looking at its tokens.
     if text.count("[") + text.count("{") <= DEEPEST:
         return False
     depth = 0

@@ -29,8 +29,8 @@ def store_errors(path: Path, otherwise: str = "choose another place with --out")
     """Report what the file system refuses as a :class:`~openfingym.errors.StoreError`, with the remedy.
 
     Args:
-        path: what is written.
-        otherwise: the remedy where there is room.
+        path: the path that is being written, for the message.
+        otherwise: the remedy to name where the disk is not full.
     """
     try:
         yield
@@ -44,18 +44,20 @@ def whole_file(path: Path, *, mode: int | None = None, errors: str = "strict", s
     """A file to write, in UTF-8, which takes its place when the block ends without an error.
 
     Args:
-        path: its place.
-        mode: its permissions; None for those that the umask leaves.
-        errors: what is made of text that is no Unicode.
-        sync: whether it is on the disk before it is in its place, and so whole after a power cut too.
+        path: path that the finished file takes.
+        mode: permissions of the file; None for those that the umask leaves.
+        errors: how characters that UTF-8 cannot encode are handled, as in :func:`open`.
+        sync: whether the file is flushed to the disk before it takes its place, so that it is whole after a power cut
+            too.
 
     Raises:
-        OSError: it cannot be written; what was in the place still is.
+        OSError: the file cannot be written; what was at ``path`` before is still there.
     """
     partial = path.with_name(f".{path.name}.partial")
     with _claimed(partial, 0o666 if mode is None else mode) as lock:
         try:
             if mode is not None:
+                # The mode given to open() is lessened by the umask, and an older partial file keeps its own.
                 os.fchmod(lock.descriptor, mode)
             with open(lock.descriptor, "w", encoding="utf-8", errors=errors, closefd=False) as stream:
                 yield stream
@@ -72,7 +74,7 @@ def write_text(path: Path, text: str, *, errors: str = "strict") -> None:
     """Write a text file whole or not at all.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the file cannot be written.
     """
     with store_errors(path, "choose another place"), whole_file(path, errors=errors) as stream:
         stream.write(text)
@@ -82,8 +84,8 @@ def write_json(path: Path, value: object, *, sync: bool = True) -> None:
     """Write a JSON document for people to read whole or not at all: indented, names in order.
 
     Raises:
-        OSError: it cannot be written.
-        ValueError: a number in it is not finite.
+        OSError: the file cannot be written.
+        ValueError: a number in ``value`` is not finite.
     """
     with whole_file(path, sync=sync) as stream:
         json.dump(value, stream, indent=2, sort_keys=True, allow_nan=False)
@@ -109,11 +111,11 @@ def owned_folder(folder: Path, *, mode: int = 0o777) -> Iterator[Path]:
     that its owner lives.
 
     Args:
-        folder: where it shall be; it may be moved away from there.
-        mode: its permissions, of which the umask takes.
+        folder: path of the folder; the block may move it away.
+        mode: permissions of the folder, from which the umask is taken.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the folder cannot be made.
     """
     # The lock is there before the folder, and goes after it: a folder without one has no owner.
     lock_path = folder.with_name(f"{folder.name}.lock")

@@ -138,7 +138,7 @@ def sequential_kind(contract: Contract) -> SequentialKind:
 
 
 def is_heavy(spec: Spec) -> bool:
-    """Whether scoring an answer keeps a core of the verifier busy for long."""
+    """Whether scoring an answer keeps a core of the verifier busy for seconds or longer."""
     from openfingym.metrics import find_metric
 
     return kind_named(spec.contract).heavy or any(find_metric(metric.name).heavy for metric in spec.scoring.metrics)
@@ -150,9 +150,9 @@ def score_with_replicates(
     """:func:`score_fold`, and the metrics on every replicate of the fold, from which standard errors follow.
 
     Args:
-        contract: the task's.
-        scoring: the task's scoring table.
-        fold: one of the task's two.
+        contract: the contract of the task.
+        scoring: the scoring table of the task.
+        fold: the public or the private fold of the task.
         submission: float64, of the task's submission shape.
         design: how the fold is drawn again, from :meth:`Kind.resampling`; None for no replicates.
     """
@@ -168,9 +168,9 @@ def score_fold(contract: Contract, scoring: Scoring, fold: Fold, submission: NDA
     """Score the rows of a whole submission that belong to ``fold``.
 
     Args:
-        contract: the task's.
-        scoring: the task's scoring table.
-        fold: one of the task's two.
+        contract: the contract of the task.
+        scoring: the scoring table of the task.
+        fold: the public or the private fold of the task.
         submission: float64, of the task's submission shape.
 
     Raises:

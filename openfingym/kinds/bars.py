@@ -63,7 +63,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Cut:
-    """Rows of the three blocks, and how many episodes each hidden one holds."""
+    """The rows of the training, the public and the private block, and how many episodes each hidden block holds."""
 
     train: slice
     public: slice
@@ -134,11 +134,11 @@ class BarsKind(SequentialKind):
         return len(contract_of(task.spec.contract).symbols)
 
     def steps(self, contract: Contract) -> int:
-        """As the contract says."""
+        """Actions that an episode takes: ``contract.steps``."""
         return contract_of(contract).steps
 
     def symbols(self, contract: Contract) -> tuple[str, ...]:
-        """As the contract says."""
+        """Names of the symbols, in the order of the arrays: ``contract.symbols``."""
         return contract_of(contract).symbols
 
     def check_shown(
@@ -171,7 +171,7 @@ class BarsKind(SequentialKind):
 
 
 def contract_of(contract: Contract) -> BarsContract:
-    """A contract about bars as one."""
+    """The contract, narrowed to a contract about bars."""
     assert isinstance(contract, BarsContract)
     return contract
 
@@ -234,7 +234,7 @@ def twin_arrays(train: NDArray[np.float64], hidden: Mapping[str, Array], embargo
         train: the training bars, float64[T, S, 5].
         hidden: the real hidden arrays, of which shapes and times are kept.
         embargo: bars that pass before each block.
-        seed: of the path; not negative, of any size.
+        seed: seed of the resampled path: an integer of any size, not negative.
 
     Raises:
         DataError: there is too little training to resample.
@@ -259,8 +259,8 @@ def cut(task: Task, rows: int, tail: int) -> Cut:
     """Rows of each block: embargoes left out, hidden blocks trimmed to whole episodes.
 
     Args:
-        task: the task.
-        rows: in the data.
+        task: the task whose split and contract say how the rows are divided.
+        rows: number of rows in the data.
         tail: rows that the outcome of an origin reaches behind it.
 
     Raises:
@@ -300,17 +300,17 @@ def cut(task: Task, rows: int, tail: int) -> Cut:
 
 
 def rows_of(episodes: int, contract: BarsContract, tail: int) -> int:
-    """Rows that so many consecutive episodes have."""
+    """Number of rows that so many consecutive episodes span."""
     return contract.lookback - 1 + episodes * contract.steps + tail
 
 
 def episodes_in(rows: int, contract: BarsContract, tail: int) -> int:
-    """Whole episodes that fit into so many rows."""
+    """Number of whole episodes that fit into so many rows."""
     return max(rows - rows_of(0, contract, tail), 0) // contract.steps
 
 
 def public_arrays(bars: Bars, blocks: Cut) -> dict[str, Array]:
-    """What an agent has before the first episode: the bars of the training block, and their times."""
+    """The bars of the training block and their times: what an agent has before its first episode."""
     train = bars.between(blocks.train)
     return {"train_bars": train.to_array(), "train_times": train.times.copy()}
 
@@ -323,7 +323,7 @@ HIDDEN = tuple(f"{fold}_{part}" for fold in FOLDS for part in ("bars", "actions"
 
 
 def hidden_arrays(bars: Bars, blocks: Cut) -> dict[str, Array]:
-    """Of both hidden blocks the bars, the splits and dividends, and the times, which no agent is shown."""
+    """The bars, splits and dividends of both hidden blocks, and their times, which no agent is shown."""
     out: dict[str, Array] = {}
     for name, rows in zip(FOLDS, (blocks.public, blocks.private), strict=True):
         block = bars.between(rows)
@@ -337,10 +337,10 @@ def window(contract: BarsContract, hidden: Mapping[str, Array], number: int, tai
     """The rows of one episode, as views.
 
     Args:
-        contract: the task's.
-        hidden: the task's hidden arrays.
-        number: of the episode: public ones first, then the private ones, each in the order of time.
-        tail: as in :func:`cut`.
+        contract: the contract of the task.
+        hidden: the hidden arrays of the task, by name.
+        number: number of the episode, from 0: public ones first, then the private ones, each in the order of time.
+        tail: rows that the outcome of an origin reaches behind it.
 
     Raises:
         UsageError: there is no such episode.
@@ -358,7 +358,7 @@ def window(contract: BarsContract, hidden: Mapping[str, Array], number: int, tai
 
 
 def _episodes(contract: BarsContract, hidden: Mapping[str, Array], tail: int) -> tuple[int, int]:
-    """How many episodes the public and the private block hold."""
+    """Number of episodes in the public and in the private block."""
     public, private = (episodes_in(len(hidden[f"{fold}_bars"]), contract, tail) for fold in FOLDS)
     return public, private
 
@@ -368,7 +368,7 @@ def _fold_of(contract: BarsContract, hidden: Mapping[str, Array], number: int) -
 
 
 def _row(step: Step) -> int:
-    """The row of the fold that a step shows last."""
+    """The number of the last row that an observation shows, counted within the fold."""
     found = step.info["time_index"]
     assert isinstance(found, int)
     return found

@@ -1,4 +1,4 @@
-"""Curves of several countries: from the last months, next month's curve with an interval around it."""
+"""Yield curves of several countries: forecast next month's curve with an interval, from the last months."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class CurvesKind(Kind):
     structured = True
 
     def data_kind(self, task: Task) -> DataKind:
-        """Simulated: the one bundled set of curves is."""
+        """``simulated``, always: the one bundled set of curves comes from a simulator."""
         _known(task)
         return "simulated"
 
     def source_key(self, task: Task) -> str:
-        """The digest of what the simulator makes."""
+        """The digest of the simulated curves."""
         _known(task)
         return SHA256
 
@@ -76,7 +76,7 @@ class CurvesKind(Kind):
         return simulated_curves()
 
     def renewable(self, task: Task) -> bool:
-        """Always: the one bundled set of curves is simulated."""
+        """True: the one bundled set of curves is simulated, and can be drawn anew."""
         return not task.real
 
     def renewed(self, task: Task, seed: int) -> Curves:
@@ -157,7 +157,7 @@ class CurvesKind(Kind):
         return replace(source, values=values)
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The last curve, give or take what a month changed in 95 % of training, were changes normal."""
+        """The last curve, with the interval that would hold 95 % of a month's changes if they were normal."""
         inputs, targets, test = read("train_inputs"), read("train_targets"), read("test_inputs")
         width = NAIVE_QUANTILE * (np.asarray(targets) - inputs[:, -1]).std(axis=0)
         last = np.asarray(test[:, -1], dtype=np.float64)
@@ -194,7 +194,7 @@ class CurvesKind(Kind):
         return tuple(Fold(rows, Truth({"y_true": targets[rows], "period": periods[rows]}, {}, seed)) for rows in parts)  # type: ignore[return-value]  # two
 
     def check(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
-        """Refuse intervals that are not.
+        """Refuse intervals whose lower bound is above the upper one, or that do not hold the central forecast.
 
         Raises:
             SubmissionError: a lower bound is above the central forecast or that above the upper one; names the

@@ -96,10 +96,11 @@ class GenerationKind(Kind):
     heavy = True
     drawn = True
     reference_version = 3
-    """In 1, paths were white noise, too, and in 2, each channel was a walk or not."""
+    """Version 1 drew white noise for paths, too; version 2 decided for each channel alone whether it was a random
+    walk."""
 
     def data_kind(self, task: Task) -> DataKind:
-        """What the process set or the panel says of itself."""
+        """What the process set or the panel says of itself, without loading it."""
         known = _process(task)
         return panel_kind(task) if known is None else known.kind
 
@@ -497,8 +498,9 @@ def _wanders(deviation: NDArray[np.float64], spread: NDArray[np.float64]) -> boo
     go on, as those of a rough fractional motion or the sizes in an order book, are nearer to independent ones.
 
     Args:
-        deviation: of the values, float64[rows - 1, channels], without the first row, which both draw alike.
-        spread: of the increments, of the same shape.
+        deviation: standard deviations of the values, float64[rows - 1, channels], without the first row, which values
+            and increments draw alike.
+        spread: standard deviations of the increments, of the same shape.
     """
     known = (deviation > 0.0) & (spread > 0.0)
     gain = np.log(deviation[known]) - np.log(spread[known])

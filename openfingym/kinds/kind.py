@@ -1,4 +1,4 @@
-"""What a kind of task is: a class, of which the registry holds an instance.
+"""The abstract base class of kinds of task; the registry holds one instance of each kind.
 
 Everything that the library asks about a kind is a member here, so that no other module compares its name. A class has
 its contract and all abstract methods; the rest has a default that is right for a forecast-like task, answered in one
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Kind(ABC):
-    """One kind of task. It has no state; ``Source`` is whatever its ``load`` returns, and nobody else's business."""
+    """One kind of task, without state. ``Source`` is whatever ``load`` returns; only the kind itself looks into it."""
 
     contract: ClassVar[type[Contract]]
     """Class of its contracts, which has its name, family and baseline as well."""
@@ -49,7 +49,7 @@ class Kind(ABC):
     heavy: ClassVar[bool] = False
     """Whether scoring keeps a core busy for long, whatever the metrics."""
     always_scores: ClassVar[bool] = False
-    """Whether every answer within shape and range has a value of every metric of errors."""
+    """Whether every answer of the right shape and range has a value in every metric that measures errors."""
     drawn: ClassVar[bool] = False
     """Whether answers are draws from a law, of which none is about a hidden item: they are as large as what they
     imitate, may repeat each other by chance, and come as near to perfect as luck has it."""
@@ -67,7 +67,7 @@ class Kind(ABC):
 
     @property
     def name(self) -> str:
-        """As ``task.toml`` has it."""
+        """Name of the kind, as ``task.toml`` has it."""
         return kind_of_contract(self.contract)
 
     @abstractmethod
@@ -89,7 +89,7 @@ class Kind(ABC):
 
     @abstractmethod
     def shape(self, task: Task, source: Any) -> Material:
-        """Cut, split and hide."""
+        """Cut the data into training, public and private parts, and say what of them is hidden."""
 
     def renewable(self, task: Task) -> bool:
         """Whether what is hidden can be drawn anew: it comes from a simulator of ours, and training does not depend on
@@ -104,7 +104,7 @@ class Kind(ABC):
         :meth:`shape` makes of it the same training arrays, and arrays of the same shapes.
 
         Args:
-            task: the task.
+            task: the task whose hidden data is drawn anew.
             seed: not negative, of any size; the same seed gives the same data.
         """
         raise UsageError(f"{task.name}: hidden data of {self.name} tasks cannot be drawn anew")
@@ -171,8 +171,8 @@ class Kind(ABC):
         otherwise.
 
         Args:
-            contract: the task's.
-            fold: as for :meth:`resampling`.
+            contract: the contract of the task.
+            fold: the fold, as :meth:`resampling` was given it.
             values: float64, the fold's rows of a submission.
             units: one of the draws of :meth:`resampling`.
         """
@@ -194,8 +194,8 @@ class Kind(ABC):
         """Shape of each hidden array, from what is public.
 
         Args:
-            shape: of a submission.
-            n_test: hidden items.
+            shape: shape of a submission.
+            n_test: number of hidden items, those of both folds.
         """
         return {"targets": shape}
 
@@ -235,9 +235,9 @@ class SequentialKind(Kind):
         """A fresh episode.
 
         Args:
-            spec: the task's.
-            read: public arrays by name.
-            hidden: hidden arrays by name.
+            spec: the specification of the task.
+            read: reads a public array, given its name.
+            hidden: the hidden arrays of the task, by name.
             number: counts all hidden episodes in order of time, from 0: those of the public fold, then those of the
                 private one.
         """
@@ -263,14 +263,14 @@ class SequentialKind(Kind):
     def check_shown(
         self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None
     ) -> None:
-        """Look whether an episode that was played shows hidden rows in the order of time, each at its own origin.
+        """Check that an episode as it was played shows hidden rows in the order of time, each at its own origin.
 
         Args:
-            contract: the task's.
-            hidden: hidden arrays by name.
-            number: of the episode.
-            shown: what it showed, from its start on.
-            before: the last that the episode before it in the same fold showed; None for the first.
+            contract: the contract of the task.
+            hidden: the hidden arrays of the task, by name.
+            number: number of the episode, as in :meth:`episode`.
+            shown: the observations of the episode, from its start on.
+            before: the last observation of the episode before it in the same fold; None for the first episode.
 
         Raises:
             TaskError: a row is shown too early, skipped, or another than it says.

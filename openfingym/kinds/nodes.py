@@ -57,7 +57,7 @@ class NodesKind(ScoresKind):
     numbers = "test_nodes"
 
     def data_kind(self, task: Task) -> DataKind:
-        """Real where the published graph has been pulled and is asked for."""
+        """``real`` where the published graph has been pulled and is asked for; ``simulated`` otherwise."""
         return "real" if task.real else "simulated"
 
     def source_key(self, task: Task) -> str:

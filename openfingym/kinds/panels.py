@@ -1,4 +1,4 @@
-"""What the kinds that start from a panel share."""
+"""A base class for kinds whose data is a panel, and functions that load and describe the panel."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def renewed_panel(task: Task, seed: int, train: Callable[[int], int]) -> Panel:
     """The task's panel with every row behind its training block drawn anew; where :func:`panel_renewable` holds.
 
     Args:
-        task: the task.
-        seed: of the new rows.
-        train: rows of the panel that form the training block, by how many rows there are in the task's period.
+        task: the task whose panel is drawn anew; :func:`panel_renewable` must hold for it.
+        seed: seed of the new rows.
+        train: given the number of rows in the task's period, returns how many of them the training block has.
     """
     from openfingym.data.panel import continue_panel, panel_times
 
@@ -80,7 +80,7 @@ def renewed_panel(task: Task, seed: int, train: Callable[[int], int]) -> Panel:
 
 
 def _inside(task: Task, times: NDArray[np.datetime64]) -> NDArray[np.bool_]:
-    """Which rows are in the task's period."""
+    """A mask of the rows that lie in the task's period."""
     reference, days = task.spec.dataset, times.astype("datetime64[D]")
     inside = np.ones(len(days), dtype=np.bool_)
     if reference.first is not None:
@@ -141,7 +141,7 @@ def _whole_panel(task: Task) -> Panel:
 
 
 def no_real_data(task: Task) -> TaskError:
-    """What is said where ``--real`` is asked for, and only the task's own data is known."""
+    """The error message for ``--real`` where only the task's own data is known."""
     return TaskError(
         f"no real data is known for {task.name!r}; it runs on {task.spec.dataset.name!r} only, without --real",
         path=task.config_path,
@@ -160,7 +160,7 @@ def panel_kind(task: Task) -> DataKind:
 
 
 def panel_width(task: Task) -> int:
-    """Series of the task's panel, without loading it."""
+    """Number of series in the task's panel, without loading it."""
     from openfingym import data
 
     reference = task.spec.dataset
@@ -182,7 +182,7 @@ def panel_key(task: Task) -> str:
 
 
 def panel_recipe(panel: Panel) -> tuple[str, ...]:
-    """The steps before windows are cut, for people."""
+    """The steps by which the panel was made, before windows are cut from it, in words."""
     info, days = panel.info, panel.times.astype("datetime64[D]")
     part = "" if len(days) == info.rows else f" of its {info.rows}"
     return (

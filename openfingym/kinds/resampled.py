@@ -34,12 +34,12 @@ def replicates(
     """Every metric of a submission that has a score, on every replicate of a fold.
 
     Args:
-        kind: of the contract.
-        contract: the task's.
-        scoring: the task's scoring table.
-        fold: one of the task's two.
+        kind: the kind of the contract.
+        contract: the contract of the task.
+        scoring: the scoring table of the task.
+        fold: the public or the private fold of the task.
         submission: float64, of the task's submission shape.
-        design: of this fold, from :meth:`~openfingym.kinds.Kind.resampling`.
+        design: how this fold is drawn again, from :meth:`~openfingym.kinds.Kind.resampling`.
     """
     values = submission[fold.rows]
     found = _all_at_once(scoring, fold, kind.answer(contract, fold, values), design) if design.units_are_rows else {}
@@ -69,10 +69,11 @@ def taken(
     """A fold and its rows of a submission with some rows alone, in this order and as often as they are named.
 
     Args:
-        fold: all of whose arrays have a row for each of the submission's, the truth's and what is known.
-        values: its rows of a submission.
-        rows: int64[any number].
-        renewed: arrays of the truth that are not simply taken.
+        fold: a fold in which every array of the truth, and of what is known, has one row for each row of the
+            submission.
+        values: the rows of a submission that belong to the fold.
+        rows: int64[any number], the rows to take; a number may occur several times.
+        renewed: arrays of the truth that are given as they are, instead of being indexed by ``rows``.
     """
     arrays = {
         name: array[rows] if isinstance(array, np.ndarray) else array for name, array in fold.truth.arrays.items()
@@ -98,5 +99,5 @@ def taken_by_period(
 
 
 def count_of_periods(fold: Fold) -> int:
-    """Periods that the rows of a fold are of."""
+    """Number of different periods among the rows of a fold."""
     return len(np.unique(fold.truth.arrays["period"]))

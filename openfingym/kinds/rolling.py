@@ -38,8 +38,8 @@ class RollingEpisode:
         """Begin at the first origin.
 
         Args:
-            contract: the task's.
-            window: the episode's rows.
+            contract: the contract of the task.
+            window: the hidden rows of the episode.
         """
         self._contract = contract
         self._window = window
@@ -113,7 +113,7 @@ def realised(contract: RollingContract, bars: Array) -> NDArray[np.float64]:
     """What was to be predicted at each origin of an episode, float64[steps, symbols].
 
     Args:
-        contract: the task's.
+        contract: the contract of the task.
         bars: float64[lookback - 1 + steps + horizon, S, 5].
     """
     returns = _returns(bars[contract.lookback - 1 :], contract.horizon)
@@ -190,7 +190,7 @@ class RollingKind(BarsKind):
             yield {"predictions": values}
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """No change."""
+        """Predictions of zero: no change."""
         return np.zeros(shape)
 
     def skillless(

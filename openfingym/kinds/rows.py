@@ -53,12 +53,12 @@ class RowsKind(Kind):
     load_test = ("test_inputs",)
 
     def data_kind(self, task: Task) -> DataKind:
-        """Simulated: the one bundled set of rows is."""
+        """``simulated``, always: the one bundled set of rows comes from a simulator."""
         _known(task)
         return "simulated"
 
     def source_key(self, task: Task) -> str:
-        """The digest of what the simulator makes."""
+        """The digest of the simulated rows."""
         _known(task)
         return SHA256
 
@@ -70,7 +70,7 @@ class RowsKind(Kind):
         return simulated_characteristics()
 
     def renewable(self, task: Task) -> bool:
-        """Always: the one bundled set of rows is simulated."""
+        """True: the one bundled set of rows is simulated, and can be drawn anew."""
         return not task.real
 
     def renewed(self, task: Task, seed: int) -> Characteristics:
@@ -233,7 +233,7 @@ def _known(task: Task) -> None:
 
 
 def _blocks(task: Task, months: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Months of each block, embargoes left out."""
+    """The months of the training, the public and the private block, without the embargoes between them."""
     from openfingym.data.recipe import train_rows
 
     split = task.spec.rows

@@ -1,4 +1,4 @@
-"""What ``openfingym task new`` writes for a kind of task."""
+"""The parts of a scaffold, which ``openfingym task new`` writes, that differ from kind to kind."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ class TradingEpisode:
         """Open the account at the first origin.
 
         Args:
-            contract: the task's.
-            window: the episode's rows.
+            contract: the contract of the task.
+            window: the hidden rows of the episode.
         """
         self._contract = contract
         self._window = window

@@ -30,18 +30,19 @@ MARGINS = (4.0, -math.log2(CHANCE) + 1.0)
 
 
 def search_array(array: NDArray[np.generic], tables: Sequence[FingerprintTable]) -> Iterator[Found]:
-    """Which hidden values a numeric array holds, each source of them once.
+    """Search a numeric array for hidden values, and report each source of them once.
 
     Runs are looked for in memory order and along every axis. An array mapped from a file is read
     in blocks; beyond it a few MB are needed.
 
     Args:
         array: any shape, of a real numeric type.
-        tables: the fingerprints.
+        tables: fingerprints of the hidden values to look for.
     """
     if not tables or not array.size:
         return
     if array.flags.f_contiguous and not array.flags.c_contiguous:
+        # Memory order is what a file has; a transposed view of it costs nothing.
         array = array.T
     places = array.size * array.ndim
     tables = [table for table in tables if len(table.hashes) and _telling(table, places)]
@@ -64,12 +65,12 @@ def search_array(array: NDArray[np.generic], tables: Sequence[FingerprintTable])
 
 
 def judge(table: FingerprintTable, found: NDArray[np.bool_], places: int) -> Iterator[Found]:
-    """What the runs found amount to, where chance does not explain them.
+    """Findings for the runs that were found, where chance does not explain them.
 
     Args:
         table: the runs that were looked for.
-        found: bool[runs].
-        places: runs of the public array.
+        found: bool[runs], which of the runs were found.
+        places: number of runs in the public array at which one could have been found.
     """
     from scipy.special import gammainc
 
@@ -104,6 +105,7 @@ def _meet(block: NDArray[np.float64], table: FingerprintTable) -> NDArray[np.uin
     """Hashes of the hidden runs in a block, confirmed by a second hash over the symbols met."""
     symbols = (value_symbols if table.kind == "values" else shape_symbols)(block, table.scale)
     hashes = run_hashes(symbols, table.length)
+    # A table of bits first: nearly all hashes fail there, and binary search is slow on large tables.
     maybe = sieved(hashes.reshape(-1), table)
     candidates = hashes.reshape(-1)[maybe]
     if not len(maybe):
@@ -114,6 +116,7 @@ def _meet(block: NDArray[np.float64], table: FingerprintTable) -> NDArray[np.uin
         return candidates[:0]
     outer, time, inner = np.unravel_index(maybe[same], hashes.shape)
     runs = symbols[outer[:, None], time[:, None] + np.arange(table.length), inner[:, None]]
+    # A 64-bit hash meets another by chance in arrays of billions of places; a second, independent one does not.
     confirmed = run_hashes(runs, table.length, "check")[:, 0] == table.checks[place[same]]
     return np.unique(candidates[same][confirmed])
 

@@ -97,12 +97,13 @@ def spooled(pieces: Iterable[bytes], name: str) -> memoryview:
     """Write pieces to a temporary file and map it.
 
     Raises:
-        UnsearchableError: they exceed ``UNPACKED_LIMIT``.
+        UnsearchableError: the pieces together exceed ``UNPACKED_LIMIT`` bytes.
     """
     with tempfile.TemporaryFile(prefix="openfingym-leaks-") as stream:
         size = 0
         for piece in pieces:
             size += stream.write(piece)
+            # Counted while it is written: the size that an archive states may be false.
             if size > UNPACKED_LIMIT:
                 raise UnsearchableError(f"{name}: unpacks to more than {UNPACKED_LIMIT >> 30} GiB")
         stream.flush()
@@ -110,6 +111,7 @@ def spooled(pieces: Iterable[bytes], name: str) -> memoryview:
 
 
 def _mapped(stream: IO[bytes]) -> memoryview:
+    # The map outlives the file, which is closed and has no name any more.
     return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
 
 
@@ -120,6 +122,7 @@ def _npy_arrays(raw: memoryview) -> tuple[NDArray[Any], ...]:
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(stream)
+        # Objects are pickles, and unpickling runs what they say.
         if dtype.hasobject:
             return ()
         count = int(np.prod(shape, dtype=np.int64))
@@ -247,8 +250,10 @@ def _unpacked(raw: memoryview, make: Callable[[], Any]) -> Iterator[bytes]:
         for start in range(0, len(raw), _INPUT):
             pending = bytes(raw[start : start + _INPUT])
             while pending or not (returns_input or engine.needs_input):
+                # In bounded pieces: a few kilobytes may unpack to gigabytes.
                 yield engine.decompress(pending, _PIECE)
                 if engine.eof:
+                    # Compressed files may be several streams one after the other.
                     pending, engine = engine.unused_data, make()
                 else:
                     pending = engine.unconsumed_tail if returns_input else b""

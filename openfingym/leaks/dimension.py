@@ -47,11 +47,11 @@ def run_bits(rows: NDArray[np.float64], length: int, step: float) -> NDArray[np.
 
     Args:
         rows: float64[n, d], one curve a row.
-        length: points of a run.
-        step: the width of a cell.
+        length: number of consecutive points in a run.
+        step: the width of a grid cell, in the unit of the values.
 
     Returns:
-        float64[d - length + 1].
+        float64[d - length + 1], bits, one for each point at which a run can start.
     """
     rows = rows[:: -(-len(rows) // ROW_LIMIT)]
     starts = np.unique(np.linspace(0, rows.shape[1] - length, START_LIMIT).round().astype(int))

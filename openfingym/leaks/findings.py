@@ -1,4 +1,4 @@
-"""What a search finds: which hidden values, where, and in which file."""
+"""Findings of a search: which hidden values, where, and in which file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Found:
     """How much was found."""
 
     def within(self, how: str) -> Found:
-        """The same, found in something that is written in ``how``."""
+        """This finding, as found in something that is written in ``how``."""
         return Found(f"{how}, {self.what}", self.row, self.channel, self.more) if how else self
 
 
@@ -36,7 +36,7 @@ class Leak:
 
     @property
     def finding(self) -> str:
-        """What a waiver has to name: what was found and in which channel, without the row."""
+        """The text that a waiver has to name: the finding and its channel, without the row."""
         number = self.found.channel
         if number is None:
             return self.found.what

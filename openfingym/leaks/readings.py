@@ -140,9 +140,9 @@ class Form:
 
     name: str
     hidden: Change
-    """Of hidden blocks float64[blocks, values]."""
+    """The form of hidden blocks, float64[blocks, values]."""
     public: Change
-    """Of as many public values."""
+    """The form of as many public values."""
     whole: bool = False
     """Whether a part of a row means nothing without the rest of it."""
     ranks: bool = False

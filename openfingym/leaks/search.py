@@ -60,7 +60,7 @@ class LeakSearch:
         channels: Sequence[str] = (),
         public_bytes: int = 1 << 20,
     ) -> LeakSearch:
-        """Take the fingerprints.
+        """Prepare a search for some hidden arrays, by taking their fingerprints.
 
         Args:
             truth: the hidden arrays by name: floats of one to four axes (windows, [samples,] time,
@@ -75,6 +75,7 @@ class LeakSearch:
             Labels(name, np.asarray(array, dtype=np.uint8), ids) for name, array in truth.items() if name not in floats
         ]
         widths = {array.shape[-1] for array in floats.values() if array.ndim > 1}
+        # One more as well, for tables whose rows begin with a time or a number.
         strides = tuple(sorted({width + more for width in widths for more in (0, 1)} - {1}))
         with np.errstate(all="ignore"):
             tables, words, sets = build_tables(floats, public_bytes // 8), build_words(floats), hidden_sets(floats)
@@ -89,6 +90,7 @@ class LeakSearch:
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         with np.errstate(all="ignore"):
             for leak in chain(_in_files(files, folder, self), _of_the_whole(folder, self)):
+                # One array can be found in several ways and blocks; people need to be told once.
                 if (leak.file, leak.finding) not in said:
                     said.add((leak.file, leak.finding))
                     yield leak
@@ -122,11 +124,11 @@ def find_leaks(
     an honest package is reported with a probability below 1e-3.
 
     Args:
-        folder: the public half.
-        truth: the hidden arrays; see :meth:`LeakSearch.of`, as for the others.
-        ids: the node of each hidden label.
+        folder: the folder of the package's public half.
+        truth: the hidden arrays, by name; see :meth:`LeakSearch.of`, as for the arguments below.
+        ids: number of the node that each hidden label belongs to.
         folds: how many hidden rows each fold has.
-        channels: names along the last axis.
+        channels: names along the last axis of the hidden values.
     """
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return LeakSearch.of(truth, ids=ids, folds=folds, channels=channels, public_bytes=size).leaks(folder)
@@ -139,6 +141,7 @@ def _in_files(files: Iterable[Path], folder: Path, wanted: LeakSearch) -> Iterat
             for content in open_file(path, name):
                 yield from (Leak(content.name, found, wanted.channels) for found in _in_content(content, wanted))
         except UnsearchableError as error:
+            # What cannot be looked into is no proof of innocence.
             yield Leak(name, Found("cannot be searched", more=str(error)))
 
 
@@ -187,6 +190,7 @@ def _in_text(content: Content, wanted: LeakSearch) -> Iterator[Found]:
             found = search_label_numbers(words, labels) if len(words) else None
             if found:
                 yield Found(f"words in text, {found}")
+    # Every decoding may find more to decode, also in noise; the bound keeps the search finite.
     if content.depth >= DECODING_DEPTH:
         return
     for encoding, raw in decoded(content.raw, content.name):
@@ -195,7 +199,7 @@ def _in_text(content: Content, wanted: LeakSearch) -> Iterator[Found]:
 
 
 def _closely(content: Content, wanted: LeakSearch) -> Iterator[Found]:
-    """What is found in small contents under every reading and encoding."""
+    """Search small contents under every reading and encoding."""
     explored = Explored()
     for array in content.arrays:
         rows = array.reshape(-1, array.shape[-1]) if array.ndim > 1 else array[:, None]

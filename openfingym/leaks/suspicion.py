@@ -100,8 +100,8 @@ def suspicious_features(
     Args:
         test_inputs: float64[n, lookback, d] in time order, or features float64[n, f] in rows.
         targets: float64[n, horizon, d_out], [n, d_out] or [n], hidden.
-        train_inputs: as ``test_inputs``, for training.
-        train_targets: as ``targets``, for training.
+        train_inputs: inputs of the training rows, of the form of ``test_inputs``.
+        train_targets: targets of the training rows, of the form of ``targets``.
         max_shift: input rows before the target that are looked at, at most; for features in rows,
             by how many rows a feature may stand before or after the row of its target.
 

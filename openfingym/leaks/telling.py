@@ -117,8 +117,8 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInforma
     """What blocks tell that are copied with each of ``ERRORS``.
 
     Args:
-        form: what is compared.
-        blocks: the blocks.
+        form: the form of the values that is compared, one of ``FORMS``.
+        blocks: the hidden blocks, one a row.
         rows: the rows of which a block holds several, if it does: they are taken to be independent of each other.
     """
     length = blocks.hidden.shape[1]
@@ -223,11 +223,11 @@ def _rates(variances: Floats, errors: Floats) -> Floats:
     """The rate-distortion function of independent Gaussian values, by reverse water-filling.
 
     Args:
-        variances: float64[k or 1, n].
+        variances: float64[k or 1, n], eigenvalues of the covariance.
         errors: float64[k, e], root mean squares over all n values.
 
     Returns:
-        float64[k, e], bits.
+        float64[k, e], bits that a copy with each error tells.
     """
     rising = np.sort(variances, axis=1)
     n = rising.shape[1]

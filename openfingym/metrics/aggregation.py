@@ -85,8 +85,8 @@ def paper_total(family: str, values: Mapping[str, float]) -> float:
     """The paper's total, lower is better.
 
     Args:
-        family: ``F1`` to ``F10``.
-        values: result of each metric; exactly the family's, or any for F9 and F10.
+        family: name of the paper's family, ``F1`` to ``F10``.
+        values: result of each metric, by name; exactly the family's metrics, or any for F9 and F10.
 
     Raises:
         UsageError: the family or a metric is unknown, one is missing or not finite.
@@ -142,7 +142,7 @@ def relative_weight(metric: Metric, weight: float, stated: float | None = None) 
     """Weight of a metric in the relative total of a scoring table.
 
     Args:
-        metric: the metric.
+        metric: record of the metric.
         weight: its weight in the paper's total.
         stated: the table's relative weight, if it has one.
 
@@ -206,8 +206,8 @@ def relative_total(
     value's is 0 too and 100 otherwise.
 
     Args:
-        values: result of each metric.
-        baseline: result of the named naive baseline on the same truth.
+        values: result of each metric, by name.
+        baseline: result of each metric for the baseline, on the same truth.
         weights: weights of each metric, not negative; None for equal ones.
 
     Returns:

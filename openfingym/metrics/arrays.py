@@ -42,8 +42,8 @@ def known(name: str, values: Numbers, ndim: int | None = None, *, scan: bool = T
     """An array of ours as float64: the truth, training windows, labels.
 
     Args:
-        name: what messages call it.
-        values: the array.
+        name: name of the array in error messages.
+        values: the array, or anything that NumPy makes one of.
         ndim: its number of axes; None for any.
         scan: whether to look for values that are not finite; False where the caller finds them on the way.
 
@@ -60,8 +60,8 @@ def answer(name: str, values: Numbers, ndim: int | None = None, *, scan: bool = 
     """An array of the agent's as float64.
 
     Args:
-        name: what messages call it.
-        values: the array.
+        name: name of the array in error messages.
+        values: the array, or anything that NumPy makes one of.
         ndim: its number of axes; None for any.
         scan: whether to look for values that are not finite; False where the caller finds them on the way.
 
@@ -92,7 +92,7 @@ def windows(real: Numbers, fake: Numbers, *, scan: bool = True) -> tuple[NDArray
 
     Raises:
         DataError: the real windows are at fault.
-        UsageError: the generated ones are.
+        UsageError: the generated windows are at fault.
     """
     ours, theirs = known("real", real, 3, scan=scan), answer("fake", fake, 3, scan=scan)
     if theirs.shape[1:] != ours.shape[1:]:

@@ -36,7 +36,7 @@ class Truth:
     options: Mapping[str, object] = field(default_factory=dict)
     """The task's options: ``semantics``, ``periods_per_year``, ``tail_level``."""
     seed: int = 0
-    """Of stochastic metrics: the task's, so that an answer sent twice scores the same."""
+    """Seed of stochastic metrics: the task's, so that an answer sent twice scores the same."""
 
     def __getstate__(self) -> dict[str, object]:
         return {"arrays": dict(self.arrays), "options": dict(self.options), "seed": self.seed}
@@ -74,10 +74,10 @@ class Truth:
 
     @property
     def semantics(self) -> ValueSemantics:
-        """What the values are.
+        """What the values are, such as returns or prices, as the truth's options say.
 
         Raises:
-            DataError: nothing says so.
+            DataError: the truth's options do not say what the values are.
         """
         if "semantics" not in self.options:
             raise DataError("the truth's options do not say what the values are; 'semantics' is missing")
@@ -131,7 +131,7 @@ class ForecastComparison:
     """A forecast beside the truth. Derived quantities are computed on first use and kept."""
 
     truth: Truth
-    """With ``y_true``, and ``last_value`` where returns are taken."""
+    """The truth, with ``y_true``, and ``last_value`` where returns are taken."""
     y_pred: NDArray[np.float64]
     """The predicted values, finite and of the shape of ``y_true``."""
 

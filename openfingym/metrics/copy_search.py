@@ -49,6 +49,7 @@ class Nearest:
         # Few windows pass a limit; those are sorted, not all.
         rows, columns = np.nonzero(distances <= limit)
         values = distances[rows, columns]
+        # Ties go to the earlier window, so that the result does not depend on the size of the blocks.
         order = np.lexsort((columns, values, rows))
         rows, columns, values = rows[order], columns[order], values[order]
         rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
@@ -62,6 +63,7 @@ class Nearest:
     @property
     def ratios(self) -> NDArray[np.float64]:
         """Distance to the nearest over that to the fifth nearest; 1 where there is nothing to compare."""
+        # A distance of two equal directions can be a little below 0 by rounding.
         nearest, fifth = (np.sqrt(np.maximum(self.distances[:, at], 0.0)) for at in (0, -1))
         usable = np.isfinite(fifth) & (fifth > 0.0)
         return np.divide(nearest, fifth, out=np.ones(len(nearest)), where=usable, dtype=np.float64)
@@ -85,7 +87,7 @@ class CopySearch:
     Args:
         norm: how windows of the task are compared.
         windows: windows of training, as :meth:`~openfingym.metrics.copy_forms.Norm.rows` makes them.
-        generated: float64[n, t, d].
+        generated: the generated windows, float64[n, t, d].
         whitening: [d, d], decorrelates the channels of all that was generated.
         size: [d], root mean square of the steps of each channel of all that was generated.
         itself: where the generated windows are training windows, their positions; windows that may overlap are passed
@@ -113,7 +115,7 @@ class CopySearch:
         self.partners = PARTNERS_SHORT if len(norm.cells) else PARTNERS_LONG
 
     def run(self) -> Found:
-        """All comparisons."""
+        """Make all comparisons."""
         partners = {way: Nearest(self.count, self.partners) for way in self.queries}
         for start, rows in self._blocks():
             self._compare(rows, start)

@@ -66,7 +66,7 @@ FORMED = 20_000
 
 @dataclass(frozen=True)
 class CopyReport:
-    """What the detector found."""
+    """The report of the detector on a set of generated windows."""
 
     flagged: bool
     memorised_share: float
@@ -78,7 +78,7 @@ class CopyReport:
     sources: NDArray[np.intp]
     """Training window each of them is nearest to."""
     comparisons: tuple[str, ...]
-    """In which comparison, such as ``whole backward`` or ``mean of two``."""
+    """The comparison in which each window was found, such as ``whole backward`` or ``mean of two``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class CopyReference:
     counts: NDArray[np.int64]
     """Whether values wander, and how many generated windows are examined."""
     dimensions: NDArray[np.float64]
-    """Of each comparison."""
+    """Number of dimensions that windows fill in each comparison."""
     expected: NDArray[np.bool_]
     """Whether each real window examined seems memorised."""
 
@@ -129,12 +129,15 @@ def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyR
     norm = _norm(train, seed)
     if reference.shape[1:] != train.shape[1:]:
         raise DataError(f"held-out windows have shape {reference.shape[1:]}, training windows {train.shape[1:]}")
+    # Half precision, so that a large set fits into memory.
     kept = np.float32 if train.size <= EXACT_CELLS else np.float16
     windows = np.concatenate([norm.rows(train[rows]).astype(kept) for rows in _blocks(len(train))])
     sources = _distinct(windows)
     if min(len(sources), len(reference)) < 4 * NEIGHBOUR:
         raise DataError(f"copy detection needs {4 * NEIGHBOUR} distinct training windows and as many held out")
     if len(sources) < len(windows):
+        # A window that training holds several times would be nearest and fifth nearest at once, and no copy of it would
+        # stand out.
         windows = windows[sources]
     counts = np.array([norm.wandering, _sample(norm, len(windows))], dtype=np.int64)
     made = CopyReference(
@@ -155,7 +158,7 @@ def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyR
 
 
 def _calibrated(made: CopyReference, train: Numbers, held_out: NDArray[np.float64], seed: int) -> CopyReference:
-    """With what is usual for real windows."""
+    """The reference, calibrated by what is usual for real windows."""
     search = partial(CopySearch, made.norm, made.windows, whitening=made.whitening, size=made.size)
     usual = [search(held_out[_choose(len(held_out), REAL_SAMPLE, seed)]).run()]
     if len(made.windows) >= 4 * NEIGHBOUR + 2 * train.shape[1]:
@@ -164,6 +167,8 @@ def _calibrated(made: CopyReference, train: Numbers, held_out: NDArray[np.float6
         usual.append(search(real, itself=at).run())
     # The smaller median means fewer dimensions, and so a smaller ratio before anybody is accused.
     medians = np.array([min(float(np.median(found[name][0])) for found in usual) for name in usual[0]])
+    # The median of the least of four uniform numbers, solved for the exponent; the clip keeps logarithms away from 0
+    # and 1.
     dimensions = math.log(1.0 - 0.5 ** (1.0 / (NEIGHBOUR - 1))) / np.log(np.clip(medians, 1e-3, 0.995))
     ready = replace(made, dimensions=dimensions)
     expected = np.concatenate([_chances(ready, found)[0] < CHANCE for found in usual])
@@ -185,6 +190,7 @@ def examine(reference: CopyReference, fake: Numbers, *, seed: int = 0) -> CopyRe
     chances, which = _chances(reference, found)
     memorised, expected = chances < CHANCE, reference.expected
     share, usual = float(memorised.mean()), float(expected.mean())
+    # The usual two-sample test of shares, with the variance both have if they are equal.
     pooled = (memorised.sum() + expected.sum()) / (len(memorised) + len(expected))
     error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / len(memorised) + 1.0 / len(expected)))
     rows, names = np.flatnonzero(memorised), list(found)
@@ -264,7 +270,7 @@ def _norm(train: Numbers, seed: int) -> Norm:
 
 
 def _sample(norm: Norm, windows: int) -> int:
-    """How many generated windows are examined: fewer where there is much to compare with."""
+    """Number of generated windows to examine: fewer where there is much to compare with."""
     channels, stretch = len(norm.scale), (norm.steps - norm.shift) * len(norm.channels)
     products = norm.steps * channels * 8 + 4 * (norm.shift + 1) * stretch + 4 * copy_forms.SKETCH
     # Besides products there is what is done to each of their results.

@@ -53,7 +53,7 @@ def nmpiw(y_true: Numbers, lower: Numbers, upper: Numbers) -> float:
     """MPIW over the range of the truth, max(y) - min(y).
 
     Raises:
-        DataError: the truth is constant.
+        DataError: the truth is constant, so that it has no range.
     """
     y, _, _, _, width = _bounds(y_true, lower, upper)
     return number("NMPIW", width / _spread(y))
@@ -67,7 +67,7 @@ def cwc(y_true: Numbers, lower: Numbers, upper: Numbers, target: float = TARGET)
     have; they get the penalty on a width of one hundredth of the truth's range instead.
 
     Raises:
-        DataError: the truth is constant.
+        DataError: the truth is constant, so that it has no range.
     """
     in_unit_interval("target", target)
     y, low, high, _, mean = _bounds(y_true, lower, upper)

@@ -20,7 +20,7 @@ from openfingym.metrics.cases import NORMAL_LEVELS, NORMAL_QUANTILES, Arrays, ac
 from openfingym.metrics.record import Problem
 
 HALF_WIDTH = 1.959963984540054
-"""Of the interval that holds 95 % of a standard normal law."""
+"""Half the width of the interval that holds 95 % of a standard normal law."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The forecast every agent should beat."""
+"""The naive forecast, which every agent should beat."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def naive_forecast(inputs: NDArray[np.float64], horizon: int, semantics: ValueSe
     Args:
         inputs: float64[n, lookback, d], in the unit the task is scored in.
         horizon: steps to predict, at least 1.
-        semantics: what the values are.
+        semantics: what the values are, such as returns or prices.
 
     Returns:
         float64[n, horizon, d], C-contiguous and writable.

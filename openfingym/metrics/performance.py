@@ -215,7 +215,7 @@ class Performance:
 
     episodes: int
     steps: int
-    """Of one episode."""
+    """Steps of one episode."""
     pnl: float
     """Cash, mean over episodes."""
     total_return: float

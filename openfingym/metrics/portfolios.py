@@ -59,9 +59,9 @@ def relative_tail_error(real: Numbers, fake: Numbers, level: float = LEVEL, weig
     """Mean over strategies and over VaR and ES of |fake - real| / |real|.
 
     Args:
-        real: increments [n, t, d].
-        fake: generated increments [m, t, d].
-        level: tail probability.
+        real: increments of the real windows, [n, t, d].
+        fake: increments of the generated windows, [m, t, d].
+        level: tail probability, in (0, 1).
         weights: [strategies, d]; None for :func:`strategy_weights`.
 
     Raises:

@@ -22,7 +22,7 @@ def pinball(y_true: Numbers, quantiles: Numbers, levels: Numbers) -> float:
     """Mean over cells and levels of max(a (y - q), (a - 1) (y - q)) (Koenker and Bassett 1978).
 
     Args:
-        y_true: [...], realised values.
+        y_true: realised values, of any shape [...].
         quantiles: [..., q], predicted quantiles, not decreasing along the last axis.
         levels: [q], a of each quantile, increasing, in (0, 1).
 
@@ -51,8 +51,8 @@ def crps_samples(y_true: Numbers, samples: Numbers) -> float:
     estimator of an underlying distribution can be.
 
     Args:
-        y_true: [...], realised values.
-        samples: [..., k], in any order.
+        y_true: realised values, of any shape [...].
+        samples: samples of each value in any order, [..., k].
     """
     y, x = known("y_true", y_true), answer("samples", samples)
     if x.ndim != y.ndim + 1 or x.shape[:-1] != y.shape:

@@ -65,7 +65,7 @@ ANSWERS: Mapping[Problem, tuple[str, ...]] = {
     "ranking": ("scores",),
     "trading": ("record",),
 }
-"""Which of the arrays come of what the agent did; the others are the verifier's."""
+"""Names of the arrays that come of what the agent did; the others are the verifier's."""
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ class Metric:
     draws of it, or the account that grows most. False where an answer that says less, or adds noise, may score better:
     reported, and kept out of the relative total."""
     version: int = 1
-    """Of the definition; results of different versions cannot be compared."""
+    """Version of the definition; results of different versions cannot be compared."""
     changed: str = ""
     """What this version does otherwise than the one before; empty for the first."""
     differs: str = ""
-    """In what the result differs from that of the code, or the formula, which ``source`` cites; empty for nothing."""
+    """How the result differs from that of the code, or the formula, which ``source`` cites; empty where it does not."""
     stochastic: bool = False
     """Whether it draws random numbers, and so takes ``seed``."""
     repeats: int = 1
@@ -139,7 +139,7 @@ class Metric:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """Those of them that the agent gives."""
+        """The names of those arrays that the agent gives."""
         return ANSWERS[self.problem]
 
     def compute(

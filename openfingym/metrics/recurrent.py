@@ -44,7 +44,7 @@ def disc_gru(
         real: real windows, [n, t, d], n >= 20.
         fake: generated windows, [m, t, d], m >= 20.
         repeats: fresh networks and divisions to average the accuracy of.
-        epochs: epochs of training.
+        epochs: passes over the training windows.
         seed: seed of divisions, weights and batches; fixed by the task.
 
     Raises:
@@ -85,12 +85,12 @@ def pred_lstm(real: Numbers, fake: Numbers, epochs: int = LSTM_EPOCHS, *, seed: 
     Args:
         real: real windows, [n, t, d], t >= 2.
         fake: generated windows, [m, t, d].
-        epochs: epochs of training.
+        epochs: passes over the generated windows.
         seed: seed of weights and batches; fixed by the task.
 
     Raises:
         DataError: windows have one step, or every real channel is constant.
-        UsageError: PyTorch is not installed.
+        UsageError: PyTorch is not installed; the extra ``faithful`` has it.
     """
     ours, theirs = windows(real, fake)
     steps = ours.shape[1]

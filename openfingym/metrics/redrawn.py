@@ -77,7 +77,7 @@ def sharpe_ratios(
         periods_per_year: P, the number of periods a year.
 
     Returns:
-        float64[d, replicates].
+        float64[d, replicates], the ratio of each asset in each replicate.
     """
     windows = counts.shape[1]
     # About the mean of all, so that no digits are lost where it is large beside the deviation.

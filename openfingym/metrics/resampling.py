@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 REPLICATES = 200
-"""Of a bootstrap: the standard error is then known to 5 %, less than what few windows leave open."""
+"""Replicates of a bootstrap: the standard error is then known to 5 %, less than what few windows leave open."""
 GROUPS = 8
-"""Of consecutive windows where metrics are slow: Student's t(7) is 2.36, and more groups would cost more time."""
+"""Groups of consecutive windows where metrics are slow: Student's t(7) is 2.36, and more groups would cost more
+time."""
 FEWEST_FREEDOM = 2.0
 """Below this, Student's quantile (12.7 at one degree of freedom) says no more than that nothing is known."""
 
@@ -68,10 +69,10 @@ def block_bootstrap(units: int, seed: int, *, shortest: int = 1, units_are_rows:
     The variance between n / l blocks is too small by the factor 1 - l / n, which the scale makes good.
 
     Args:
-        units: their number n, in order of time.
-        seed: seed of the draws.
-        shortest: units of a block at least, such as those that overlap.
-        units_are_rows: see :class:`Resampling`.
+        units: number of units n, which are in order of time.
+        seed: seed from which the replicates are drawn.
+        shortest: least number of units in a block, such as the number that overlap.
+        units_are_rows: whether each unit is one row of the fold; see :class:`Resampling`.
 
     Returns:
         The design; None where there are too few blocks for any standard error.
@@ -81,6 +82,7 @@ def block_bootstrap(units: int, seed: int, *, shortest: int = 1, units_are_rows:
     if freedom < FEWEST_FREEDOM:
         return None
     starts = np.random.default_rng(seed).integers(0, units, (REPLICATES, math.ceil(units / length), 1))
+    # The circle gives every unit the same chance; without it, those at the ends would be drawn less often.
     drawn = ((starts + np.arange(length)) % units).reshape(REPLICATES, -1)[:, :units]
     return Resampling(
         tuple(drawn), math.sqrt((freedom + 1.0) / freedom), freedom, student(freedom), units_are_rows=units_are_rows
@@ -92,7 +94,7 @@ def stratified_bootstrap(strata: NDArray[np.int64], seed: int) -> Resampling | N
 
     Args:
         strata: int64[units], which stratum a unit is of.
-        seed: seed of the draws.
+        seed: seed from which the replicates are drawn.
 
     Returns:
         The design; None where a stratum has too few units for any standard error.
@@ -127,5 +129,6 @@ def grouped(units: int, fewest: int) -> Resampling | None:
         return Resampling(tuple(groups), 1.0 / math.sqrt(GROUPS), GROUPS - 1.0, student(GROUPS - 1.0), full_size=False)
     if len(groups[-1]) == 0 or units - len(groups[0]) < fewest:
         return None
+    # Too few units in a group for the metrics: the delete-a-group jackknife, with the scale that belongs to it.
     rest = tuple(np.concatenate([one for one in groups if one is not group]) for group in groups)
     return Resampling(rest, (GROUPS - 1.0) / math.sqrt(GROUPS), GROUPS - 1.0, student(GROUPS - 1.0))

@@ -39,7 +39,7 @@ def path_returns(
     Args:
         values: float64[n, h, d], one path a window.
         last_value: float64[n, d], the last row of each window's inputs; unused for ``log_return``.
-        semantics: what the values are.
+        semantics: what the values are: returns, prices or yields.
 
     Returns:
         float64[d, n * h], C-contiguous.
@@ -87,11 +87,11 @@ def sharpe_ratio(returns: NDArray[np.float64], periods_per_year: float = 1.0) ->
     naive submission and must have a finite, unexceptional score.
 
     Args:
-        returns: float64[..., m], per-period returns.
+        returns: returns per period, float64[..., m], as fractions.
         periods_per_year: P; 1 leaves the ratio per period, 252 annualises daily returns.
 
     Returns:
-        float64[...], dimensionless.
+        The ratio of each row, float64[...], without a unit.
     """
     _check(returns)
     if not 0.0 < periods_per_year < math.inf:
@@ -100,6 +100,7 @@ def sharpe_ratio(returns: NDArray[np.float64], periods_per_year: float = 1.0) ->
     mean = np.add.reduce(returns, axis=-1) / count  # as returns.mean(), at half its overhead
     if count == 1:
         return np.zeros_like(mean)
+    # Two passes: the textbook formula from sums of squares cancels where the mean is large against the deviation.
     centred = returns - mean[..., None]
     std = np.sqrt(np.einsum("...i,...i->...", centred, centred) / (count - 1))
     flat = std < FLAT_STD
@@ -116,7 +117,7 @@ def tail_risk(returns: NDArray[np.float64], level: float = 0.05) -> tuple[NDArra
     constant; for a single return both equal it.
 
     Args:
-        returns: float64[..., m], per-period returns.
+        returns: returns per period, float64[..., m], as fractions.
         level: tail probability in (0, 1).
 
     Returns:
@@ -128,6 +129,7 @@ def tail_risk(returns: NDArray[np.float64], level: float = 0.05) -> tuple[NDArra
     position = (returns.shape[-1] - 1) * level
     below = int(position)
     above = min(below + 1, returns.shape[-1] - 1)
+    # Only the tail is needed in order, so a partition does what a sort would, in linear time.
     ordered = np.partition(returns, above, axis=-1)
     # Sorting the small tail makes the order of summation, and so the last bit, the same everywhere.
     tail = np.sort(ordered[..., : below + 1], axis=-1) if above > below else np.sort(ordered, axis=-1)
@@ -173,4 +175,5 @@ def _check(returns: NDArray[np.float64]) -> None:
 def _interpolate(low: NDArray[np.float64], high: NDArray[np.float64], fraction: float) -> NDArray[np.float64]:
     """Linear interpolation in the form numpy.quantile uses, so that both agree to the last bit."""
     step = high - low
+    # From the nearer end, as numpy.quantile does, so that equal ends give that very number.
     return low + step * fraction if fraction < 0.5 else high - step * (1.0 - fraction)

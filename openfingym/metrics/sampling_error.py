@@ -48,7 +48,7 @@ class Replicates:
     metrics: Mapping[str, NDArray[np.float64]]
     """float64[replicates] by name; NaN where the metric has no value on a replicate."""
     scale: float
-    """As of the :class:`~openfingym.metrics.resampling.Resampling`, and so the next two."""
+    """Scale of the :class:`~openfingym.metrics.resampling.Resampling`; the next two fields are from there, too."""
     reach: float
     full_size: bool
 
@@ -69,9 +69,8 @@ class Replicates:
         return cls(metrics, float(data["scale"]), float(data["reach"]), bool(data["full_size"]))  # type: ignore[arg-type]
 
     def standard_error(self, results: NDArray[np.float64]) -> float | None:
-        """Of a number with these results on the replicates; None where too many are NaN, or one is beyond all
-        bounds.
-        """
+        """Standard error of a number from its replicates; None where too many are NaN, or it is not finite."""
+        # A replicate without a value, such as one of a single class, is NaN.
         there = results[~np.isnan(results)]
         if len(there) < (1.0 - REFUSED_SHARE) * len(results):
             return None
@@ -82,25 +81,26 @@ class Replicates:
 
 @dataclass(frozen=True)
 class SamplingError:
-    """How much of a score is chance."""
+    """Standard errors and intervals of a score."""
 
     standard_errors: Mapping[str, float] = field(default_factory=dict)
-    """Of each metric by name, in its unit; a metric that has no value on too many replicates is not there."""
+    """Standard error of each metric by name, in its unit; a metric without a value on too many replicates is left
+    out."""
     total_interval: Interval | None = None
     """95 % interval of the paper's total; None where nothing can be said."""
     total_standard_error: float | None = None
-    """Of the paper's total."""
+    """Standard error of the paper's total."""
     relative_interval: Interval | None = None
     """95 % interval of the relative total, paired with the baseline."""
     relative_standard_error: float | None = None
-    """Of the logarithm of the relative total."""
+    """Standard error of the logarithm of the relative total."""
 
 
 def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError:
-    """How much of a score is chance.
+    """Compute the standard errors and 95 % intervals of a score.
 
     Args:
-        rules: the task's scoring table.
+        rules: the scoring table of the task.
         score: score of an answer on one fold, with its replicates.
         baseline: score of the task's baseline on the same fold and the same replicates.
 
@@ -153,6 +153,7 @@ def _log_error(rules: Rules, score: Score, baseline: Score, own: Replicates, the
 
 def _about(total: float, reach: float, smallest: float) -> Interval:
     """The interval of a total, which no answer brings below the smallest."""
+    # No answer has a smaller total than a perfect one, so the interval ends there.
     return max(total - reach, min(total, smallest)), total + reach
 
 

@@ -118,7 +118,7 @@ def r2_oos(y_true: Numbers, y_pred: Numbers, benchmark: Numbers | float) -> floa
     """1 - sum(e^2) / sum((y - b)^2), against a benchmark known beforehand; higher is better.
 
     Args:
-        y_true: realised values.
+        y_true: realised values, commonly float64[n, h, d].
         y_pred: predictions, of the same shape.
         benchmark: b, one number (such as the training mean) or an array that broadcasts to ``y_true``.
 

@@ -36,15 +36,15 @@ class ScoringEntry(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the metric."""
+        """Name of the metric."""
 
     @property
     def weight(self) -> float:
-        """In the paper's total."""
+        """Weight in the paper's total."""
 
     @property
     def relative_weight(self) -> float | None:
-        """In the relative total; None for ``weight``, and 0 for a metric that cannot rank."""
+        """Weight in the relative total; None for ``weight``, and 0 for a metric that cannot rank."""
 
     @property
     def on(self) -> str:
@@ -56,7 +56,7 @@ class Rules(Protocol):
 
     @property
     def metrics(self) -> Sequence[ScoringEntry]:
-        """In the order of the result."""
+        """The metrics of the table, in the order of the result."""
 
     @property
     def periods_per_year(self) -> float:
@@ -69,7 +69,7 @@ class Rules(Protocol):
 
 @dataclass(frozen=True)
 class Score:
-    """What an answer got."""
+    """The score of an answer: metrics, total, and replicates."""
 
     total: float
     """Weighted sum of the metrics as losses, finite; lower is better."""
@@ -84,8 +84,8 @@ def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Sco
     """Score an answer.
 
     Args:
-        rules: the task's scoring table.
-        truth: what the fold is compared with; its options must agree with the table's.
+        rules: the scoring table of the task.
+        truth: what the answer is compared with; its options must agree with the table's.
         answer: the agent's arrays by the name metrics know them by, any real number type: ``y_pred``;
             ``lower`` and ``upper``; ``fake``; ``futures``; ``scores``; ``future.`` before a name as in ``truth``.
 
@@ -146,7 +146,7 @@ def _value(
     given: Mapping[str, Checked],
     comparison: ForecastComparison | None,
 ) -> float:
-    """One metric of an answer."""
+    """Compute one metric of an answer."""
     shared = metric.shared if entry.on == "path" else None
     try:
         if shared is not None and comparison is not None:
@@ -162,7 +162,7 @@ def relative(rules: Rules, values: Mapping[str, float], baseline: Mapping[str, f
     """The total that ranks: each metric's loss relative to the baseline's, as a weighted geometric mean.
 
     Args:
-        rules: the task's scoring table.
+        rules: the scoring table of the task.
         values: result of each of its metrics.
         baseline: result of the task's baseline on the same truth.
 

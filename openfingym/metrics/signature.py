@@ -37,7 +37,7 @@ def signature(paths: Numbers, depth: int) -> NDArray[np.float64]:
 
     Args:
         paths: [n, t, d], t >= 1; a path of one point has signature 0.
-        depth: at least 1.
+        depth: highest level of the signature, 1 at least.
 
     Returns:
         float64[n, d + d^2 + ... + d^depth], level by level, each in the order of its indices.
@@ -70,7 +70,7 @@ def sig_w1(real: Numbers, fake: Numbers, depth: int = DEPTH) -> float:
     Args:
         real: real windows, [n, t, d], t >= 2; for conditional tasks the whole window, past and future.
         fake: generated windows, [m, t, d].
-        depth: truncation level.
+        depth: highest level of the signature, 1 at least.
     """
     ours, theirs = windows(real, fake)
     gap = signature(with_time(theirs), depth).mean(axis=0) - signature(with_time(ours), depth).mean(axis=0)

@@ -64,8 +64,8 @@ def sig_mmd(
         real: real windows, [n, t, d], n >= 2.
         fake: generated windows, [m, t, d], m >= 2.
         depth: highest level of the kernel.
-        paths: most paths of each side; more are drawn down without replacement.
-        law: which of the two kernels is meant.
+        paths: largest number of paths on each side; of more, as many are drawn without replacement.
+        law: name of the kernel, ``normalised`` or ``compat``; see the module.
         backend: ``numba``, or ``numpy`` for the readable reference, which gives the same numbers to rounding.
         steps: most steps of a path; longer ones are thinned evenly, to the last. None for all.
         seed: seed of the drawing; fixed by the task.
@@ -152,13 +152,13 @@ def kernel_levels(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, ra
     differences of the static kernel (Kiraly and Oberhauser 2019, algorithm 3).
 
     Args:
-        x: [n, s, c].
-        y: [m, s, c].
-        depth: highest level.
+        x: first set of paths, [n, s, c].
+        y: second set of paths, [m, s, c].
+        depth: highest level of the kernel.
         rate: rate of the static kernel.
 
     Returns:
-        float64[depth, n, m].
+        float64[depth, n, m], each level of each pair of paths.
     """
     symmetric = x is y
     out = np.empty((depth, len(x), len(y)))

@@ -45,8 +45,8 @@ def newey_west_t(series: Numbers, lags: int | None = None) -> float:
     """Newey and West's t statistic of the mean of a series, mean / sqrt(S / n).
 
     Args:
-        series: [n], n >= 2.
-        lags: L; None for :func:`default_lags`.
+        series: the series in order of time, [n], n >= 2.
+        lags: number of lags L; None for :func:`default_lags`.
 
     Returns:
         The statistic; 0 for a series that is 0 throughout.
@@ -159,13 +159,14 @@ def panel(
     """Truth and prediction as rows, the index of each row's period, and the rows of each period.
 
     Args:
-        y_true: [rows, ...].
+        y_true: realised values, [rows, ...].
         y_pred: predictions, of the shape of ``y_true``.
-        period: int or datetime64, as ``y_true``, or [rows] where all of a row is one period.
+        period: period of each value, int or datetime64, of the shape of ``y_true``; or [rows] where all of a row is one
+            period.
 
     Raises:
         DataError: the truth or the periods are at fault.
-        UsageError: the predictions are.
+        UsageError: the predictions are at fault.
     """
     y, f = pair(y_true, y_pred)
     if isinstance(period, np.ndarray) and 1 == period.ndim < y.ndim and len(period) == len(y):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spillover:
-    """Who moves whom."""
+    """A table of spillovers between series."""
 
     table: NDArray[np.float64]
     """float64[d, d]; row i is the share of the forecast-error variance of i due to each j, summing to 1."""
@@ -34,7 +34,7 @@ def spillover(series: Numbers, lags: int = 2, horizon: int = 10) -> Spillover:
     Args:
         series: [n, d] in time order, d >= 2.
         lags: order p of the vector autoregression.
-        horizon: steps of the decomposition.
+        horizon: number of steps ahead that the variance is decomposed for.
 
     Raises:
         DataError: too few rows for so many coefficients, or channels that are linearly dependent.

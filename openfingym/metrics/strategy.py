@@ -32,14 +32,15 @@ def long_short_returns(y_true: Numbers, y_pred: Numbers, period: Numbers) -> NDA
     Args:
         y_true: [rows, ...], realised returns, as fractions.
         y_pred: predictions, of the shape of ``y_true``; only their order within a period matters.
-        period: int or datetime64, as ``y_true``, or [rows] where all of a row is one period.
+        period: period of each value, int or datetime64, of the shape of ``y_true``; or [rows] where all of a row is one
+            period.
 
     Returns:
-        float64[periods].
+        float64[periods], as fractions.
 
     Raises:
         DataError: the truth or the periods are at fault.
-        UsageError: the predictions are.
+        UsageError: the predictions are at fault.
     """
     y, f, index, counts = panel(y_true, y_pred, period)
     order = np.lexsort((f, index))  # by period, then prediction

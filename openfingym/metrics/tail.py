@@ -43,9 +43,9 @@ def kupiec(returns: Numbers, value_at_risk: float, level: float = LEVEL) -> Kupi
     defined for no breach and for n breaches.
 
     Args:
-        returns: returns per period, [n].
+        returns: returns of each period, [n], as fractions.
         value_at_risk: a quantile of returns, negative for a loss, in their unit.
-        level: the tail probability a.
+        level: tail probability a, in (0, 1).
     """
     r = answer("returns", returns, 1)
     in_unit_interval("level", level)
@@ -74,7 +74,7 @@ def order_statistic_tail(returns: Numbers, level: float = LEVEL) -> tuple[NDArra
 
     Args:
         returns: returns per period, [n, ...].
-        level: the tail probability a.
+        level: tail probability a, in (0, 1).
 
     Returns:
         (VaR, ES), each float64[...]; for a single return both equal it.

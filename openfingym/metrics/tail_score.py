@@ -119,10 +119,10 @@ def generalization_dq(train: Numbers, held_out: Numbers, fake: Numbers, level: f
     are nearer to the larger sample. One that is equally far from both gets 0, however far: a diagnostic.
 
     Args:
-        train: increments [n, t, d].
-        held_out: increments [m, t, d] no generator has seen.
-        fake: generated increments [k, t, d].
-        level: tail probability.
+        train: increments of the training windows, [n, t, d].
+        held_out: increments of windows that no generator has seen, [m, t, d].
+        fake: increments of the generated windows, [k, t, d].
+        level: tail probability, in (0, 1).
     """
     levels = level * (np.arange(GRID) + 0.5) / GRID
 

@@ -54,9 +54,9 @@ def dynamic_tail_error(real: Numbers, fake: Numbers, level: float = LEVEL) -> fl
     """Mean over reversion and trend strategies and over VaR and ES of |fake - real| / |real|.
 
     Args:
-        real: increments [n, t, d].
-        fake: generated increments [m, t, d].
-        level: tail probability.
+        real: increments of the real windows, [n, t, d].
+        fake: increments of the generated windows, [m, t, d].
+        level: tail probability, in (0, 1).
 
     Raises:
         DataError: a real VaR or ES is zero, as where windows are too short to trade.

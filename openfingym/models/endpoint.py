@@ -71,7 +71,10 @@ class ModelEndpoint:
         loopback: bool = False,
     ) -> None:
         if concurrency < 1 or timeout_s <= 0 or patience_s <= 0:
-            raise UsageError("an endpoint needs concurrency of 1 or more, and timeout and patience above 0")
+            raise UsageError(
+                "an endpoint needs concurrency of 1 or more, and timeout and patience above 0; found "
+                f"{concurrency}, {timeout_s} s and {patience_s} s"
+            )
         self.timeout_s = timeout_s
         self.patience_s = patience_s
         self._key = api_key
@@ -102,9 +105,9 @@ class ModelEndpoint:
         """A model behind this endpoint.
 
         Args:
-            name: as results record it.
-            request_name: as the endpoint knows it, where that differs.
-            prices: by default the table of the package.
+            name: name under which results record the model.
+            request_name: name that the endpoint knows it by; None where it is the same.
+            prices: prices of models; None for the table of the package.
             stream: have answers sent piece by piece, for endpoints that close connections on which nothing moves.
             tokens: ask for token ids and log probabilities, which not every endpoint gives.
         """
@@ -118,7 +121,7 @@ class ModelEndpoint:
 
         Raises:
             ModelUnavailableError: the patience is over, or the endpoint does not let us in.
-            ModelRefusedError: the request is refused.
+            ModelRefusedError: the endpoint refuses this request, and would refuse it again.
         """
         async with self._slot():
             started, attempts = time.monotonic(), 0
@@ -141,6 +144,7 @@ class ModelEndpoint:
     @contextlib.asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
         """A place among the requests under way. One that finds no others knows nothing of failures before its time."""
+        # Nobody was waiting: an outage from before the pause may be over, and patience begins anew.
         if not self._asking:
             self._failing_since = None
         self._asking += 1
@@ -151,9 +155,7 @@ class ModelEndpoint:
             self._asking -= 1
 
     def _patient_until(self, end: float) -> float:
-        """When a request is given up: of many that wait for an endpoint that is down, each would else wait for as long
-        again.
-        """
+        """When to give up a request: when an endpoint is down, many that wait must not each wait the whole patience."""
         return end if self._failing_since is None else min(end, self._failing_since + self.patience_s)
 
     async def _watched(self, body: Json, *, stream: bool, timeout_s: float) -> ParsedCompletion:
@@ -162,6 +164,7 @@ class ModelEndpoint:
         try:
             answer = await self._attempt(body, stream=stream, timeout_s=timeout_s)
         except Transient:
+            # Shared by all requests: what has been waited for by one is not waited for once more by each of hundreds.
             self._failing_since = self._failing_since or before
             raise
         except ModelRefusedError:
@@ -183,6 +186,7 @@ class ModelEndpoint:
                 (word for word, adapt in ADAPTATIONS.items() if refuses(error, word) and adapt(named) != named), None
             )
             if word is not None:
+                # Remembered, so that only the first request of a run is sent twice.
                 self._refused.add((body["model"], word))
                 raise Transient(f"the model takes no {word}", retry_after_s=0.0) from None
             raise self._without_key(judge(error, tools="tools" in named)) from None
@@ -212,7 +216,7 @@ class ModelEndpoint:
         return answer.body()
 
     def _adapted(self, body: Json) -> Json:
-        """Without what the model was found not to take."""
+        """The request's body, without the parameters that the model was found not to take."""
         for word, adapt in ADAPTATIONS.items():
             if (body["model"], word) in self._refused:
                 body = adapt(body)

@@ -1,4 +1,4 @@
-"""What is said to a model and what it answers: messages, tools, and one completion.
+"""Messages, tools and completions: what is said to a model and what it answers.
 
 Plain frozen values, of no vendor; :mod:`openfingym.models.wire` turns them into the bodies of
 chat completions.
@@ -69,9 +69,9 @@ class Message:
     role: Role
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
-    """Of an assistant's message."""
+    """Calls in an assistant's message."""
     tool_call_id: str | None = None
-    """Of a tool's message: which call this is the result of."""
+    """In a tool's message, the id of the call that this is the result of."""
     reasoning: str | None = None
     """What a reasoning model thought, where its endpoint shows it; it is not sent back."""
 
@@ -157,6 +157,6 @@ class Completion:
     counted: bool = True
     """Whether the endpoint counted the tokens; if not, ``usage`` is a quarter of the characters."""
     tokens: CompletionTokens | None = field(default=None, repr=False)
-    """Where they were asked for and the endpoint tells them."""
+    """Tokens of the answer, where they were asked for and the endpoint tells them."""
     call_form: CallForm | None = None
     """None where no tools were offered."""

@@ -1,4 +1,4 @@
-"""What an agent may spend, and what it has spent."""
+"""The allowance of an agent, and a meter of what it has spent."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Limit = Literal["turns", "tokens", "cost", "wall"]
 
 @dataclass(frozen=True)
 class Allowance:
-    """What one rollout may spend on its model; None for as much as it takes."""
+    """Limits on what one rollout may spend on its model; None for no limit."""
 
     turns: int | None = None
-    """Completions."""
+    """Number of completions."""
     tokens: int | None = None
     """Input and output tokens of all completions together, cached input included."""
     cost_usd: float | None = None
@@ -35,7 +35,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Spent:
-    """What was spent so far."""
+    """Amounts spent so far."""
 
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -60,7 +60,7 @@ class Meter:
     """Counts what one rollout spends on its model.
 
     Args:
-        allowance: the limits.
+        allowance: limits on turns, tokens, cost and time.
         clock: seconds that only go forward, so that a change of the machine's time changes nothing.
     """
 
@@ -91,17 +91,17 @@ class Meter:
         )
 
     def excuse(self, seconds: float) -> None:
-        """Take back time that was none of the agent's doing."""
+        """Take back time for which the agent is not responsible."""
         self._start += seconds
 
     @property
     def spent(self) -> Spent:
-        """What was spent until now."""
+        """The amounts spent until now."""
         return replace(self._spent, wall_s=self._clock() - self._start)
 
     @property
     def left(self) -> Left:
-        """What is left until now."""
+        """The amounts left now."""
         allowed, spent = self.allowance, self.spent
         return Left(
             turns=None if allowed.turns is None else max(0, allowed.turns - spent.turns),

@@ -1,4 +1,4 @@
-"""What an agent needs of a model."""
+"""The protocol of a language model, as agents use it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class LanguageModel(Protocol):
         """Continue a conversation by one message.
 
         Args:
-            messages: the conversation so far.
+            messages: the conversation so far, oldest first.
             tools: functions the model may call in its answer.
-            max_tokens: most output tokens; None leaves it to the endpoint.
-            temperature: randomness; None leaves it to the endpoint.
-            seed: for endpoints that can repeat themselves.
+            max_tokens: largest number of output tokens; None leaves it to the endpoint.
+            temperature: sampling temperature; None leaves it to the endpoint.
+            seed: seed of the sampling, for endpoints that can repeat themselves.
             stop: texts at which the answer ends.
 
         Raises:
             ModelUnavailableError: no answer could be had, for no fault of the request.
-            ModelRefusedError: this request is refused, whoever asks and whenever.
+            ModelRefusedError: the endpoint refuses this request, and would refuse it again.
         """

@@ -1,4 +1,4 @@
-"""What tokens cost, by model."""
+"""Prices of tokens, by model."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Price:
     input: float
     output: float
     cached: float | None = None
-    """Of input read from a cache; None where it costs what all input does."""
+    """Price of input read from a cache; None where it costs what all input does."""
 
     def of(self, usage: Usage) -> float:
-        """What some tokens cost, in US dollars."""
+        """The cost of some tokens, in US dollars."""
         cached = self.input if self.cached is None else self.cached
         fresh = usage.prompt - usage.cached
         return (fresh * self.input + usage.cached * cached + usage.completion * self.output) / 1e6
@@ -63,9 +63,7 @@ class PriceTable:
         return cls(table, BUILTIN if path is None else f"{Path(path).name}, then {BUILTIN}")
 
     def describe(self, model: str) -> dict[str, object]:
-        """What a run's ``config.json`` says of how a model is priced: the table, its digest, and US dollars per million
-        tokens.
-        """
+        """A price for a run's ``config.json``: the table, its digest, and US dollars per million tokens."""
         content = json.dumps({name: asdict(price) for name, price in self.prices.items()}, sort_keys=True)
         price = self.find(model)
         return {
@@ -84,7 +82,7 @@ class PriceTable:
         """The price of a model, which a limit on cost cannot do without.
 
         Raises:
-            UsageError: it is not known.
+            UsageError: no price is known for the model.
         """
         price = self.find(model)
         if price is None:
@@ -94,7 +92,7 @@ class PriceTable:
         return price
 
     def cost_usd(self, model: str, usage: Usage) -> float | None:
-        """What some tokens of a model cost; None where its price is not known."""
+        """The cost of some tokens of a model in US dollars; None where its price is not known."""
         price = self.find(model)
         return None if price is None else price.of(usage)
 

@@ -1,4 +1,4 @@
-"""When to ask an endpoint again, and when not to.
+"""Rules for asking an endpoint again.
 
 | what happened | what follows |
 |---|---|
@@ -84,7 +84,7 @@ def refuses(error: APIStatusError, word: str) -> bool:
 
 
 def judge(error: APIStatusError, *, tools: bool = False) -> Transient | OpenFinGymError:
-    """What a status other than success means; ``tools`` says whether some were offered."""
+    """The error that a status other than success means; ``tools`` says whether some were offered."""
     status, code = error.status_code, str(error.code or "")
     body = error.body
     message = str(body["message"] if isinstance(body, Mapping) and "message" in body else body or error.message)

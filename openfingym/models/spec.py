@@ -1,4 +1,4 @@
-"""Which model is meant, and the way to it."""
+"""The specification of a model: its name, its endpoint, and the variable that holds its key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from openfingym.models.prices import LOCAL, PriceTable
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
 _NO_KEY = "none"
-"""What is sent to endpoints of one's own, which want no key but a header."""
+"""Sent in place of a key to a user's own endpoint, which checks none but needs the header."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class ModelSpec:
     """A model by name and place. It holds the name of the key's variable, never the key."""
 
     name: str
-    """As the endpoint knows it; ``stand-in/POLICY`` is the stand-in of :mod:`openfingym.models.testing`."""
+    """Name that the endpoint knows it by; ``stand-in/POLICY`` is the stand-in of :mod:`openfingym.models.testing`."""
     base_url: str | None = None
-    """Of the endpoint; None for ``$OPENAI_BASE_URL``, or else the `openai` client's default."""
+    """Base URL of the endpoint; None for ``$OPENAI_BASE_URL``, or else the `openai` client's default."""
     key_variable: str = KEY_VARIABLE
 
     @classmethod
@@ -82,12 +82,12 @@ class ModelSpec:
         """The model, ready to be asked; a stand-in without a base URL is started and stopped here.
 
         Args:
-            prices: as of :meth:`ModelEndpoint.model`, like ``stream`` and ``tokens``.
-            stream: see there.
-            tokens: see there.
-            concurrency: as of :class:`ModelEndpoint`, like ``timeout_s`` and ``patience_s``.
-            timeout_s: see there.
-            patience_s: see there.
+            prices: prices of models; None for the table of the package.
+            stream: have answers sent piece by piece; see :meth:`ModelEndpoint.model`.
+            tokens: ask for token ids and log probabilities; see :meth:`ModelEndpoint.model`.
+            concurrency: largest number of requests that are under way at once.
+            timeout_s: seconds that one attempt at a request may take.
+            patience_s: seconds for which failing requests are tried again.
 
         Raises:
             UsageError: there is no key for the default endpoint, or the extra ``llm`` is missing.

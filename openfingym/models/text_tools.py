@@ -55,11 +55,11 @@ HOW_TO_CALL = f"""Your message called no tool. Call one; where nothing else work
 
 
 class ToolModel:
-    """A model that calls tools, whatever it takes to have it do so; see :class:`openfingym.models.LanguageModel`.
+    """A model that can call tools, as text where its endpoint takes none; see :class:`openfingym.models.LanguageModel`.
 
     Args:
-        model: any.
-        text: whether calls are text. None: only where the endpoint takes no tools.
+        model: the model to wrap; it need not take tools.
+        text: whether calls are written as text; None for only where the endpoint takes no tools.
     """
 
     def __init__(self, model: LanguageModel, *, text: bool | None = None) -> None:
@@ -141,8 +141,8 @@ def write_call(call: ToolCall, tool: Tool | None = None) -> str:
     """A call as text.
 
     Args:
-        call: what is called.
-        tool: its parameters say which arguments are texts; without it, all that are text are.
+        call: the call to write.
+        tool: the tool, whose parameters say which arguments are texts; without it, all arguments that are texts are.
     """
     try:
         arguments = call.parsed()

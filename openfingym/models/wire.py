@@ -167,7 +167,7 @@ class StreamedAnswer:
         """Take the next chunk.
 
         Raises:
-            MalformedAnswer: it is no chunk.
+            MalformedAnswer: the chunk is not one of a chat completion.
         """
         body = _object(chunk, "a chunk")
         self._body |= {key: body[key] for key in ("model", "usage") if body.get(key)}

@@ -66,9 +66,9 @@ def read_written_calls(message: Message, tools: Sequence[Tool], *, first: int = 
     it.
 
     Args:
-        message: an answer.
-        tools: those that there are.
-        first: number of the first call.
+        message: the answer of a model.
+        tools: the tools that the model was offered.
+        first: number from which calls without an id are numbered.
     """
     text = message.content
     parts = [*_marked(text, tools)] or [*_unmarked(text, {tool.name for tool in tools})]

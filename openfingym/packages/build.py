@@ -34,12 +34,12 @@ def build(task: Task, *, force: bool = False) -> BuiltPackage:
     """Return the built package of ``task``, building it if the store has none.
 
     Args:
-        task: the task package.
+        task: the task to build.
         force: build again even where the store has it, and replace what is there.
 
     Raises:
         TaskError: the task cannot be built as it is written.
-        DataError: its dataset is missing or damaged.
+        DataError: the task's dataset is missing or damaged.
         StoreError: the store cannot be written.
     """
     public, truth = store.package_folders(task.name, build_key(task))

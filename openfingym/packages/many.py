@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TaskOutcome(Generic[T]):
-    """What became of one task."""
+    """The outcome of one task: a value or an error."""
 
     name: str
     value: T | None

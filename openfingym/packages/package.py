@@ -134,11 +134,11 @@ class BuiltPackage:
 
     @property
     def instruction(self) -> Path:
-        """What the agent is told."""
+        """Path of the instruction that the agent gets."""
         return self.public / "instruction.md"
 
     def agent_view(self) -> dict[str, Path]:
-        """What appears under ``/task`` inside a sandbox or container: name to host path."""
+        """The files under ``/task`` inside a sandbox or container, by name, with their host paths."""
         return {"instruction.md": self.instruction, "interface.py": self.interface, "data": self.data}
 
     @cached_property
@@ -158,7 +158,7 @@ class BuiltPackage:
         return found
 
     def read_instruction(self) -> str:
-        """What the agent is told.
+        """The text of the instruction that the agent gets.
 
         Raises:
             StoreError: it is missing or damaged.
@@ -187,7 +187,7 @@ class BuiltPackage:
 
         Raises:
             DigestMismatchError: either half differs from what was recorded when it was built.
-            StoreError: a file is missing.
+            StoreError: a file of the package is missing.
         """
         import numpy as np
 
@@ -204,7 +204,8 @@ class BuiltPackage:
             ) from error
         if stated != actual or truth_digest(actual) != self.manifest.truth_digest:
             raise DigestMismatchError(
-                f"{self.truth}: the hidden arrays are not the ones this package was built with; rebuild it"
+                f"{self.truth}: the hidden arrays are not the ones this package was built with; rebuild with "
+                "`openfingym task build --force`"
             )
         return {name: np.array(map_array(self.truth, f"{name}.npy")) for name in arrays}
 
@@ -242,7 +243,10 @@ class BuiltPackage:
                     f"{self.public / name} changed after the build; rebuild with `openfingym task build --force`"
                 )
         if files_digest(stated) != self.manifest.public_digest:
-            raise DigestMismatchError(f"{self.public / 'package.json'}: its digest does not match its files; rebuild")
+            raise DigestMismatchError(
+                f"{self.public / 'package.json'}: its digest does not match its files; rebuild with `openfingym task "
+                "build --force`"
+            )
 
 
 def files_digest(files: dict[str, str]) -> str:

@@ -87,10 +87,10 @@ def new_task(name: str, parent: Path, kind: str = "forecast") -> Path:
     Args:
         name: name of the task, in kebab-case.
         parent: folder to create it in.
-        kind: a key of :data:`~openfingym.kinds.KINDS`.
+        kind: name of the kind of task, a key of :data:`~openfingym.kinds.KINDS`.
 
     Returns:
-        The folder.
+        The folder of the new task.
 
     Raises:
         UsageError: the name is not kebab-case, the kind is unknown, or the folder exists.

@@ -1,4 +1,4 @@
-"""Tapes: the hidden data of one rollout, which need not be the same twice.
+"""Tapes: the hidden data of one rollout, which may differ from that of the next.
 
 | tape | what is hidden |
 |---|---|
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tape:
-    """Which hidden data a rollout has."""
+    """The hidden data of a rollout: its kind and seed."""
 
     kind: TapeKind = "given"
     seed: int = 0
@@ -46,7 +46,7 @@ class Drawn:
 
 
 def renewal(package: BuiltPackage) -> TapeKind:
-    """What the tape of another rollout can be: ``given`` where there is none but the package's own."""
+    """The kind of tape that another rollout can have; ``given`` where there is none but the package's own."""
     task = package.task
     if package.manifest.data_kind != "real" and kind_of(task).renewable(task):
         return "fresh"
@@ -57,7 +57,7 @@ def require_renewal(package: BuiltPackage) -> None:
     """Return if another rollout of the task can have another tape.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: every rollout of the task has the same hidden data.
     """
     if renewal(package) == "given":
         raise UsageError(
@@ -84,7 +84,7 @@ def draw(package: BuiltPackage, tape: Tape, hidden: Mapping[str, Array]) -> Draw
     """The arrays of a tape.
 
     Args:
-        package: the task's built package.
+        package: the built package of the task.
         tape: the tape that is wanted.
         hidden: the package's own hidden arrays.
 

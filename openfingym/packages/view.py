@@ -28,9 +28,9 @@ def seen_with(package: BuiltPackage, arrays: Mapping[str, Array]) -> Iterator[Bu
     untouched. So the truth half goes with the package, not with this view of it.
 
     Args:
-        package: the task's built package.
-        arrays: by name, of the shape and type of those they take the place of; without any, the package is what is
-            seen.
+        package: the built package of the task.
+        arrays: public arrays by name, of the shape and type of those that they replace; without any, the package itself
+            is shown.
 
     Raises:
         StoreError: the store cannot be written.

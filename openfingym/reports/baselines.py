@@ -35,13 +35,13 @@ CHECKS = ("oracle", "nop")
 
 @dataclass(frozen=True)
 class BaselineResult:
-    """How one baseline did on one task."""
+    """The result of one baseline on one task."""
 
     task: str
     family: str
     data_kind: str
     key: str
-    """Of the build, the metrics and the program it was measured with; see :func:`key_of`."""
+    """Key of the build, the metrics and the program that the result was measured with; see :func:`key_of`."""
     agent: str
     state: str
     """``scored``, ``rejected`` or ``error``."""
@@ -58,7 +58,7 @@ class BaselineResult:
     """95 % interval of ``relative_total``; None where nothing can be said, as in records from before there were any."""
     total_interval: tuple[float, float] | None = None
     standard_errors: dict[str, float] = field(default_factory=dict)
-    """Of the metrics."""
+    """Standard errors of the metrics, by name."""
 
     @property
     def success(self) -> bool:
@@ -90,7 +90,7 @@ def record(results: Iterable[BaselineResult], path: Path = RECORD) -> None:
     """Write results over a record, whole or not at all.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the record cannot be written.
     """
     ordered = sorted(results, key=lambda row: (row.family, row.task, row.agent))
     lines = ",\n".join(json.dumps(asdict(row)) for row in ordered)
@@ -176,7 +176,8 @@ def run_baselines(
     Args:
         tasks: the tasks to run them on.
         agents_of: names of the agents to run on a task.
-        backend: how programs are isolated.
+        backend: how programs are isolated: ``docker``, ``sandbox`` or ``inline``; ``auto`` for the strongest that works
+            here.
         seed: seed that each program is given.
         done: results that need not be measured again, if their task and program are still the same.
         progress: told what is being run.

@@ -1,4 +1,4 @@
-"""What a reader must know before believing a figure: runs that were flagged, or were not made alike."""
+"""Cautions about a report's figures: runs that were flagged, or were not made alike."""
 
 from __future__ import annotations
 

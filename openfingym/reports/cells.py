@@ -38,7 +38,7 @@ class RunGroup:
 
 @dataclass(frozen=True)
 class StateCounts:
-    """How runs ended."""
+    """Numbers of runs, by how they ended."""
 
     scored: int
     rejected: int
@@ -67,7 +67,7 @@ class StateCounts:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one success cost: all judged runs together, over those with a score. None where that is unknown."""
+    """The cost of one success: all judged runs together, over those with a score. None where that is unknown."""
 
     usd: float | None
     tokens: float | None
@@ -135,7 +135,7 @@ class TaskCell:
     skill: Estimate
     """As in :class:`Cell`; its interval is over runs."""
     sampling: tuple[float, float] | None
-    """Of a single run, the 95 % interval of its skill over other hidden rows of the same market; None of several, or
+    """For a single run, the 95 % interval of its skill over other hidden rows of the same market; None for several, or
     without one."""
     worst: float | None
     best: float | None

@@ -79,7 +79,7 @@ class TimeAxis:
         """Lay out an axis.
 
         Args:
-            times: datetime64[ns][points].
+            times: time of each point, datetime64[ns][points].
             starts: first point of each episode, increasing, the first 0.
         """
         self.size = len(times)
@@ -153,16 +153,16 @@ def time_chart(
     """A chart over time.
 
     Args:
-        title: its heading, plain text.
+        title: heading of the chart, plain text.
         axis: shared by all charts of the group.
         lines: series with a value for each point of the axis.
-        unit: unit of the values.
+        unit: unit of the values, for the vertical axis.
         zero: whether the vertical axis must hold zero.
         markers: points drawn over the lines.
         note: a remark below the title, plain text.
 
     Returns:
-        HTML of one ``<figure>``.
+        HTML of one ``<figure>`` element.
     """
     levels = np.array([marker.value for marker in markers])
     scale = Scale.around([*(line.values for line in lines), levels], zero=zero)
@@ -192,12 +192,12 @@ def histogram(title: str, samples: Sequence[Line], *, bins: int = 41) -> Markup:
     """How often values occur: the first sample as bars, others as outlines; shares of each sample, in percent.
 
     Args:
-        title: its heading, plain text.
-        samples: fractions, shown as percent.
+        title: heading of the chart, plain text.
+        samples: samples by name; values are fractions, and are shown as percent.
         bins: number of equal bins over the range of all samples.
 
     Returns:
-        HTML of one ``<figure>``.
+        HTML of one ``<figure>`` element.
     """
     low = min(float(sample.values.min()) for sample in samples)
     high = max(float(sample.values.max()) for sample in samples)
@@ -241,10 +241,10 @@ def axes(scale: Scale, unit: Unit, ticks: Sequence[tuple[float, str]], spoken: s
     """The axes around a drawing.
 
     Args:
-        scale: the vertical axis.
-        unit: unit of its values.
+        scale: scale of the vertical axis.
+        unit: unit of the values on the vertical axis.
         ticks: (percent from the left, text) of the horizontal axis.
-        spoken: what a screen reader says instead.
+        spoken: description of the chart for screen readers.
     """
     values, step = scale.ticks()
     lines = (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openfingym.results import RolloutResult
 
 Differences = Mapping[str, Mapping[int, float]]
-"""Of log relative loss, by task and seed."""
+"""Differences of log relative loss, by task and seed."""
 Verdict = Literal["better", "worse", "no difference", "too few"]
 SIGNIFICANT = 0.05
 EVEN = 1e-9
@@ -36,7 +36,7 @@ class RowComparison:
     tasks: int
     """Tasks that both were judged on with a common seed."""
     pairs: int
-    """Common (task, seed)."""
+    """Number of (task, seed) pairs that both agents ran."""
     loss_ratio: Estimate
     """Geometric mean over tasks of the loss of a over that of b; below 1 a is better."""
     effect: float | None
@@ -49,11 +49,11 @@ class RowComparison:
     losses: int
     ties: int
     p_value: float | None
-    """Of the two-sided sign-flip test over tasks, or where they are too few, over their common seeds."""
+    """p-value of the two-sided sign-flip test over tasks or, where they are too few, over their common seeds."""
     p_holm: float | None
     """Adjusted for all comparisons on data of this kind."""
     verdict: Verdict
-    """Of a."""
+    """Verdict on agent a."""
 
     @property
     def sentence(self) -> str:

@@ -17,7 +17,7 @@ KINDS = {
     "specified": "Synthetic data, as its source defines it.",
 }
 DAMAGED = 20
-"""Damaged folders named."""
+"""Largest number of damaged folders that are named."""
 
 
 def render(report: Report) -> str:

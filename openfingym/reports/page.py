@@ -32,7 +32,7 @@ def document(
 
     Args:
         template: path of a template that extends ``page.html.jinja``, below ``openfingym/reports``.
-        title: plain text.
+        title: title of the page, plain text.
         styles: paths of CSS of this page, which comes after the shared one.
         scripts: paths of the only JavaScript that runs, whatever else the page holds.
         values: what the template shows: plain values, or what :func:`macro` made of them.

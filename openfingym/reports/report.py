@@ -36,14 +36,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """What a set of runs says."""
+    """The figures of a set of runs."""
 
     by: tuple[Field, ...]
     """What rows are grouped by."""
     cells: tuple[Cell, ...]
-    """By kind of data, row and family."""
+    """Cells by kind of data, row and family."""
     tasks: tuple[TaskCell, ...]
-    """By kind of data, row and task."""
+    """Cells by kind of data, row and task."""
     comparisons: tuple[RowComparison, ...]
     failures: tuple[Failure, ...]
     """The most frequent first."""
@@ -53,7 +53,7 @@ class Report:
     """Folders left out because they hold a rollout that is already there."""
     damaged: tuple[Damaged, ...]
     seed: int
-    """Of the bootstrap and the tests."""
+    """Seed of the bootstrap and the tests."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as ``openfingym report --json`` prints them; docs/reports.md describes them."""
@@ -116,7 +116,7 @@ class Report:
 
 
 def make_report(runs: FoundRuns, by: Sequence[Field] = ("agent", "model"), *, seed: int = 0) -> Report:
-    """Everything that is reported of ``runs``.
+    """Make a report about ``runs``.
 
     Args:
         runs: the runs to report on.

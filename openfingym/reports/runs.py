@@ -28,7 +28,7 @@ class Damaged:
 
 @dataclass(frozen=True)
 class Made:
-    """What a rollout was made of, as its ``config.json`` states it; None where it does not."""
+    """The parts of a rollout's ``config.json`` that a report compares; None where it does not state one."""
 
     setting: str | None = None
     """Digest of the agent, and its allowance."""
@@ -38,7 +38,7 @@ class Made:
 
 @dataclass(frozen=True)
 class FoundRuns:
-    """What was found below some folders."""
+    """The runs found below some folders."""
 
     results: tuple[RolloutResult, ...]
     """Every rollout once, by task, agent, model, seed and attempt."""

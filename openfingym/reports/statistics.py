@@ -37,7 +37,7 @@ EXACT_UNITS = 13
 PATTERNS = 100_000
 """Random sign patterns: the smallest p-value is 1e-5, which survives the adjustment for a thousand comparisons."""
 MANY_UNITS = 200
-"""From more units than this replicates of a mean are drawn from the normal law that they tend to, which is quick."""
+"""Number of units above which replicates of a mean are drawn from the normal law that they tend to, which is quick."""
 CHUNK = 4_000_000
 """Cells of sign patterns at a time, which bounds the memory."""
 
@@ -73,7 +73,7 @@ def unit_of(counts: Sequence[int]) -> Unit | None:
     """What there is enough of for an interval and a test: tasks, else runs of every task, else nothing.
 
     Args:
-        counts: runs of each task.
+        counts: number of runs of each task.
     """
     if len(counts) >= FEWEST_UNITS:
         return "task"
@@ -149,7 +149,7 @@ def sign_flip_p(differences: NDArray[np.float64], seed: int) -> NDArray[np.float
         seed: seed of the sign patterns.
 
     Returns:
-        float64[comparisons] in (0, 1].
+        float64[comparisons], each in (0, 1].
     """
     comparisons, count = differences.shape
     # Patterns that give the same sum but for rounding are as extreme as what was seen.

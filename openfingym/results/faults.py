@@ -17,9 +17,9 @@ from openfingym.results.result import (
 )
 
 HUGE = 1e100
-"""No figure is as large: beyond, sums and powers overflow."""
+"""Largest magnitude that a figure of a result may have; sums and powers of larger ones could overflow."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}|")
-"""Of a rollout; it becomes a part of paths and addresses."""
+"""What a rollout's id must look like: it becomes a part of paths and addresses. A result may also have none."""
 _TEXTS = ("rollout_id", "task", "task_digest", "data_kind", "agent", "backend", "started_at")
 _MAYBE_TEXTS = ("model", "reason", "baseline", "season", "ended_by", "log_head")
 _MAPS = ("metrics", "standard_errors", "baseline_metrics")

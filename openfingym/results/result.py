@@ -18,7 +18,7 @@ away. ``protocol``: its answers were empty, endless, or neither program nor call
 ours."""
 
 Verdict = Literal["better", "worse", "no difference"]
-"""Of an answer beside its task's baseline."""
+"""The verdict on an answer beside its task's baseline."""
 
 FORMAT = 2
 EVEN = 1e-9
@@ -83,9 +83,9 @@ class RolloutResult:
     """Each metric of the baseline on the same fold."""
     direction: Literal["lower"] = "lower"
     submissions_accepted: int = 0
-    """Of a sequential task, private episodes begun."""
+    """Number of accepted submissions; of a sequential task, private episodes begun."""
     submissions_rejected: int = 0
-    """Of a sequential task, actions refused."""
+    """Number of refused submissions; of a sequential task, actions refused."""
     budget: int = 0
     """Submissions that could be accepted; of a sequential task, its private episodes."""
     flags: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class RolloutResult:
     policy: PolicyName | None = None
     """Under which the score came about."""
     season: str | None = None
-    """Of the verifier, in which the rollout was begun."""
+    """Season of the verifier in which the rollout was begun."""
     disclosure: Disclosure | None = None
     """How much of the verifier's result this is. ``held``: the state is ``deferred`` until the season is closed."""
     ended_by: str | None = None
@@ -109,7 +109,7 @@ class RolloutResult:
     boundary: Boundary | None = None
     """Where a rollout without a score failed; None where it was scored."""
     told: bool = False
-    """Of an ``error``: whether the agent was answered anything that follows from hidden data, so that it is not run
+    """For an ``error``: whether the agent was answered anything that follows from hidden data, so that it is not run
     again."""
     turns: int = 0
     """Completions asked of the model."""

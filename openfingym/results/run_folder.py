@@ -35,7 +35,7 @@ RESULT_LIMIT = MEGABYTE
 
 @dataclass(frozen=True)
 class RunFiles:
-    """What is written beside ``result.json``."""
+    """The files that are written beside ``result.json``."""
 
     config: Mapping[str, object]
     program: str

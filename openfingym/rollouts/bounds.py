@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 BODY_OVERHEAD = 64 * 1024
 CALLS_PER_SUBMISSION = 200
 CALLS_PER_STEP = 4
-"""Room for repetitions."""
+"""Calls that a program may make for each step, which leaves room for repetitions."""
 MARGIN_S = 300.0
-"""For starting and finalizing."""
+"""Seconds beyond the agent's own time, for starting and finalizing."""
 
 
 def limits_of(package: BuiltPackage) -> Limits:

@@ -31,7 +31,7 @@ ERRORS_IN_A_ROW = 10
 
 @dataclass(frozen=True)
 class Patience:
-    """How often a rollout that failed for a reason of ours is tried, and how long apart."""
+    """Retries of a rollout that failed for a reason of ours: how many, and how long apart."""
 
     tries: int = 3
     pause_s: float = 2.0
@@ -39,7 +39,7 @@ class Patience:
 
 
 class StoppedError(RuntimeFailureError):
-    """Nothing works with an agent, of which no further rollout is run."""
+    """Raised when rollouts of one agent keep failing for a reason of ours: no further one of that agent is run."""
 
 
 class RunWatcher(Protocol):
@@ -132,6 +132,7 @@ class RolloutEngine:
             and a ``BackendUnavailableError`` where nothing here can isolate a program.
         """
         known = self._tasks.get(spec.identity)
+        # A rollout may be submitted more than once; it is run once, and whoever submitted it gets its result.
         if known is not None and not known.cancelled():
             return known
         task = asyncio.get_running_loop().create_task(self._once(spec), name=spec.title)
@@ -144,7 +145,7 @@ class RolloutEngine:
         An agent with which nothing works is given up, and the others run to their end before that is said.
 
         Raises:
-            OpenFinGymError: as :meth:`submit`; what was finished is kept.
+            OpenFinGymError: as for :meth:`submit`; the rollouts that were finished by then are kept.
         """
         tasks = [self.submit(spec) for spec in specs]
         try:
@@ -190,7 +191,7 @@ class RolloutEngine:
         return final
 
     async def _try(self, spec: RolloutSpec, *, last: bool) -> RolloutResult | None:
-        """One try; None where it failed for a reason of ours and is to be made again."""
+        """Run a rollout once; None where it failed for a reason of ours and is to be tried again."""
         with contextlib.ExitStack() as stack:
 
             def started() -> None:
@@ -201,6 +202,8 @@ class RolloutEngine:
                 self._watch.started(spec)
 
             try:
+                # Rollouts whose scoring fills the verifier's cores would only wait for each other there, with their
+                # time running.
                 async with self._scoring if spec.task in self._heavy else contextlib.nullcontext():
                     result = await self._runner.run(spec, self._folder.staging(spec), started)
             except (RuntimeFailureError, VerifierError) as error:

@@ -80,11 +80,11 @@ class RunFolder:
 
     @classmethod
     def look(cls, root: Path) -> Self:
-        """The folder as it is now, in which nothing is written or moved; another process may be writing there.
+        """Read the folder as it is now, without writing or moving anything in it; another process may be writing there.
 
         Raises:
             UsageError: the folder is a part of another run.
-            StoreError: it cannot be read.
+            StoreError: the folder cannot be read.
         """
         root = root.absolute()
         _require_own(root)
@@ -101,6 +101,7 @@ class RunFolder:
         """Results of those that are finished, by identity; a damaged one is set aside, to be run again."""
         known = [(spec, path) for spec in specs if (path := self.find(spec)) is not None]
         shares = [known[n::READERS] for n in range(READERS)]
+        # Thousands of small files, maybe on a network: reading them is waiting.
         with ThreadPoolExecutor(READERS) as pool:
             found = {spec.identity: result for share in pool.map(_read_all, shares) for spec, result in share}
         for spec, _ in known:
@@ -109,7 +110,7 @@ class RunFolder:
         return {identity: result for identity, result in found.items() if result is not None}
 
     def staging(self, spec: RolloutSpec) -> Path:
-        """Where a rollout is written while it runs."""
+        """The folder in which a rollout is written while it runs."""
         return self.root / STAGING / spec.identity
 
     @contextlib.contextmanager
@@ -135,7 +136,7 @@ class RunFolder:
             The result as it is kept, with its folder.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the result cannot be written.
         """
         final = self.root / spec.folder
         result = replace(result, attempt=spec.attempt, path=final)
@@ -144,6 +145,7 @@ class RunFolder:
             # Last, and to the disk: after a power cut a folder has a whole result, or is not counted.
             _amend(written / "result.json", result.to_dict(), sync=True)
             final.parent.mkdir(exist_ok=True)
+            # A rename within a file system is atomic: the name appears with the whole rollout behind it.
             written.rename(final)
         self.finished[spec.identity[:NAME_DIGITS]] = final
         return result
@@ -157,7 +159,7 @@ class RunFolder:
         """Keep a try that failed for a reason of ours and is made again.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the evidence cannot be written.
         """
         with store_errors(written):
             _amend(written / "result.json", replace(result, attempt=spec.attempt, path=None).to_dict())
@@ -213,6 +215,7 @@ def _locked(root: Path) -> Iterator[None]:
             ) from None
     with lock:
         with store_errors(root):
+            # The text only tells people who holds the lock; the lock itself is the kernel's.
             os.ftruncate(lock.descriptor, 0)
             owner = f"{OWNER}{os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC,"
             os.pwrite(lock.descriptor, owner.encode(), 0)
@@ -229,6 +232,7 @@ def _finished(root: Path) -> dict[str, Path]:
                 )
             if not task.name.startswith(".") and task.is_dir():
                 with os.scandir(task.path) as rollouts:
+                    # A run folder may come from a stranger, and a link in it could lead to any folder of the reader's.
                     own = (item for item in rollouts if not item.is_symlink())
                     found.update({match[1]: Path(item.path) for item in own if (match := IDENTITY.search(item.name))})
     return found

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Line:
-    """The way to one verifier: a client, gates, and workspaces that wait for its tasks."""
+    """What is needed to use one verifier: a client, gates, and a pool of workspaces for its tasks."""
 
     address: VerifierAddress
     client: VerifierClient
@@ -77,9 +77,10 @@ class Launcher:
 
         Args:
             packages: the built packages of the tasks.
-            backend: how programs are isolated.
-            verifiers: running ones, by the names of their tasks; None starts one for all.
-            patience_s: how long what is away is waited for: a model's endpoint, the Docker engine, a verifier that runs
+            backend: how programs are isolated: ``docker``, ``sandbox`` or ``inline``; ``auto`` for the strongest that
+                works here.
+            verifiers: addresses of running verifiers, by the names of their tasks; None starts one for all tasks.
+            patience_s: seconds to wait for what is away: a model's endpoint, the Docker engine, a verifier that runs
                 elsewhere.
         """
         self.packages = list(packages)
@@ -93,6 +94,7 @@ class Launcher:
         self._runner: ConversationRunner | None = None
         self._warmed: set[str] = set()
         self._backends: dict[bool, Backend] = {}
+        # Rollouts in several threads share a launcher, and make its parts when first needed.
         self._lock = threading.Lock()
 
     @classmethod
@@ -107,10 +109,10 @@ class Launcher:
         """A launcher for tasks given by name, folder or value, building what is not built.
 
         Args:
-            tasks: the tasks.
-            backend: how programs are isolated.
+            tasks: tasks by name, by folder, or loaded.
+            backend: how programs are isolated; see the constructor.
             verifier: where a running one is, or a registry file; None for what the environment says, or one of its own.
-            real: pulled real data where a task's own is simulated.
+            real: whether to use pulled real data where a task's own data is simulated.
 
         Raises:
             UsageError: a task is named twice, or none or two of the running verifiers are for it.
@@ -118,8 +120,8 @@ class Launcher:
         """
         loaded = [task if isinstance(task, Task) else catalog.load_task(task, real=real) for task in tasks]
         names = [task.name for task in loaded]
-        if len(set(names)) < len(names):
-            raise UsageError("a task is named twice")
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise UsageError(f"{', '.join(twice)}: named more than once; name each task once")
         verifiers = find_verifiers(verifier, loaded)
         packages = [build(task) for task in loaded]
         if verifiers is not None:
@@ -130,6 +132,7 @@ class Launcher:
         if self._verifiers is None:
             from openfingym_verifier.embedded import EmbeddedVerifier
 
+            # In a process of its own, which keeps the labels out of this one's memory.
             embedded = self._stack.enter_context(EmbeddedVerifier.start(self.packages))
             address = VerifierAddress(str(embedded.uds), embedded.admin_token)
             self._verifiers = {package.manifest.name: address for package in self.packages}
@@ -149,7 +152,7 @@ class Launcher:
         """A client of the verifier that scores a task.
 
         Args:
-            package: one of :attr:`packages`.
+            package: one of the built packages in :attr:`packages`.
         """
         return self._line(package).client
 
@@ -174,16 +177,17 @@ class Launcher:
         """Run one rollout to its verified result.
 
         Args:
-            package: one of :attr:`packages`.
-            agent: the agent that acts.
-            model: for agents that ask one.
+            package: one of the built packages in :attr:`packages`.
+            agent: the agent that acts in the rollout.
+            model: the language model, for agents that ask one; None for others.
             allowance: what such an agent may spend; where it states no turns or no time, the task's size does.
             prices: prices of models; by default the package's own table.
-            seed: given to the agent's program.
+            seed: seed that is given to the agent's program.
             out: folder below which the run is kept; None keeps nothing.
             cancel: ends the program early when set.
             listener: told what an agent that talks says and does, as it does; called in another thread.
-            fresh: hidden data of its own, where the task can have any; the result's ``tape`` says which it had.
+            fresh: whether the rollout gets hidden data of its own, where the task can have any; the result's ``tape``
+                says which it had.
 
         Returns:
             The result; ``state`` is ``error`` where our machinery failed.
@@ -208,6 +212,7 @@ class Launcher:
         ttl_s = lifetime_s(package, setup.wall_s if setup else None)
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
         ticket = client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=ttl_s, fresh=fresh)
+        # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
         result = RolloutResult(
             rollout_id=ticket.rollout_id,
@@ -240,6 +245,7 @@ class Launcher:
                 evidence = evidence_of(line.client, package, ticket.rollout_id) if out else evidence
         except BaseException:
             with contextlib.suppress(VerifierError):
+                # Interrupted: the rollout is ended at the verifier too, so that its token opens nothing any more.
                 line.client.finalize(ticket.rollout_id)
             raise
         result = replace(result, wall_s=round(time.monotonic() - clock, 3))
@@ -286,7 +292,8 @@ class Launcher:
         if backend is None:
             if ticket.tape != "given":
                 raise UsageError(
-                    f"the oracle knows the package's own hidden data, and this rollout has a {ticket.tape} tape"
+                    f"the oracle knows the package's own hidden data, and this rollout has a {ticket.tape} tape; "
+                    "run it without --fresh, or on a verifier that gives rollouts the package's own"
                 )
             submit_truth(client, ticket, package)
             return Acted()

@@ -29,7 +29,7 @@ WATCH_S = 1.0
 
 
 class Runner(Protocol):
-    """Where rollouts are run: on this machine, or on a cluster."""
+    """Where rollouts are run: on this machine, or on the nodes of a cluster."""
 
     async def run(self, spec: RolloutSpec, out: Path, started: Callable[[], None]) -> RolloutResult:
         """Run one rollout once a place is free.
@@ -37,9 +37,9 @@ class Runner(Protocol):
         Cancelling it ends the rollout's program, and returns when nothing of it is left.
 
         Args:
-            spec: the rollout to run.
+            spec: what is run: task, agent, model, seed and attempt.
             out: folder below which its run is written.
-            started: called when it has a place; makes that folder.
+            started: called when the rollout has a place; makes the folder ``out``.
 
         Returns:
             The result, with the folder of its run; its state is ``error`` where our machinery failed.
@@ -54,19 +54,21 @@ class Runner(Protocol):
 
 @dataclass
 class _Started:
-    """A launcher and who is using it."""
+    """A launcher, and the number of rollouts that are using it."""
 
     launcher: Launcher
     stack: contextlib.ExitStack
     socket: Path | None
-    """Of a verifier of our own; None of one that runs elsewhere."""
+    """Socket of a verifier that this process started; None for one that runs elsewhere."""
     running: set[threading.Event] = field(default_factory=set)
-    """Cancels each of the rollouts that use it."""
+    """One event for each rollout that uses the launcher; setting it cancels the rollout."""
     over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def lives(self) -> bool:
-        """Whether the verifier still listens; of one that runs elsewhere, nobody here can do anything about it."""
+        """Whether the verifier still listens; True for one that runs elsewhere, which this process could not
+        replace.
+        """
         if self.socket is None:
             return True
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -77,7 +79,9 @@ class _Started:
             return True
 
     def watch(self) -> None:
-        """Until it is over: when the verifier dies, end the programs that would wait for it in vain."""
+        """Wait until the launcher is closed; when the verifier dies before, end the programs that would wait for it
+        in vain.
+        """
         while not self.over.wait(WATCH_S):
             if not self.lives:
                 for cancel in tuple(self.running):
@@ -112,8 +116,8 @@ class LocalRollouts:
         """Run one rollout to its end; see :meth:`Runner.run`.
 
         Raises:
-            RuntimeFailureError: this machine has another build of the task.
-            OpenFinGymError: as of :meth:`Launcher.run`.
+            RuntimeFailureError: the package on this machine is another build of the task than the one planned.
+            OpenFinGymError: as for :meth:`Launcher.run`.
         """
         package = self._packages.get(spec.task)
         if package is None or package.manifest.digest != spec.task_digest:

@@ -1,4 +1,4 @@
-"""What runs on a node of a cluster: rollouts of the driver's choice, whose files go back to it."""
+"""The Ray actor that runs rollouts on a node of a cluster and sends their files back to the driver."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class NodeActor:
         self._running: dict[str, threading.Event] = {}
 
     def greet(self) -> str:
-        """Name of the machine; that it answers shows that the node has started this actor."""
+        """Return the name of the machine; an answer shows that the node has started this actor."""
         return socket.gethostname()
 
     def run(self, spec: RolloutSpec) -> NodeReply:
@@ -97,7 +97,7 @@ def unpack(archive: bytes, folder: Path) -> Path:
     """Write a run's folder.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the folder cannot be written.
     """
     with store_errors(folder), tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         tar.extractall(folder, filter="data")

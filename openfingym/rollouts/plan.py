@@ -1,4 +1,4 @@
-"""What a run is to do: tasks x agents x models x seeds x attempts, from a TOML file or the command line."""
+"""The plan of a run: tasks x agents x models x seeds x attempts, from a TOML file or the command line."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Plan(Section):
     agents: tuple[AgentChoice, ...]
     models: tuple[ModelChoice, ...] = ()
     seeds: tuple[int, ...] = (0,)
-    """Which; the file may say how many instead, and they count from 0."""
+    """The seeds; the file may state their number instead, and they count from 0."""
     attempts: PositiveInt = 1
     """Repetitions with the same seed."""
     limits: SpendingLimits = SpendingLimits()
@@ -164,7 +164,7 @@ class Plan(Section):
         """Read a plan's file.
 
         Args:
-            path: path of the file.
+            path: path of the plan's TOML file.
             changes: keys that the caller states otherwise; those of a table such as ``limits`` one by one.
 
         Raises:
@@ -187,7 +187,7 @@ class Plan(Section):
         """The models, with their place.
 
         Raises:
-            UsageError: one is no model.
+            UsageError: an entry of ``models`` names no model.
         """
         return [
             ModelSpec.parse(model.name, base_url=model.base_url or self.base_url, key_variable=model.key)
@@ -196,17 +196,17 @@ class Plan(Section):
 
     @property
     def allowance(self) -> Allowance:
-        """The limits, as a meter wants them."""
+        """The limits, as an :class:`~openfingym.models.meter.Allowance`."""
         return Allowance(**self.limits.model_dump())
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Who is to run on what."""
+    """Which agents are to run on which tasks."""
 
     pairs: tuple[tuple[Task, Agent], ...]
     skipped: Mapping[str, tuple[str, ...]]
-    """Tasks that a pattern gave and an agent is not for, by the agent's name."""
+    """Names of the tasks that a pattern matches but on which the agent cannot act, by the agent's name."""
 
     @property
     def tasks(self) -> list[Task]:
@@ -215,7 +215,7 @@ class Selection:
 
 
 def select(plan: Plan, *, program: Path | None = None) -> Selection:
-    """The plan's tasks with the agents that are for them.
+    """Choose the tasks that a plan names, each with the agents that can act on it.
 
     A task that is named must fit every agent; where a pattern gives it, the pair is left out.
 
@@ -228,8 +228,9 @@ def select(plan: Plan, *, program: Path | None = None) -> Selection:
         TaskError: a task package is malformed.
     """
     agents = [with_sampling(_agent(given, program), **plan.sampling.model_dump()) for given in plan.agents]
-    if len({agent.name for agent in agents}) < len(agents):
-        raise UsageError("an agent is given twice; programs need names of their own")
+    names = [agent.name for agent in agents]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"agent {', '.join(twice)}: given more than once; give each program a name of its own")
     _check_models(plan, agents)
     pairs, skipped = [], {agent.name: list[str]() for agent in agents}
     for task, named in _choose(plan.tasks, real=plan.real):
@@ -292,7 +293,7 @@ def shard(specs: Sequence[RolloutSpec], part: str) -> list[RolloutSpec]:
 
 
 def _changed(data: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
-    """What a file says, with the changes in it."""
+    """The content of a plan's file, with the caller's changes in it."""
     found = {**data, **changes}
     for key, change in changes.items():
         said = data.get(key)
@@ -306,7 +307,7 @@ def _changed(data: Mapping[str, object], changes: Mapping[str, object]) -> dict[
 
 
 def _relative_to(folder: Path, data: dict[str, object]) -> dict[str, object]:
-    """Files are found beside their plan, wherever it is read from."""
+    """Make the paths in a plan absolute: they are relative to the plan's folder, wherever it is read from."""
 
     def placed(table: dict[str, object], *keys: str) -> dict[str, object]:
         return table | {key: str(folder / path) for key in keys if isinstance(path := table.get(key), str)}
@@ -346,7 +347,7 @@ def _check_models(plan: Plan, agents: Sequence[Agent]) -> None:
 
 
 def _choose(patterns: Iterable[str], *, real: bool) -> list[tuple[Task, bool]]:
-    """Tasks that the patterns give, each once, and whether it was named outright."""
+    """The tasks that match the patterns, each once, and for each whether it was named without a wildcard."""
     folders = catalog.task_folders()
     chosen: dict[str, tuple[Task, bool]] = {}
     for pattern in patterns:
@@ -354,7 +355,7 @@ def _choose(patterns: Iterable[str], *, real: bool) -> list[tuple[Task, bool]]:
         for task in found:
             before = chosen.setdefault(task.name, (task, named))
             if before[0].folder.resolve() != task.folder.resolve():
-                raise UsageError(f"two tasks are named {task.name!r}: {before[0].folder} and {task.folder}")
+                raise UsageError(f"two tasks are named {task.name!r}: {before[0].folder} and {task.folder}; rename one")
             chosen[task.name] = (task, before[1] or named)
     return list(chosen.values())
 

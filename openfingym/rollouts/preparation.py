@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """What a run has to do, and what of it is done."""
+    """The rollouts of a run, and the results of those that are finished."""
 
     specs: tuple[RolloutSpec, ...]
     """Every rollout of the run."""
@@ -68,7 +68,7 @@ def prepare(
         show: told what is being done.
 
     Raises:
-        UsageError: ``part`` is malformed.
+        UsageError: ``part`` is not of the form ``"k/n"`` with 1 <= k <= n.
         TaskError: a task cannot be built as it is written.
         DataError: a dataset is missing or damaged.
         StoreError: packages or results cannot be read or written.
@@ -93,7 +93,7 @@ def prepare(
 def build_all(
     tasks: Sequence[Task], *, jobs: int = 1, show: Callable[[str], None] = lambda _: None
 ) -> dict[str, BuiltPackage]:
-    """The built packages of some tasks, by name; what the store has not is built, ``jobs`` at once.
+    """The built packages of some tasks, by name; those that the store lacks are built, ``jobs`` at once.
 
     Raises:
         TaskError: a task cannot be built as it is written.
@@ -115,7 +115,7 @@ def build_all(
 
 
 def _further_attempts(specs: Sequence[RolloutSpec], folder: RunFolder) -> list[RolloutSpec]:
-    """The same rollouts as attempts that are not there yet."""
+    """The same rollouts, with attempt numbers that the folder does not hold yet."""
     first: dict[str, int] = {}
     fresh = []
     for spec in specs:

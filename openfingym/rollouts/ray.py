@@ -38,12 +38,12 @@ LOOK_S = 2.0
 CONNECT_S = 5.0
 END_S = 30.0
 LOSS_CHARACTERS = 1000
-"""Of the reason why a node was lost."""
+"""Length to which the reason for a node's loss is cut."""
 
 
 @dataclass(eq=False)
 class _Node:
-    """A node and the actor on it."""
+    """A node of the cluster, and our actor on it."""
 
     name: str
     actor: Any
@@ -75,7 +75,7 @@ class RayRunner:
 
         Raises:
             UsageError: the extra ``ray`` is missing, there is no cluster, or it has no node for rollouts.
-            RuntimeFailureError: no node could start.
+            RuntimeFailureError: the actor could not start on any node.
         """
         ray = _ray()
         connected = not ray.is_initialized()
@@ -155,7 +155,7 @@ class RayRunner:
         return reply
 
     async def _place(self) -> _Node:
-        """A node with room for one more rollout."""
+        """Return a node with room for one more rollout, once there is one."""
         while True:
             try:
                 async with asyncio.timeout(self._setup.settings.patience_s):
@@ -217,7 +217,7 @@ class RayRunner:
             task.add_done_callback(self._starting.discard)
 
     async def _welcome(self, node: _Node) -> None:
-        """Give out a node's places once its actor has started."""
+        """Offer a node's places once its actor has started."""
         from ray.exceptions import RayActorError
 
         try:
@@ -257,7 +257,7 @@ def _require_listener(address: str) -> None:
     another cluster.
 
     Raises:
-        OSError: nobody does.
+        OSError: nobody listens at the address.
     """
     host, _, port = address.rpartition(":")
     if host and port.isdecimal() and "/" not in host:
@@ -268,7 +268,7 @@ def _require_listener(address: str) -> None:
 
 
 def nodes_for_rollouts(nodes: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Living nodes that take part, and what an actor there asks for."""
+    """The living nodes that take part, and the resources that an actor there asks for."""
     alive = [node for node in nodes if node["Alive"]]
     chosen = {
         node["NodeID"]: {"num_cpus": 0, "resources": {RESOURCE: 1}}
@@ -283,6 +283,6 @@ def _future(reference: Any) -> asyncio.Future[object]:
 
 
 def _at(host: str, error: OpenFinGymError) -> OpenFinGymError:
-    """The error of a node, which says where it was."""
+    """An error of a node, with the name of the node in its message."""
     error.args = (f"on {host}: {error}", *error.args[1:])
     return error

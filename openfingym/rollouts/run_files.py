@@ -1,4 +1,4 @@
-"""What is kept of a rollout: everything that went into it, and the verifier's evidence of what came of it."""
+"""The files kept of a rollout: everything that went into it, and the verifier's evidence of what came of it."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the verifier has on record of a rollout; nothing where it cannot be asked."""
+    """The verifier's records of a rollout; empty where it cannot be asked."""
 
     log: list[dict[str, object]] = field(default_factory=list)
     submissions: dict[int, bytes] = field(default_factory=dict)
     """Accepted submissions by number, as ``.npy`` bytes."""
     actions: list[dict[str, object]] | None = None
-    """Of a sequential task."""
+    """Actions of a sequential task, one JSON object a line."""
 
 
 def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> Evidence:
     """Ask the verifier for what it has on record of a rollout.
 
     Raises:
-        VerifierError: it does not answer.
+        VerifierError: the verifier does not answer.
     """
     log = [asdict(row) for row in client.log(rollout_id)]
     actions = (
@@ -60,15 +60,15 @@ def files_of(
     acted: Acted,
     evidence: Evidence,
 ) -> RunFiles:
-    """What is kept of a rollout.
+    """Collect the files to keep of a rollout.
 
     Args:
-        package: the task's built package.
-        agent: the agent that acted.
+        package: the built package of the task.
+        agent: the agent that acted in the rollout.
         setup: what an agent that talks had; None of any other.
         backend: what ran its programs; None where there were none.
         result: the result of the rollout.
-        acted: what the agent did.
+        acted: how the agent acted and ended.
         evidence: what the verifier kept of the rollout.
     """
     program, trajectory = agent.program, None
@@ -115,7 +115,7 @@ def _config(
 
 
 def _digest_of(agent: Agent) -> str | None:
-    """What the agent is made of; None where that cannot be known."""
+    """The digest of an agent; None where it cannot be known."""
     from openfingym.rollouts.spec import agent_digest
 
     try:

@@ -1,4 +1,4 @@
-"""What one rollout is, and when two are the same."""
+"""The specification of one rollout, and its identity, by which two rollouts are the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RolloutSpec:
     task: str
     """Name of the task."""
     task_digest: str
-    """Of the build that is meant; a machine that has another one refuses."""
+    """Digest of the build that is meant; a machine that has another one refuses."""
     agent: Agent
     model: str | None = None
     """Language model that acts; None for a program."""
@@ -38,7 +38,7 @@ class RolloutSpec:
 
     @cached_property
     def inputs(self) -> dict[str, object]:
-        """Everything that makes this rollout what it is.
+        """Everything that distinguishes this rollout from others, as plain values.
 
         Where it runs is left out (backend, machine, endpoint of the model): a run goes on elsewhere.
         """
@@ -62,12 +62,12 @@ class RolloutSpec:
 
     @property
     def label(self) -> str:
-        """Who acts, in one word: ``ridge`` or ``react-stand-in.competent``."""
+        """The agent and its model in one word: ``ridge`` or ``react-stand-in.competent``."""
         return self.agent.name if self.model is None else f"{self.agent.name}-{_plain(self.model)}"
 
     @property
     def folder(self) -> str:
-        """Its folder below a run's: for people the names, for programs the identity."""
+        """Path of the rollout's folder, relative to the run's: readable names, and the identity for programs."""
         return f"{self.task}/{_plain(self.label)}-s{self.seed}-a{self.attempt}-{self.identity[:NAME_DIGITS]}"
 
     @property
@@ -105,7 +105,7 @@ _digest_once = lru_cache(maxsize=256)(_digest)
 
 
 def _made_of(value: object) -> object:
-    """Plain values that say what something is, the same in every process.
+    """Plain values that describe an object, the same in every process.
 
     Raises:
         UsageError: it cannot be told from another of its class.
@@ -127,7 +127,7 @@ def _made_of(value: object) -> object:
 
 
 def _source(kind: type) -> str | None:
-    """The text of a class; None where it was typed at a prompt."""
+    """The source text of a class; None where it was typed at a prompt."""
     try:
         return inspect.getsource(kind)
     except (OSError, TypeError):

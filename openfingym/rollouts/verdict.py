@@ -1,4 +1,4 @@
-"""From what an agent did and what the verifier found to the result of a rollout."""
+"""The result of a rollout, made from how the agent acted and what the verifier found."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ OURS = (RuntimeFailureError, VerifierError, ModelUnavailableError)
 
 @dataclass
 class Contact:
-    """What an agent had to do with the verifier; known also where it failed on the way."""
+    """The ticket, submissions and calls of an agent at the verifier; known also where the rollout failed on the way."""
 
     failures: int = 0
     """Requests that our side failed."""
     told: bool = False
-    """Whether it was answered anything that follows from hidden data."""
+    """Whether the verifier answered it with anything that follows from hidden data."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Acted:
 
     @property
     def output(self) -> bytes:
-        """What its programs printed."""
+        """The output of its programs."""
         if self.played is not None:
             return self.played.output
         return self.outcome.output if self.outcome else b""
@@ -130,7 +130,7 @@ def failed(result: RolloutResult, error: OpenFinGymError, acted: Acted) -> Rollo
 
 
 def spent(result: RolloutResult, acted: Acted) -> RolloutResult:
-    """With what the agent's model took."""
+    """A copy of the result with the tokens, turns and cost of the agent's model."""
     if acted.played is None:
         return result
     found = acted.played.spent
@@ -155,14 +155,14 @@ def _ended_by(acted: Acted) -> str | None:
 
 
 def _how_it_ended(acted: Acted) -> str | None:
-    """One clause on an agent that did not simply finish."""
+    """A clause on how the agent ended, if it did not simply finish."""
     if acted.played is not None and acted.played.ending.how != "finished":
         return acted.played.ending.detail
     return _how_the_program_ended(acted.outcome)
 
 
 def _how_the_program_ended(outcome: Outcome | None) -> str | None:
-    """One clause on a program that did not simply finish, with the last line it printed."""
+    """A clause on how the program ended, if it did not simply finish, with the last line it printed."""
     if outcome is None or (outcome.ended_by == "exit" and outcome.exit_code == 0):
         return None
     stopped = {

@@ -1,4 +1,4 @@
-"""What a task asks for: one contract a kind of task.
+"""Contracts: what a task asks for, one class a kind of task.
 
 Whatever the kind, what is scored is one float64 array of a fixed shape: in a batch task an agent
 submits it, in a sequential one it comes from the steps that the agent took. The kind says what its
@@ -36,16 +36,16 @@ def as_tuple(value: object) -> object:
 
 
 class Contract(Section):
-    """What every contract states: its kind, and the unit and the admissible range of a prediction.
+    """Base class of all contracts: kind, unit and admissible range of a prediction.
 
     A subclass is the ``[metadata.openfingym.contract]`` of one kind. It fixes ``kind`` to the kind's name, and says
     what the rest of the file may hold.
     """
 
     family: ClassVar[Family]
-    """Of every task of this kind."""
+    """Name of the family that every task of this kind belongs to."""
     baseline: ClassVar[str]
-    """Name of what the relative total of every task of this kind divides by."""
+    """Name of the baseline, whose losses the relative total of every task of this kind divides by."""
     has_split: ClassVar[bool | None] = True
     """Whether a task of this kind needs the table ``[metadata.openfingym.split]``; None where its data decide."""
     has_period: ClassVar[bool] = False
@@ -204,7 +204,7 @@ class GenerationContract(Contract):
 
 
 class LabelsContract(Contract):
-    """What contracts about labels share, which are divided at random within each class."""
+    """Base class of contracts about labels, which are divided at random within each class."""
 
     family: ClassVar[Family] = "fraud"
     baseline: ClassVar[str] = "random"
@@ -216,7 +216,7 @@ class LabelsContract(Contract):
     """Share behind the public fold; the rest is behind the private one."""
 
     def agree(self, spec: Spec) -> None:
-        """As every contract, and no table of splits."""
+        """Check like every contract, and that there is no table of splits."""
         if spec.split is not None:
             raise ValueError("split: labels of a graph are split by contract.train and contract.public; remove it")
         super().agree(spec)
@@ -235,7 +235,7 @@ class GraphsContract(LabelsContract):
 
 
 class BarsContract(Contract):
-    """What contracts about bars share: hidden rows are stepped through, episode by episode."""
+    """Base class of contracts about bars: hidden rows are stepped through, episode by episode."""
 
     has_period: ClassVar[bool] = True
 
@@ -258,7 +258,7 @@ class BarsContract(Contract):
         return self
 
     def agree(self, spec: Spec) -> None:
-        """As every contract, and bars as they are."""
+        """Check like every contract, and that bars are shown as they are, unscaled and unselected."""
         split = spec.split
         if split is not None and (split.scaling != "none" or split.scaled or split.log1p or split.train_stride != 1):
             raise ValueError(
@@ -270,7 +270,7 @@ class BarsContract(Contract):
 
 
 class RollingContract(BarsContract):
-    """Forecasts from an origin that moves on: at each bar, predict every symbol's log return over the next ``horizon``
+    """Forecasts from a moving origin: at each bar, predict every symbol's log return over the next ``horizon``
     bars.
 
     A submission is [episodes, steps, symbols], which is what an agent answered step by step.
@@ -299,9 +299,9 @@ class TradingContract(BarsContract):
     horizon: Literal[1] = 1
     """Bars from a decision to the bar in which it is live."""
     initial_cash: Annotated[float, Field(gt=0.0)] = 100_000.0
-    """At the start of each episode."""
+    """Cash in the account at the start of each episode, in units of currency."""
     bars_per_year: Annotated[float, Field(gt=0.0)] = 252.0
-    """By which the cost of borrowing is divided, and metrics are annualised."""
+    """Number of bars in a year, by which a year's cost of borrowing is divided and metrics are annualised."""
     fee_bps: NotNegative = 0.0
     fee_per_trade: NotNegative = 0.0
     slippage_bps: NotNegative = 0.0
@@ -316,7 +316,7 @@ class TradingContract(BarsContract):
     max_orders_per_step: Annotated[int, Field(ge=1, le=4096)] = 256
     """Orders that one action may submit; a larger batch is rejected as a whole."""
     unit: str = "share of equity"
-    """Of a target weight."""
+    """Unit of a target weight."""
     low: float = -1.0
     """Smallest target weight."""
     high: float = 1.0
@@ -330,7 +330,7 @@ class TradingContract(BarsContract):
         return self
 
     def agree(self, spec: Spec) -> None:
-        """As bars, and one number of bars a year."""
+        """Check like contracts about bars, and that all name one number of bars a year."""
         if self.bars_per_year != spec.scoring.periods_per_year:
             raise ValueError(
                 f"contract.bars_per_year is {self.bars_per_year:g} and scoring.periods_per_year "

@@ -1,4 +1,4 @@
-"""What a sequential task hides: an episode, which shows its next row only after an action.
+"""Episodes of sequential tasks, which show their next row only after an action.
 
 An episode lives where its hidden rows are, in the verifier. It is a pure function of the actions it
 is given, so a record of the actions restores it, and what is scored comes from that record and from
@@ -24,7 +24,7 @@ FoldName = Literal["public", "private"]
 
 @dataclass(frozen=True)
 class Step:
-    """What an agent is shown after an action, or at the start. Plain JSON values throughout."""
+    """The observation after an action, or at the start. Plain JSON values throughout."""
 
     observation: Mapping[str, object]
     reward: float = 0.0
@@ -81,7 +81,7 @@ class Episode(Protocol):
     """One pass over hidden rows."""
 
     def start(self) -> Step:
-        """What is seen before the first action. Called once."""
+        """The observation before the first action. Called once."""
 
     def step(self, action: object) -> Step:
         """Take one action and show what it led to; not to be called after an end.

@@ -1,4 +1,4 @@
-"""What is wrong with a ``task.toml``, in words: pydantic's findings as one line a problem, each with its key."""
+"""Errors in a ``task.toml`` in words: pydantic's findings as one line a problem, each with its key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def explain(detail: Mapping[str, Any], root: type[BaseModel], data: Mapping[str,
     """Turn one pydantic error into a sentence that starts with the key.
 
     Args:
-        detail: one of ``ValidationError.errors()``.
+        detail: one of the entries of ``ValidationError.errors()``.
         root: the model of the whole file, in which near misses are looked for.
         data: the whole file, as plain values.
     """

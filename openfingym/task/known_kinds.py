@@ -1,5 +1,4 @@
-"""Which kinds of task there are: those of the library, those that installed distributions bring, those registered in
-this process.
+"""The registry of kinds of task: the library's own, those of installed distributions, and those of this process.
 
 A distribution brings a kind by an entry point of the group ``openfingym.kinds``, named as the kind, whose object is an
 instance of :class:`openfingym.kinds.Kind`. It is loaded when a task of that kind is read, and not before. Here only
@@ -35,7 +34,7 @@ UNKNOWN_KIND = "unknown_kind"
 
 
 class HasContract(Protocol):
-    """What is asked of a kind here."""
+    """The part of a kind that is needed to read ``task.toml``."""
 
     contract: ClassVar[type[Contract]]
 
@@ -90,7 +89,7 @@ def load_kind(entry: EntryPoint) -> object:
     """The object of an entry point.
 
     Raises:
-        UsageError: it cannot be loaded.
+        UsageError: the entry point cannot be loaded; the message names its distribution.
     """
     try:
         return entry.load()

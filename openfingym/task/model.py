@@ -342,11 +342,11 @@ def parse_task_file(text: str, path: Path) -> TaskFile:
     """Parse the text of a ``task.toml``.
 
     Args:
-        text: the file's content.
-        path: where it came from, for messages.
+        text: content of the ``task.toml`` file.
+        path: path of the file, for error messages.
 
     Raises:
-        TaskError: with one line a problem, each naming the key.
+        TaskError: the file is malformed; the message has one line a problem, each naming the key.
     """
     # Reading a key of n parts takes memory of their square; a key is on one line.
     if len(max(text.split("\n"), key=len)) > LONGEST_LINE:

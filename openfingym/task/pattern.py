@@ -19,13 +19,13 @@ class TaskPattern:
     """A pattern, taken apart."""
 
     glob: str
-    """Over names."""
+    """Glob over the names of tasks."""
     family: str | None
-    """None: any."""
+    """Family of the tasks; None for any."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Take a pattern apart.
+        """Parse a pattern.
 
         Raises:
             ValueError: it names a family that there is not.
@@ -43,7 +43,7 @@ class TaskPattern:
         return self.family is None and not any(sign in self.glob for sign in "*?[")
 
     def names(self, known: Iterable[str]) -> list[str]:
-        """Those of some names that it may give, whatever their family."""
+        """Those of some names that it may match, whatever their family."""
         return [name for name in known if fnmatch.fnmatchcase(name, self.glob)]
 
     def gives(self, task: Task) -> bool:

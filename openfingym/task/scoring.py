@@ -16,10 +16,10 @@ class WeightedMetric(Section):
 
     name: str
     weight: float = Field(ge=0.0, le=1.0)
-    """In the paper's total; 0 to report the metric only."""
+    """Weight in the paper's total; 0 to report the metric only."""
     relative_weight: Annotated[float, Field(ge=0.0)] | None = None
-    """In the scale-free total; by default ``weight``, and 0 for a metric that is a diagnostic or not proper. Those
-    admit nothing else."""
+    """Weight in the scale-free total; by default ``weight``, and 0 for a metric that is a diagnostic or not proper,
+    which may have no other."""
     on: Literal["path", "future"] = "path"
     """For generation given a context: whether context and future are compared together, or futures alone."""
 

@@ -19,8 +19,8 @@ def read_toml(path: Path, what: str) -> dict[str, object]:
     """The content of a file.
 
     Args:
-        path: path of the file.
-        what: it is, such as ``the plan``.
+        path: path of the TOML file.
+        what: what the file is, for error messages, such as ``the plan``.
 
     Raises:
         UsageError: it cannot be read, or is no TOML.

@@ -1,4 +1,4 @@
-"""What an agent decides in one step, and the JSON in which it says so.
+"""The decisions of an agent in one step, and their form as JSON.
 
 ::
 

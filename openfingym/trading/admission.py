@@ -21,6 +21,7 @@ def refusal(portfolio: Portfolio, order: WorkingOrder) -> Reason:
     if not 0.0 < order.remaining < math.inf:
         return Reason.BAD_QUANTITY
     if market.lot > 0.0:
+        # A quantity that misses a multiple in its last bits is meant as one; any other is refused below.
         order.remaining = nearest_multiple(order.remaining, market.lot)
         if order.remaining <= 0.0:
             return Reason.ODD_LOT
@@ -33,9 +34,7 @@ def refusal(portfolio: Portfolio, order: WorkingOrder) -> Reason:
 
 
 def _misprice(order: WorkingOrder, tick: float) -> Reason:
-    """What is wrong with an order's prices; NaN stands for none, and one that its type does not use must not be
-    there.
-    """
+    """The fault of an order's prices, or NONE; NaN is no price, and one that the type does not use is a fault."""
     limit, stop = order.limit, order.stop
     if order.limited:
         if not 0.0 < limit < math.inf:
@@ -88,6 +87,7 @@ def _reserve(portfolio: Portfolio, order: WorkingOrder) -> Reason:
         if free >= hold:
             order.opening, order.hold_cash = opening, hold
             return _NONE
+        # An order that closes a position in part is accepted: at its fill at least that part is carried out.
         return _NONE if closing > 0.0 else Reason.INSUFFICIENT_CASH
     hold = opening * base + market.max_short * (opening * (base - price) + paid)
     shorts = portfolio.short_value() + hold

@@ -1,4 +1,4 @@
-"""What splits and cash dividends do to an account before the open, as on an exchange.
+"""Effects of splits and cash dividends on an account before the open, as on an exchange.
 
 Open orders follow FINRA rule 5330: a reverse split cancels them; a dividend lowers buy limits and sell stops, which
 wait below the market, and no others. A forward split changes all of them, as brokers do; the rule leaves orders above
@@ -34,6 +34,7 @@ def _split(portfolio: Portfolio, symbol: int, ratio: float) -> None:
     portfolio.volume[symbol] *= ratio
     units = portfolio.position[symbol] * ratio
     whole = math.copysign(whole_lots(abs(units), market.lot), units) if units != 0.0 else 0.0
+    # Fractions of a lot are paid out, as exchanges do (cash in lieu).
     portfolio.cash += (units - whole) * portfolio.mark[symbol]
     portfolio.position[symbol] = whole
     if whole == 0.0:
@@ -57,6 +58,7 @@ def _split(portfolio: Portfolio, symbol: int, ratio: float) -> None:
 
 def _pay(portfolio: Portfolio, symbol: int, dividend: float) -> None:
     """Longs receive a dividend and shorts pay it."""
+    # Whoever is short pays the dividend, for the position is negative.
     portfolio.cash += portfolio.position[symbol] * dividend
     portfolio.mark[symbol] = max(0.0, portfolio.mark[symbol] - dividend)
     tick = portfolio.market.tick

@@ -74,4 +74,4 @@ class Executor(Protocol):
         """Open orders, in the order in which they trade."""
 
     def events(self) -> list[Event]:
-        """What has happened since this was last asked, in order."""
+        """The events since the last call, in order."""

@@ -1,4 +1,4 @@
-"""What to hold at each bar if all prices were known: the two far ends of any scale of trading skill."""
+"""Holdings with hindsight: the best and the worst at each bar if all prices were known."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from openfingym.errors import UsageError
 
 
 class BarPath(IntEnum):
-    """How prices are assumed to have moved inside a bar, where two orders were both touched."""
+    """The path that prices are assumed to take inside a bar, where two orders were both touched."""
 
     CERTAIN = 0
     """Nothing is assumed: only what is certain on every path happens, in order of submission."""
@@ -22,7 +22,7 @@ class BarPath(IntEnum):
 
 @dataclass(frozen=True)
 class MarketRules:
-    """How orders are filled and what they cost; everything in one place, and immutable.
+    """The rules of a market: how orders are filled and what they cost. Immutable.
 
     Rates are fractions of notional in basis points: 1 bps is 0.0001.
     """
@@ -32,7 +32,7 @@ class MarketRules:
     fee_per_trade: float = 0.0
     """Fixed fee of every fill, in cash."""
     slippage_bps: float = 0.0
-    """By which market and stop orders trade worse than the bar's price."""
+    """Basis points by which market and stop orders trade worse than the bar's price."""
     half_spread_bps: float = 0.0
     """Half the quoted spread, paid by market and stop orders beside slippage."""
     impact: float = 0.0

@@ -28,6 +28,7 @@ def match(
         symbol = order.symbol
         if tradable is None or tradable[symbol]:
             price, triggered = open_price(order.kind, order.d, order.limit, order.stop, order.triggered, opens[symbol])
+            # Market and limit orders have no trigger to tell of.
             if triggered and not order.triggered and order.kind >= STOP:
                 _trigger(portfolio, order)
             if price >= 0.0:
@@ -70,6 +71,7 @@ def _fill(portfolio: Portfolio, order: WorkingOrder, base: float) -> bool:
     """
     symbol, d, lot = order.symbol, order.d, portfolio.market.lot
     quantity = order.remaining
+    # What the participation cap leaves of the bar's volume; the rest of the order waits for later bars.
     if portfolio.room[symbol] < quantity:
         quantity = whole_lots(portfolio.room[symbol], lot)
         if quantity <= 0.0:
@@ -77,9 +79,12 @@ def _fill(portfolio: Portfolio, order: WorkingOrder, base: float) -> bool:
     against = -d * portfolio.position[symbol]
     price, paid = _cost(portfolio, order, base, quantity)
     reason = _NONE
+    # Cash, collateral and the short cap bound what opens a position; a fill that only reduces one is not refused for
+    # them.
     if quantity - against > ROUNDING * quantity:
         reason = portfolio.refusal(symbol, d, quantity, base, price, paid)
         if reason:
+            # The part that closes a position is filled all the same.
             quantity = max(0.0, against)
             price, paid = _cost(portfolio, order, base, quantity)
     if quantity > 0.0:
@@ -88,6 +93,7 @@ def _fill(portfolio: Portfolio, order: WorkingOrder, base: float) -> bool:
                 return True
             order.remaining = settled(order.remaining, -quantity, lot)
             if order.remaining < order.opening:
+                # A partial fill sets free its share of what the order reserved.
                 share = order.remaining / order.opening
                 order.opening = order.remaining
                 order.hold_cash *= share

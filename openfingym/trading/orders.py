@@ -24,7 +24,7 @@ class Side(IntEnum):
 
 
 class OrderType(IntEnum):
-    """When an order may trade; :mod:`openfingym.trading.rules` says at what price."""
+    """The type of an order: when it may trade; :mod:`openfingym.trading.rules` says at what price."""
 
     MARKET = 0
     LIMIT = 1
@@ -33,7 +33,7 @@ class OrderType(IntEnum):
 
 
 class TimeInForce(IntEnum):
-    """How long an order lives."""
+    """The time for which an order stays open."""
 
     GTC = 0
     """Good till cancelled: until it is filled or cancelled, or the episode ends."""
@@ -80,7 +80,7 @@ class Reason(IntEnum):
 
 
 class EventKind(IntEnum):
-    """What happened to an order."""
+    """The kinds of events in an order's life."""
 
     REJECTED = 1
     """When it was submitted or, for what the account could not carry, when it was to be filled."""
@@ -95,7 +95,7 @@ class EventKind(IntEnum):
 
 
 class Order(NamedTuple):
-    """What is asked for.
+    """An order as it is submitted.
 
     ``symbol`` is the position of the instrument among the episode's symbols. Prices that the type
     does not use stay NaN.

@@ -1,4 +1,4 @@
-"""What an account holds and owes in a simulated market: cash, positions, open orders and what they reserve."""
+"""The account in a simulated market: cash, positions, open orders and what they reserve."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Portfolio:
         """Open an account.
 
         Args:
-            market: costs and limits.
-            cash: to begin with.
+            market: costs and limits of trading.
+            cash: cash of the account when it is opened, in units of currency.
             closes: last close of each symbol before the first bar.
             volumes: volume of the same bar, for the worst case of market impact; unknown if None.
             row: number of that bar, as events will state it.
@@ -76,9 +76,9 @@ class Portfolio:
         self.bankrupt = False
         self.row = row
         self.traded = self.cost = 0.0
-        """Of the last bar: notional traded, and fees, slippage and borrowing paid."""
+        """Notional traded in the last bar, and fees, slippage and borrowing paid."""
         self.closed = self.won = 0
-        """Of the last bar: fills that reduced a position, and those of them that made money."""
+        """Number of fills of the last bar that reduced a position, and of those of them that made money."""
         self.orders: list[WorkingOrder] = []
         self.room = [0.0] * len(closes)
         """Units of each symbol that may still be traded in this bar."""
@@ -116,7 +116,7 @@ class Portfolio:
         )
 
     def events(self) -> list[Event]:
-        """What has happened since this was last asked."""
+        """The events since the last call, in order."""
         found, self._events = self._events, []
         return found
 
@@ -158,6 +158,7 @@ class Portfolio:
 
     def short_value(self) -> float:
         """Market value of short positions at the last marks, positive."""
+        # The usual case, and asked at every order.
         if min(self.position) >= 0.0:
             return 0.0
         total = 0.0
@@ -189,12 +190,12 @@ class Portfolio:
         """Why the account cannot carry a fill that opens a position, or NONE.
 
         Args:
-            symbol: what is traded.
+            symbol: position of the traded symbol among the symbols.
             d: 1 for a buy, -1 for a sell.
-            quantity: units.
+            quantity: units that the fill would trade, positive.
             base: price before slippage, at which the short cap values positions.
-            price: price after slippage.
-            paid: fee.
+            price: price of the fill, after slippage.
+            paid: fee of the fill, in units of currency.
         """
         market = self.market
         cash = self.cash - d * quantity * price - paid
@@ -221,6 +222,7 @@ class Portfolio:
         did.
         """
         cash = self.cash - d * quantity * price - paid
+        # Cash that is negative already, as after a dividend on a short position, may still be raised by a sale.
         if cash < 0.0 and cash < self.cash:
             return False
         position = self.position[symbol]
@@ -228,6 +230,7 @@ class Portfolio:
         against = -d * position
         if against > 0.0:
             closing = quantity if quantity < against else against
+            # Of a fill that turns a position around, the fee is divided by quantity between what closes and what opens.
             profit = closing * (self.average[symbol] - price) * d - paid * (closing / quantity)
             self.closed += 1
             if profit > 0.0:

@@ -24,9 +24,11 @@ def rebalance(portfolio: Portfolio, weights: Sequence[float], tradable: Sequence
         if (tradable is None or tradable[symbol]) and mark > 0.0:
             wanted = whole_lots(abs(weight) * equity / mark, lot)
             change = settled(wanted if weight > 0.0 else -wanted, -portfolio.position[symbol], lot)
+            # A weight that was kept comes back a last bit off; trading that would cost a fixed fee for nothing.
             if abs(change) * mark > DUST * equity:
                 changes[symbol] = change
     for symbol, change in enumerate(changes):
+        # Sales first, since they bring the cash that purchases need.
         if change < 0.0:
             _sell(portfolio, symbol, -change)
     for symbol, change in enumerate(changes):
@@ -41,6 +43,7 @@ def _sell(portfolio: Portfolio, symbol: int, wanted: float) -> None:
         min(wanted, whole_lots(portfolio.room[symbol], market.lot)) if portfolio.room[symbol] < wanted else wanted
     )
     held = max(0.0, position)
+    # What is sold beyond the units held opens a short position, which the cap bounds.
     if quantity > held:
         price = slip(base, -1.0, quantity, portfolio.volume[symbol], portfolio.slip_rate, market.impact)
         shorts, others = portfolio.besides(symbol)

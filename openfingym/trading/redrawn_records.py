@@ -27,7 +27,7 @@ def redrawn_record(record: NDArray[np.float64], steps: NDArray[np.int64]) -> NDA
         steps: int64[episodes * steps]; steps are counted through all episodes, from 0.
 
     Returns:
-        As ``record``. Ruin stays: what is drawn after it finds nothing left.
+        float64[episodes, steps + 1, 7], an account record. Ruin stays: what is drawn after it finds nothing left.
     """
     episodes, rows, width = record.shape
     before, after = record[:, :-1].reshape(-1, width), record[:, 1:].reshape(-1, width)

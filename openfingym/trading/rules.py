@@ -17,9 +17,9 @@ CERTAIN, OPEN_HIGH_LOW_CLOSE, OPEN_LOW_HIGH_CLOSE, ADAPTIVE = 0, 1, 2, 3
 NO_FILL = -1.0
 """Returned in place of a price, which is never negative."""
 ROUNDING = 1e-12
-"""Of two quantities, the relative distance that is put down to rounding."""
+"""Relative distance of two quantities that is put down to rounding."""
 WEIGHT_TOLERANCE = 1e-6
-"""By which target weights may exceed their sum, as those of a softmax in single precision do."""
+"""How far target weights may exceed their largest sum, as those of a softmax in single precision do."""
 DUST = 1e-9
 """A rebalancing trade smaller than this share of equity is left out."""
 BPS = 1e-4
@@ -142,6 +142,7 @@ def worst_price(kind: int, d: float, limit: float, stop: float, mark: float) -> 
 def multiple(count: float, step: float) -> float:
     """``count`` steps, as one would write it: three steps of 0.1 are 0.3, which 3 x 0.1 is not in binary."""
     if 1e-12 <= step < 1.0:
+        # count * 0.1 is not the nearest float to that many tenths, while count / 10 is.
         per_unit = math.floor(1.0 / step + 0.5)
         if per_unit * step == 1.0:
             return count / per_unit
@@ -153,6 +154,7 @@ def nearest_multiple(value: float, step: float) -> float:
     if step >= 1.0 and value % step == 0.0:
         return value
     steps = value / step
+    # Beyond 2^53 every float is a whole number of steps already.
     if steps >= _EXACT:
         return value
     whole = math.floor(steps + 0.5)
@@ -227,11 +229,11 @@ def shortable(
         equity: equity of the account before, its position in this symbol valued at ``base``.
         shorts: what short positions are worth before, so valued.
         held: units sold by the same sale that close a long position.
-        base: price before slippage.
-        price: price of the sale.
+        base: price of the sale before slippage.
+        price: price of the sale after slippage.
         max_short: multiple of equity that all shorts may be worth.
-        fee_rate: proportional fee.
-        fee_per_trade: fixed fee.
+        fee_rate: fee as a share of the traded value.
+        fee_per_trade: fee of every trade, in units of currency.
         lot: quantities are multiples of it.
     """
     loss = base - price + price * fee_rate

@@ -29,7 +29,7 @@ class Session:
     """An account that starts at the close of row ``first`` of some bars and walks ``steps`` rows.
 
     Attributes:
-        simulator: the account.
+        simulator: the simulator, which holds the account.
         row: row of the bars whose close has been seen.
         rows: the rows walked so far, 0 to ``steps``.
     """
@@ -72,7 +72,7 @@ class Session:
         """Walk one row; returns what happened since the last row, refused decisions included.
 
         Raises:
-            UsageError: the session is over.
+            UsageError: the session has walked all of its rows.
         """
         if self.done:
             raise UsageError("the episode is over; start another")

@@ -169,11 +169,11 @@ class Simulator(Portfolio):
         """Let one bar pass; see the module's text for what happens in which order.
 
         Args:
-            opens: price of each symbol at the open; as highs, lows and closes not looked at where the symbol is halted.
-            highs: highest price of each.
-            lows: lowest price of each.
-            closes: last price of each.
-            volumes: units of each that were traded.
+            opens: price of each symbol at the open, float64[S]; prices of a halted symbol are not looked at.
+            highs: highest price of each symbol.
+            lows: lowest price of each symbol.
+            closes: last price of each symbol.
+            volumes: units of each symbol that were traded.
             tradable: whether each symbol traded; all did if None.
             splits: new units for an old one, of each symbol, before the open; none if None.
             dividends: cash a unit of each symbol, going ex before the open; none if None.

@@ -46,9 +46,9 @@ class PanelGarch:
     """One GARCH(1,1) for all symbols, each about a variance of its own."""
 
     reaction: float
-    """a."""
+    """The parameter a of the recursion."""
     persistence: float
-    """a + b."""
+    """The sum a + b of the recursion's parameters."""
     variance: Floats
     """v, float64[S], squared log returns a bar."""
 
@@ -65,8 +65,8 @@ def resample(bars: Floats, rows: int, seed: int) -> Floats:
     Args:
         bars: known bars, float64[T, S, 5]: open, high, low, close, volume; adjusted for splits. A volume of 0 is a
             halt.
-        rows: rows of the path.
-        seed: not negative, of any size; the same seed gives the same path.
+        rows: number of rows of the path.
+        seed: seed of the draws, an integer of any size, not negative; the same seed gives the same path.
 
     Returns:
         float64[rows, S, 5]; volumes are those of the rows drawn.
@@ -76,6 +76,7 @@ def resample(bars: Floats, rows: int, seed: int) -> Floats:
     """
     moves = np.log(bars[1:, :, :VOLUME] / bars[:-1, :, CLOSE, None])
     volumes = bars[1:, :, VOLUME]
+    # Rows are drawn for all symbols at once, so a row in which one is halted would halt it in the twin.
     pool = np.flatnonzero((volumes > 0.0).all(axis=1))
     if len(pool) < MIN_ROWS:
         raise DataError(f"a twin needs {MIN_ROWS} known rows in which all symbols trade, found {len(pool)}")
@@ -101,7 +102,7 @@ def fit(shocks: Floats) -> PanelGarch:
         shocks: float64[T, S], demeaned log returns.
 
     Raises:
-        DataError: a symbol never moves.
+        DataError: the price of a symbol never moves.
     """
     variance = (shocks**2).mean(axis=0)
     if not (variance > 0.0).all():

@@ -28,7 +28,7 @@ def to_atif(rollout: RolloutRecord) -> Json:
     """A rollout as an ATIF document.
 
     Raises:
-        DataError: it has no messages.
+        DataError: the rollout has no messages, and ATIF needs one at least.
     """
     if not rollout.messages:
         raise DataError(f"rollout {rollout.id} has no messages, and an ATIF trajectory has at least one step")

@@ -13,7 +13,7 @@ from openfingym.files.whole import write_text
 from openfingym.trajectory.record import FORMAT, RolloutRecord
 
 NAME = "trajectory.json"
-"""Of the record in a run's folder."""
+"""Name of the record's file in a run's folder."""
 LIMIT = 256 * MEGABYTE
 """Bytes that a record may have."""
 
@@ -28,7 +28,7 @@ def write_rollout(path: Path, rollout: RolloutRecord) -> None:
     """Write a record; it appears complete or not at all.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the record cannot be written.
     """
     write_text(path, rollout.model_dump_json() + "\n", errors="backslashreplace")
 

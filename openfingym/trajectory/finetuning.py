@@ -56,7 +56,7 @@ def from_openai(line: Mapping[str, object]) -> TrainingConversation:
     """Read one line of a fine-tuning file.
 
     Raises:
-        DataError: it holds no conversation.
+        DataError: the line holds no conversation.
     """
     try:
         messages, tools = line["messages"], line.get("tools", [])

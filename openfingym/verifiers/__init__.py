@@ -1,4 +1,4 @@
-"""Everything that speaks to a verifier: where it is, its client, and scoring without one."""
+"""Access to verifiers: where they are, a client, and scoring without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a verifier is, and what opens it."""
+"""The address of a verifier, and the token that opens it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEY_VARIABLE = "OPENFINGYM_KEY"
 
 @dataclass(frozen=True)
 class VerifierAddress:
-    """Where a running verifier is, and what lets one create rollouts there: the admin token, or a participant's key."""
+    """The address of a verifier, and what lets one create rollouts there: the admin token, or a participant's key."""
 
     location: str
     """``http://host:port``, or the path of a unix socket."""

@@ -1,4 +1,4 @@
-"""What a verifier answers: one class a document, for the verifier that writes it and for the client that reads it.
+"""Documents that a verifier answers with, for the verifier that writes them and the client that reads them.
 
 Fields that a verifier of an earlier version leaves out have defaults.
 """
@@ -63,7 +63,7 @@ class PastSubmission:
 
 @dataclass(frozen=True)
 class RolloutStatus:
-    """How a rollout is doing, as the operator sees it."""
+    """The state of a rollout, as the operator sees it."""
 
     rollout_id: str
     task: str
@@ -112,9 +112,9 @@ class VerifiedResult:
     """Total of the baseline on the same fold."""
     baseline_metrics: dict[str, float]
     submissions_accepted: int
-    """Of a sequential task, private episodes begun."""
+    """Number of accepted submissions; of a sequential task, private episodes begun."""
     submissions_rejected: int
-    """Of a sequential task, actions refused."""
+    """Number of refused submissions; of a sequential task, actions refused."""
     budget: int
     flags: tuple[str, ...]
     """``probing`` where the submissions look like an attempt to read the labels."""
@@ -191,7 +191,7 @@ class HeldTask:
 
 @dataclass(frozen=True)
 class Load:
-    """How busy a verifier is."""
+    """The load of a verifier."""
 
     open_rollouts: int
     """Rollouts without a result, those that nobody will end among them."""

@@ -98,9 +98,9 @@ class VerifierClient:
         """Connect, when first needed, to ``base_url`` or to the unix socket ``uds``, of which exactly one is given.
 
         Args:
-            admin_token: the operator's, or the key of a participant, who may create rollouts, and end and read its own;
-                needed for everything but :meth:`require_well` and what has a token of its own.
-            base_url: ``http://host:port``.
+            admin_token: token of the operator; or the key of a participant, who may create rollouts, and end and read
+                its own. Needed for everything but :meth:`require_well` and calls that take a token of their own.
+            base_url: base URL of the verifier, ``http://host:port`` or ``https://host:port``.
             uds: path of a unix socket.
             timeout_s: longest wait for an answer, in seconds; where scoring is heavy, many submissions at once wait for
                 each other.
@@ -166,6 +166,8 @@ class VerifierClient:
         body = {key: value for key, value in order.items() if value is not None} | ({"fresh": True} if fresh else {})
         return _build(
             RolloutTicket,
+            # Only where nothing was sent: a request whose answer is lost may have made a rollout, and another one would
+            # be a second.
             self._json("POST", "/v1/rollouts", json=body, again=(httpx.ConnectError, httpx.ConnectTimeout)),
         )
 
@@ -175,13 +177,13 @@ class VerifierClient:
         """Submit predictions for the rollout of ``token``.
 
         Args:
-            token: the rollout's token.
-            values: float64[n_test, horizon, channels].
+            token: token of the rollout, from its ticket.
+            values: predictions, a float64 array of the task's submission shape.
             idempotency_key: repeating an accepted submission with the same key and values is free; None for a new key.
 
         Raises:
-            SubmissionError: refused; ``problem`` says why.
-            VerifierError: the verifier failed or is not there.
+            SubmissionError: the verifier refused the submission; ``problem`` says why.
+            VerifierError: the verifier failed, or does not answer.
         """
         import numpy as np
 
@@ -202,13 +204,14 @@ class VerifierClient:
         """Begin the next episode of a sequential task; the one at hand ends.
 
         Args:
-            token: the rollout's token.
+            token: token of the rollout, from its ticket.
             fold: ``private`` episodes count, each once; ``public`` ones are for practice.
             idempotency_key: the key of the latest episode gives its start again; None for a new key.
 
         Raises:
-            SubmissionError: refused; ``problem`` says why, such as ``episodes-exhausted``.
-            VerifierError: the verifier failed or is not there.
+            SubmissionError: the verifier refused to begin the episode; ``problem`` says why, such as
+                ``episodes-exhausted``.
+            VerifierError: the verifier failed, or does not answer.
         """
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self._play("/v1/episodes", token, {"fold": fold}, headers)
@@ -217,14 +220,15 @@ class VerifierClient:
         """Take an action in the latest episode; the same step with the same action is answered the same.
 
         Args:
-            token: the rollout's token.
-            episode: the episode's number, from the answer to its start.
-            step: one more than the latest answered.
+            token: token of the rollout, from its ticket.
+            episode: number of the episode, from the answer to its start.
+            step: number of the step, one more than the latest that was answered.
             action: a JSON value of the form the task states; None does nothing.
 
         Raises:
-            SubmissionError: refused; ``problem`` says why, such as ``malformed-action`` or ``episode-over``.
-            VerifierError: the verifier failed or is not there.
+            SubmissionError: the verifier refused the action; ``problem`` says why, such as ``malformed-action`` or
+                ``episode-over``.
+            VerifierError: the verifier failed, or does not answer.
         """
         return self._play("/v1/steps", token, {"episode": episode, "step": step, "action": action}, {})
 
@@ -247,7 +251,7 @@ class VerifierClient:
         )
 
     def rollout_status(self, rollout_id: str) -> RolloutStatus:
-        """How a rollout is doing."""
+        """Ask for the state of a rollout."""
         document = self._json("GET", f"/v1/rollouts/{rollout_id}")
         past = tuple(
             PastSubmission(item["submission"], item["feedback"] and _build(PublicFeedback, item["feedback"]))
@@ -336,7 +340,7 @@ class VerifierClient:
         """End the season; results that were held in it are released.
 
         Raises:
-            VerifierError: it is closed already.
+            VerifierError: the season is closed already, or the verifier does not answer.
         """
         return _build(Season, self._json("POST", "/v1/season/close"))
 
@@ -361,6 +365,7 @@ class VerifierClient:
             VerifierAbsentError: nothing there answers like a verifier.
         """
         try:
+            # Without a token, which must not go to whatever else may listen there.
             answer = self._send("GET", "/healthz", None)
         except VerifierError as error:
             raise VerifierAbsentError(str(error)) from error
@@ -369,7 +374,7 @@ class VerifierClient:
         self._checked(answer)
 
     def load(self) -> Load:
-        """How busy the verifier is; told to the operator."""
+        """Ask for the load of the verifier, which only the operator is told."""
         from prometheus_client.parser import text_string_to_metric_families
 
         answer = self._send("GET", "/metrics", self._admin)
@@ -446,7 +451,7 @@ class VerifierClient:
         raise kind(f"the verifier at {self.where} cannot be reached: {found.reason}")
 
     def _tell(self, _: RetryCallState) -> None:
-        """Say once that the verifier is waited for."""
+        """Warn once that the verifier is being waited for."""
         if self._patience_s > PATIENCE_S and not self._away.is_set():
             _log.warning(
                 "the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s
@@ -478,6 +483,7 @@ def _problem(answer: httpx.Response) -> tuple[str, str]:
 
 def _build(kind: type[T], document: Mapping[str, Any]) -> T:
     """A dataclass from a JSON object; keys that a newer verifier may have added are left out."""
+    # Fields that a newer verifier adds are passed over.
     names = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # T is always one of the dataclasses above
     try:
         return kind(**{key: value for key, value in document.items() if key in names})

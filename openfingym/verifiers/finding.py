@@ -1,6 +1,4 @@
-"""Finding the verifier of each task: one that serves every task, or several that a registry file names, each with tasks
-of its own.
-"""
+"""Finding the verifier of each task, from one address or from a registry file."""
 
 from __future__ import annotations
 
@@ -24,10 +22,10 @@ def find_verifiers(location: str | VerifierAddress | None, tasks: Iterable[Task]
     Args:
         location: the URL or the unix socket of one verifier for all of them, a registry file, or an address; None for
             ``$OPENFINGYM_VERIFIER``.
-        tasks: the tasks.
+        tasks: the tasks to find a verifier for.
 
     Returns:
-        None where neither says anything, so that one is to be started.
+        Addresses by the names of tasks; None where nothing names a verifier, so that one is to be started.
 
     Raises:
         UsageError: a task has no verifier or two, the registry is malformed, or an admin token is missing.
@@ -59,7 +57,7 @@ def find_registry(location: str) -> Registry | None:
 
 
 def address_of(registry: Registry, entry: RegistryEntry) -> VerifierAddress:
-    """Where the verifier of an entry is, with its token.
+    """The address of an entry's verifier, with its token.
 
     Raises:
         UsageError: the token is missing, or not kept as it should be.
@@ -97,10 +95,10 @@ def require_same_build(package: BuiltPackage, digest: str, address: VerifierAddr
     Args:
         package: the build that agents see.
         digest: digest of the build that is scored.
-        address: where the verifier is.
+        address: address of the verifier, for the message.
 
     Raises:
-        VerifierError: they differ.
+        VerifierError: the verifier scores another build than the one agents see.
     """
     if digest != package.manifest.digest:
         raise VerifierError(

@@ -29,7 +29,7 @@ REPEATED = 0.1
 
 
 def warnings_for(package: BuiltPackage, submission: NDArray[np.float64]) -> tuple[str, ...]:
-    """What is strange about an admissible submission, a sentence each; empty if nothing is.
+    """Warnings about an admissible submission that hardly can be meant, a sentence each.
 
     Args:
         package: the task; only its public half is read.
@@ -44,8 +44,8 @@ def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | Non
     is no forecast.
 
     Args:
-        contract: the task's contract.
-        read: gives the task's public arrays.
+        contract: the contract of the task.
+        read: reads a public array of the task, given its name.
     """
     targets = kind_named(contract).known_targets(contract, read)
     if targets is None:
@@ -59,13 +59,13 @@ def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | Non
 def remarks(
     contract: Contract, labels: Sequence[str], sizes: NDArray[np.float64] | None, submission: NDArray[np.float64]
 ) -> tuple[str, ...]:
-    """As :func:`warnings_for`, from what is known of the task beforehand.
+    """Remarks on a submission, like :func:`warnings_for`, from what was computed of the task beforehand.
 
     Args:
-        contract: the task's contract.
+        contract: the contract of the task.
         labels: names along the last axis of a submission.
-        sizes: from :func:`typical_sizes`.
-        submission: float64 of the task's submission shape.
+        sizes: typical sizes of the targets, from :func:`typical_sizes`; None where an answer is no forecast.
+        submission: the submission, float64 of the task's submission shape.
     """
     kind = kind_named(contract)
     if kind.is_record:
@@ -119,14 +119,14 @@ def _constant(labels: Sequence[str], submission: NDArray[np.float64]) -> str | N
 
 
 def _identical(submission: NDArray[np.float64]) -> str | None:
-    """Of answers about windows, whether they are the same for all."""
+    """Whether all answers about windows are the same."""
     if submission.ndim < 3 or submission.shape[0] < 2 or not (submission == submission[0]).all():
         return None
     return f"identical: the answer is the same for all {len(submission)} windows"
 
 
 def _repeated(submission: NDArray[np.float64]) -> str | None:
-    """Of drawn windows, whether many are the same as another one."""
+    """Whether many drawn windows are the same as another one."""
     if submission.ndim < 3 or submission.shape[0] < 2:
         return None
     windows = submission.reshape(-1, submission.shape[-2] * submission.shape[-1])

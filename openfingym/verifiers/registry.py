@@ -76,7 +76,7 @@ class RegistryEntry(Section):
 
     @property
     def place(self) -> str:
-        """Where it is, as the file says."""
+        """The address of the verifier, as the file has it."""
         return self.url or str(self.socket)
 
     def serves(self, task: Task) -> bool:
@@ -92,7 +92,7 @@ class _File(Section):
 
 @dataclass(frozen=True)
 class Registry:
-    """What a registry file says."""
+    """The content of a registry file."""
 
     path: Path
     entries: tuple[RegistryEntry, ...]
@@ -122,7 +122,7 @@ class Registry:
         raise UsageError(f"{self.path}: no verifier serves {task.name!r}; listed: {served}")
 
     def location(self, entry: RegistryEntry) -> str:
-        """Its URL, or the whole path of its socket."""
+        """The URL of an entry's verifier, or the whole path of its socket."""
         return entry.url or str(self.path.parent.absolute() / str(entry.socket))
 
     def token_file(self, entry: RegistryEntry) -> Path | None:
@@ -156,7 +156,7 @@ def make_token(path: Path) -> None:
     """Write a new admin token, for this user alone, where there is no file yet.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the token's file cannot be written.
     """
     try:
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as stream:
@@ -195,6 +195,8 @@ def register(path: Path, entry: RegistryEntry, tasks: Iterable[Task]) -> list[Re
                 raise UsageError(
                     f"{path}: {other.place} serves {', '.join(shared)} already; leave each task to one verifier"
                 )
+            # A verifier that was killed could not take its entry out; it is dropped only if nothing else was left to
+            # it.
             elif set(other.tasks) <= set(entry.tasks):
                 dead.append(other)
             else:

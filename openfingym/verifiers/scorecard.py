@@ -52,12 +52,12 @@ class FoldScore:
     baseline_metrics: dict[str, float]
     """Each metric of the baseline."""
     standard_errors: dict[str, float]
-    """Of each metric, in its unit; without those of which nothing can be said."""
+    """Standard error of each metric, in its unit; metrics without one are left out."""
 
 
 @dataclass(frozen=True)
 class Scorecard:
-    """What a submission is worth."""
+    """The score of a submission."""
 
     task: str
     task_digest: str
@@ -192,7 +192,9 @@ def _read(path: Path, task: HiddenTask, package: BuiltPackage) -> tuple[str, byt
     try:
         if path.suffix != ".csv":
             if path.stat().st_size > SUBMISSION_LIMIT:
-                raise UsageError(f"{path}: larger than {SUBMISSION_LIMIT // 1024**3} GiB")
+                raise UsageError(
+                    f"{path}: larger than {SUBMISSION_LIMIT // 1024**3} GiB, the most a submission may have"
+                )
             return MEDIA_TYPES[path.suffix], path.read_bytes()
         return MEDIA_TYPES[".npy"], _csv_as_npy(path, task, package)
     except OSError as error:

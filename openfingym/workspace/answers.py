@@ -1,4 +1,4 @@
-"""What requests to a workspace come to: values, the agent's mistakes, and how both are read from answers."""
+"""Results of requests to a workspace, errors that are the agent's fault, and how both are read from answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WorkspaceError(OpenFinGymError):
 
 @dataclass(frozen=True)
 class Execution:
-    """What running a program came to."""
+    """The result of running a program."""
 
     output: str
     """Interleaved stdout and stderr; bytes that are no UTF-8 are replaced. Empty where the workspace ended with it."""

@@ -19,7 +19,7 @@ ENVELOPE_BYTES = 4096
 
 
 class WorkspaceFrameError(Exception):
-    """What arrived is no answer."""
+    """Raised when what arrived is not a valid answer."""
 
 
 def room_for(content_bytes: int) -> int:
@@ -42,6 +42,7 @@ async def receive(reader: asyncio.StreamReader, most_bytes: int) -> Fields:
         FrameError: it is longer than ``most_bytes``, or no JSON object.
     """
     (size,) = HEADER.unpack(await reader.readexactly(HEADER.size))
+    # Before anything is read: a length alone must not make this process hold gigabytes.
     if size > most_bytes:
         raise WorkspaceFrameError(f"a message of {size} bytes, where at most {most_bytes} were expected")
     try:
@@ -67,6 +68,7 @@ class Fields:
     def integer(self, name: str, low: int, high: int) -> int:
         """A whole number in [low, high]."""
         found = self.values.get(name)
+        # Not isinstance: true and false are integers to Python.
         if type(found) is not int or not low <= found <= high:
             raise WorkspaceFrameError(f"{name!r} is no whole number from {low} to {high}")
         return found
@@ -102,4 +104,5 @@ def clean(found: object, name: str, most: int) -> str:
     """
     if not isinstance(found, str) or len(found) > most:
         raise WorkspaceFrameError(f"{name!r} is no text of at most {most} characters")
+    # JSON can hold half of a surrogate pair, which no file or terminal takes.
     return found.encode("utf-8", "replace").decode()

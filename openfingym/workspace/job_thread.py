@@ -31,6 +31,7 @@ class JobThread:
         for future in (self._begun, self._future):
             future.set_running_or_notify_cancel()  # from here on nobody who waits can cancel it
         self.job = replace(job, started=partial(self._begun.set_result, None))
+        # A daemon, because the interpreter would otherwise wait for it before the function below could cancel it.
         self._thread = threading.Thread(target=self._run, name=f"openfingym-{job.rollout_id}", daemon=True)
         _running.add(self)
         self._thread.start()
@@ -61,7 +62,7 @@ class JobThread:
         """Wait for the end, and cancel the job where that takes longer than ``patience_s``.
 
         Raises:
-            RuntimeFailureError: the machinery failed.
+            RuntimeFailureError: our machinery failed, not the program.
         """
         end = asyncio.wrap_future(self._future)
         end.add_done_callback(

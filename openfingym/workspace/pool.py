@@ -37,7 +37,7 @@ LONGEST_PAUSE_S = 30.0
 
 @dataclass
 class _Shelf:
-    """What the pool knows of one task."""
+    """The workspaces of one task: those that wait, and those that are wanted."""
 
     package: BuiltPackage
     limits: Limits
@@ -89,8 +89,8 @@ class WorkspacePool:
         """Announce rollouts of a task, in addition to those announced before; negative numbers take some back.
 
         Args:
-            package: the task's built package.
-            rollouts: how many more will be asked for.
+            package: the built package of the task.
+            rollouts: number of further rollouts that will ask for a workspace.
             limits: limits of each of their workspaces, as of :func:`open_workspace`; the first announcement's count.
         """
         shelf = self._shelves.setdefault(package.manifest.digest, _Shelf(package, limits))
@@ -100,13 +100,13 @@ class WorkspacePool:
     async def take(
         self, ticket: RolloutTicket, *, seed: int, max_body_bytes: int | None = None, max_calls: int | None = None
     ) -> Workspace:
-        """A workspace for a rollout, with its gate open; close it, and its gate is closed with it.
+        """Return a workspace for a rollout, with its gate open; closing the workspace closes the gate.
 
         Args:
-            ticket: the rollout's, of a task that was announced.
-            seed: programs find it in ``OPENFINGYM_SEED``.
-            max_body_bytes: longest body that programs may send; see :meth:`GateKeeper.open`.
-            max_calls: likewise.
+            ticket: the ticket of the rollout, whose task was announced.
+            seed: seed of the programs, which find it in ``OPENFINGYM_SEED``.
+            max_body_bytes: longest request body in bytes that programs may send; None for the gate's own bound.
+            max_calls: largest number of calls that programs may make; None for the gate's own bound.
 
         Raises:
             UsageError: the task was never announced, or the pool is closed.
@@ -173,11 +173,12 @@ class WorkspacePool:
             if taker in shelf.takers:
                 shelf.takers.remove(taker)
             elif not taker.cancelled() and taker.exception() is None:
+                # Cancelled just as its workspace was ready: another rollout gets it.
                 self._put(shelf, taker.result())
             raise
 
     def _put(self, shelf: _Shelf, workspace: Workspace) -> None:
-        """Give a started workspace to who waits longest, or let it wait."""
+        """Give a started workspace to the rollout that waits longest, or let it wait."""
         while shelf.takers:
             taker = shelf.takers.popleft()
             if not taker.done():
@@ -194,6 +195,7 @@ class WorkspacePool:
             return
         for shelf in self._shelves.values():
             takers = sum(not taker.done() for taker in shelf.takers)
+            # Who waits already is served beyond the pool's size, which bounds only what waits for nobody.
             for _ in range(takers - shelf.starting):
                 self._begin(shelf)
         for shelf in self._shelves.values():
@@ -226,6 +228,7 @@ class WorkspacePool:
     async def _started(self, shelf: _Shelf) -> Workspace:
         """A workspace of no rollout, which tells when it ends."""
         directory = self._gates.reserve()
+        # The job's own clock runs while the workspace waits; the rollout's limit is set by assign().
         limits = replace(shelf.limits, timeout_s=shelf.limits.timeout_s + WAITING_S + STARTING_LIMIT_S)
         name = f"waiting-{secrets.token_hex(8)}"
         try:
@@ -255,6 +258,7 @@ class WorkspacePool:
     def _pause(self) -> None:
         """Start nothing for nobody in particular for a while: a machinery that fails is not helped by haste."""
         if self._timer is None:
+            # Where workspaces do not start, trying at once again would only keep the machine busy.
             self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s))
             self._timer = asyncio.get_running_loop().call_later(self._pause_s, self._go_on)
 

@@ -41,19 +41,19 @@ STARTING_LIMIT_S = 150.0
 async def open_workspace(
     backend: Backend, package: BuiltPackage, gate: Gate, *, seed: int, limits: Limits, rollout_id: str
 ) -> AsyncIterator[Workspace]:
-    """A workspace of one rollout for as long as the block runs.
+    """A workspace of one rollout, which is started at the beginning of the block and ended with it.
 
     Args:
         backend: the backend that isolates programs, ``docker`` or ``sandbox``.
-        package: the task's built package.
-        gate: the rollout's, open; it stays open.
-        seed: programs find it in ``OPENFINGYM_SEED``.
+        package: the built package of the task.
+        gate: the open gate of the rollout; ending the workspace leaves it open.
+        seed: seed of the programs, which find it in ``OPENFINGYM_SEED``.
         limits: limits of the workspace as a whole: its time, and the memory, processes and disk of everything in it;
             output is of each program.
-        rollout_id: whose it is.
+        rollout_id: id of the rollout that the workspace is for.
 
     Raises:
-        UsageError: the backend isolates nothing.
+        UsageError: the backend is ``inline``, which isolates nothing.
         RuntimeFailureError: the workspace could not be started, or was ended by no doing of the agent's.
     """
     job = job_of(
@@ -80,9 +80,10 @@ async def start(backend: Backend, job: Job) -> Workspace:
     """Start a workspace, and wait until it answers.
 
     Raises:
-        UsageError: the backend isolates nothing.
-        RuntimeFailureError: it does not start.
+        UsageError: the backend is ``inline``, which isolates nothing.
+        RuntimeFailureError: the workspace cannot be started, or does not answer.
     """
+    # An agent's own code is never run without isolation.
     if backend.name not in ISOLATING:
         raise UsageError(f"backend {backend.name!r} isolates nothing; a workspace needs one of: {', '.join(ISOLATING)}")
     path = job.gate_directory / SOCKET_NAME

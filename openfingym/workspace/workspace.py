@@ -131,8 +131,8 @@ class Workspace:
         """Run a program in ``/work``, and end every process it leaves.
 
         Args:
-            code: its source text.
-            timeout_s: seconds it may take, if the workspace has as many left.
+            code: source text of the program.
+            timeout_s: seconds the program may take; no more than the workspace has left.
 
         Raises:
             UsageError: ``timeout_s`` is no positive number.
@@ -183,8 +183,8 @@ class Workspace:
         """Write a file whole, making its folders.
 
         Args:
-            path: relative to ``/work``, or below it.
-            content: at most :data:`MAX_FILE_BYTES`.
+            path: path of the file, relative to ``/work`` or below it.
+            content: content of the file, at most :data:`MAX_FILE_BYTES` bytes.
 
         Raises:
             WorkspaceError: the path leads out of ``/work`` or to a folder, the content is too large, the disk is full;
@@ -192,6 +192,7 @@ class Workspace:
             RuntimeFailureError: the workspace was ended by no doing of the agent's.
         """
         place = PurePosixPath("/work", _path(path))
+        # For a clear message; that nothing else can be written is the backend's doing.
         if ".." in place.parts or not place.is_relative_to("/work") or place == PurePosixPath("/work"):
             raise WorkspaceError(f"{path!r} is not below /work, where files can be written", problem="outside")
         if len(content) > MAX_FILE_BYTES:
@@ -224,6 +225,7 @@ class Workspace:
             RuntimeFailureError: the machinery failed, now or before.
         """
         if self._closing is None:
+            # A task of its own, so that closing goes on when the caller is cancelled.
             self._closing = asyncio.ensure_future(self._close(self._job.done))
         try:
             return await asyncio.shield(self._closing)
@@ -287,6 +289,7 @@ class Workspace:
                 async with asyncio.timeout(wait_s):
                     await frames.send(self._writer, {"id": self._number, **request})
                     answer = await frames.receive(self._reader, room)
+                # An answer to another request would be taken for this one's; a program inside may have sent it.
                 answer.integer("id", self._number, self._number)
                 if "refused" in answer:
                     raise refusal(answer)
@@ -298,6 +301,7 @@ class Workspace:
             except (EOFError, OSError):
                 pass  # it is gone, or about to be
             except asyncio.CancelledError:
+                # Its answer is still to come, and the next request would read it.
                 self._spoil("a request was cancelled")
                 raise
             await self._judge()
@@ -320,7 +324,7 @@ class Workspace:
         self._spoil("its time is up")
 
     async def _judge(self) -> None:
-        """Whose doing was it that the program ended unasked?
+        """Decide who caused the program's end: raise where it was not the agent.
 
         Raises:
             RuntimeFailureError: not the agent's, as no code of the agent's had run, or as the backend knows.
@@ -328,15 +332,16 @@ class Workspace:
         outcome = await self._job.finished(STOP_S)
         if self._fault is not None:
             return
+        # Before any program of the agent's ran, an end of the workspace cannot be the agent's doing.
         if not self._used:
             raise RuntimeFailureError(f"the workspace ended before anything was run in it: {last_words(outcome)}")
 
 
 def _path(path: str) -> str:
-    """``path``, where a file can have it as its name.
+    """Check that ``path`` can be the name of a file, and return it.
 
     Raises:
-        WorkspaceError: none can.
+        WorkspaceError: no file can have this name.
     """
     try:
         usable = path != "" and "\0" not in path and len(path.encode()) < 4096

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What was learned about the engine, once."""
+    """Facts about the engine, which are asked for once."""
 
     api_version: str
     image_id: str
@@ -56,6 +56,7 @@ class DockerBackend:
         """Containers that could not be removed, as the engine was away."""
         self._away = False
         self._engine: EngineFacts | None = None
+        # The first rollouts of several threads ask for the engine's facts at once.
         self._lock = threading.Lock()
 
     def environment(self) -> dict[str, object]:
@@ -77,7 +78,8 @@ class DockerBackend:
         Exit codes 129 to 159 are reported as the signal that ended the program, -1 to -31.
 
         Raises:
-            BackendUnavailableError: as :meth:`check`, which runs first where it has not yet.
+            BackendUnavailableError: the engine lacks a feature that isolation needs; see :meth:`check`, which runs
+                first if it has not yet.
             RuntimeFailureError: the engine failed or was stopped, somebody killed the container, or a task file cannot
                 be shown.
         """
@@ -93,6 +95,7 @@ class DockerBackend:
             # A text that is no UTF-8 is the agent's mistake: Python will say so inside.
             program.write_bytes(job.program.encode("utf-8", "surrogatepass"))
             program.chmod(0o644)
+            # An engine that maps users may have no such user; all programs then share one.
             user = own_user() if engine.own_users else NOBODY
             deadline = time.time() + job.limits.timeout_s
             config = docker_container.config(
@@ -136,7 +139,7 @@ class DockerBackend:
         """Remove the containers of dead launchers; returns how many.
 
         Raises:
-            RuntimeFailureError: the engine failed.
+            RuntimeFailureError: the Docker engine failed.
         """
         with docker_engine.failures(), docker_engine.client(None) as api:
             return _reap(api)
@@ -158,6 +161,7 @@ class DockerBackend:
                             break
                         time.sleep(CANCEL_CHECK_S)
             except RuntimeFailureError:
+                # The engine is away: the container is removed when it answers again, see tidy().
                 self._left.add(name)
 
     def _known_engine(self) -> EngineFacts:
@@ -218,6 +222,7 @@ def _execute(api: APIClient, container: str, job: Job) -> Outcome:
     """Start a container and follow it to its end; it ends when the stream it is attached to does."""
     output = Output(job.limits.output_bytes)
     with contextlib.closing(ContainerEnding(api, container)) as ending:
+        # Attached before the start, so that no byte of the output is missed.
         stream = api.attach_socket(container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
         try:
             api.start(container)
@@ -236,6 +241,7 @@ def _execute(api: APIClient, container: str, job: Job) -> Outcome:
 
 def _hang_up(stream: Any) -> None:
     """End an attach stream for real: an engine that waits for us to read on cannot remove the container."""
+    # Closing the Python objects alone would leave the connection open as long as one of them is referred to.
     with contextlib.suppress(OSError), socket.socket(fileno=os.dup(stream.fileno())) as connection:
         connection.shutdown(socket.SHUT_RDWR)
     stream._response.close()

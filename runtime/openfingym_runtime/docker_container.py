@@ -70,6 +70,7 @@ READ_ONLY = ("/proc/sys",)
 def name_of(job: Job) -> str:
     """A new container name that tells whose it is."""
     plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in job.rollout_id[:40])
+    # Random, since the name is fixed before the container is made and must not meet another.
     return f"openfingym-{plain}-{secrets.token_hex(6)}"
 
 
@@ -79,8 +80,8 @@ def config(
     """The body of the engine's create call.
 
     Args:
-        job: the job.
-        image: what to start.
+        job: the job to run in the container.
+        image: name of the image to start.
         image_environment: variables the image sets; those not ours are taken away.
         program: host file holding the program's text.
         user: number of the user and group it runs as.
@@ -101,6 +102,7 @@ def config(
         "StdinOnce": True,
         "AttachStdout": True,
         "AttachStderr": True,
+        # An image's health check would be a process beside the agent's, within its limits.
         "Healthcheck": {"Test": ["NONE"]},
         "Labels": {OWNER_LABEL: owner_id(), ROLLOUT_LABEL: job.rollout_id},
         "HostConfig": _host_config(job, program, user),
@@ -109,6 +111,7 @@ def config(
 
 def environment(ours: Mapping[str, str], image_environment: Sequence[str]) -> list[str]:
     """Exactly ``ours``: a name without a value removes what the image or the engine would add."""
+    # A name without a value takes a variable away: the image's own say how it was built.
     others = {entry.partition("=")[0] for entry in image_environment} | {"HOSTNAME"}
     return [*(f"{name}={value}" for name, value in ours.items()), *sorted(others - ours.keys())]
 
@@ -130,9 +133,11 @@ def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
         "MaskedPaths": list(MASKED),
         "ReadonlyPaths": list(READ_ONLY),
         "Memory": limits.memory_mb * MIB,
+        # Memory and swap together: equal to the memory, there is no swap.
         "MemorySwap": limits.memory_mb * MIB,
         "NanoCpus": limits.cpus * 1_000_000_000,
         "PidsLimit": limits.pids + 1,  # the first process is not the agent's
+        # Short of memory, the host ends an agent's program before anything of its user's.
         "OomScoreAdj": 500,
         "ShmSize": min(SHARED_MEMORY_MIB, limits.storage_mb) * MIB,
         "Tmpfs": {"/work": scratch, "/tmp": scratch},  # noqa: S108 (inside the container)
@@ -142,6 +147,7 @@ def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
             {"Name": "memlock", "Soft": 65536, "Hard": 65536},
             {"Name": "msgqueue", "Soft": 0, "Hard": 0},
         ],
+        # The engine's log would write all output to the host's disk, without a bound.
         "LogConfig": {"Type": "none"},
         "Mounts": [
             _bind(program, "/agent/program.py"),

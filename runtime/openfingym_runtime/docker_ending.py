@@ -1,4 +1,4 @@
-"""How a container ended and by whose hand, as only the engine knows: inside, any signal can be sent.
+"""How a container ended, and by whose doing, as the engine reports it: inside, any signal can be sent.
 
 One stream of events a container is held open from before its start. Somebody's ``docker kill``, and an engine that
 stops and takes its containers along, are in it; an engine that dies breaks it, even where another answers in its place.
@@ -27,11 +27,11 @@ class ContainerEnding:
     """The end of one container, awaited."""
 
     def __init__(self, api: APIClient, container: str) -> None:
-        """Begin to listen; to be done before the container is started, and undone with :meth:`close`.
+        """Begin to listen for events, before the container is started; :meth:`close` ends it.
 
         Raises:
-            DockerException: the engine refuses.
-            OSError: it is away.
+            DockerException: the engine refuses the request for events.
+            OSError: the engine cannot be reached.
         """
         self._api = api
         self._container = container
@@ -67,6 +67,7 @@ class ContainerEnding:
         code = self._exit_code()
         if code != 0 and self._ran_out_of_memory(patient=code == KILLED):
             return "memory", None
+        # The shell's convention for a death by signal, turned into Python's.
         return "exit", 128 - code if 128 < code < 160 else code
 
     def close(self) -> None:
@@ -88,6 +89,7 @@ class ContainerEnding:
     def _ran_out_of_memory(self, *, patient: bool) -> bool:
         until = time.monotonic() + (OOM_REPORT_S if patient else 0.0)
         while True:
+            # The engine sets this a moment after the container's end, so after a SIGKILL it is asked for some time.
             if self._api.inspect_container(self._container)["State"]["OOMKilled"]:
                 return True
             if time.monotonic() >= until:

@@ -1,4 +1,4 @@
-"""Reaching the Docker engine, and knowing whether it keeps its promises."""
+"""Connecting to the Docker engine, and checking that it has the features isolation needs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _host() -> str:
 
 
 def probe() -> None:
-    """Connect once by hand: the SDK leaves a socket open where nothing listens.
+    """Connect once without the SDK, which leaves a socket open where nothing listens.
 
     Raises:
-        OSError: nothing does.
+        OSError: nothing listens at the engine's address.
     """
     if _host().startswith(UNIX):
         with socket.socket(socket.AF_UNIX) as probe:
@@ -115,7 +115,7 @@ def _has_swap() -> bool:
 
 
 def unavailable(error: Exception) -> str:
-    """What to tell a user whose engine does not answer."""
+    """The message for a user whose engine does not answer."""
     text = str(error)
     if "Permission denied" in text or "PermissionError" in text:
         return (

@@ -54,10 +54,10 @@ def follow(
     """Read an attach stream to its end or to a limit.
 
     Args:
-        descriptor: the stream's file descriptor.
+        descriptor: file descriptor of the attach stream.
         job: the job whose ``cancel`` is obeyed.
         stop_at: ``time.monotonic()`` at which to give up.
-        output: where the bytes go.
+        output: receives the bytes that the container prints.
     """
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
@@ -67,6 +67,7 @@ def follow(
             return "cancelled"
         if left <= 0:
             return "timeout"
+        # In short waits, because cancelling sets an event, which poll cannot wait for.
         if not poller.poll(min(left, CANCEL_CHECK_S) * 1000):
             continue
         chunk = os.read(descriptor, CHUNK)

@@ -102,12 +102,14 @@ class Gate:
         """Stop listening and drop every connection; runs on the keeper's loop."""
         if self._server is not None:
             self._server.close()
+        # Closing the server only stops new connections, and a rollout that is over may send nothing more.
         for connection in tuple(self._keeping.connections):
             connection.abort()
 
     async def _forward(self, request: GateRequest) -> UpstreamAnswer:
         if not self._spend(1):
             return CALLS_SPENT.answer()
+        # The token is added here and never sent inside; the agent's own headers go no further than an allow-list.
         headers = self._authorization + request.forwarded_headers()
         body = request.body[0] if len(request.body) == 1 else b"".join(request.body)
         try:
@@ -118,6 +120,7 @@ class Gate:
             self.verifier_failures += 1
             return UNAVAILABLE.answer()
         self.verifier_failures += answer.status in OURS
+        # An accepted POST may have told feedback; such a rollout is not run again after a failure of ours.
         self.told |= request.method == b"POST" and answer.status < 300
         return answer
 
@@ -161,11 +164,11 @@ class GateKeeper:
         """Start the thread, and remove the sockets that dead processes left behind.
 
         Args:
-            verifier: the path of its unix socket, or its base URL.
+            verifier: address of the verifier: path of its unix socket, or its base URL.
             runtime_directory: where the sockets are made; by default $XDG_RUNTIME_DIR or the temporary folder.
 
         Raises:
-            UsageError: ``verifier`` is no address.
+            UsageError: ``verifier`` is neither a path nor a URL.
             RuntimeFailureError: no folder for the sockets can be made.
         """
         self.upstream = Upstream(UpstreamAddress.parse(verifier))
@@ -173,18 +176,20 @@ class GateKeeper:
         self._directory = owned_directory.create(runtime_directory)
         self._numbers = itertools.count(1)
         self._gates: set[Gate] = set()
+        # Rollouts in several threads open and close gates; closing the keeper closes its gates under the same lock.
         self._lock = threading.RLock()
         self._closed = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="openfingym-gate", daemon=True)
         self._thread.start()
+        # The thread is a daemon, so nothing else would remove the folder at the end of the process.
         atexit.register(self.close)
 
     def reserve(self) -> Path:
         """Make the folder of a gate that is opened later, so that it can be shown inside before there is a rollout.
 
         Raises:
-            UsageError: the keeper is closed.
+            UsageError: the keeper has been closed.
             RuntimeFailureError: the folder cannot be made.
         """
         with self._lock:
@@ -220,6 +225,7 @@ class GateKeeper:
             UsageError: the keeper is closed, or the token cannot be a bearer token.
             RuntimeFailureError: the socket cannot be made.
         """
+        # The token becomes part of a header line: a line break in it would begin another header.
         if not TOKEN.fullmatch(token):
             raise UsageError("a rollout's token must be visible ASCII characters")
         with self._lock:
@@ -234,6 +240,8 @@ class GateKeeper:
                 max_body_bytes=max_body_bytes,
                 max_calls=max_calls,
             )
+            # The kernel's sun_path has 108 bytes with the final zero; bind's own error does not say which path is too
+            # long.
             if len(os.fsencode(gate.socket)) > SOCKET_PATH_BYTES:
                 owned_directory.remove(directory)
                 raise RuntimeFailureError(

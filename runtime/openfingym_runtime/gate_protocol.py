@@ -37,7 +37,7 @@ CONCURRENT_BODIES = 2
 
 
 class Gatekeeping:
-    """What a connection asks of its gate; the gate counts and forwards."""
+    """The services that a gate offers its connections: it counts and forwards."""
 
     def __init__(
         self,
@@ -101,6 +101,7 @@ class GateConnection(asyncio.Protocol):
         if self._relay is not None:
             within = self._relay.within
             self._relay.from_agent(data)
+            # Inside a frame the clock is not set back, so that a frame sent byte by byte still ends in time.
             if not (within and self._relay.within) and not self._closing:
                 self._arm(self._relay.patience_s)
             return
@@ -121,6 +122,7 @@ class GateConnection(asyncio.Protocol):
         if self._refusal is not None and self._task is None:
             self._refuse(self._refusal)
         elif self._ready is not None and self._task is None:
+            # One request at a time: what the agent sends meanwhile stays in the kernel's bounded buffer.
             self._transport.pause_reading()
             self._arm(None)
             self._task = self._loop.create_task(
@@ -173,6 +175,7 @@ class GateConnection(asyncio.Protocol):
         if request is None or self._head_done:  # a trailer; never forwarded
             return
         name = name.lower()
+        # Two servers may each believe another of two equal headers, which is how requests are smuggled.
         request.repeated |= name in request.headers
         request.headers[name] = value
 
@@ -203,6 +206,7 @@ class GateConnection(asyncio.Protocol):
         self._gate.buffered_bytes += len(data)
         if request.body_bytes > limit:
             self._refusal = too_large(limit)
+        # Several connections could otherwise each hold a body of the full length in the launcher's memory.
         elif self._gate.buffered_bytes > CONCURRENT_BODIES * limit:
             self._refusal = TOO_MANY
         else:
@@ -213,7 +217,7 @@ class GateConnection(asyncio.Protocol):
         self._ready, self._request = self._request, None
 
     def _forget(self) -> None:
-        """Let go of the request at hand."""
+        """Drop the request at hand."""
         for request in (self._request, self._ready):
             if request is not None:
                 self._gate.buffered_bytes -= request.body_bytes
@@ -280,6 +284,8 @@ class GateConnection(asyncio.Protocol):
         """Close, but first let the agent read the answer to what it is still sending."""
         self._closing = True
         self._forget()
+        # A close with unread input makes the kernel send a reset, which can discard the answer before the agent reads
+        # it; so the connection lingers.
         if self._transport.can_write_eof():
             self._transport.write_eof()
         self._transport.resume_reading()

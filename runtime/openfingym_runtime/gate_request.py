@@ -1,4 +1,4 @@
-"""What an agent may ask of its gate, and what the gate says to the rest."""
+"""Requests that an agent may make of its gate, and the refusals of all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The images of this release: what they are called, and how they are built.
+"""The images of this release: their names, and building them.
 
 Run as a program, ``python -m openfingym_runtime.images`` builds the agent image and prints its tag; with
 ``--tag`` it prints the tag only, for which the standard library is enough.
@@ -37,7 +37,7 @@ def build_context() -> Path:
     """The folder holding ``Dockerfile.agent`` and ``runtime/agent``: in the package, or the checkout.
 
     Raises:
-        RuntimeFailureError: the installation is incomplete.
+        RuntimeFailureError: the files are missing from the installation.
     """
     package = Path(__file__).resolve().parent
     for folder in (package / "_image", package.parents[1]):
@@ -71,7 +71,7 @@ def ensure_agent_image(base: str | None = None, *, log: Callable[[str], None] | 
         log: called with each line of the build.
 
     Raises:
-        BackendUnavailableError: no engine answers.
+        BackendUnavailableError: no Docker engine answers.
         RuntimeFailureError: the build failed; the message ends with the build's last lines.
     """
     from docker.errors import DockerException

@@ -1,11 +1,11 @@
-"""What every backend is given, and what it gives back.
+"""The interface of backends: the job they are given, and the outcome they give back.
 
 Inside a container or sandbox an agent's program always finds the same world::
 
     /task/instruction.md  /task/interface.py  /task/data/     read-only
     /agent/program.py                                         read-only; what is run
     /work                                                     its working folder: empty, writable, bounded
-    /tmp                                                      likewise
+/tmp                                                      empty, writable and bounded too
     /run/openfingym/gate.sock                                 the only way out
 """
 
@@ -78,12 +78,12 @@ class Backend(Protocol):
     name: str
 
     def environment(self) -> Mapping[str, object]:
-        """What programs find here, as far as it may matter to their results: plain values.
+        """The environment that programs run in here, as far as it may matter to their results, as plain values.
 
         ``digest`` is 64 hex digits, the same where all of it is the same.
 
         Raises:
-            BackendUnavailableError: as :meth:`check`.
+            BackendUnavailableError: the backend cannot keep its promises here; see :meth:`check`.
         """
 
     def check(self) -> None:
@@ -115,9 +115,9 @@ def program_environment(job: Job, deadline: float, python_path: str) -> dict[str
     """The complete environment of an agent's program; no host variable is passed through.
 
     Args:
-        job: the job.
+        job: the job whose program gets the environment.
         deadline: Unix time at which the program will be stopped.
-        python_path: value of ``PYTHONPATH`` inside.
+        python_path: value of ``PYTHONPATH`` inside the container or sandbox.
     """
     single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(job.limits.cpus))
     return {

@@ -59,7 +59,7 @@ def create(parent: Path | None = None) -> Path:
     """Make a folder of 0700 owned by this process; remove it with :func:`remove`.
 
     Raises:
-        RuntimeFailureError: it cannot be made.
+        RuntimeFailureError: the folder cannot be made.
     """
     root = private_root(parent)
     try:

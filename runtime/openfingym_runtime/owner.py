@@ -1,4 +1,4 @@
-"""Who owns a folder or a container, so that what a dead process left behind can be told from what is in use.
+"""The owner of a folder or a container: tells what a dead process left behind from what is in use.
 
 A process id alone is reused; together with the process's start time, the machine's boot and the
 process-id namespace it names one process for good.

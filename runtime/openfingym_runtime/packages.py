@@ -1,4 +1,4 @@
-"""What a program may import where it runs on this machine's own Python: in the sandbox, and inline."""
+"""The packages a program may import where it runs on this machine's own Python: in the sandbox, and inline."""
 
 from __future__ import annotations
 

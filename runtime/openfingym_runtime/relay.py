@@ -123,6 +123,7 @@ class Frames:
     def _check(self) -> None:
         first, second = self._head
         opcode, final, size = first & 0x0F, bool(first & 0x80), second & 0x7F
+        # The reserved bits would mean an extension such as compression, and none was agreed to.
         if first & 0x70 or opcode not in _OPCODES or bool(second & 0x80) != self._masked:
             raise WebSocketFrameError(PROTOCOL_ERROR)
         if opcode & _CONTROL and (size > MAX_CONTROL_BYTES or not final):
@@ -139,6 +140,7 @@ class Frames:
         else:
             if self._message + size > self._max_bytes:
                 raise WebSocketFrameError(TOO_BIG)
+            # Fragments count together: a message of endless small frames has no length of its own.
             self._message = 0 if final else self._message + size
         self._left = size
         self._head.clear()
@@ -146,7 +148,7 @@ class Frames:
 
 @dataclass
 class Sides:
-    """What a relay needs of the agent's connection."""
+    """The operations of the agent's connection that a relay uses."""
 
     write: Callable[[bytes], None]
     end: Callable[[], None]
@@ -188,6 +190,7 @@ class Relay:
             self._gate.refused()
             self.end(error.code)
             return
+        # Frames, not messages, are counted: the parts of one message cost the verifier as much.
         if begun and not self._gate.spend(begun):
             self.end(POLICY_VIOLATION)
             return

@@ -53,7 +53,7 @@ class UpstreamAddress:
         """Read a unix socket's path or a base URL.
 
         Raises:
-            UsageError: it is neither.
+            UsageError: the text is neither an absolute path nor an http(s) URL.
         """
         if isinstance(verifier, Path):
             return cls(host=b"verifier", uds=str(verifier))
@@ -196,6 +196,7 @@ class LiveConnection(_Connection):
         """Pass on what arrives, once this is a WebSocket."""
         if self._receiver is not None:
             self._receiver.from_verifier(data)
+        # Frames may come with the handshake's answer, before there is anybody to take them.
         elif self._live:
             self._early += data
         else:
@@ -224,6 +225,7 @@ class LiveConnection(_Connection):
             self._accept = value
 
     def _switched(self, rest: bytes) -> None:
+        # Only a server that has read this very key can compute its answer, so it is no cached or misrouted one.
         if self._accept != self._expected:
             self._fail(VerifierError("the verifier's answer is no WebSocket handshake"))
             self.abort()
@@ -245,8 +247,8 @@ class Upstream:
         """Send a request and wait for its whole answer.
 
         Args:
-            method: HTTP method.
-            path: an absolute path the caller vouches for.
+            method: HTTP method, such as ``POST``.
+            path: absolute path of the request, which the caller has checked.
             headers: complete header lines, each ended by CRLF; Host and Content-Length are added here.
             body: the body; it is sent with its length.
 
@@ -270,10 +272,10 @@ class Upstream:
         """Open a WebSocket, or return the answer that was given instead.
 
         Args:
-            path: an absolute path the caller vouches for.
+            path: absolute path of the request, which the caller has checked.
             headers: complete header lines, each ended by CRLF; those of the handshake are added here.
-            key: Sec-WebSocket-Key.
-            accept: the Sec-WebSocket-Accept that answers it.
+            key: value of the header Sec-WebSocket-Key.
+            accept: value of Sec-WebSocket-Accept that answers the key.
 
         Raises:
             VerifierError: the verifier cannot be reached, or broke off.

@@ -1,4 +1,4 @@
-"""A user of its own for every rollout.
+"""User ids: every rollout runs as a user of its own.
 
 The kernel counts some things by user, over all namespaces: queued signals (and shows their number), pages of pipes,
 descriptors under way between sockets. What one program uses up another would notice.

@@ -1,4 +1,4 @@
-"""What a container is shown of the host's files, under names that say nothing.
+"""The host's files as a container sees them, under paths that reveal nothing.
 
 A program in a container can read where on the host each of its mounts is: ``/proc/self/mountinfo`` says it, and the
 engine has no way to hide that. A task's files are in its user's home folder as a rule, so they are shown from a
@@ -42,7 +42,7 @@ def view(files: Mapping[str, Path]) -> Iterator[dict[str, Path]]:
     """The same files and folders elsewhere, for as long as the block runs.
 
     Args:
-        files: names to paths.
+        files: paths of the files and folders to show, by the names they get.
 
     Raises:
         RuntimeFailureError: they cannot be read, or there is no room for them.

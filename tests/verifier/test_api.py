@@ -253,7 +253,7 @@ def test_an_expired_token_is_refused_and_its_rollout_can_still_be_finalized(serv
     assert server.post(ticket.token, body).status_code == 201
     time.sleep(0.5)
     answer = server.post(ticket.token, body)
-    assert (answer.status_code, answer.json()["detail"]) == (401, "The token has expired.")
+    assert (answer.status_code, answer.json()["detail"]) == (401, "The token has expired; create a new rollout.")
     assert server.http.get("/v1/rollout", headers=bearer(ticket.token)).status_code == 401
     assert server.client.rollout_status(ticket.rollout_id).state == "expired"
     assert server.client.finalize(ticket.rollout_id).state == "scored"

@@ -1,4 +1,4 @@
-"""``python -m openfingym_verifier``: the verifier as a service."""
+"""The command ``python -m openfingym_verifier``, which runs the verifier as a service."""
 
 from __future__ import annotations
 

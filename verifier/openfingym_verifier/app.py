@@ -1,4 +1,4 @@
-"""The HTTP interface: control routes in FastAPI, what agents send beside them."""
+"""The HTTP interface: control routes in FastAPI, and the agents' routes as bare ASGI endpoints beside them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class FrontDoor:
             await of_failure(error).response()(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Nothing of a body is read before it is known who sends it."""
+        """Route one request; nothing of a body is read before its sender is authenticated."""
         path, headers = scope["path"], dict(scope["headers"])
         if path != HEALTH:
             peer = scope.get("client")
@@ -111,7 +111,7 @@ class FrontDoor:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Gives a body that was read once more, and then what comes after it."""
+    """An ASGI ``receive`` that gives a body that was read once more, and then what comes after it."""
     given = False
 
     async def replay() -> Message:
@@ -128,10 +128,10 @@ def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, v
     """The ASGI application of one verifier.
 
     Args:
-        service: tasks, rollouts and ledger.
-        tokens: what recognises callers by their token.
+        service: the verifier's tasks, rollouts and ledger.
+        tokens: recognises callers by their tokens.
         body_timeout_s: seconds the body of a submission or a step may take to arrive.
-        version: shown in the OpenAPI description.
+        version: version that the OpenAPI description shows.
     """
     app = FastAPI(title="OpenFinGym verifier", version=version, docs_url=None, redoc_url=None)
 
@@ -207,7 +207,7 @@ def _add_monitor_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
 
 
 def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
-    """What the operator may do with every rollout, and a participant with those that it created."""
+    """Add the routes with which the operator reaches every rollout, and a participant those that it created."""
 
     async def calling(request: Request) -> Caller:
         return tokens.require_caller(_authorization(request), service.members)
@@ -251,7 +251,7 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
 
     @app.get("/v1/rollouts/{rollout_id}", response_model=RolloutStatus, **common)
     async def status(rollout: Rollout = the_rollout) -> dict[str, object]:
-        """How a rollout is doing."""
+        """The state of a rollout, its budget and its submissions."""
         return rollout.owner_status(now_ns())
 
     @app.post("/v1/rollouts/{rollout_id}/finalize", response_model=VerifiedResult, **common)
@@ -351,7 +351,7 @@ def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
 
     @app.get("/v1/task", response_model=doc.TaskContract, **common)
     async def task(rollout: Rollout = the_rollout) -> dict[str, object]:
-        """What a submission must be."""
+        """The contract of the task: what a submission must be."""
         return _contract(rollout.hidden_task(), rollout.row.budget)
 
     @app.get("/v1/rollout", response_model=doc.RolloutView, **common)
@@ -381,7 +381,7 @@ def _season(season: SeasonRecord) -> dict[str, object]:
 
 
 async def _task_summary(task: HiddenTask, grading: Grading | None) -> dict[str, object]:
-    """What is said of a task; without ``grading`` nothing of its private fold."""
+    """The description of a task; without ``grading`` it says nothing of the private fold."""
     manifest, baseline = task.manifest, None
     if grading is not None:
         # A heavy baseline takes seconds; it is told once it is known.

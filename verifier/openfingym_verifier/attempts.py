@@ -1,4 +1,4 @@
-"""Slows down who guesses tokens: a few wrong ones an address, then one a second."""
+"""A rate limit on wrong tokens: a few from one address at once, then one a second."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from openfingym_verifier.problems import Problem
 
 RATE = Rate(per_second=1.0, burst=10)
 MAX_KNOWN = 4096
-"""Addresses remembered."""
+"""Largest number of addresses that are remembered."""
 
 
 class Attempts:
-    """Failed attempts by address. Belongs to the event loop."""
+    """Failed attempts, counted by address. Belongs to the event loop."""
 
     def __init__(self) -> None:
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
     def take(self, address: str | None, now_ns: int) -> None:
-        """Pay for an attempt; :meth:`succeeded` gives it back.
+        """Count an attempt against an address; :meth:`succeeded` takes it back.
 
         Args:
             address: address of the peer; None where it came through a unix socket, which only this user can reach.
-            now_ns: Unix time in nanoseconds.
+            now_ns: present Unix time in nanoseconds.
 
         Raises:
-            Problem: ``rate-limited``.
+            Problem: ``rate-limited``: too many wrong tokens came from the address.
         """
         if address is None:
             return
@@ -42,7 +42,7 @@ class Attempts:
             raise Problem("rate-limited", detail, retry_after_s=wait_s, close=True)
 
     def succeeded(self, address: str | None) -> None:
-        """The token was right."""
+        """Take back an attempt, whose token was right."""
         if address is not None:
             network = _network(address)
             bucket = self._buckets[network]
@@ -50,7 +50,7 @@ class Attempts:
 
 
 def _network(address: str) -> str:
-    """Who has one address of IPv6 has 2^64 of them."""
+    """The network an address counts under: whoever has one IPv6 address has a /64, which is 2^64 of them."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

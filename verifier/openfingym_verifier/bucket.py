@@ -15,7 +15,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Bucket:
-    """Tokens at an instant."""
+    """The state of a token bucket at an instant."""
 
     tokens: float
     at_ns: int
@@ -26,9 +26,9 @@ def take(bucket: Bucket, rate: Rate, now_ns: int) -> tuple[Bucket, float]:
     """Take one token if there is one.
 
     Args:
-        bucket: its last known state.
-        rate: refill rate and capacity.
-        now_ns: Unix time in nanoseconds; a clock that went back counts as not having moved.
+        bucket: state of the bucket when it was last used.
+        rate: refill rate and capacity of the bucket.
+        now_ns: present Unix time in nanoseconds; a clock that went back counts as not having moved.
 
     Returns:
         The new state and 0.0, or the unchanged state and the seconds until a token is there.

@@ -1,6 +1,4 @@
-"""How this package starts a program of its own: the interpreter, and an environment in which it finds what its starter
-found.
-"""
+"""How the verifier starts its own child programs: the interpreter, and an environment with the same packages."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ ONE_THREAD = (
 
 
 def command(module: str) -> list[str]:
-    """Arguments that run a module as a program."""
+    """Command-line arguments that run a module as a program."""
     # -P: the current directory must not shadow modules of the standard library.
     return [sys.executable, "-P", "-m", module]
 

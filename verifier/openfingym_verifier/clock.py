@@ -1,6 +1,4 @@
-"""The verifier's time. A machine's clock may be set, forwards or back, and no token may expire or rate limit stall by
-that.
-"""
+"""The verifier's clock, which does not move when the machine's clock is set, so that tokens and rate limits hold."""
 
 from __future__ import annotations
 
@@ -10,5 +8,5 @@ _START_NS = time.time_ns() - time.monotonic_ns()
 
 
 def now_ns() -> int:
-    """Unix time in nanoseconds, as it was when this process started and has passed since."""
+    """Unix time in nanoseconds at the start of this process, plus the monotonic time since."""
     return _START_NS + time.monotonic_ns()

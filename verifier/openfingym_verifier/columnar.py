@@ -40,9 +40,9 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
     A submission with a single axis is a table of one column.
 
     Args:
-        media_type: a key of :data:`KINDS`.
-        body: the file or stream.
-        shape: shape of the submission expected.
+        media_type: media type of the body, a key of :data:`KINDS`.
+        body: content of the Arrow or Parquet file or stream.
+        shape: shape of the submission that is expected.
         labels: column names expected, in any order.
 
     Raises:
@@ -62,7 +62,9 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
         try:
             done = subprocess.run(command, input=body, capture_output=True, timeout=TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:
-            raise Problem("malformed-submission", "The table takes too long to decode.") from None
+            raise Problem(
+                "malformed-submission", "The table takes too long to decode; send application/x-npy instead."
+            ) from None
         except OSError as error:
             raise VerifierError(f"the table decoder cannot be started: {error}") from error
     if done.returncode == REFUSED:
@@ -75,7 +77,7 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
 
 
 def _refusal(output: bytes) -> Problem:
-    """The child's reason; what it says is checked, since it has read an agent's bytes."""
+    """The refusal that the child reports; its output is checked, since the child has read an agent's bytes."""
     try:
         reason = json.loads(output)
         slug, detail = str(reason["problem"]), str(reason["detail"])

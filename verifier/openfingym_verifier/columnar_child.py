@@ -29,7 +29,7 @@ REFUSED = 3
 
 
 def restrict() -> None:
-    """Bound this process; a platform without a limit keeps the others."""
+    """Bound the memory, time and files of this process; a limit that the platform lacks is left out."""
     import resource
 
     for kind, value in (
@@ -46,7 +46,7 @@ class TableRefused(Exception):  # noqa: N818 - a verdict on what was sent, not a
     """The table is not what was expected.
 
     Attributes:
-        problem: key of :data:`openfingym_verifier.problems.KINDS`.
+        problem: slug of the problem, a key of :data:`openfingym_verifier.problems.KINDS`.
         detail: one or two sentences for the agent.
     """
 
@@ -79,7 +79,7 @@ def read_table(kind: str, body: bytes, rows: int) -> pa.Table:
 
 
 def check_rows(found: int, rows: int) -> None:
-    """Refuse a table of another length."""
+    """Refuse a table that does not have the expected number of rows."""
     if found != rows:
         raise TableRefused(
             "wrong-shape",
@@ -108,7 +108,7 @@ def decode(kind: str, body: bytes, channels: list[str], rows: int) -> NDArray[np
 
 
 def values_of(table: pa.Table, channels: list[str]) -> NDArray[np.float64]:
-    """The columns of numbers side by side; what is missing in them is not a number.
+    """The numeric columns side by side; missing values become NaN.
 
     Raises:
         Refused: a column holds something else.

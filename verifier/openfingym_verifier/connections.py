@@ -1,6 +1,4 @@
-"""Connections to a verifier that anybody can reach: none may stay without a request, and those that do make room for
-others.
-"""
+"""Bounds on connections to a public verifier: none may idle for long, and idle ones make room for new ones."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ MOST = 8192
 
 
 class ConnectionLimit:
-    """How many connections there may be, and which of them wait for a request. Belongs to the event loop."""
+    """A limit on open connections, which knows those that wait for a request. Belongs to the event loop."""
 
     def __init__(self, most: int) -> None:
         """Let in ``most`` connections."""
@@ -33,23 +31,23 @@ class ConnectionLimit:
         """Those in which no request is being answered, the longest wait first."""
 
     def enter(self, connection: BoundedProtocol) -> None:
-        """Let a connection in; where there is no room, the one that has waited longest for a request goes."""
+        """Admit a connection; where there is no room, the one that has waited longest for a request is closed."""
         self._here.add(connection)
         self._waiting[connection] = None
         if len(self._here) > self.most:
             next(iter(self._waiting)).drop()
 
     def waits(self, connection: BoundedProtocol) -> None:
-        """Its last answer is given; it has been waiting from now on."""
+        """Note that a connection has been answered and waits for its next request."""
         if connection in self._here:
             self._waiting[connection] = None
 
     def asks(self, connection: BoundedProtocol) -> None:
-        """A request is there."""
+        """Note that a request has arrived on a connection."""
         self._waiting.pop(connection, None)
 
     def leave(self, connection: BoundedProtocol) -> None:
-        """It is gone, or no longer ours."""
+        """Forget a connection, which is closed or was handed over."""
         self._here.discard(connection)
         self._waiting.pop(connection, None)
 
@@ -68,19 +66,19 @@ class BoundedProtocol(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Wait for the first request."""
+        """Admit a new connection, and wait for its first request."""
         super().connection_made(transport)
         self._expect_head()
         self.limit.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Make room."""
+        """Free the place of a closed connection."""
         self._in_time()
         self.limit.leave(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on, unless the head is too long."""
+        """Parse what arrived, unless the head of the request is too long."""
         if self._in_head:
             self._head_bytes += len(data)
             # A body may follow in the same piece, which is at most 256 KiB long.
@@ -90,12 +88,12 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
 
     def on_message_begin(self) -> None:
-        """A head begins, maybe while the request before it is still being answered."""
+        """Note the beginning of a request, perhaps while the one before it is still being answered."""
         self._head_bytes, self._in_head = 0, True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """A whole head is there."""
+        """Stop the clock on the head of the request, which is complete."""
         self._in_head = False
         self._in_time()
         self.limit.asks(self)
@@ -109,13 +107,13 @@ class BoundedProtocol(HttpToolsProtocol):
             self.limit.waits(self)
 
     def handle_websocket_upgrade(self) -> None:
-        """Hand the connection over, which from then on is bounded by its endpoint."""
+        """Hand the connection over to its WebSocket endpoint, which bounds it from then on."""
         self._in_time()
         self.limit.leave(self)
         super().handle_websocket_upgrade()
 
     def drop(self) -> None:
-        """End the connection without a word: nothing was asked."""
+        """Close the connection without a response: no request was made."""
         self._in_time()
         self.limit.leave(self)
         self.transport.abort()

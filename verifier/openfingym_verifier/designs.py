@@ -1,4 +1,4 @@
-"""Do the differences between many submissions look designed?
+"""Detection of designed differences between many submissions, such as those that read labels from scores.
 
 What a label leaks into a score is read by moving something on purpose and watching what becomes of the score. Three
 kinds of moves serve that and no model: *concentrated* ones, of few cells or few windows and each time of others;
@@ -36,7 +36,7 @@ NOISE_FRACTION = 0.05
 CELL_FRACTION = 0.02
 """Share of the cells that may have moved in a concentrated move."""
 WINDOW_FRACTION = 0.1
-"""Likewise of the windows."""
+"""Largest share of the windows that a concentrated move changes."""
 BOTH_WAYS = 0.2
 """Of the nodes that change places, the least that go up, and that go down: a cut-off that moves lets all go the same
 way."""
@@ -49,8 +49,8 @@ WHITE_TO_FLAG = 14
 WHITE_LIMIT = 3.0
 """Standard deviations from zero within which a correlation of neighbours is none."""
 LARGEST_KURTOSIS = 3.3
-"""Of white moves that are drawn alike in every cell; 3 is the normal law's. Models err more in some cells than in
-others."""
+"""Largest kurtosis of white moves that are drawn alike in every cell; the normal law's is 3. Models err more in some
+cells than in others."""
 SIZE_SPREAD = 0.06
 """Standard deviation over mean of the sizes of white moves that are drawn alike every time."""
 SMALLEST = 0.01
@@ -66,7 +66,7 @@ COARSE = 0.2
 
 @dataclass
 class Cluster:
-    """Submissions that are one and the same but for a few places, which are not always the same."""
+    """Submissions that equal one another but for a few places, which are not always the same."""
 
     moved: Mask
     """Places that were moved at least once."""
@@ -77,14 +77,14 @@ class Cluster:
     """Places moved, each counted as often as it was."""
 
     def add(self, moved: Mask) -> None:
-        """Count a move."""
+        """Count one move, given the places that it changed."""
         self.moved |= moved
         self.probes += 1
         self.places += int(np.count_nonzero(moved))
 
     @property
     def suspicious(self) -> bool:
-        """Whether it was done often and in new places each time."""
+        """Whether there were many moves, each time in new places."""
         distinct = int(np.count_nonzero(self.moved))
         return (
             self.probes >= PROBES_TO_FLAG and distinct >= PROBES_TO_FLAG and distinct >= self.new_places * self.places
@@ -93,18 +93,18 @@ class Cluster:
 
 @dataclass(frozen=True)
 class White:
-    """A difference in which neighbours have nothing in common."""
+    """A difference between two submissions in which neighbours are uncorrelated."""
 
     correlations: tuple[float, ...]
-    """Of neighbours along each axis after the first, in standard deviations."""
+    """Correlations of neighbours along each axis after the first, in standard deviations."""
     size: float
-    """Rms."""
+    """Root mean square of the difference."""
     kurtosis: float
 
 
 @dataclass
 class _Kept:
-    """An earlier submission."""
+    """An earlier submission that is remembered."""
 
     values: Values
     unit: float
@@ -130,7 +130,7 @@ class FoldHistory:
     _seen: int = 0
 
     def start(self, baseline: Values) -> None:
-        """Remember the task's baseline for good: who starts from it is compared with it."""
+        """Remember the task's baseline for good, so that submissions that start from it are compared with it."""
         self._kept = [_Kept(baseline, _unit(baseline))]
 
     @property
@@ -149,6 +149,7 @@ class FoldHistory:
             moves = np.stack([new.values - kept.values for kept in self._kept])
             flat = np.abs(moves.reshape(len(moves), -1))
             largest = flat.max(axis=1)
+            # A submission that was made before tells nothing new.
             if not largest.all():
                 return
             self._look_for_probes(new, _by_cell(moves), largest)
@@ -200,6 +201,7 @@ class FoldHistory:
 
     def _look_for_designs(self, new: _Kept, moves: Values, flat: Values, largest: Values) -> None:
         """Whether the move from the nearest earlier submission is patterned, or white."""
+        # The earlier submission that is nearest is the one this was made from, if it was made from any.
         size = np.sqrt(np.mean(flat**2, axis=1))
         for index in np.argsort(size, kind="stable")[:NEIGHBOURS]:
             unit = max(new.unit, self._kept[index].unit)

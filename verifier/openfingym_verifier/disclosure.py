@@ -36,11 +36,11 @@ Document = dict[str, object]
 
 
 def disclosed(result: Document, disclosure: Disclosure) -> Document:
-    """A result as its participant may see it.
+    """A copy of a result as its participant may see it.
 
     Args:
         result: the result as it was computed, with ``salt``.
-        disclosure: how much of it.
+        disclosure: how much of the result is told.
     """
     if disclosure == "full":
         return result
@@ -132,7 +132,7 @@ def _rounded(result: Document) -> Document:
 
 
 def _baseline(result: Document) -> Document:
-    """The baseline's figures on the private fold, coarsely: they are a submission's, too."""
+    """The baseline's figures on the private fold, rounded: the baseline is a submission too, so they tell as much."""
     return {
         "baseline_total": significant(_number(result["baseline_total"]), BASELINE_DIGITS),
         "baseline_metrics": {

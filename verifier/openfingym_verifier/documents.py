@@ -1,6 +1,4 @@
-"""What the JSON routes take, and what they give to agents; what they give to clients is in
-:mod:`openfingym.verifiers.answers`.
-"""
+"""Bodies of requests, and of answers to agents; answers to clients are in :mod:`openfingym.verifiers.answers`."""
 
 from __future__ import annotations
 
@@ -75,11 +73,11 @@ class NewStep(_Document):
     step: int
     """One more than the latest; the latest again, with the same action, repeats its answer."""
     action: Any
-    """As the task's instruction states; null does nothing."""
+    """The action, of the form that the task's instruction states; null does nothing."""
 
 
 class StepAnswer(_Document):
-    """What an action led to, or what is seen before the first. Numbers that are not finite are null."""
+    """The observation after an action, or before the first one. Numbers that are not finite are null."""
 
     episode: int
     """Counts the episodes that the rollout has begun, from 1."""
@@ -154,14 +152,14 @@ class TaskContract(_Document):
 
 
 class Health(_Document):
-    """A rollout could be created and written now."""
+    """Answer of the health check: a rollout could be created and written now."""
 
     status: Literal["ok"]
     tasks: int
 
 
 class ProblemDocument(_Document):
-    """RFC 9457."""
+    """A problem document as RFC 9457 defines it."""
 
     type: str
     title: str

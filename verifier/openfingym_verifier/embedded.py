@@ -47,7 +47,7 @@ class EmbeddedVerifier:
     admin_token: str
     """Bearer token for the control routes."""
     state: Path
-    """Its state directory."""
+    """State directory of the verifier."""
     _process: subprocess.Popen[bytes]
     _directory: Path
     _owner: Lock
@@ -83,6 +83,7 @@ class EmbeddedVerifier:
                 "policy": policy,
             }
             _hand_over(process, order, stderr, START_S + START_A_TASK_S * len(packages))
+        # Interrupts included: the child holds labels and must not stay.
         except BaseException:
             if verifier is not None:
                 verifier.close()
@@ -171,6 +172,7 @@ def _root() -> Path:
         if len(str(root)) + len("/abcdefgh/v.sock") > MAX_SOCKET_PATH:
             continue
         root.mkdir(mode=0o700, exist_ok=True)
+        # The temporary folder is everybody's: another user may have made this name first, or a link.
         found = root.lstat()
         if root.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o077:
             raise VerifierError(f"{root}: not a private directory of this user; remove it")

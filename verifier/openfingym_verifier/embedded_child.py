@@ -34,6 +34,7 @@ def _stop_at_eof(stop: Callable[[], None]) -> None:
 
 def main() -> int:
     """Serve until stdin ends."""
+    # Through a pipe: arguments and environment can be read by other processes of the user.
     order = json.loads(sys.stdin.readline())
     try:
         from openfingym.packages.package import BuiltPackage

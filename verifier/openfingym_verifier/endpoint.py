@@ -1,4 +1,4 @@
-"""What agents call, as bare ASGI applications: no copy of the body, no validation layer, no middleware."""
+"""The routes that agents call, as bare ASGI applications: no copy of the body, no validation layer, no middleware."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ class PostRoute:
             raise
 
     async def _answer(self, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        # Before a byte of the body is read, so that nobody without a token can fill memory.
         rollout = await self._service.find(self._tokens.require_rollout(headers.get(b"authorization"), now_ns()))
 
         async def read_body(limit: int) -> bytes:
@@ -63,12 +64,13 @@ class PostRoute:
 
 
 def _small(headers: dict[bytes, bytes]) -> bool:
-    """Whether an unread body is cheaper to discard than a connection is to make anew."""
+    """Whether discarding an unread body is cheaper than making a new connection."""
     stated = headers.get(b"content-length", b"")
     return stated.isdigit() and len(stated) < 10 and int(stated) <= DISCARDED_BYTES
 
 
 def _media_type(headers: dict[bytes, bytes]) -> str:
+    # A decompressor would turn a body within the limit into one of any size.
     encoding = headers.get(b"content-encoding", b"identity").strip().lower()
     if encoding not in {b"identity", b""}:
         raise Problem("unsupported-media-type", "Send the body without a Content-Encoding.", close=True)
@@ -87,15 +89,16 @@ def _idempotency_key(headers: dict[bytes, bytes]) -> str | None:
 
 
 def is_key(raw: bytes) -> bool:
-    """Whether this may be an idempotency key."""
+    """Whether a header's value can be an idempotency key."""
     return 1 <= len(raw) <= MAX_KEY_LENGTH and all(32 < byte < 127 for byte in raw)
 
 
 async def read_within(receive: Receive, headers: dict[bytes, bytes], limit: int, seconds: float) -> bytes:
-    """The whole body, if it is not too long and does not take too long.
+    """The whole body of a request, within limits on its length and its time.
 
     Raises:
-        Problem: ``payload-too-large``, ``request-timeout`` or ``bad-request``.
+        Problem: ``payload-too-large``; ``request-timeout``, if it does not arrive in time; ``bad-request``, if it
+            breaks off.
     """
     try:
         async with asyncio.timeout(seconds):
@@ -105,9 +108,10 @@ async def read_within(receive: Receive, headers: dict[bytes, bytes], limit: int,
 
 
 async def _read(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:
-    """The whole body, refused as soon as it is known to be over ``limit`` bytes: stated first, counted then."""
+    """Read a body, and refuse it once it is known to exceed ``limit`` bytes: by its stated length, then by counting."""
     detail = f"A body has at most {limit} bytes here."
     stated = headers.get(b"content-length")
+    # int() is slow with very many digits, and refuses more; a number that is cut is still too large.
     if stated is not None and (not stated.isdigit() or int(stated[:20]) > limit):
         raise Problem("payload-too-large", detail, close=True)
     chunks: list[bytes] = []
@@ -122,4 +126,5 @@ async def _read(receive: Receive, headers: dict[bytes, bytes], limit: int) -> by
             raise Problem("payload-too-large", detail, close=True)
         chunks.append(chunk)
         if not message.get("more_body", False):
+            # The usual small body is one chunk, and joining would copy it.
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)

@@ -1,4 +1,4 @@
-"""Where rollouts of sequential tasks are played: one episode at a time, every step on the disk before it is answered.
+"""The service that plays sequential tasks: one episode at a time, each step on the disk before it is answered.
 
 Memory only mirrors the ledger. Whatever goes wrong, it is dropped, and made again from the recorded
 actions when next needed, which is also how a restart takes up open rollouts.
@@ -44,7 +44,7 @@ MAX_KEPT_BYTES = 64 * 1024 * 1024
 
 @dataclass
 class EpisodeProgress:
-    """How far a rollout has come."""
+    """The episodes that a rollout has begun, and the latest one as it is played."""
 
     rows: list[EpisodeRow]
     """Its episodes, in the order they began."""
@@ -54,7 +54,7 @@ class EpisodeProgress:
     """Kept for all of its actions."""
 
     def practised(self) -> int:
-        """Practice episodes begun."""
+        """Number of practice episodes that were begun."""
         return sum(row.fold == "public" for row in self.rows)
 
 
@@ -76,7 +76,7 @@ class EpisodeService:
             key: idempotency key; the key of the latest episode gives its start again.
 
         Raises:
-            Problem: as the HTTP interface documents.
+            Problem: the request is refused; its slug is one of :data:`~openfingym_verifier.problems.KINDS`.
         """
         with self._counted(rollout):
             _require_sequential(rollout)
@@ -91,7 +91,7 @@ class EpisodeService:
         """Take an action in the latest episode; the same action again is answered the same, and not taken again.
 
         Raises:
-            Problem: as the HTTP interface documents.
+            Problem: the action is refused; its slug is one of :data:`~openfingym_verifier.problems.KINDS`.
         """
         with self._counted(rollout):
             _require_sequential(rollout)
@@ -110,7 +110,7 @@ class EpisodeService:
                     raise
 
     async def outcomes(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64]:
-        """The rollout's submission, from the record alone."""
+        """The submission that a rollout's episodes amount to, computed from the recorded actions alone."""
 
         def played() -> NDArray[np.float64]:
             return outcomes(task, self._ledger.episodes(rollout.id), partial(self._ledger.actions, rollout.id))
@@ -199,7 +199,7 @@ class EpisodeService:
 
 
 def _next(rollout: Rollout, task: HiddenTask, progress: EpisodeProgress, fold: FoldName) -> int:
-    """Position in its fold of the episode that comes next."""
+    """Position, in its fold, of the episode that comes next."""
     if fold == "private":
         if rollout.remaining <= 0:
             raise Problem(
@@ -220,7 +220,7 @@ def _require_sequential(rollout: Rollout) -> None:
 
 @contextmanager
 def _forgetting(rollout: Rollout) -> Iterator[None]:
-    """Let go of what is in memory if it may no longer be what the ledger holds."""
+    """Drop a rollout's state in memory if the block fails, since it may no longer agree with the ledger."""
     try:
         yield
     except Problem:

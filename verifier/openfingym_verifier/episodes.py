@@ -1,4 +1,4 @@
-"""An episode as the verifier plays it: what an agent may send, what is expected next, and what is answered.
+"""Playing an episode: what an agent may send, what is expected next, and what is answered.
 
 Nothing here waits or writes; :mod:`openfingym_verifier.episode_service` does.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.truth import HiddenTask
 
 MAX_DIGITS = 18
-"""Of an integer, which then fits into 64 bits."""
+"""Largest number of digits of an integer, which then fits into 64 bits."""
 MAX_DETAIL = 1000
 
 
@@ -50,7 +50,7 @@ class Play:
     """What was seen before the first action."""
     last: Step
     step: int = 0
-    """Actions taken."""
+    """Number of actions taken so far."""
     action: str = ""
     """The latest of them."""
 
@@ -75,7 +75,7 @@ class Play:
         return play
 
     def took(self, text: str, led_to: Step) -> None:
-        """Note an action and what it led to."""
+        """Record an action and the step it led to."""
         self.step, self.action, self.last = self.step + 1, text, led_to
 
 
@@ -83,7 +83,7 @@ def read_json(text: str | bytes) -> dict[str, object]:
     """A JSON object; NaN and Infinity are read, to be refused by name later.
 
     Raises:
-        Problem: ``malformed-request``.
+        Problem: ``malformed-request``: the text is not a JSON object.
     """
     try:
         document = json.loads(text, parse_int=_integer)
@@ -98,7 +98,7 @@ def read_start(document: Mapping[str, object]) -> FoldName:
     """The fold of a request to start an episode.
 
     Raises:
-        Problem: ``malformed-request``.
+        Problem: ``malformed-request``: the document has a key other than ``fold``, or another fold.
     """
     if document.keys() - {"fold"}:
         raise Problem(
@@ -114,7 +114,7 @@ def read_start(document: Mapping[str, object]) -> FoldName:
 
 
 def read_move(document: Mapping[str, object]) -> Move:
-    """A request to take an action.
+    """The action that a parsed request asks for.
 
     Raises:
         Problem: ``malformed-request``; ``malformed-action`` for an action that JSON cannot hold.
@@ -136,7 +136,7 @@ def is_repetition(play: Play | None, move: Move) -> bool:
     """Whether a move is the latest one once more; False if it is the next.
 
     Raises:
-        Problem: it is neither.
+        Problem: the move is neither the latest one nor the next.
     """
     if play is None:
         raise Problem("out-of-step", "No episode has been started.")
@@ -169,10 +169,10 @@ def take(play: Play, move: Move) -> Step:
 
 
 def play_idly(task: HiddenTask, row: EpisodeRow, steps: int) -> None:
-    """Play an episode on without ever acting: what fails on an agent's action is our failure only if this fails too.
+    """Play an episode to its end without acting: an agent's action is not at fault if this fails as well.
 
     Raises:
-        VerifierError: it does.
+        VerifierError: the episode fails without any action.
     """
     try:
         play = Play.begin(task, row)
@@ -209,7 +209,7 @@ def outcomes(
     An episode never begun counts as one without actions; of a public one played several times, the last time counts.
 
     Args:
-        task: the task.
+        task: the sequential task that was played.
         rows: the rollout's episodes, in the order they began.
         actions: gives the actions of the n-th of them.
 

@@ -1,4 +1,4 @@
-"""The things that can happen to a rollout, each one operation on the ledger with its log entry."""
+"""The events of a rollout, each one operation on the ledger together with its log entry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Created:
-    """A rollout began."""
+    """A rollout was created."""
 
     rollout: RolloutRow
 
@@ -76,6 +76,7 @@ class Accepted:
             " WHERE id = ? AND accepted = ? AND result IS NULL",
             (self.bucket.tokens, self.bucket.at_ns, self.rollout_id, self.n - 1),
         )
+        # The condition in the statement is the budget's last guard, whatever memory says.
         if spent.rowcount != 1:
             raise VerifierError(f"rollout {self.rollout_id}: the ledger does not expect submission {self.n}")
         row = connection.execute(
@@ -115,7 +116,7 @@ class Scored:
     n: int
     at_ns: int
     feedback: dict[str, object]
-    """As its agent is told; of one that is told nothing, that it is withheld."""
+    """Feedback as the agent is told it; where it is told nothing, a note that it is withheld."""
 
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
@@ -129,6 +130,7 @@ class Scored:
             transaction.log(
                 self.rollout_id, {"event": "scored", "at_ns": self.at_ns, "submission": self.n, "feedback": digest}
             )
+            # Feedback that was withheld tells nothing.
             if self.feedback["total"] is not None:
                 _disclose(transaction, self.rollout_id, "public", self.n, self.at_ns)
 
@@ -221,7 +223,7 @@ class Finalized:
     rollout_id: str
     at_ns: int
     result: dict[str, object]
-    """As it was computed; everything but ``log_head``, which this operation adds."""
+    """The result as it was computed, without ``log_head``, which this operation adds."""
     disclosure: Disclosure
     """How much of it its principal is told."""
 
@@ -304,7 +306,7 @@ class SeasonOpened:
 
 @dataclass(frozen=True)
 class Released:
-    """A result that is held no longer."""
+    """A result that was held and now is released."""
 
     rollout_id: str
     principal: str
@@ -345,7 +347,7 @@ class SeasonClosed:
 
 
 def _disclose(transaction: Transaction, rollout_id: str, fold: FoldName, n: int, at_ns: int) -> None:
-    """Enter that a principal was told something of a fold's hidden data."""
+    """Record that a principal was told something of a fold's hidden data."""
     transaction.connection.execute(
         "INSERT INTO disclosures (rollout_id, fold, n, at_ns) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (rollout_id, fold, n, at_ns),

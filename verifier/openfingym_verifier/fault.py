@@ -1,4 +1,4 @@
-"""Whose fault a failure is: ours only where a valid input fails as well.
+"""Deciding whose fault a failure is: ours only where a valid input fails as well.
 
 What an agent sends must never buy it a second try. A failure that its own values bring about is
 therefore a refusal of those values, and only what also fails on the task's baseline is an error of ours.
@@ -32,11 +32,11 @@ async def find_fault(
     """Compute something from what an agent sent; if that fails twice, do the same with what is known to be valid.
 
     Args:
-        compute: computes it.
+        compute: computes the result from what the agent sent.
         control: does the same with a valid input.
-        what: is computed, for the message.
-        afresh: computes it after a failure, since a worker may have been killed or memory short, with nothing that the
-            same mishap may have hit; default: ``compute``, where nothing can be.
+        what: name of what is computed, for the message.
+        afresh: computes it again after a failure, without anything that the failure may have damaged, such as a killed
+            worker; None for ``compute`` itself.
 
     Raises:
         SubmissionError: what was sent is refused, or alone fails.
@@ -65,5 +65,5 @@ async def find_fault(
 
 
 def _said(error: Exception) -> str:
-    """A failure in words that tell nothing of labels: its message may hold values."""
+    """A description of a failure without its message, which may hold values of labels."""
     return type(error).__name__

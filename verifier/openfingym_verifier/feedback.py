@@ -1,4 +1,4 @@
-"""What an agent is told about a submission: the public fold, clipped and coarsely rounded."""
+"""The feedback on a submission: its score on the public fold, clipped and coarsely rounded."""
 
 from __future__ import annotations
 

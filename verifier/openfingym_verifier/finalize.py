@@ -1,4 +1,4 @@
-"""From a rollout's last accepted submission, or its episodes, to its result."""
+"""The result of a rollout, from its last accepted submission or its episodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Judged:
-    """A score in relation to the baseline's, and how much of it is chance."""
+    """A private score beside the baseline's, and its sampling error."""
 
     score: Score
     relative: float
@@ -40,14 +40,14 @@ def final_result(
     """The result document without ``log_head``.
 
     Args:
-        rollout: the rollout.
-        outcome: what its last accepted submission or its episodes came to, or why there is no score.
+        rollout: the rollout that is finalized.
+        outcome: the judged score of its last accepted submission or its episodes, or the reason why there is none.
         baseline: private score of the task's baseline.
-        flags: what its submissions look like; see :mod:`openfingym_verifier.watch`.
-        now_ns: Unix time of the end.
+        flags: flags raised by its submissions; see :mod:`openfingym_verifier.watch`.
+        now_ns: Unix time in nanoseconds at which the rollout ended.
 
     Raises:
-        Problem: ``task-unavailable``.
+        Problem: ``task-unavailable``: the task was rebuilt or removed since the rollout began.
     """
     task = rollout.hidden_task()
     return {
@@ -76,7 +76,7 @@ def final_result(
 
 
 def nothing_accepted(rollout: Rollout) -> str:
-    """Why a rollout without an accepted submission, or without a private episode, has no score."""
+    """The reason why a rollout without an accepted submission, or without a private episode, has no score."""
     last = f"; the last refusal was {rollout.last_refusal}" if rollout.last_refusal else ""
     if rollout.hidden_task().sequential:
         return f"no private episode was begun ({rollout.rejected} actions refused{last})"

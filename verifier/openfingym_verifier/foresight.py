@@ -1,4 +1,4 @@
-"""Does an answer know what could not be known?
+"""Detection of answers that know hidden data.
 
 Of a traded tape, whether an account gained on the baseline's so steadily, bar by bar, that it must have known the bars:
 a t statistic beyond what any strategy reaches. Of any other answer, whether it is as far ahead of the best recorded
@@ -31,7 +31,7 @@ MAX_TAPES = 64
 BEST_POWER, BEST_SHARE = 3.0, 0.5
 """An answer is beyond belief if its relative total is below this share of the best recorded one's to this power."""
 ATTAINABLE = 0.1
-"""Where the best recorded relative total is below this, an answer without any error is no surprise."""
+"""Best recorded relative total below which an answer without any error is no surprise."""
 
 
 @dataclass
@@ -48,12 +48,12 @@ class BarGains:
     _tapes: OrderedDict[bytes, tuple[int, NDArray[np.float64]]] = field(default_factory=OrderedDict)
 
     def add(self, tape: bytes, record: NDArray[np.float64], baseline: NDArray[np.float64]) -> None:
-        """Note the private episodes of a rollout.
+        """Record the private episodes of a rollout.
 
         Args:
             tape: a digest of the bars.
             record: float64[episodes, steps + 1, columns], the account's record.
-            baseline: that of the baseline on the same bars.
+            baseline: the account record of the baseline on the same bars.
         """
         gained = _returns(record) - _returns(baseline)
         count, total = self._tapes.pop(tape, (0, np.zeros_like(gained)))
@@ -65,12 +65,12 @@ class BarGains:
 
     @property
     def suspicious(self) -> bool:
-        """Whether no strategy has such timing."""
+        """Whether the timing is better than any strategy's without knowledge of the bars."""
         return self.largest > TIMING_LIMIT
 
 
 def t_statistic(gains: NDArray[np.float64]) -> float:
-    """Of the mean gain a bar; 0 where there are too few to tell, or none differs."""
+    """The t statistic of the mean gain a bar; 0 where there are too few gains, or all are equal."""
     deviation = float(gains.std(ddof=1)) if gains.size >= FEWEST_STEPS else 0.0
     return float(gains.mean()) / deviation * gains.size**0.5 if deviation > 0.0 else 0.0
 
@@ -79,9 +79,9 @@ def beyond_belief(contract: Contract, relative: float, best: float | None) -> bo
     """Whether a private relative total is one that knowing the labels gives, and no skill seen so far comes near.
 
     Args:
-        contract: the task's contract.
+        contract: the contract of the task.
         relative: the relative total, in [0.01, 100].
-        best: that of the best recorded baseline; None where none is recorded, and nothing can be said.
+        best: relative total of the best recorded baseline; None where none is recorded, so that nothing can be said.
     """
     kind = kind_named(contract)
     # The ratios of an account are moved by luck as much as by skill; it is judged by its timing.

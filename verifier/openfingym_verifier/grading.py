@@ -1,4 +1,4 @@
-"""Who scores what: light submissions here, heavy ones in worker processes, and nothing heavy twice."""
+"""Scoring submissions: light ones in this process, heavy ones in worker processes, and no heavy one twice."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class Grading:
         self._threads = threads
         self._workers = workers
         self._known: defaultdict[str, OrderedDict[Key, asyncio.Future[Score]]] = defaultdict(OrderedDict)
-        """By the identity of a task on its tape."""
+        """Scores by the identity of a task on its tape."""
 
     async def public(self, task: HiddenTask, values: NDArray[np.float64], digest: str) -> Score:
         """Check a whole submission beyond shape and range, and score it on the public fold.
 
         Args:
-            task: the task.
-            values: float64 of its shape.
-            digest: SHA-256 of the values.
+            task: the task that the submission answers.
+            values: the submission, float64 of the task's shape.
+            digest: SHA-256 of the values, by which a repeated submission is recognised.
 
         Raises:
-            SubmissionError: refused, or it cannot be scored.
-            VerifierError: we failed; trying again makes sense.
+            SubmissionError: the submission is refused, or cannot be scored.
+            VerifierError: our machinery failed; trying again makes sense.
         """
         if task.heavy:
             return await self._once(task, ("public", digest), values)
@@ -71,7 +71,7 @@ class Grading:
         return await self._once(task, ("baseline", ""), None)
 
     def prepare(self, task: HiddenTask) -> None:
-        """Begin with what the end of every rollout of this task needs, without waiting for it."""
+        """Start computing what the end of every rollout of this task needs, without waiting for it."""
         self._begin(task, ("baseline", ""), None)
 
     def known_baseline(self, task: HiddenTask) -> Score | None:
@@ -80,7 +80,7 @@ class Grading:
         return found.result() if found is not None and found.done() and found.exception() is None else None
 
     def forget(self, task: HiddenTask) -> None:
-        """Let go of the scores on a tape whose rollout is over."""
+        """Drop the scores on a tape whose rollout is over."""
         self._known.pop(task.identity, None)
 
     async def _once(self, task: HiddenTask, key: Key, values: NDArray[np.float64] | None) -> Score:
@@ -112,13 +112,13 @@ class Grading:
     async def _score(
         self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, *, afresh: bool = False
     ) -> Score:
-        """Once, wherever scores of this task are computed."""
+        """Score a submission once, in this process or in a worker."""
         if task.heavy:
             return await self._workers.score(task, action, values, afresh=afresh)
         return await asyncio.get_running_loop().run_in_executor(self._threads, score, task.grader, action, values)
 
     def _settle(self, task: str, key: Key, found: asyncio.Future[Score]) -> None:
-        """Forget a failure of ours, so that it is tried again, and the oldest scores of many."""
+        """Drop a failure of ours, so that it is tried again, and the oldest of many scores."""
         known = self._known.get(task, OrderedDict())
         error = None if found.cancelled() else found.exception()
         if found.cancelled() or (error is not None and not isinstance(error, SubmissionError)):

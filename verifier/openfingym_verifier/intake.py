@@ -1,4 +1,4 @@
-"""A submission on its way in: the request, and what became of its bytes."""
+"""Parsing a submission: the request, and the array its body becomes."""
 
 from __future__ import annotations
 
@@ -51,11 +51,10 @@ class Parsed:
 
 
 def parse(submission: Submission, body: bytes, task: HiddenTask) -> Parsed:
-    """Read and check a body. This is the one place where the bytes of an agent become an array: whatever they set off
-    is a refusal.
+    """Read and check a body: the one place where bytes of an agent become an array, and every failure is a refusal.
 
     Raises:
-        Problem: it is refused.
+        Problem: the submission is refused; ``slug`` says why.
         VerifierError: no process to decode it in can be started.
     """
     try:
@@ -73,5 +72,5 @@ def parse(submission: Submission, body: bytes, task: HiddenTask) -> Parsed:
 
 
 def refusal(error: SubmissionError) -> Problem:
-    """What the agent is told when an answer that has the right shape is refused, or has no score."""
+    """The problem an agent is told when its answer has the right shape but is refused, or has no score."""
     return Problem(error.problem if error.problem in REFUSALS else "out-of-range", str(error))

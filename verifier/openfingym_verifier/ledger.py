@@ -154,22 +154,22 @@ class RolloutRow:
     result: dict[str, object] | None
     """The final result, once there is one, as it was computed."""
     principal: str = LOCAL_USER
-    """Whose it is."""
+    """Name of the principal to whom the rollout belongs."""
     season: str = FIRST_SEASON
-    """In which it was begun."""
+    """Name of the season in which the rollout was begun."""
     policy: PolicyName = "local"
     """Under which it was begun."""
     disclosure: Disclosure = "full"
     """How much of the result its principal is told."""
     tape: TapeKind = "given"
-    """Which hidden data it has; the seed follows from its id and the key of tapes."""
+    """Kind of the tape; its seed follows from the rollout's id and the key of tapes."""
     tape_commitment: str | None = None
     """SHA-256 that the seed must have; None of a given tape."""
 
 
 @dataclass(frozen=True)
 class SeasonRecord:
-    """A time over which what participants are told is added up."""
+    """A season: a period over which what participants are told is added up."""
 
     name: str
     opened_ns: int
@@ -182,7 +182,7 @@ class Disclosures:
 
     principal: str
     task: str
-    """By its name, since a package built again over the same labels has another digest."""
+    """Name of the task, since a package built again over the same labels has another digest."""
     fold: FoldName
     count: int
 
@@ -238,7 +238,7 @@ class Ledger:
         self._lock.release()
 
     async def probe(self) -> None:
-        """Write as much as a small rollout does, and take it away again.
+        """Write as much as a small rollout does, and roll it back: whether the disk can be written.
 
         Raises:
             sqlite3.OperationalError: the disk is full, or cannot be written.
@@ -251,9 +251,12 @@ class Ledger:
         await self.writer.submit(write)
 
     def _connect(self) -> sqlite3.Connection:
+        # Transactions are the writer's own; Python would otherwise begin some by itself.
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
+        # Every commit is on the disk before it is answered: a power cut must not give an agent its budget back.
         connection.execute("PRAGMA synchronous = FULL")
+        # SQLite leaves them unchecked unless each connection asks.
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         return connection
@@ -261,9 +264,11 @@ class Ledger:
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """A read-only connection for one consistent look."""
+        # Read-only and short-lived: readers in several threads share nothing with the writer.
         connection = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
         connection.row_factory = sqlite3.Row
         try:
+            # One transaction, so that all of a reader's queries see the same moment.
             connection.execute("BEGIN")
             yield connection
         finally:
@@ -412,6 +417,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         )
     missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES)[version:]
     if missing:
+        # All steps and the new version in one transaction: a migration that breaks off has not begun.
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION}; COMMIT;")
 
 

@@ -1,4 +1,4 @@
-"""Episodes over HTTP, one request a step, and over a WebSocket, one message a step; the answers are the same."""
+"""Episodes over HTTP, one request a step, and over a WebSocket, one message a step, with the same answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class EpisodeEndpoints:
-    """``POST /v1/episodes`` and ``POST /v1/steps``."""
+    """The HTTP endpoints ``POST /v1/episodes`` and ``POST /v1/steps``."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -45,7 +45,7 @@ class EpisodeEndpoints:
 
 
 class LiveEndpoint:
-    """``/v1/episodes/live``."""
+    """The WebSocket endpoint ``/v1/episodes/live``."""
 
     def __init__(self, service: Service, tokens: TokenIssuer) -> None:
         self._service = service
@@ -129,7 +129,7 @@ def _refusal(problem: Problem) -> str:
 
 
 async def _deny(problem: Problem, send: Send) -> None:
-    """Answer the handshake with a problem document."""
+    """Refuse the handshake with a problem document."""
     response = problem.response()
     await send(
         {"type": "websocket.http.response.start", "status": response.status_code, "headers": response.raw_headers}

@@ -44,7 +44,7 @@ BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 
 @dataclass(frozen=True)
 class ChainReport:
-    """What an intact log holds."""
+    """The result of checking a log that is intact."""
 
     entries: int
     head: str
@@ -134,7 +134,7 @@ def _verify(database: Database, expected_head: str | None) -> ChainReport:
 
 
 class Digests:
-    """What the log says the rest of the ledger must hold."""
+    """Digests that the log states for the rows of the other tables."""
 
     def __init__(self) -> None:
         self.owner: dict[str, str] = {}
@@ -145,7 +145,7 @@ class Digests:
         self.action: dict[tuple[str, int, int], str] = {}
 
     def add(self, entry: dict[str, object]) -> None:
-        """Note the digests of one entry."""
+        """Record the digests that one entry states."""
         rollout = str(entry["rollout"])
         match entry:
             case {

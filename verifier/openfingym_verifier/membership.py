@@ -1,4 +1,4 @@
-"""Who takes part, and in which season. Belongs to the event loop; the ledger holds it, memory mirrors it."""
+"""Participants and seasons. Belongs to the event loop; the ledger holds them, memory mirrors them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Membership:
     """Participants, their keys, and the seasons of one verifier."""
 
     def __init__(self, ledger: Ledger, policy: Policy) -> None:
-        """Take up where the ledger left off; a new ledger begins its first season."""
+        """Read participants and seasons from the ledger; a new ledger begins its first season."""
         self._ledger = ledger
         self._local = policy.name == "local"
         self._operator = Caller(LOCAL_USER if policy.name == "local" else OPERATOR, operator=True)
@@ -31,11 +31,11 @@ class Membership:
         if not ledger.seasons():
             ledger.writer.run(SeasonOpened(FIRST_SEASON, now_ns()).apply)
         self.season: SeasonRecord = ledger.seasons()[-1]
-        """The latest."""
+        """The latest season, open or closed."""
 
     @property
     def operator(self) -> Caller:
-        """Who holds the admin token."""
+        """The caller that holds the admin token."""
         return self._operator
 
     def caller_with(self, key: bytes) -> Caller | None:
@@ -60,7 +60,7 @@ class Membership:
         """The season in which rollouts are created.
 
         Raises:
-            Problem: ``season-closed``.
+            Problem: ``season-closed``: no season is open.
         """
         if self.season.closed_ns is not None:
             raise Problem("season-closed", f"Season {self.season.name!r} is closed, and no other was opened yet.")
@@ -74,7 +74,7 @@ class Membership:
         """Give a new participant a key; returns it.
 
         Raises:
-            Problem: ``malformed-request`` or ``name-taken``.
+            Problem: ``malformed-request`` for a name that cannot be used, or ``name-taken``.
         """
         require_name(name)
         key = make_key()
@@ -90,7 +90,7 @@ class Membership:
         """Withdraw a participant's key.
 
         Raises:
-            Problem: ``not-found``.
+            Problem: ``not-found``: no participant of this name has a key.
         """
         at_ns = now_ns()
         if not await self._ledger.writer.submit(ParticipantRevoked(name, at_ns).apply):

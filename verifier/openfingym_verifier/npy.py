@@ -27,7 +27,7 @@ _READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_ar
 
 
 def read_npy(body: bytes) -> NDArray[np.generic]:
-    """The array of a ``.npy`` file: a read-only view of ``body``, of whatever real type it states.
+    """The array of a ``.npy`` file: a read-only view of ``body``, of the real type that the file states.
 
     Raises:
         Problem: ``malformed-submission``, or ``wrong-dtype`` for anything pickled or structured.
@@ -56,7 +56,7 @@ def read_npy(body: bytes) -> NDArray[np.generic]:
 
 @functools.lru_cache(maxsize=256)
 def _header(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[np.generic], int]:
-    """(shape, Fortran order, type, offset of the data); parsed once for all submissions that are laid out alike."""
+    """Shape, Fortran order, type and offset of the data; cached, since submissions of a task have equal headers."""
     stream = io.BytesIO(head)
     version = npy_format.read_magic(stream)
     with warnings.catch_warnings():
@@ -69,11 +69,12 @@ def read_npz(body: bytes, limit_bytes: int) -> NDArray[np.generic]:
     """The array named ``predictions``, or the only one, of a ``.npz`` archive.
 
     Args:
-        body: the archive.
-        limit_bytes: most bytes a member may unpack to, checked as stated and again while unpacking.
+        body: content of the ``.npz`` archive.
+        limit_bytes: largest number of bytes a member may unpack to, checked against its header and again while
+            unpacking.
 
     Raises:
-        Problem: ``malformed-submission``, ``payload-too-large`` or ``wrong-dtype``.
+        Problem: ``malformed-submission``, ``payload-too-large`` or ``wrong-dtype``, with what is wrong.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:

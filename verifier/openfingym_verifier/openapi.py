@@ -35,7 +35,7 @@ COMMON = KINDS.keys() - STEP_ONLY - BATCH_ONLY - {"method-not-allowed"}
 
 
 def describe(app: FastAPI) -> None:
-    """Make ``app.openapi()`` complete: what agents send, and the schema of problems."""
+    """Complete ``app.openapi()`` with the agents' routes and the schema of problems."""
     generate = app.openapi
 
     def openapi() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a verifier tells whom: everything to those who could read the labels anyway, and little to everybody else.
+"""Disclosure policies: everything for those who could read the labels anyway, and little for everybody else.
 
 A *participant* is a party whose rollouts are added up, known by a key. Under the *strict* policy what one of them is
 told about a task is bounded for a *season*, however many rollouts it creates: so many answers on the public fold, so
@@ -21,7 +21,7 @@ one."""
 
 @dataclass(frozen=True)
 class Policy:
-    """What is disclosed, and to whom."""
+    """A policy: what is disclosed, and to whom."""
 
     name: PolicyName
     private_disclosures: int | None = None

@@ -1,4 +1,4 @@
-"""What a principal's rollouts of one task look like together.
+"""Pools of a principal's rollouts of one task, watched for probing and foresight across rollouts.
 
 A bound inside one rollout is no bound: labels can be read a few at a time, over hundreds of rollouts. So there is one
 :class:`Pool` for each principal and task, to which every rollout is added when it is finalized. It holds a bounded
@@ -37,7 +37,7 @@ _digests: WeakKeyDictionary[Grader, bytes] = WeakKeyDictionary()
 
 @dataclass
 class Pool:
-    """One principal's rollouts of one task."""
+    """The rollouts of one task by one principal, as far as they are remembered."""
 
     public: FoldHistory | None = None
     private: FoldHistory | None = None
@@ -90,7 +90,7 @@ class Pool:
         return sorted(self._flags)
 
     def remember(self, flags: Iterable[str]) -> None:
-        """Take over flags that were raised before."""
+        """Set flags that were raised before, for a pool that is rebuilt."""
         self._flags.update(flags)
 
     def _note(self, flag: str, raised: bool) -> None:
@@ -109,7 +109,7 @@ def flags_of_rollout(
 
 
 def _history(grader: Grader, fold: Fold) -> FoldHistory | None:
-    """An empty history of a fold, which knows the baseline; None where answers are about no label in particular."""
+    """An empty history of a fold, which knows the baseline; None where answers are about no particular label."""
     kind = kind_named(grader.spec.contract)
     baseline = kind.compared(grader.baseline[fold.rows])
     if baseline is None:
@@ -127,7 +127,7 @@ def _history(grader: Grader, fold: Fold) -> FoldHistory | None:
 
 
 def _digest(grader: Grader) -> bytes:
-    """Tells the hidden data of one rollout from another's; hashed once for a grader."""
+    """A digest of a rollout's hidden data, by which tapes are told apart; computed once for each grader."""
     known = _digests.get(grader)
     if known is not None:
         return known

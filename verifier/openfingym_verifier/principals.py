@@ -1,4 +1,4 @@
-"""Who asks: the operator, or a participant with a key of its own.
+"""Callers of the control routes: the operator, and participants, each with a key of its own.
 
 A key opens three doors: it creates rollouts, and ends and reads those that it created. It is shown once; the ledger
 keeps its SHA-256, from which it cannot be had back.
@@ -21,10 +21,10 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 @dataclass(frozen=True)
 class Caller:
-    """Whoever sent a request to the control routes."""
+    """The sender of a request to the control routes."""
 
     name: str
-    """Of the principal: what it is told is added up under this name."""
+    """Name of the principal, under which what it is told is added up."""
     operator: bool
     """Whether it holds the admin token, which reads everything."""
 
@@ -40,10 +40,10 @@ class ParticipantRecord:
 
 
 def require_name(name: str) -> None:
-    """Return if a participant may have this name.
+    """Check that a participant may have this name.
 
     Raises:
-        Problem: ``malformed-request``.
+        Problem: ``malformed-request``: the name has a wrong form or is reserved.
     """
     if not NAME.fullmatch(name) or name in {LOCAL_USER, OPERATOR}:
         raise Problem(
@@ -60,5 +60,5 @@ def make_key() -> str:
 
 
 def key_digest(key: bytes) -> str:
-    """What is kept of a key: hex SHA-256."""
+    """Hex SHA-256 of a key, which is all that the ledger keeps of it."""
     return sha256_of(key)

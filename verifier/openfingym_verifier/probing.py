@@ -1,4 +1,4 @@
-"""Does a rollout's series of submissions look like an attempt to read the labels?
+"""Detection of label probing in one rollout's submissions.
 
 Feedback is a function of the public fold, so reading a label from it takes a pair of
 submissions that differ there in few cells and nowhere else. An honest agent changes its model,

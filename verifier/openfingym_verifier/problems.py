@@ -1,4 +1,4 @@
-"""Everything the verifier may answer instead of what was asked for (RFC 9457).
+"""Problem documents (RFC 9457): everything the verifier may answer instead of what was asked for.
 
 A problem's text may speak of the request and of the public contract, never of labels, paths or
 the inside of the program.
@@ -24,7 +24,7 @@ MEDIA_TYPE = "application/problem+json"
 
 @dataclass(frozen=True)
 class ProblemKind:
-    """What all problems of one slug have in common."""
+    """The HTTP status and title shared by all problems of one slug."""
 
     status: int
     title: str
@@ -75,7 +75,7 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
     """An answer other than the one asked for.
 
     Attributes:
-        slug: key of :data:`KINDS`.
+        slug: identifier of the problem, a key of :data:`KINDS`.
         detail: one or two sentences for the caller.
         retry_after_s: seconds after which a repetition makes sense, if it ever does.
         close: the connection is of no further use, because its body was not read.
@@ -90,7 +90,7 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
 
     @property
     def kind(self) -> ProblemKind:
-        """Status and title."""
+        """The status and title that belong to the slug."""
         return KINDS[self.slug]
 
     @property
@@ -104,7 +104,7 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
         }
 
     def response(self, extra_headers: Mapping[str, str] | None = None) -> Response:
-        """The answer on the wire."""
+        """The problem as an HTTP response."""
         headers = dict(extra_headers or {})
         if self.retry_after_s is not None:
             headers["Retry-After"] = str(max(1, math.ceil(self.retry_after_s)))
@@ -124,5 +124,5 @@ get either."""
 
 
 def of_failure(error: Exception) -> Problem:
-    """What a caller is told of a failure that no caller should cause."""
+    """The problem that a caller is told of when our machinery failed."""
     return UNAVAILABLE if isinstance(error, StoreError | VerifierError | sqlite3.OperationalError) else INTERNAL

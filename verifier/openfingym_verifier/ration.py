@@ -1,4 +1,4 @@
-"""What has been disclosed to whom, added up over rollouts, and what may still be. Belongs to the event loop.
+"""Rations: how much has been disclosed to each principal over its rollouts, and how much still may be.
 
 Counts mirror the ledger's table of disclosures; they are made from it at start. Labels do not change with a season's
 name, nor when a task is built again, so what was told before still counts. Of a tape that no other rollout has,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Rations:
-    """Counts what principals are told, and says when it is enough."""
+    """Counts what principals are told, and stops at the policy's bounds. Belongs to the event loop."""
 
     def __init__(self, told: Iterable[Disclosures] = ()) -> None:
         self._told: Counter[tuple[str, str, FoldName]] = Counter({(t.principal, t.task, t.fold): t.count for t in told})
@@ -39,7 +39,7 @@ class Rations:
         return "rounded" if not scored or self._take(row, "private", limit) else "held"
 
     def release(self, released: Iterable[Released]) -> None:
-        """Count what the close of a season tells."""
+        """Count the results that the close of a season discloses."""
         # Added to what is known here, not read from the ledger: results decided meanwhile are not yet in it.
         self._told.update((one.principal, one.task, "private") for one in released)
 
@@ -52,5 +52,5 @@ class Rations:
 
 
 def _free(row: RolloutRow) -> bool:
-    """Whether everything may be told: to those who could read the labels, and of labels that no other rollout has."""
+    """Whether nothing is rationed: the principal could read the labels, or no other rollout has the same ones."""
     return row.principal in {LOCAL_USER, OPERATOR} or row.tape != "given"

@@ -1,4 +1,4 @@
-"""A rollout in memory, and how it looks from outside."""
+"""A rollout in memory, and its status documents."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def utc(ns: int) -> str:
 
 @dataclass
 class Rollout:
-    """What the ledger holds about a rollout, kept beside it. Changed on the event loop's thread only."""
+    """A rollout's state, as the ledger holds it and beside it. Changed on the event loop's thread only."""
 
     row: RolloutRow
-    """As it was when loaded; the fields below are current."""
+    """The row as it was when loaded; the fields below are current."""
     task: HiddenTask | None
     """None where this verifier does not hold the task as it was when the rollout began."""
     bucket: Bucket
@@ -41,11 +41,11 @@ class Rollout:
     rejected: int
     last_refusal: str | None
     result: dict[str, object] | None
-    """As it was computed."""
+    """The result as it was computed; None before the end."""
     disclosure: Disclosure
     """How much of the result its principal is told."""
     progress: EpisodeProgress | None = None
-    """In a sequential task, what has been played; None where it has to be read from the ledger."""
+    """Episodes of a sequential task that have been played; None where they have to be read from the ledger."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Submissions and steps of one rollout, and its end, happen one after the other."""
 
@@ -71,7 +71,7 @@ class Rollout:
 
     @property
     def id(self) -> str:
-        """Identity, part of its token."""
+        """Id of the rollout, which is a part of its token."""
         return self.row.id
 
     @property
@@ -80,10 +80,10 @@ class Rollout:
         return self.row.budget - self.accepted
 
     def hidden_task(self) -> HiddenTask:
-        """The task.
+        """The task of the rollout, with its hidden data.
 
         Raises:
-            Problem: ``task-unavailable``.
+            Problem: ``task-unavailable``: the task was rebuilt or removed since the rollout began.
         """
         if self.task is None:
             raise Problem(
@@ -92,10 +92,10 @@ class Rollout:
         return self.task
 
     def require_open(self) -> None:
-        """Return if submissions are still taken.
+        """Check that the rollout still takes submissions.
 
         Raises:
-            Problem: ``rollout-finished``.
+            Problem: ``rollout-finished``: the rollout has a result.
         """
         if self.result is not None:
             raise Problem(
@@ -103,19 +103,19 @@ class Rollout:
             )
 
     def require_unexpired(self, now_ns: int) -> None:
-        """Return if its token is still valid: a body, or a turn, may be waited for past the end.
+        """Check that the rollout's token is still valid, since it may expire while a body or a turn is waited for.
 
         Raises:
-            Problem: ``unauthorized``.
+            Problem: ``unauthorized``: the token has expired.
         """
         if now_ns >= self.row.expires_ns:
-            raise Problem("unauthorized", "The token has expired.", close=True)
+            raise Problem("unauthorized", "The token has expired; create a new rollout.", close=True)
 
     def require_budget(self) -> None:
-        """Return if another submission may be accepted.
+        """Check that another submission may be accepted.
 
         Raises:
-            Problem: ``budget-exhausted``.
+            Problem: ``budget-exhausted``: no submission is left.
         """
         if self.remaining <= 0:
             raise Problem(
@@ -123,10 +123,10 @@ class Rollout:
             )
 
     def take_token(self, now_ns: int, what: str = "submissions") -> None:
-        """Pay the rate for one submission or refused action.
+        """Take one token of the rate limit, for a submission or a refused action.
 
         Raises:
-            Problem: ``rate-limited``.
+            Problem: ``rate-limited``: there is none yet; ``retry_after_s`` says when there will be.
         """
         rules = self.hidden_task().spec.verification
         self.bucket, wait_s = take(self.bucket, Rate(rules.requests_per_minute / 60.0, rules.burst), now_ns)
@@ -138,13 +138,13 @@ class Rollout:
             raise Problem("rate-limited", detail, retry_after_s=wait_s, close=True)
 
     def refused(self, problem: Problem, now_ns: int) -> Rejected:
-        """Count a refusal; what is to be written about it."""
+        """Count a refusal, and return the event to write about it."""
         self.rejected += 1
         self.last_refusal = f"{problem.slug}: {problem.detail}"
         return Rejected(self.id, now_ns, problem.slug, problem.detail, self.bucket)
 
     def agent_status(self) -> dict[str, object]:
-        """What the agent may know: nothing of the private fold."""
+        """The status that the agent may know: nothing of the private fold."""
         return {
             "state": "open" if self.result is None else "finished",
             "budget": self.row.budget,
@@ -154,7 +154,7 @@ class Rollout:
         }
 
     def owner_status(self, now_ns: int) -> dict[str, object]:
-        """What the operator, and the participant whose it is, may know."""
+        """The status that the operator, and the participant who owns the rollout, may know."""
         state = "expired" if now_ns >= self.row.expires_ns else "open"
         return {
             **self.agent_status(),

@@ -1,4 +1,4 @@
-"""The verifier proper: rollouts, submissions and results, without a word of HTTP.
+"""The verifier itself, apart from HTTP: rollouts, submissions and results.
 
 Everything here runs on one event loop, so that rollouts need no locks; parsing, light scoring and
 reading the ledger happen in a thread pool, writing it in the ledger's own thread, and heavy
@@ -92,15 +92,15 @@ class Service:
         policy: Policy = LOCAL,
         tapes: TapePolicy | None = None,
     ) -> None:
-        """Take up where the ledger left off; blocks until everything light that was accepted has been scored.
+        """Restore the rollouts of the ledger; blocks until every light submission that was accepted has been scored.
 
         Args:
-            tasks: by name, on their given tapes.
+            tasks: the tasks on their given tapes, by name.
             ledger: ledger of the state directory, which holds the key of tapes as well.
-            workers: that score heavy submissions; None starts them.
-            policy: what is told to whom.
-            tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None for what the
-                policy has.
+            workers: worker processes that score heavy submissions; None starts them.
+            policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
+            tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None leaves it to
+                the policy.
         """
         self.tasks = tasks
         self.ledger = ledger
@@ -115,6 +115,7 @@ class Service:
         key = load_key(ledger.path.parent / "tape.key", "end all open rollouts whose hidden data were drawn for them")
         self.tapes = Tapes(key, self._pool)
         self._watch = ParticipantWatch(ledger, self._pool)
+        # Guards the choice between a real series and its twin, see _begin.
         self._choosing = asyncio.Lock()
         self._looked: asyncio.Future[str | None] | None = None
         self._look_again = 0.0
@@ -128,25 +129,26 @@ class Service:
             self._resume(rollout)
 
     def close(self) -> None:
-        """Finish what is light, abandon what is heavy; the ledger is its opener's to close."""
+        """Finish light work and abandon heavy work; whoever opened the ledger closes it."""
         self._workers.close()
         self._pool.shutdown()
 
     async def require_well(self) -> None:
-        """Return if a rollout could be created and written now; looked up every few seconds, however often it is asked.
+        """Check that a rollout could be created and written now; the check is repeated every few seconds at most.
 
         Raises:
-            Problem: ``unavailable``.
+            Problem: ``unavailable``: no rollout could be written; the message says why.
         """
         if self._looked is None or (self._looked.done() and time.monotonic() > self._look_again):
             self._look_again = time.monotonic() + LOOK_S
             self._looked = asyncio.ensure_future(self._unwell())
+        # The probe is shared by all who ask, so one caller that goes away must not cancel it for the others.
         reason = await asyncio.shield(self._looked)
         if reason is not None:
             raise Problem("unavailable", reason, retry_after_s=LOOK_S)
 
     async def _unwell(self) -> str | None:
-        """Why no rollout could be written now; None where one could."""
+        """The reason why no rollout could be written now; None where one could."""
         if not self.ledger.writer.alive:
             return "The ledger's writer has stopped."
         try:
@@ -170,17 +172,16 @@ class Service:
         """Begin a rollout.
 
         Args:
-            task_name: name of the task.
+            task_name: name of the task, which this verifier must hold.
             agent: name of the agent, which is recorded with the result.
             seed: seed, which is recorded with the result.
             ttl_s: seconds until its token expires.
-            fresh: other hidden data than the package's own, where the task can have any; a policy of ``fresh`` asks for
-                it always.
+            fresh: give the rollout hidden data of its own, where the task can have any; some policies always do.
             caller: the participant whose rollout it is; None for the operator.
 
         Raises:
-            Problem: ``not-found`` for a task this verifier does not hold; ``season-closed``.
-            VerifierError: its hidden data cannot be drawn; there is no rollout.
+            Problem: ``not-found`` for a task that this verifier does not hold; ``season-closed``.
+            VerifierError: the hidden data cannot be drawn; no rollout was created.
         """
         season = self.members.require_open_season()
         task = self.tasks.get(task_name)
@@ -193,6 +194,7 @@ class Service:
         rules = task.spec.verification
         wanted = fresh or self._tape_policy == "fresh"
         row = RolloutRow(
+            # 80 random bits, so that no id is met twice: a rollout's token and its tape follow from it.
             id=f"r{secrets.token_hex(10)}",
             task=task.name,
             task_digest=task.manifest.digest,
@@ -210,6 +212,8 @@ class Service:
             season=season.name,
             policy=self.policy.name,
         )
+        # Counted from here on, since drawing a tape and writing the row are awaited: otherwise requests sent together
+        # would all find room.
         self._beginning[owner] += 1
         try:
             row, drawn = await self._begin(row, task, fresh=wanted)
@@ -236,10 +240,10 @@ class Service:
         return row, drawn
 
     def _require_room(self, owner: str) -> None:
-        """Return if a principal may begin another rollout.
+        """Check that a principal may begin another rollout.
 
         Raises:
-            Problem: ``too-many-rollouts``.
+            Problem: ``too-many-rollouts``: the principal has as many open as the policy allows.
         """
         if len(self._rollouts) > MAX_KNOWN:
             self._forget()
@@ -258,13 +262,11 @@ class Service:
             raise Problem("too-many-rollouts", detail, retry_after_s=RETRY_S)
 
     def _count_open(self) -> int:
-        """Rollouts in memory without a result."""
+        """Number of rollouts in memory without a result."""
         return sum(rollout.result is None for rollout in self._rollouts.values())
 
     def _same_bars(self, task: HiddenTask) -> list[str]:
-        """Names of the tasks with a real tape of the same series: whoever has played one of them has seen bars of the
-        others.
-        """
+        """Names of the tasks with real bars of the same series, which whoever played one of them has seen."""
         return [one.name for one in self.tasks.values() if one.renewal == "twin" and one.series == task.series]
 
     async def data(self, rollout: Rollout) -> bytes:
@@ -282,7 +284,7 @@ class Service:
         """A rollout, finished ones included.
 
         Raises:
-            Problem: ``not-found``.
+            Problem: ``not-found``: there is no rollout of this id.
         """
         rollout = self._rollouts.get(rollout_id)
         if rollout is None:
@@ -294,10 +296,10 @@ class Service:
         return rollout
 
     async def submit(self, rollout: Rollout, submission: Submission) -> dict[str, object]:
-        """Check, keep and score a submission; the answer is for the agent.
+        """Check, keep and score a submission; the agent gets the return value.
 
         Raises:
-            Problem: as the HTTP interface documents.
+            Problem: the submission is refused; its slug is one of :data:`~openfingym_verifier.problems.KINDS`.
         """
         try:
             answer, outcome = await self._submit(rollout, submission)
@@ -340,6 +342,7 @@ class Service:
         self, rollout: Rollout, task: HiddenTask, submission: Submission, body: bytes
     ) -> dict[str, object]:
         start, received_ns = time.perf_counter(), now_ns()
+        # A small .npy is parsed in microseconds, less than a trip to the thread pool takes.
         plain = submission.media_type == NPY and len(body) <= LIGHT_BYTES
         try:
             parsed = await self._run(plain, parse, submission, body, task)
@@ -385,7 +388,8 @@ class Service:
     async def _accept(
         self, task: HiddenTask, accepted: Accepted, parsed: Parsed, *, told: bool
     ) -> dict[str, object] | None:
-        """Keep a submission, and score it while the commit travels to the disk; None if that failed."""
+        """Keep a submission, and score it while the commit is being written; None if scoring failed."""
+        # The score is computed while the disk works; neither needs the other, and the answer waits for both.
         durable = self.ledger.writer.submit(accepted.apply, overtakes=True, size=parsed.payload.nbytes)
         try:
             score = await self._run(parsed.payload.nbytes <= LIGHT_BYTES, task.grader.public_score, parsed.values)
@@ -398,7 +402,7 @@ class Service:
         return found
 
     async def _accept_scored(self, accepted: Accepted, found: dict[str, object]) -> dict[str, object]:
-        """Keep a submission and its score, both or neither."""
+        """Keep a submission and its score in one operation."""
         scored = Scored(accepted.rollout_id, accepted.n, now_ns(), found)
 
         def write(transaction: Transaction) -> None:
@@ -411,6 +415,8 @@ class Service:
     async def _replay(self, rollout: Rollout, key: str | None, body: bytes) -> dict[str, object]:
         assert key is not None
         digest, n = rollout.by_key[key]
+        # The key alone must not be enough: with another body it is a mistake, and the answer to the first would
+        # mislead.
         if await self.in_pool(sha256_of, body) != digest:
             raise Problem(
                 "idempotency-conflict", f"This key was used for submission {n} with another body; use a new key."
@@ -423,8 +429,8 @@ class Service:
         """Score an accepted submission that has no score yet.
 
         Raises:
-            Problem: it cannot have one.
-            VerifierError: we failed; a repetition, a restart or the end of the rollout tries again.
+            Problem: the submission cannot have a score.
+            VerifierError: our machinery failed; a repetition, a restart or the end of the rollout tries again.
         """
         try:
             await self._score_missing(rollout, n, told=told)
@@ -436,7 +442,7 @@ class Service:
             await self._write(rollout.refused(problem, now_ns()).apply)
 
     async def finalize(self, rollout: Rollout) -> dict[str, object]:
-        """The final result as it was computed: once, from the private fold of what was submitted last or played.
+        """The final result as it was computed, once: from the private fold of the last submission or the episodes.
 
         Its principal may be told less; see :meth:`told`.
         """
@@ -472,12 +478,12 @@ class Service:
         return rollout.result
 
     def told(self, rollout: Rollout) -> dict[str, object]:
-        """A finished rollout's result as its principal is told it; more of it once its season is closed."""
+        """The result of a finished rollout as its principal may see it, which is more once the season is closed."""
         assert rollout.result is not None, "only a finished rollout has a result"
         return disclosed(rollout.result, rollout.disclosure)
 
     async def close_season(self) -> SeasonRecord:
-        """End the season and release the latest of what is held.
+        """End the season, and release the latest of the results that are held.
 
         Raises:
             Problem: ``season-closed`` where it is closed already.
@@ -490,14 +496,14 @@ class Service:
         return self.members.season
 
     def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
-        """How much of a result its principal is told."""
+        """How much of a result its principal may be told."""
         if task.sequential:
             # What the result of episodes says, their agent was shown while it played them.
             return "full"
         return self._rations.take_private(rollout.row, scored=result["state"] == "scored")
 
     async def _values(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64] | None:
-        """What is scored: the last accepted submission, or what the episodes came to."""
+        """The array to score: the last accepted submission, or the outcome of the episodes."""
         if rollout.accepted == 0:
             return None
         if task.sequential:
@@ -507,7 +513,7 @@ class Service:
     async def _private_score(
         self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None
     ) -> Score | str:
-        """Score of what is scored, or why there is none."""
+        """The private score of that array, or the reason why there is none."""
         if values is None:
             return nothing_accepted(rollout)
         try:
@@ -516,7 +522,7 @@ class Service:
             return str(error)
 
     async def _judged(self, task: HiddenTask, score: Score, baseline: Score) -> Judged | str:
-        """A score beside the baseline's, or why that cannot be."""
+        """A score beside the baseline's, or the reason why the two cannot be compared."""
         judged, control = (partial(self.in_pool, judge, task, one, baseline) for one in (score, baseline))
         try:
             return await find_fault(judged, control, f"the relative total on {task.name}")
@@ -524,11 +530,11 @@ class Service:
             return str(error)
 
     async def _score_missing(self, rollout: Rollout, n: int, *, told: bool | None = None) -> None:
-        """Score what was accepted but not scored, because we failed or the process ended in between.
+        """Score a submission that was accepted but not scored, after a failure of ours or the end of the process.
 
         Args:
             rollout: the rollout that it belongs to.
-            n: number of the submission.
+            n: number of the submission within the rollout.
             told: whether its principal is told the feedback; None where this was not decided yet.
         """
         task = await self.tapes.of(rollout)
@@ -539,8 +545,9 @@ class Service:
         rollout.feedback[n - 1] = found
 
     def _resume(self, rollout: Rollout) -> None:
-        """Before the event loop runs: score what is light. The rest waits until somebody asks for it."""
+        """Restore an open rollout before the event loop runs: score light submissions, leave heavy ones for later."""
         task = rollout.task
+        # A restart must not wait for heavy scores; they are made when somebody asks, or at the end of the rollout.
         if task is None or task.heavy or None not in rollout.feedback:
             return
         try:
@@ -570,9 +577,7 @@ class Service:
         return None if found is None else Rollout.restore(*found, self.tasks.get(found[0].task))
 
     def _forget(self) -> None:
-        """Let go of rollouts that are finished, but for the latest, and of those that have expired; the ledger has them
-        all.
-        """
+        """Drop old finished rollouts and expired ones from memory; the ledger has them all."""
         now = now_ns()
         finished = [key for key, rollout in self._rollouts.items() if rollout.result is not None][:-MAX_KNOWN_FINISHED]
         expired = [
@@ -587,7 +592,7 @@ class Service:
         return await self.ledger.writer.submit(operation)
 
     async def _run(self, light: bool, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        """Run ``function`` here if it is a matter of microseconds, and off the event loop otherwise."""
+        """Run ``function`` in this thread if it takes microseconds, and off the event loop otherwise."""
         if light:
             return function(*arguments, **named)
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *arguments, **named))

@@ -31,7 +31,7 @@ DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
 BODY_TIMEOUT_S = 30.0
 THIS_MACHINE = "127.0.0.1,::1"
-"""Where a proxy is that is on the same machine."""
+"""Addresses of a proxy on the same machine."""
 SHUTDOWN_S = 5
 PR_SET_DUMPABLE = 4
 BACKLOG = 2048
@@ -42,7 +42,7 @@ starts."""
 
 @dataclass(frozen=True)
 class ListenAddress:
-    """Where to listen; at least one of the two."""
+    """The addresses to listen on: TCP, a unix socket, or both."""
 
     host: str | None = None
     """TCP address to listen on."""
@@ -56,7 +56,7 @@ class ListenAddress:
     """Addresses or networks of the proxies that encrypt, separated by commas: their word on who asks is taken."""
 
     def require_safe(self) -> None:
-        """Return if no token travels over a network in the clear.
+        """Check that no token travels over a network unencrypted.
 
         Raises:
             UsageError: it would, or the two ways to prevent that are mixed up.
@@ -82,7 +82,7 @@ class Certificate:
     """Its private key, without a password."""
 
     def context(self) -> ssl.SSLContext:
-        """For TLS 1.2 and later.
+        """The TLS context of the server, for TLS 1.2 and later.
 
         Raises:
             UsageError: a file cannot be read, or the two do not belong together.
@@ -101,7 +101,7 @@ class Certificate:
 
 
 def certificate(file: Path | None, key: Path | None) -> Certificate | None:
-    """A certificate as two options give it.
+    """The certificate that two command-line options name.
 
     Raises:
         UsageError: one of them is missing.
@@ -127,25 +127,27 @@ def serve(
     on, other processes of that user cannot look into it, and its threads take turns more often.
 
     Args:
-        packages: the tasks to hold.
+        packages: the built packages of the tasks to hold.
         state: directory of the ledger and the signing key; made if missing, used by one verifier at a time.
         admin_token: bearer token of the operator, at least 16 characters.
-        monitor_token: token of those who may read the metrics and nothing else.
-        address: where to listen.
+        monitor_token: bearer token of those who may read the metrics and nothing else; None for nobody but the
+            operator.
+        address: TCP address, unix socket or both to listen on.
         policy: what is told to whom; see :mod:`openfingym_verifier.policy`.
-        body_timeout_s: seconds a submission's body may take to arrive.
-        tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None for what the
-            policy has.
+        body_timeout_s: seconds that the body of a submission may take to arrive.
+        tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None leaves it to the
+            policy.
         on_ready: called once, on the event loop, with the addresses and a thread-safe function that stops the server.
 
     Raises:
         DigestMismatchError: a package is not what it was when it was built.
         StoreError: a package or the state directory cannot be read.
-        UsageError: an argument is impossible.
+        UsageError: an argument is out of range, or the address would send tokens unencrypted.
         VerifierError: an address or the state directory is in use.
     """
     address.require_safe()
     encryption = None if address.tls is None else address.tls.context()
+    # Before any label or token is read.
     _withdraw()
     _single_threaded_blas()
     import uvicorn
@@ -160,6 +162,7 @@ def serve(
     from openfingym_verifier.truth import load_tasks
 
     tasks = load_tasks(packages)
+    # The ledger and its side files hold submissions, and are made under names that SQLite chooses.
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with contextlib.ExitStack() as stack:
@@ -184,6 +187,7 @@ def serve(
             ws_max_size=MAX_ACTION_BYTES,
             # An agent may think for long, without answering; idle connections are ended elsewhere.
             ws_ping_interval=None,
+            # The gate lets no frame with a reserved bit through, so compression could not be used.
             ws_per_message_deflate=False,
             backlog=BACKLOG,
             http=protocol,
@@ -219,7 +223,7 @@ def _run(
 
 @contextlib.contextmanager
 def _signals_only_stop() -> Iterator[None]:
-    """Uvicorn stops at a signal and then raises it again, which would end the process before the ledger is closed."""
+    """Let a signal only stop the server: Uvicorn raises it again, which would end the process with the ledger open."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -255,7 +259,7 @@ def _listen(address: ListenAddress) -> Iterator[list[socket.socket]]:
                 sockets.append(_unix_socket(address.uds))
                 stack.callback(address.uds.unlink, missing_ok=True)
         except OSError as error:
-            raise VerifierError(f"cannot listen: {error}") from error
+            raise VerifierError(f"cannot listen: {error}; end what listens there, or choose another address") from error
         yield sockets
 
 
@@ -264,6 +268,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _unix_socket(path: Path) -> socket.socket:
+    # A verifier that was killed leaves its socket; one that is alive is not taken over, and binding then fails.
     if path.exists() and stat.S_ISSOCK(path.stat().st_mode) and not _answers(path):
         path.unlink()
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -292,7 +297,7 @@ def _name(sock: socket.socket, *, encrypted: bool) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether an address, or every address of a name, is this machine's own and nobody else's."""
+    """Whether every address of a host name is a loopback address."""
     try:
         found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
     except OSError as error:
@@ -301,7 +306,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _withdraw() -> None:
-    """Become unreadable to other processes of this user: labels and tokens are in memory."""
+    """Make this process unreadable to others of the same user: labels and tokens are in its memory."""
     if sys.platform == "linux":
         import ctypes
 
@@ -309,10 +314,11 @@ def _withdraw() -> None:
 
 
 def _single_threaded_blas() -> None:
-    """A second BLAS thread makes a small reduction ten times slower, and fights the event loop for a core."""
+    """Limit BLAS to one thread: a second one slows small reductions tenfold and competes with the event loop."""
     import threadpoolctl
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Imported here, so that the BLAS it loads is one that the limit below finds.
     import numpy as np
 
     del np

@@ -1,4 +1,4 @@
-"""From the bytes of a request to the float64 array that is scored, or to the reason why not."""
+"""Parsing a submission: from the bytes of a request to the float64 array that is scored, or to a refusal."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def read_submission(media_type: str, body: bytes, task: HiddenTask) -> NDArray[n
     """Parse and check a submission.
 
     Args:
-        media_type: without parameters, in lower case.
-        body: at most ``task.max_body_bytes``.
-        task: the task, by which the submission is read.
+        media_type: media type of the body, without parameters, in lower case.
+        body: body of the request, at most ``task.max_body_bytes`` long.
+        task: the task, whose shape and range the submission must have.
 
     Returns:
         Little-endian float64 of the task's shape, C-contiguous, every value finite and
         in [low, high]; possibly a read-only view of ``body``.
 
     Raises:
-        Problem: one of :data:`~openfingym_verifier.problems.REFUSALS`.
+        Problem: the submission is refused; the slug is one of :data:`~openfingym_verifier.problems.REFUSALS`.
     """
     if media_type == NPY:
         raw = read_npy(body)
@@ -111,7 +111,7 @@ def check(raw: NDArray[np.generic], task: HiddenTask) -> NDArray[np.float64]:
 
 
 def _hint(found: tuple[int, ...], task: HiddenTask) -> str:
-    """What the mistake may have been."""
+    """A hint at the likely mistake behind a wrong shape, for the refusal."""
     if len(found) > 1 and sorted(found) == sorted(task.shape):
         return " The axes are in another order."
     if len(found) > len(task.shape) and [n for n in found if n > 1] == [n for n in task.shape if n > 1]:

@@ -41,20 +41,20 @@ class Tapes:
         self._kept: OrderedDict[str, asyncio.Future[HiddenTask]] = OrderedDict()
 
     def commitment(self, rollout_id: str) -> str:
-        """Hex SHA-256 that the seed of a rollout's tape is bound to, and that says nothing of it."""
+        """Hex SHA-256 that commits to the seed of a rollout's tape without revealing it."""
         return sha256_of(b"openfingym.tape.commitment" + self._seed(rollout_id))
 
     async def of(self, rollout: Rollout) -> HiddenTask:
         """The task of a rollout, on its tape.
 
         Raises:
-            Problem: ``task-unavailable``.
+            Problem: ``task-unavailable``: the task was rebuilt or removed since the rollout began.
             VerifierError: the tape cannot be drawn.
         """
         return await self.drawn(rollout.row, rollout.hidden_task())
 
     async def drawn(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
-        """The same, of a rollout that may not have begun.
+        """The task of a rollout on its tape; the rollout need not have begun.
 
         Args:
             row: the rollout's row in the ledger.
@@ -78,7 +78,7 @@ class Tapes:
             self._shrink()
 
     def drawn_here(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
-        """The same, in this thread; nothing is kept."""
+        """The task of a rollout on its tape, drawn in this thread and not cached."""
         if row.tape == "given":
             return task
         if row.tape_commitment != self.commitment(row.id):
@@ -90,7 +90,7 @@ class Tapes:
         return task.on(Tape(row.tape, int.from_bytes(self._seed(row.id))), f"{task.name}/{row.id}")
 
     def forget(self, rollout_id: str) -> None:
-        """Let go of a tape whose rollout is over."""
+        """Drop a tape whose rollout is over."""
         self._kept.pop(rollout_id, None)
 
     def _seed(self, rollout_id: str) -> bytes:

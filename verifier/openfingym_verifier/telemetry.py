@@ -1,4 +1,4 @@
-"""What the verifier tells Prometheus; counts and durations, never values."""
+"""Prometheus metrics of the verifier: counts and durations, never values."""
 
 from __future__ import annotations
 

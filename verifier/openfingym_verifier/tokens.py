@@ -1,4 +1,4 @@
-"""Who is asking: the admin token, the keys of participants, and the signed, expiring tokens of rollouts."""
+"""Authentication: the admin token, the keys of participants, and the signed, expiring tokens of rollouts."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ def load_key(path: Path, removal: str = "void all open rollouts' tokens") -> byt
     """A secret key of a state directory, made on first use and readable by its owner only.
 
     Args:
-        path: path of the file.
-        removal: what removing it would do.
+        path: path of the key's file.
+        removal: what would follow from removing the file, for the message.
 
     Raises:
         VerifierError: the file is there but does not hold a key.
     """
     try:
+        # O_EXCL: of two processes that start at once, one makes the key, and no link that lies in the place is
+        # followed.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         key = path.read_bytes()
@@ -55,10 +57,12 @@ def load_key(path: Path, removal: str = "void all open rollouts' tokens") -> byt
 
 
 def token_from_environment(name: str) -> str:
-    """The secret in an environment variable, which is wiped where any process of this user could read it.
+    """The secret in an environment variable, which is then wiped, since any process of this user could read it there.
 
     Taking it out of ``os.environ`` alone leaves it in ``/proc/PID/environ``.
     """
+    # Removing a variable from os.environ leaves its bytes where the process began, which is what /proc/PID/environ
+    # shows: hence the write over the memory that getenv points to.
     value = os.environ.get(name, "")
     if value and sys.platform == "linux":
         libc = ctypes.CDLL(None)
@@ -74,7 +78,8 @@ class TokenIssuer:
     """Issues rollout tokens and recognises whoever sends one, the admin token or a participant's key."""
 
     def __init__(self, key: bytes, admin_token: str, monitor_token: str | None = None) -> None:
-        """Know the operator by ``admin_token``, and who may read the metrics alone by ``monitor_token``."""
+        """Recognise the operator by ``admin_token``, and readers of the metrics by ``monitor_token``."""
+        # A token's first characters decide whether it is looked up among participants, so the two must not overlap.
         if admin_token.startswith(KEY_PREFIX):
             raise UsageError(
                 f"the admin token begins with {KEY_PREFIX!r}, as the keys of participants do; choose another"
@@ -90,9 +95,15 @@ class TokenIssuer:
         self._admin = admin_token.encode()
         self._monitor = None if monitor_token is None else monitor_token.encode()
         self._attempts = Attempts()
+        # An agent sends one token with thousands of steps. The bound keeps wrong tokens, which are cached too, from
+        # filling memory.
         self._known = functools.lru_cache(maxsize=4096)(self._unsign)
         self._signer = Signer(
-            key, salt="openfingym.rollouts.launcher", key_derivation="hmac", digest_method=hashlib.sha256
+            # The salt goes into every token's signature: with another one, tokens of open rollouts would be void.
+            key,
+            salt="openfingym.rollouts.launcher",
+            key_derivation="hmac",
+            digest_method=hashlib.sha256,
         )
 
     def issue(self, rollout_id: str, expires_ns: int) -> str:
@@ -100,13 +111,13 @@ class TokenIssuer:
         return self._signer.sign(f"{rollout_id}.{expires_ns}").decode()
 
     def admit(self, authorization: bytes | None, members: Membership, address: str | None, now_ns: int) -> None:
-        """Let somebody past the door, of whom nothing more than the headers was read yet; routes look closer.
+        """Check, from the headers alone, that a request has some valid token; its route then checks which.
 
         Args:
-            authorization: the header, if there is one.
+            authorization: value of the Authorization header; None where there is none.
             members: the participants who have a key.
-            address: address of the peer; None of a unix socket's.
-            now_ns: Unix time in nanoseconds.
+            address: address of the peer; None for the peer of a unix socket.
+            now_ns: present Unix time in nanoseconds.
 
         Raises:
             Problem: ``unauthorized`` for a token that nobody has; ``rate-limited`` where too many such came from there.
@@ -115,16 +126,21 @@ class TokenIssuer:
         # Nobody guesses a signature or a key of 256 random bits; an operator's own token may be less.
         if self._known(token) is not None or (token.startswith(_KEY_PREFIX) and members.has_key(token)):
             return
+        # Paid before the comparison: beyond the limit not even the right token is let in, so that a guess says nothing.
         self._attempts.take(address, now_ns)
         if not (hmac.compare_digest(token, self._admin) or self._is_monitor(token)):
-            raise Problem("unauthorized", "Nobody here has this token.", close=True)
+            raise Problem(
+                "unauthorized",
+                "This verifier knows no such token; send one that it issued, its admin token or a participant's key.",
+                close=True,
+            )
         self._attempts.succeeded(address)
 
     def require_monitor(self, authorization: bytes | None) -> None:
-        """Return if the Authorization header carries the monitor's token, or the admin token.
+        """Check that the Authorization header carries the monitor's token, or the admin token.
 
         Raises:
-            Problem: ``forbidden`` or ``unauthorized``.
+            Problem: ``unauthorized`` without a valid token; ``forbidden`` with a token for something else.
         """
         if not self._is_monitor(_bearer(authorization)):
             self.require_admin(authorization)
@@ -133,7 +149,7 @@ class TokenIssuer:
         return self._monitor is not None and hmac.compare_digest(token, self._monitor)
 
     def require_admin(self, authorization: bytes | None) -> None:
-        """Return if the Authorization header carries the admin token.
+        """Check that the Authorization header carries the admin token.
 
         Raises:
             Problem: ``forbidden`` for a rollout's token, ``unauthorized`` otherwise.
@@ -147,7 +163,8 @@ class TokenIssuer:
             raise Problem("forbidden", "This is a participant's key; the address needs the admin token.")
         if self._is_monitor(token):
             raise Problem("forbidden", "This is the monitor's token; the address needs the admin token.")
-        raise Problem("unauthorized", "The admin token is not right.")
+        # What follows tells apart only tokens that the sender has shown to be valid; it helps nobody who guesses.
+        raise Problem("unauthorized", "The admin token is not right; send the one that this verifier was started with.")
 
     def require_caller(self, authorization: bytes | None, members: Membership) -> Caller:
         """The operator or the participant whose token or key the Authorization header carries.
@@ -186,7 +203,7 @@ class TokenIssuer:
             raise Problem("unauthorized", "The token is not one that this verifier issued.", close=True)
         rollout_id, expires_ns = found
         if now_ns >= expires_ns:
-            raise Problem("unauthorized", "The token has expired.", close=True)
+            raise Problem("unauthorized", "The token has expired; create a new rollout.", close=True)
         return rollout_id
 
     def _unsign(self, token: bytes) -> tuple[str, int] | None:

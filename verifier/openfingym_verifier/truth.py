@@ -1,4 +1,4 @@
-"""The hidden tasks: what the verifier knows and nobody else does, loaded once at start."""
+"""Tasks with their hidden data, which only the verifier loads, once at start."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BODY_BYTES_PER_CELL = 32
 
 @dataclass(frozen=True, eq=False)
 class Grader:
-    """What scoring needs of a task, and no more: it may travel to a worker process."""
+    """What scoring needs of a task, and no more, since it is pickled for worker processes."""
 
     spec: Spec
     public: Fold
@@ -50,7 +50,7 @@ class Grader:
     """The submission of the task's baseline."""
 
     def check(self, values: NDArray[np.float64]) -> None:
-        """Refuse what shape and range cannot.
+        """Refuse a submission for a fault that shape and range do not show.
 
         Raises:
             SubmissionError: names the position or the reason.
@@ -73,7 +73,7 @@ class Grader:
         return kind_named(self.spec.contract).resampling(self.spec.contract, self.private)
 
     def __getstate__(self) -> dict[str, object]:
-        """The fields alone: a worker makes its own draws, which are the same."""
+        """The fields without cached draws: a worker draws its own, which are the same."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def baseline_score(self) -> Score:
@@ -112,7 +112,7 @@ class HiddenTask:
 
     @property
     def series(self) -> str:
-        """Names what its rows are of; of an author's file, whose name may be anything, the digest does."""
+        """Name of the series that the task's rows are from; the digest of the author's file where it is one."""
         return self.manifest.dataset if self.spec.dataset.file is None else self.manifest.dataset_digest
 
     @property
@@ -122,7 +122,7 @@ class HiddenTask:
 
     @property
     def tape_of_its_own(self) -> bool:
-        """Whether this is the task on a tape of one rollout."""
+        """Whether this is the task on a tape that only one rollout has."""
         return self.identity != self.name
 
     @property
@@ -154,7 +154,7 @@ class HiddenTask:
         return max(contract.low, MIN_PRICE) if prices else contract.low
 
     def on(self, tape: Tape, identity: str) -> HiddenTask:
-        """This task on another tape.
+        """A copy of this task on another tape.
 
         Args:
             tape: the tape that is wanted.
@@ -209,10 +209,10 @@ def load_task(
     """Read the truth of one package; see :func:`load_tasks`.
 
     Args:
-        package: the built package.
-        hidden: its hidden arrays, where somebody brings their own; None reads the truth half.
-        data: public arrays that take the place of the package's.
-        identity: what the task on this tape is known by; None for its name.
+        package: the built package of the task.
+        hidden: hidden arrays to use instead of the package's; None reads the package's truth half.
+        data: public arrays, by name, that replace the package's.
+        identity: name of the task on this tape, for messages and workers; None for its own name.
     """
     hidden, data = package.read_truth() if hidden is None else hidden, data or {}
     manifest, spec = package.manifest, package.task.spec
@@ -244,12 +244,12 @@ def load_task(
 
 
 def _reader(package: BuiltPackage, own: Mapping[str, Array]) -> Callable[[str], Array]:
-    """Reads the package's public arrays, but for those of its own."""
+    """A reader of the package's public arrays, some of which are replaced."""
     return lambda name: own[name] if name in own else package.array(name)
 
 
 def _kept(read: Callable[[str], Array]) -> Callable[[str], Array]:
-    """The same in memory, so that no file stays open."""
+    """A reader that keeps arrays in memory, so that no file stays open."""
 
     @functools.cache
     def kept(name: str) -> Array:

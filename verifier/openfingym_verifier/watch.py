@@ -42,7 +42,7 @@ REBUILT = 64
 
 @dataclass
 class _Watched:
-    """One participant's rollouts of one task."""
+    """The pool of one participant's rollouts of one task, and its lock."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Rollouts are added one after the other."""
@@ -61,7 +61,7 @@ class ParticipantWatch:
     async def flags(
         self, row: RolloutRow, task: HiddenTask, values: NDArray[np.float64] | None, relative: float | None
     ) -> list[str]:
-        """What a rollout that is being finalized looks like, beside the earlier ones of its participant.
+        """The flags that a rollout raises when it is finalized, beside the earlier ones of its participant.
 
         Args:
             row: the rollout's row in the ledger.
@@ -105,9 +105,7 @@ class ParticipantWatch:
         )
 
     def _rebuilt(self, row: RolloutRow, task: HiddenTask) -> Pool:
-        """The pool of a participant's earlier rollouts on the task's given tape, with every flag that was ever
-        raised.
-        """
+        """The pool of a participant's earlier rollouts on the task's given tape, with every flag ever raised."""
         pool, flags = Pool(), set(self._ledger.flags_of(row.principal, row.task_digest))
         if row.tape == "given":
             for rollout_id in self._ledger.finished_of(row.principal, row.task_digest, REBUILT):
@@ -128,7 +126,7 @@ class ParticipantWatch:
 
 
 def _public_folds(task: HiddenTask, submissions: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
-    """What of each submission is compared with the others of its rollout."""
+    """The parts of each submission that are compared with those of the other submissions of its rollout."""
     kind = kind_named(task.spec.contract)
     for values in submissions:
         found = kind.compared(values[task.grader.public.rows])

@@ -1,4 +1,4 @@
-"""The program of a worker: checks and scores heavy submissions in a process of its own.
+"""The program of a worker process, which checks and scores heavy submissions.
 
 stdin holds the pickled :class:`ScoringJob` objects of the verifier that started it, one after the other;
 stdout gets one line of JSON for each. The labels come through stdin, once a task and tape; those of the last
@@ -30,7 +30,7 @@ Action = Literal["public", "private", "baseline"]
 NICENESS = 10
 """The event loop and light submissions go first."""
 OUT_OF_MEMORY_FIRST = 800
-"""Where memory runs out, a worker ends before the verifier does."""
+"""The kernel's ``oom_score_adj`` of a worker, so that a worker ends before the verifier when memory runs out."""
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class ScoringJob:
-    """One thing to score."""
+    """A request to a worker to score one array."""
 
     task: str
     """Identity of the task on its tape."""
@@ -48,7 +48,7 @@ class ScoringJob:
     values: Any
     """float64 of the task's submission shape; None for the baseline."""
     grader: Grader | None
-    """With the first job of that identity."""
+    """The grader, sent with the first job of that identity."""
     forget: tuple[str, ...] = ()
     """Identities that no job will have any more, or that come with their grader again."""
 
@@ -73,11 +73,12 @@ def main() -> None:
 
 
 def withdraw() -> None:
-    """Become unreadable to other processes of the same user, die with the parent, and stand back for it."""
+    """Make this process unreadable to others of the same user, end with the parent, and yield the processor to it."""
     import resource
 
     # Ctrl-C at a terminal reaches all of its processes; the verifier decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A core dump would hold the labels.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.nice(NICENESS)
     if sys.platform == "linux":
@@ -98,13 +99,14 @@ def _answer(grader: Grader, job: ScoringJob) -> dict[str, object]:
         return {"problem": error.problem, "refused": str(error)}
     except Exception as error:
         logger.exception("%s: %s score failed", job.task, job.action)
+        # The class alone: the message of a foreign error may hold values of labels.
         return {"failed": type(error).__name__}
     replicates = None if found.replicates is None else found.replicates.to_dict()
     return {"total": found.total, "metrics": found.metrics, "replicates": replicates}
 
 
 def score(grader: Grader, action: Action, values: Any) -> Score:
-    """Do what a job asks for.
+    """Carry out a job on the values.
 
     Raises:
         SubmissionError: the values are refused, or cannot be scored.
@@ -113,6 +115,7 @@ def score(grader: Grader, action: Action, values: Any) -> Score:
         return grader.baseline_score()
     if action == "private":
         return grader.private_score(values)
+    # Only here: a private score is of a submission that passed this check when it was accepted.
     grader.check(values)
     return grader.public_score(values)
 

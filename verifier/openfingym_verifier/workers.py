@@ -39,11 +39,12 @@ MAX_TAPES = 4
 
 
 class Workers:
-    """A pool of them; :meth:`score` may be called from any task of the event loop."""
+    """A pool of worker processes; :meth:`score` may be called from any task of the event loop."""
 
     def __init__(self, count: int | None = None, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._threads = ThreadPoolExecutor(count or cores(), thread_name_prefix="worker")
+        # Each pool thread keeps a worker of its own, so that handing over a job needs no lock.
         self._own = threading.local()
         self._alive: set[_Worker] = set()
         self._lock = threading.Lock()
@@ -52,13 +53,14 @@ class Workers:
     async def score(
         self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None = None, *, afresh: bool = False
     ) -> Score:
-        """Score in the next free worker.
+        """Score an array in the next free worker.
 
         Args:
-            task: the task.
+            task: the task to score for.
             action: what to do; see :class:`~openfingym_verifier.worker.ScoringJob`.
             values: float64 of the task's shape; None for the baseline.
-            afresh: in a worker that is started for it. What killed one worker may be about to kill all that were there.
+            afresh: use a worker that is started for this job, since whatever killed one worker may have damaged the
+                others.
 
         Raises:
             SubmissionError: the answer was refused, or cannot be scored.
@@ -80,6 +82,7 @@ class Workers:
             self._closed = True
             alive = list(self._alive)
         for worker in alive:
+            # Threads that wait for an answer then see the end of the pipe and finish, so that shutdown returns.
             worker.process.kill()
         self._threads.shutdown(cancel_futures=True)
         with self._lock:
@@ -88,7 +91,7 @@ class Workers:
             worker.end()
 
     def _score(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, *, afresh: bool) -> Score:
-        """In a thread of the pool: hand the job to the thread's worker."""
+        """Hand a job to the worker of this pool thread."""
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is not None and (afresh or worker.process.poll() is not None):
             # It is not wanted, or ended while it had nothing to do.
@@ -119,7 +122,7 @@ class Workers:
 
 
 class _Worker:
-    """One process, and which tasks and tapes it knows, the latest used last."""
+    """One worker process, and the tasks and tapes it holds, the latest used last."""
 
     def __init__(self) -> None:
         try:
@@ -127,6 +130,7 @@ class _Worker:
                 command("openfingym_verifier.worker"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                # There is a worker for each core; more threads in each would only get in one another's way.
                 env=environment(**dict.fromkeys(ONE_THREAD, "1")),
             )
         except OSError as error:
@@ -134,7 +138,7 @@ class _Worker:
         self._knows: OrderedDict[str, None] = OrderedDict()
 
     def ask(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None, timeout_s: float) -> bytes:
-        """Its answer to one job.
+        """Send a job to the process and return its answer.
 
         Raises:
             VerifierError: it died, or took longer than ``timeout_s``.
@@ -147,6 +151,7 @@ class _Worker:
             late.set()
             self.process.kill()
 
+        # Killing the process ends the blocking read below, which has no timeout of its own.
         timer = threading.Timer(timeout_s, stop)
         timer.daemon = True
         timer.start()
@@ -164,9 +169,7 @@ class _Worker:
         return answer
 
     def _job(self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None) -> ScoringJob:
-        """A job, with the grader where the worker does not have it, and without those of tapes it has not used for
-        longest.
-        """
+        """A job, which brings the grader where the worker lacks it, and names those to drop."""
         grader = None if task.identity in self._knows else task.grader
         self._knows[task.identity] = None
         self._knows.move_to_end(task.identity)
@@ -178,7 +181,7 @@ class _Worker:
         return ScoringJob(task.identity, action, values, grader, forget)
 
     def end(self) -> None:
-        """Kill it and wait."""
+        """Kill the process and wait for its end."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):

@@ -1,4 +1,4 @@
-"""The one writer of the ledger: stages on the event loop, commits in a thread, in groups.
+"""The single writer of the ledger: it runs statements on the event loop, and commits in a thread, in groups.
 
 An operation's statements take microseconds and run where they are submitted; the commit, which
 waits for the disk, runs in a thread that holds no Python lock meanwhile. What is submitted
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Transaction:
-    """What an operation may use: the connection, and the log."""
+    """What an operation works with: the connection, and the log."""
 
     def __init__(self, connection: sqlite3.Connection, head: str) -> None:
         self.connection = connection
@@ -73,7 +73,7 @@ class Writer:
 
     @property
     def depth(self) -> int:
-        """Operations not yet on the disk."""
+        """Number of operations that are not yet on the disk."""
         return len(self._pending) + len(self._idle) + len(self._committing)
 
     @property
@@ -121,6 +121,7 @@ class Writer:
         """Write everything queued and end the thread; call when the event loop no longer runs."""
         self._jobs.put(None)
         self._thread.join()
+        # The thread has ended, so this one owns the connection now.
         for work in (*self._idle, *self._pending):
             with contextlib.suppress(Exception):
                 _alone(self._connection, work)
@@ -131,6 +132,7 @@ class Writer:
         self._start_group()
 
     def _start_group(self) -> None:
+        # One group at a time: what arrives meanwhile forms the next, so that a slow disk makes larger groups.
         if self._committing or not (self._pending or self._flush):
             return
         group, self._pending = self._pending, []
@@ -143,6 +145,7 @@ class Writer:
             return
         self._committing = group
         results: list[object] | None = None
+        # Statements with much data would hold up the event loop, so they are run in the thread.
         if sum(work.size for work in group) <= HEAVY_BYTES:
             # A failure is repeated, and sorted out, in the thread.
             with contextlib.suppress(Exception):
@@ -166,6 +169,7 @@ class Writer:
             self._connection.execute("COMMIT")
         except Exception:
             _roll_back(self._connection)
+            # One bad operation must not fail those that happened to be in its group.
             outcome = [_alone(self._connection, work) for work in group]
         with contextlib.suppress(RuntimeError):  # the loop ended while the disk was busy
             loop.call_soon_threadsafe(self._finish, group, outcome)
@@ -183,9 +187,11 @@ class Writer:
 
 
 def _stage(connection: sqlite3.Connection, operations: list[Callable[[Transaction], object]]) -> list[object]:
-    """Everything but the commit; on failure nothing is left open."""
+    """Run the statements of all operations without committing; on failure the transaction is rolled back."""
+    # Takes the write lock now: a deferred transaction would take it at its first write, and could fail there.
     connection.execute("BEGIN IMMEDIATE")
     try:
+        # Read inside the transaction, so that the chain goes on from what is really on the disk.
         transaction = Transaction(connection, log.head_of(connection))
         return [operation(transaction) for operation in operations]
     except BaseException:

@@ -69,11 +69,17 @@ class Command:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 limit=MAX_LINE_BYTES,
+                # The command has the user's rights, and still must not act as the verifier's operator.
                 env={name: value for name, value in os.environ.items() if name not in OURS},
+                # A process group of its own, so that whatever it starts can be ended with it.
                 start_new_session=True,
             )
         except OSError as error:
-            raise UsageError(f"the command {self.argv[0]!r} cannot be started ({error.strerror})") from error
+            raise UsageError(
+                f"the command {self.argv[0]!r} cannot be started ({error.strerror}); give the name of an executable on "
+                "$PATH, or its path"
+            ) from error
+        # Read all along: a full pipe would stop the command.
         errors = asyncio.ensure_future(_collect(process))
         try:
             with _taking_along(process):
@@ -214,7 +220,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
-    """What a command's own model said; where there is a limit on cost, it must state what that cost."""
+    """A message of the command's own model; where there is a limit on cost, it must state what it cost."""
     prompt, completion, cost = said.get("prompt_tokens", 0), said.get("completion_tokens", 0), said.get("cost_usd")
     if not isinstance(prompt, int) or not isinstance(completion, int) or prompt < 0 or completion < 0:
         raise ValueError("tokens are whole numbers")
@@ -232,6 +238,7 @@ def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
 
 def _without_secrets(text: str) -> str:
     for name, value in os.environ.items():
+        # Short values, such as "1" or "true", would be struck out of every text.
         if len(value) >= 8 and any(part in name.upper() for part in SECRETS):
             text = text.replace(value, "***")
     return text
@@ -257,5 +264,5 @@ def read_files(folder: Path) -> tuple[tuple[str, str], ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{folder}: its files cannot be read as text ({error})") from error
     if not found:
-        raise UsageError(f"{folder}: no folder with files")
+        raise UsageError(f"{folder}: holds no file; give the folder of the command's text files with --files")
     return found

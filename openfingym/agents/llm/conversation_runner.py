@@ -1,4 +1,4 @@
-"""Where the conversations of a launcher run: one event loop in a thread of its own, and the models they share."""
+"""Running the conversations of a launcher: one event loop in a thread of its own, and the models they share."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class ConversationRunner:
         """Start nothing yet; ``patience_s`` is that with models' endpoints."""
         self._patience_s = patience_s
         self._loop = asyncio.new_event_loop()
+        # Calls to the verifier block a thread each; asyncio's own pool has a few more than there are cores.
         self._loop.set_default_executor(ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="openfingym-calls"))
         self._thread = threading.Thread(target=self._loop.run_forever, name="openfingym-agents", daemon=True)
         self._stack = contextlib.AsyncExitStack()
@@ -65,8 +66,8 @@ class ConversationRunner:
         awaited.
 
         Raises:
-            concurrent.futures.CancelledError: it was cancelled and did not make a result of that.
-            UsageError: it called ``sys.exit``.
+            concurrent.futures.CancelledError: the work was cancelled and returned no result.
+            UsageError: the agent's code called ``sys.exit``.
         """
         done: Future[T] = Future()
         tasks: list[asyncio.Task[T]] = []
@@ -80,6 +81,7 @@ class ConversationRunner:
 
         self._loop.call_soon_threadsafe(begin)
         try:
+            # In short waits, since a threading event and a future cannot be waited for together.
             while not wait([done], None if cancel is None else LOOK_S).done:
                 if cancel is not None and cancel.is_set():
                     self._loop.call_soon_threadsafe(stop)
@@ -118,6 +120,7 @@ async def _outlived(work: Coroutine[Any, Any, T]) -> T:
     """Work that would end the program ends alone: with the loop, everybody else would wait forever."""
     try:
         return await work
+    # It would end the event loop's thread, and with it every conversation.
     except SystemExit as error:
         raise UsageError(
             f"an agent or a listener called sys.exit({error.code!r}); return from it, or raise an error"
@@ -125,7 +128,7 @@ async def _outlived(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _settle(done: Future[T], task: asyncio.Task[T]) -> None:
-    """Give the end of a task to who waits for it in another thread."""
+    """Pass the result of a task to the caller that waits for it in another thread."""
     if task.cancelled():
         done.cancel()
         done.set_running_or_notify_cancel()

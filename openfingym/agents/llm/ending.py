@@ -1,4 +1,4 @@
-"""How a rollout's conversation ended, and whose doing that was."""
+"""How a rollout's conversation ended, and who caused it: the agent, the model or our machinery."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OF_THE_PROTOCOL = frozenset({"silent", "no-program", "bad-calls", "endless"})
 
 @dataclass(frozen=True)
 class ConversationEnding:
-    """How a conversation ended."""
+    """The end of a conversation: how it came about, and why."""
 
     how: EndName
     detail: str
@@ -42,7 +42,7 @@ class ConversationEnding:
 
     @property
     def boundary(self) -> Literal["agent", "model", "protocol"]:
-        """Whose failure it is, where there is no score."""
+        """The boundary that the failure crossed, where there is no score."""
         if self.how == "refused":
             return "model"
         return "protocol" if self.how in OF_THE_PROTOCOL else "agent"

@@ -1,4 +1,4 @@
-"""Playing a sequential task for a model, step by step, from the side that holds the rollout's token."""
+"""Playing a sequential task on behalf of a model, step by step, in the process that holds the rollout's token."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Player:
 
     Attributes:
         over: whether all private ones are played.
-        rewards: of each step in them, for the record.
+        rewards: the reward of each step of the private episodes, for the record.
     """
 
     def __init__(self, client: VerifierClient, ticket: RolloutTicket, symbols: tuple[str, ...]) -> None:
@@ -50,10 +50,10 @@ class Player:
         """Begin the next episode, and tell how it starts.
 
         Returns:
-            What to tell, and whether it was refused.
+            The text for the agent, and whether the episode was refused.
 
         Raises:
-            VerifierError: the verifier failed.
+            VerifierError: the verifier does not answer, or fails.
         """
         if self.over:
             return "All episodes are over.", True
@@ -83,10 +83,10 @@ class Player:
             message: position in the record of the message that acted.
 
         Returns:
-            What to tell, and whether the action was refused.
+            The text for the agent, and whether the action was refused.
 
         Raises:
-            VerifierError: the verifier failed.
+            VerifierError: the verifier does not answer, or fails.
         """
         if self.over:
             return "All episodes are over.", True

@@ -33,14 +33,14 @@ WALL_A_STEP_S = 30.0
 
 @dataclass(frozen=True)
 class RolloutResources:
-    """What a launcher lends to its rollouts."""
+    """The parts of a launcher that its rollouts share."""
 
     conversations: ConversationRunner
     client: VerifierClient
     gates: GateKeeper
     backend: Backend
     limits: Limits
-    """Of each program of the task."""
+    """Limits of each program of the task."""
     max_body_bytes: int
     max_calls: int
     pool: WorkspacePool | None = None
@@ -54,7 +54,7 @@ class ModelSetup:
     spec: ModelSpec | None
     model: LanguageModel | None
     allowance: Allowance
-    """In which turns and time have an end."""
+    """What the agent may spend; turns and time are always limited."""
     prices: PriceTable
     listener: Listener | None = None
     """Told what is said, as it is."""
@@ -66,7 +66,7 @@ class ModelSetup:
         return self.allowance.wall_s
 
     def describe(self) -> dict[str, object]:
-        """What a run's ``config.json`` says of it: plain values, and no key."""
+        """The description of the model and its limits for a run's ``config.json``: plain values, and no key."""
         sampling = getattr(self.agent, "sampling", None)
         return {
             "model": self.spec.name if self.spec else None,

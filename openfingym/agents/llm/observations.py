@@ -21,7 +21,7 @@ EVENTS = 12
 
 
 class StepEvents:
-    """What happened in the steps since the last observation that was told."""
+    """The events of the steps since the last observation that was shown."""
 
     NAMES = ("fills", "rejections", "changes")
 
@@ -49,7 +49,7 @@ def first_text(at: EpisodeStep, symbols: Sequence[str]) -> str:
 
 
 def next_text(at: EpisodeStep, symbols: Sequence[str], *, reward: float = 0.0, passed: StepEvents | None = None) -> str:
-    """What is seen at a step, in one screen.
+    """A step's observation as text that fits on one screen.
 
     Args:
         at: the step that was reached.

@@ -31,7 +31,7 @@ Failure = RuntimeFailureError | VerifierError | ModelUnavailableError
 
 @dataclass(frozen=True)
 class PreparedRollout:
-    """One rollout, ready to be played."""
+    """A rollout with everything that playing it needs."""
 
     agent: ModelAgent
     brief: Assignment
@@ -41,14 +41,14 @@ class PreparedRollout:
     model: LanguageModel | None
     allowance: Allowance
     symbols: tuple[str, ...] | None = None
-    """Of a task that is stepped by the agent itself; None where programs do, or there are no steps."""
+    """Symbols of a task that the agent itself steps through; None where programs do, or there are no steps."""
     listener: Listener | None = None
     """Told what is said, as it is."""
 
 
 @dataclass(frozen=True)
 class PlayedConversation:
-    """What a rollout came to, before its score is known."""
+    """The outcome of a played rollout, before its score is known."""
 
     ending: ConversationEnding
     failure: Failure | None
@@ -56,7 +56,7 @@ class PlayedConversation:
     turns: tuple[Turn, ...]
     tools: tuple[Tool, ...]
     rewards: tuple[StepReward, ...]
-    """Of each step that it took itself."""
+    """Reward of each step that the agent took itself."""
     spent: Spent
     program: str
     output: bytes
@@ -113,10 +113,12 @@ async def _act(prepared: PreparedRollout, session: Conversation) -> Conversation
     except Ended as ended:
         return ended.ending
     except TimeoutError:
+        # A timeout of something else inside, not of the rollout's time.
         if not limit.expired():
             raise
         since = session.waiting_since
         waited = 0.0 if since is None else time.monotonic() - since
+        # Time that ran out while an endpoint was away is not the agent's; a model that merely thinks is.
         if since is not None and (session.meter.spent.turns == 0 or waited > OUTAGE_S):
             raise ModelUnavailableError(
                 f"the endpoint gave no answer in the last {waited:.0f} s of the rollout's time"
@@ -128,7 +130,7 @@ async def _act(prepared: PreparedRollout, session: Conversation) -> Conversation
 
 @contextlib.contextmanager
 def _excused(limit: asyncio.Timeout, meter: Meter) -> Iterator[None]:
-    """Let the time stand still: what our machinery takes, which has limits of its own, is not the agent's."""
+    """Stop the rollout's clock during the block: time that our machinery takes is not the agent's."""
     end = limit.when()
     if end is None or limit.expired():
         yield

@@ -1,4 +1,4 @@
-"""Where the programs of one rollout run: a workspace that is started when first needed, or one run of one program."""
+"""Running the programs of one rollout: in a workspace that is started when first needed, or one program once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ProgramRunner:
     Attributes:
         program: the program that ran last.
         log: what programs printed, in order, as far as it is kept.
-        execution_s: seconds that programs ran.
+        execution_s: seconds that programs have run, in total.
         outcome: how the one program of :meth:`run_once` ended.
         our_time: entered while a workspace or program is being started, in which the rollout's time does not run.
     """
@@ -52,15 +52,15 @@ class ProgramRunner:
 
         Args:
             backend: the backend that isolates programs, ``docker`` or ``sandbox``.
-            package: the task's built package.
+            package: the built package of the task.
             gates: what opens the rollout's gate.
             ticket: the rollout's ticket, with its token.
             seed: seed that programs are given.
-            limits: limits of each program.
+            limits: memory, process and output limits of each program.
             wall_s: seconds that the rollout as a whole may take.
             max_body_bytes: longest body that programs may send; see :meth:`GateKeeper.open`.
             max_calls: calls that programs may make; 0 keeps them from submitting or playing.
-            pool: where started workspaces wait.
+            pool: the pool from which a started workspace is taken.
         """
         self.program = ""
         self.log = bytearray()
@@ -99,7 +99,7 @@ class ProgramRunner:
         """The rollout's workspace.
 
         Raises:
-            RuntimeFailureError: it cannot be started.
+            RuntimeFailureError: the workspace cannot be started.
         """
         if self._workspace is None:
             with self.our_time():
@@ -127,7 +127,7 @@ class ProgramRunner:
         """Run the one program of a rollout, as the program of a ``script`` agent is run.
 
         Raises:
-            RuntimeFailureError: the machinery failed.
+            RuntimeFailureError: our machinery failed, not the program.
         """
         from openfingym_runtime.job import Job, Outcome
 
@@ -167,7 +167,7 @@ class ProgramRunner:
         """End the rollout where its workspace is no more.
 
         Raises:
-            Ended: it is not.
+            Ended: the workspace is no longer running.
         """
         if self._workspace is None or self._workspace.alive:
             return

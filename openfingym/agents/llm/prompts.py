@@ -1,4 +1,4 @@
-"""What every agent that asks a model is told, whatever the form of its conversation."""
+"""Prompts that every agent with a model shares, whatever the form of its conversation."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from openfingym.models.text_tools import HOW_TO_CALL, ToolModel
 from openfingym.trajectory.record import ToolUse, Turn
 
 NOTICE_SHARE = 0.2
-"""Of a limit: what is left is told once it is no more than this."""
+"""Share of a limit; once no more than this is left, the model is told what is left."""
 USELESS_IN_A_ROW = 3
 """Answers that lead nowhere before the conversation is ended."""
 CALLS_A_TURN = 16
@@ -36,7 +36,7 @@ OUTAGE_S = 300.0
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a model is asked."""
+    """Sampling parameters of requests to a model."""
 
     temperature: float | None = None
     """Randomness; None leaves it to the endpoint."""
@@ -65,7 +65,7 @@ class ModelAgent(Protocol):
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is asked."""
+    """The task as it is put to the agent."""
 
     task: str
     instruction: str
@@ -79,7 +79,7 @@ class Conversation:
     """The conversation of one rollout.
 
     Attributes:
-        brief: what is asked.
+        brief: the task as the agent is told it.
         tools: what can be called, and what it came to so far.
         meter: what may be spent, and what was.
         turns: the conversation so far, for the record.
@@ -117,19 +117,19 @@ class Conversation:
         return sha256_of_text(first.content) if first and first.role == "system" else None
 
     def instruct(self, text: str) -> None:
-        """Say who the model is and what the rules are, before anything else."""
+        """Give the system message, before anything else."""
         assert not self.turns, "the system message is the first"
         self._add(Turn(role="system", content=text, at=datetime.now(UTC)))
         self._messages.append(Message("system", text))
 
     def tell(self, text: str) -> None:
-        """Say something to the model, with what is left of its limits where that is little."""
+        """Send the model a message, with what is left of its limits where that is little."""
         text = self._noticed(text)
         self._add(Turn(role="user", content=text, at=datetime.now(UTC)))
         self._messages.append(Message("user", text))
 
     def present(self, *more: str) -> None:
-        """Tell the task, its limits, and whatever else the agent wants to say first."""
+        """Send the task, its limits, and whatever else the agent wants to say first."""
         self.tell(
             "\n\n".join(part for part in (self.brief.instruction.strip(), *more, _limits(self.meter.allowance)) if part)
         )
@@ -144,7 +144,7 @@ class Conversation:
             last: show the model its latest so many answers and what followed them alone, beside what came before the
                 first.
             once: end the rollout at the first useless answer.
-            sampling: the sampling parameters.
+            sampling: sampling parameters of the request, such as temperature.
 
         Raises:
             Ended: a limit is reached, or the model refuses or is useless once too often.
@@ -231,14 +231,14 @@ class Conversation:
         self._add(Turn(role="assistant", tool_calls=(call,), at=datetime.now(UTC)))
 
     def useful(self) -> None:
-        """What the model said led somewhere."""
+        """Record that an answer was of use."""
         self._useless, self._ever_useful = 0, True
 
     def useless(self, how: EndName, told: str | None, *, once: bool = False) -> None:
-        """What the model said led nowhere; tell it why, unless it was told.
+        """Record that an answer was of no use, and tell the model why unless it was told already.
 
         Raises:
-            Ended: that was once too often.
+            Ended: the model has given too many useless answers.
         """
         self._useless += 1
         if once or self._useless >= USELESS_IN_A_ROW:
@@ -253,7 +253,7 @@ class Conversation:
         it is over.
 
         Raises:
-            RuntimeFailureError: the machinery failed.
+            RuntimeFailureError: our machinery failed, not the program.
         """
         await self.tools.programs.run_once(program)
 
@@ -276,6 +276,7 @@ class Conversation:
     ) -> Completion | None:
         """The model's answer; None where its endpoint cannot read the call that the model wrote."""
         left = self.meter.left
+        # An answer may not take more than is left, since it is paid for before it is counted.
         most = sampling.reply_tokens if left.tokens is None else max(1, min(sampling.reply_tokens, left.tokens))
         asked = ToolModel(model, text=sampling.text_tools)
         self.waiting_since = time.monotonic()
@@ -318,6 +319,7 @@ class Conversation:
 
     def _close_calls(self) -> None:
         """Every call must have a result before anybody speaks again."""
+        # Endpoints refuse a conversation in which a call has no result.
         if self._answers:
             answered = {message.tool_call_id for message in self._messages[self._answers[-1] + 1 :]}
             for call in self._messages[self._answers[-1]].tool_calls:
@@ -364,7 +366,7 @@ def over(limit: EndName, allowance: Allowance) -> str:
 
 
 def _limits(allowance: Allowance) -> str:
-    """What may be spent, in one line."""
+    """The limits of an allowance, in one line."""
     stated = (
         (allowance.turns, "{} answers"),
         (allowance.tokens, "{} tokens, input and output together"),

@@ -6,7 +6,7 @@
 ``write_file(path, content)``  below ``/work``
 ``submit(path)``               submits the array of a ``.npy`` file, through the gate as a program would
 ``start_episode(practice)``    the next episode of a sequential task, begun by this side with the rollout's token
-``step(action, wait)``         the next step of it, likewise
+``step(action, wait)``         the next step of it, taken by this side as well
 =============================  ===========================================================================
 """
 
@@ -108,10 +108,10 @@ except SubmissionRefused as refused:
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """What a call came to."""
+    """The result of a tool call."""
 
     text: str
-    """For the model to read."""
+    """Text of the result, for the model to read."""
     failed: bool = False
     malformed: bool = False
     """Whether there is no such tool, or the arguments are none."""
@@ -125,7 +125,7 @@ class Toolbox:
     """The tools of one rollout.
 
     Attributes:
-        programs: where programs run.
+        programs: runs the programs of the rollout.
         player: takes the steps of a sequential task; None where programs do, or where there are none.
         complete: whether nothing more can be submitted or played.
     """
@@ -169,8 +169,8 @@ class Toolbox:
 
         Raises:
             Ended: the workspace is no more.
-            RuntimeFailureError: the machinery failed.
-            VerifierError: the verifier failed.
+            RuntimeFailureError: our machinery failed, not the program.
+            VerifierError: the verifier does not answer, or fails.
         """
         self._message = message
         try:
@@ -190,7 +190,7 @@ class Toolbox:
 
         Raises:
             Ended: the workspace is no more.
-            RuntimeFailureError: the machinery failed.
+            RuntimeFailureError: our machinery failed, not the program.
         """
         try:
             execution = await self.programs.run(program)
@@ -260,7 +260,7 @@ class Toolbox:
 
 
 def told(execution: Execution) -> str:
-    """What a model is told of a program's run."""
+    """The text that tells a model of a program's run."""
     output = shorten(execution.output.rstrip()) or "(it printed nothing)"
     if execution.ended_by == "exit" and execution.exit_code == 0:
         return output

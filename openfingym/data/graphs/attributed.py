@@ -41,7 +41,7 @@ class AttributedGraph:
     title: str
     nodes: int
     edges: int
-    """Undirected."""
+    """Number of undirected edges."""
     features: int
     anomalies: int
     edges_from: str

@@ -98,7 +98,7 @@ class SparseRows:
         return SparseRows(indptr, self.indices[stored], self.values[stored], self.columns)
 
     def with_rows(self, rows: NDArray[np.int64], dense: NDArray[np.float64]) -> SparseRows:
-        """The same with other values in ``rows``, float64[len(rows), columns]."""
+        """A copy with other values in ``rows``, float64[len(rows), columns]."""
         owner = np.repeat(np.arange(self.rows), np.diff(self.indptr))
         kept = ~np.isin(owner, rows)
         place, column = np.nonzero(dense)

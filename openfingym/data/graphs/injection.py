@@ -31,10 +31,10 @@ def inject_contextual(
     """Give ``count`` nodes, drawn uniformly, the features of another class.
 
     Args:
-        features: one row a node.
+        features: node features, one row a node.
         classes: int64[n], at least two different.
-        count: anomalies; at most a quarter of the nodes.
-        seed: not negative. The same seed gives the same bytes on every machine.
+        count: number of anomalies; at most a quarter of the nodes.
+        seed: seed of the draws, not negative. The same seed gives the same bytes on every machine.
 
     Returns:
         (features with the anomalies' rows replaced, labels int8[n], 1 for an anomaly).

@@ -45,8 +45,8 @@ class GraphSet:
     """Graphs as one disjoint union. Graph i has nodes offsets[i] .. offsets[i + 1] - 1. Read-only.
 
     Raises:
-        DataError: as for :class:`openfingym.data.graphs.Graph`; also an edge between two graphs, or a graph without
-            nodes.
+        DataError: the arrays are refused as by :class:`openfingym.data.graphs.Graph`, an edge joins two graphs, or a
+            graph has no nodes.
     """
 
     edges: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Which labels an agent sees, which feed the public fold, and which the private one."""
+"""The split of labels: those that an agent sees, those behind the public fold, and those behind the private one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def stratified_split(labels: NDArray[np.int8], seed: int, train: float = 0.4, pu
 
 
 def visible_labels(labels: NDArray[np.int8], split: LabelSplit) -> NDArray[np.int8]:
-    """What an agent may see, int8[n]: the labels of ``split.train``, and -1 everywhere else."""
+    """The labels that an agent may see, int8[n]: those of ``split.train``, and -1 everywhere else."""
     seen = np.full(len(labels), -1, dtype=np.int8)
     seen[split.train] = labels[split.train]
     seen.flags.writeable = False

@@ -41,7 +41,7 @@ _GRAPHS = (
 
 
 def attributed_graphs() -> list[AttributedGraph]:
-    """All of them, by name. Every one is ``simulated``."""
+    """All six graphs, by name. Every one is ``simulated``."""
     return sorted(_GRAPHS, key=lambda spec: spec.name)
 
 

@@ -30,7 +30,7 @@ class Communities:
     """Weight of each node, float64[n]; 0 for one that is never drawn."""
 
     def without(self, nodes: NDArray[np.int64]) -> Communities:
-        """The same, but these nodes are never drawn."""
+        """A copy from which these nodes are never drawn."""
         weights = self.weights.copy()
         weights[nodes] = 0.0
         return Communities(self.of, weights)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WordCounts:
-    """How many words, and which."""
+    """Parameters of word features: how many words a node has, and from which."""
 
     mean: float
     """Draws of a node on average, above 1; repeated words count once."""

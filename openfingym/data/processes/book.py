@@ -50,7 +50,7 @@ class OrderBookBars:
     garch: Garch = PRICE_GARCH
     degrees_of_freedom: float = 6.0
     spread_q: float = 0.3
-    """Of the geometric law of the spread at h = 1; it grows with sqrt(h), to 0.9 at most."""
+    """Parameter of the geometric law of the spread at h = 1; it grows with sqrt(h), to 0.9 at most."""
     gap_q: float = 0.2
     depth_ar: float = 0.9
     size_sd: float = 0.6

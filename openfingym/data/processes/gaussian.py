@@ -43,7 +43,7 @@ def correlate(white: NDArray[np.float64], lower: NDArray[np.float64]) -> NDArray
         lower: Cholesky factor of the correlations, float64[k, k], lower triangular.
 
     Returns:
-        float64[..., k].
+        The correlated draws, float64[..., k].
     """
     coloured = np.zeros_like(white)
     for k in range(len(lower)):

@@ -74,7 +74,7 @@ class DailyBars:
     level_sd: float = 0.35
     """Spread of log prices before the first day around the median."""
     volume_elasticity: float = 0.35
-    """Of volume to the day's variance."""
+    """Elasticity of volume with respect to the day's variance."""
     volume_ar: float = 0.85
     volume_sd: float = 0.22
     """Stationary standard deviation of u."""

@@ -126,10 +126,11 @@ def stream_paths(
     """Yield a split block by block, float64[at most 500, steps, channels], in bounded memory.
 
     Args:
-        known: what :func:`process_set` returned.
-        split: which of the three splits.
-        seed: not negative. The default is public: an operator who needs hidden paths hidden passes a secret one.
-        count: paths; those of ``known.counts`` if None.
+        known: the set, as :func:`process_set` returned it.
+        split: name of the split: ``train``, ``public`` or ``private``.
+        seed: seed of the paths, not negative. The default is public: an operator who needs hidden paths hidden passes a
+            secret one.
+        count: number of paths; None for as many as ``known.counts`` says.
 
     Raises:
         DataError: ``count`` is below 1, ``seed`` negative or ``split`` unknown.

@@ -47,7 +47,7 @@ class TailGan:
     annual_deviation: tuple[float, ...] = (0.3372, 0.3297, 0.4927, 0.4805, 0.3313)
     """Drawn from U(0.3, 0.5); a step is a 250 x 100th of a year."""
     correlations: tuple[float, ...] = (0.278, 0.26, 0.261, 0.069, 0.56, 0.297, 0.1, 0.172, 0.512, 0.172)
-    """Of the noise, above the diagonal, row by row."""
+    """Correlations of the noise, above the diagonal, row by row."""
 
     @property
     def channels(self) -> tuple[str, ...]:

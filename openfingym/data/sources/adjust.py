@@ -28,7 +28,7 @@ def split_factors(times: NDArray[np.datetime64], actions: Sequence[Action]) -> N
     """Shares of today per share of each day: the product of the ratios of all later splits.
 
     Args:
-        times: datetime64[n], increasing, at midnight.
+        times: datetime64[n], increasing, one a row, at midnight.
         actions: actions of one symbol; only splits count.
 
     Returns:
@@ -75,7 +75,7 @@ def adjusted_prices(
 
     Args:
         close: float64[n], split-adjusted, NaN where missing.
-        times: datetime64[n], increasing.
+        times: datetime64[n], increasing, the day of each close.
         actions: actions of one symbol, dividends in split-adjusted money as Yahoo gives them. An ex-date
             without a row counts from the next row that has a price.
         reinvested_at: the convention by which dividends are reinvested.

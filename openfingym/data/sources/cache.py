@@ -43,7 +43,7 @@ MAX_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """What the cache holds for one URL."""
+    """An entry of the cache: the content held for one URL."""
 
     url: str
     sha256: str
@@ -71,13 +71,14 @@ class Cache:
         self.root = root
 
     def entry(self, url: str) -> CacheEntry | None:
-        """What is held for ``url``, if its content is still there in its full length."""
+        """The entry of ``url``, if its content is still there in its full length."""
         try:
             stated = json.loads(self._file("entries", f"{_key(url)}.json").read_text(encoding="utf-8"))
             entry = CacheEntry(**{**stated, "earlier": tuple(stated["earlier"])})
         except (OSError, ValueError, TypeError, KeyError):
             return None
         with contextlib.suppress(OSError):
+            # The size is quick to compare; the digest is checked when the content is read.
             if entry.url == url and self._blob(entry.sha256).stat().st_size == entry.size:
                 return entry
         return None
@@ -95,7 +96,7 @@ class Cache:
         """The file that holds an entry's content, after checking its digest. Do not write to it.
 
         Raises:
-            DataError: as for :meth:`read`.
+            DataError: the content is missing or damaged; see :meth:`read`.
         """
         path = self._blob(entry.sha256)
         try:
@@ -128,12 +129,12 @@ class Cache:
         Args:
             client: the client to download with.
             url: absolute URL of the file.
-            kind: what the body must be.
-            sha256: digest that the publisher states; content with another is never kept.
-            max_age_s: how old a copy may be; None is any age.
+            kind: what the body must be, such as CSV or a zip archive.
+            sha256: digest that the publisher states; content with another digest is never kept.
+            max_age_s: age in seconds up to which a copy is good; None for any age.
             refresh: ask the service even for a young copy.
-            max_bytes: bound of the body.
-            progress: told the bytes so far.
+            max_bytes: largest body that is accepted, in bytes.
+            progress: called with the number of bytes received so far.
 
         Raises:
             OfflineError, NotPublishedError, DataError: the download failed; what was held before is still held, and the

@@ -47,7 +47,7 @@ SOURCES: Mapping[str, DataSource] = {source.name: source for source in (*_SERIES
 """Every source by name, speaking to the public service."""
 WITH_INTERVALS = frozenset({"yahoo", "binance-archive", "binance-rest"})
 DEFAULT_INTERVAL = "1d"
-"""Of the sources with intervals."""
+"""Default interval of the sources that have intervals."""
 IMPLIED: Mapping[str, tuple[str, ...]] = {"eiopa": ("Euro",)}
 """What a request without symbols gives, of sources where that is not everything."""
 
@@ -113,7 +113,7 @@ PULLABLE: Mapping[str, Pullable] = {dataset.name: dataset for dataset in _ALL}
 
 @dataclass(frozen=True, eq=False)
 class Pull:
-    """What a pull gave, and the record that is kept of it."""
+    """The data of a pull, and the record that is kept of it."""
 
     data: Table | PublishedGraph
     record: PullRecord
@@ -123,7 +123,7 @@ class Pull:
         """The data, where it is a table.
 
         Raises:
-            UsageError: it is a graph.
+            UsageError: the dataset is a graph, not a table.
         """
         if not isinstance(self.data, Table):
             raise UsageError(
@@ -189,7 +189,7 @@ def pull(
 
 
 def last_pull(name: str, cache: Cache | None = None) -> PullRecord | None:
-    """What the last pull of a named dataset gave, or None if it was never pulled."""
+    """The last pull of a named dataset; None if it was never pulled."""
     return read_record(cache or Cache(), name)
 
 

@@ -57,8 +57,8 @@ def read_dated(
     """A CSV file of one row a day, in either order of time.
 
     Args:
-        content: the file.
-        where: what to call it in messages.
+        content: content of the CSV file.
+        where: name of the file in error messages.
         date_header: names the first column may have.
         parse_day: reads a cell of it, and raises ValueError for anything else than a day.
 
@@ -66,7 +66,7 @@ def read_dated(
         (names of the value columns, times datetime64[ns][n] increasing, values float64[n, d] with NaN for missing).
 
     Raises:
-        DataError: with the line of the first fault.
+        DataError: a line cannot be read; the message has the number of the first such line.
     """
     header, rows = read_rows(content, where)
     if not header or header[0] not in date_header or len(header) < 2:
@@ -100,7 +100,7 @@ def parse_number(cell: str, where: str) -> float:
     """A number, or NaN for a cell that says there is none.
 
     Raises:
-        DataError: neither.
+        DataError: the cell is neither a number nor one of the marks of a missing value.
     """
     if cell.strip().lower() in MISSING:
         return math.nan
@@ -127,7 +127,7 @@ def zip_names(content: bytes, where: str) -> set[str]:
     """Base names of the members of a zip file.
 
     Raises:
-        DataError: the archive is damaged.
+        DataError: the archive is damaged, or no zip archive.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -1,4 +1,4 @@
-"""What a pull gave: the request, the exact files, and how to read them again without the network.
+"""The record of a pull: the request, the exact files, and how to read them again without the network.
 
 A record is written when a pull has succeeded, and names every file by its digest. So a later pull that
 fails half-way changes nothing for a reader: the old record still names the old files, which are kept.
@@ -35,7 +35,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class PullRecord:
-    """What the last pull of a dataset, or of a source with one request, gave."""
+    """The last pull of a dataset, or of a source with one request."""
 
     dataset: str
     """Name of the dataset, or of the source that was asked directly."""
@@ -90,7 +90,7 @@ class RecordingCache(Cache):
         self.absent: dict[str, None] = {}
 
     def fetch(self, client: Any, url: str, **options: Any) -> CacheEntry:
-        """As :meth:`Cache.fetch`."""
+        """Fetch a file like :meth:`Cache.fetch`."""
         try:
             entry = super().fetch(client, url, **options)
         except NotPublishedError:
@@ -227,7 +227,7 @@ def read_published(record: PullRecord, cache: Cache) -> PublishedGraph:
 
 
 def mirror_of(source: DataSource, base_url: str | None) -> DataSource:
-    """The same source at another address; None leaves it as it is."""
+    """The same source at another address; None leaves the address as it is."""
     if base_url is None:
         return source
     # A protocol cannot say that it is a dataclass, which every source is.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceRequest:
-    """What is wanted of a source. A field that a source has no use for must be left as it is."""
+    """A request to a source. A field that a source does not use must keep its default."""
 
     symbols: tuple[str, ...] = ()
     """Tickers, pairs, series ids or countries, as the source names them."""
@@ -61,7 +61,7 @@ class DataSource(Protocol):
 
     @property
     def publisher(self) -> str:
-        """Who publishes the numbers."""
+        """Name of the publisher of the numbers."""
 
     @property
     def licence(self) -> str:
@@ -69,7 +69,7 @@ class DataSource(Protocol):
 
     @property
     def frequency(self) -> str:
-        """How often there is a row, in words."""
+        """Frequency of the rows, in words."""
 
     @property
     def gives(self) -> str:

@@ -1,4 +1,4 @@
-"""What a source returns for time series: columns on one clock, gaps left in, and where all of it came from.
+"""Time series as a source returns them: columns on one clock, gaps left in, and where all of it came from.
 
 A :class:`openfingym.data.Panel` has no gaps and one unit. A table is one step earlier: it holds
 what the service published, missing cells as NaN, and every repair is a step that is asked for
@@ -54,7 +54,7 @@ class DataProvenance:
     """Everything that was left out, repaired or noticed."""
 
     def noting(self, *notes: str) -> DataProvenance:
-        """The same with more notes."""
+        """A copy with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
 
@@ -125,7 +125,7 @@ class Table:
         return self.values[:, channel_positions(self.columns, [name], self.provenance.source)[0]]
 
     def select(self, columns: Sequence[str]) -> Table:
-        """These columns, in this order.
+        """A copy with these columns alone, in this order.
 
         Raises:
             DataError: one is unknown (near misses are suggested) or named twice.
@@ -143,10 +143,10 @@ class Table:
         return replace(self, times=self.times[keep], values=self.values[keep])
 
     def complete(self) -> Table:
-        """Only the rows in which no cell is missing; a note says how many went.
+        """A copy with only the rows in which no cell is missing; a note says how many were left out.
 
         Raises:
-            DataError: no row is complete.
+            DataError: every row has a missing cell.
         """
         keep = ~np.any(np.isnan(self.values), axis=1, keepdims=False)
         dropped = int((~keep).sum())

@@ -48,7 +48,7 @@ HTTPS_ONLY = "openfingym_https_only"
 
 @dataclass(frozen=True)
 class ClientPolicy:
-    """How patient and how polite a client is."""
+    """The timeouts, retries and pauses of a client."""
 
     attempts: int = 5
     first_wait_s: float = 0.5
@@ -152,6 +152,7 @@ class Client:
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
+        # With some chance in it, so that many clients do not come back at the same moment.
         backoff = self.policy.first_wait_s * 2.0 ** (state.attempt_number - 1) * random.uniform(0.75, 1.25)
         asked = error.wait_s if isinstance(error, TransientError) and error.wait_s is not None else 0.0
         return max(asked, min(backoff, self.policy.longest_wait_s))
@@ -195,6 +196,7 @@ class Client:
         status = response.status_code
         if status in {200, 206}:
             return
+        # The file has become shorter than what is here.
         if status == 416:
             _discard(part)
             raise TransientError("the part already here no longer fits the file", wait_s=0.0)
@@ -235,6 +237,7 @@ class Client:
         start, total = 0, length
         if response.status_code == 206:
             span = content_range(headers)
+            # Appending another range would damage the file without an error.
             if span is None or span[0] != offset or encoded:
                 _discard(part)
                 raise TransientError("the service sent another range than asked for", wait_s=0.0)
@@ -297,6 +300,7 @@ class Client:
         host = urlsplit(url).netloc
         with self._lock:
             now = time.monotonic()
+            # Turns are given out under the lock and waited for outside it, so that other hosts need not wait.
             turn = max(now, self._next.get(host, now))
             self._next[host] = turn + self.policy.pause_s
         if turn > now:
@@ -320,7 +324,7 @@ class Client:
 
 @cache
 def _tls_context() -> ssl.SSLContext:
-    """One for all clients: reading the certificate bundle takes longer than most requests."""
+    """The TLS context that all clients share: reading the certificate bundle takes longer than most requests."""
     import httpx
 
     return httpx.create_ssl_context()
@@ -332,9 +336,10 @@ def _refuse_downgrade(request: httpx.Request) -> None:
 
 
 def _validator(response: httpx.Response) -> str | None:
-    """What ``If-Range`` can hold: a strong entity tag, or the date (RFC 9110, 13.1.5)."""
+    """The value for ``If-Range``: a strong entity tag, or the date (RFC 9110, 13.1.5); None where there is neither."""
     etag: str | None = response.headers.get("etag")
     date: str | None = response.headers.get("last-modified")
+    # A weak validator says that the meaning is the same, not the bytes (RFC 9110), so nothing can be continued by it.
     return date if not etag else None if etag.startswith("W/") else etag
 
 

@@ -1,4 +1,4 @@
-"""What a response is worth: transient or final, and whether its body is what was asked for.
+"""Judging a response: whether a failure is transient or final, and whether the body is what was asked for.
 
 HTTP 200 is not success. Services answer with a consent page, a proof-of-work page or a plain
 sentence and call it 200, so the first bytes are looked at before anything is kept.

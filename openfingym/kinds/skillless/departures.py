@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TINY = 1e-9
-"""In units of a training deviation: a forecast that says a direction and no size."""
+"""A departure in training deviations that states a direction and hardly any size."""
 LARGE = 3.0
-"""In training deviations."""
+"""A large departure, in training deviations."""
 TAIL = 0.05
 """Level of the tail whose values are put into some cells."""
 EVERY = 16
@@ -29,8 +29,8 @@ def departures(
 
     Args:
         past: how training targets departed from their baseline, float64[n, ...]: one row an item.
-        shape: of a submission, [items, ...] with the axes of ``past`` behind the first.
-        generator: of the random ones.
+        shape: shape of a submission, [items, ...]; behind the first axis it has those of ``past``.
+        generator: random generator for the departures that are drawn.
 
     Yields:
         Names and arrays that can be broadcast to ``shape``.

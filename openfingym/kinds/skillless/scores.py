@@ -27,11 +27,11 @@ def skillless_scores(
     """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`.
 
     Args:
-        contract: the task's.
-        numbers: of the items to score.
-        labels: of the training items.
-        shape: of a submission, [items].
-        generator: of the random ones.
+        contract: the contract of the task.
+        numbers: numbers by which the items to score are known, int64[items].
+        labels: labels of the training items, 0 or 1 each.
+        shape: shape of a submission, [items].
+        generator: random generator for the scores that are drawn.
     """
     # Scores are shares of the admissible range, of which at most one unit is used.
     low, width = contract.low, min(contract.high - contract.low, 1.0)

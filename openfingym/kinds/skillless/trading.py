@@ -1,4 +1,4 @@
-"""Holdings that look at no bar: how much of what is decided before an episode begins."""
+"""Target weights that are decided before an episode begins, without a look at its bars."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def plans(
     """Target weights of each step without skill, by name.
 
     Args:
-        contract: the task's.
-        read: public arrays by name.
-        shape: of a submission, [episodes, steps + 1, columns].
-        generator: of the random ones.
+        contract: the contract of the task.
+        read: reads a public array, given its name.
+        shape: shape of a submission, [episodes, steps + 1, columns].
+        generator: random generator for the plans that are drawn.
 
     Returns:
         float64[episodes, steps, symbols] each; a row of NaN changes nothing.

@@ -1,4 +1,4 @@
-"""A stand-in for a language model: a local server that speaks chat completions, with rules for brains.
+"""A stand-in for a language model: a local server that speaks chat completions and answers by fixed rules.
 
     with StandIn() as stand_in:
         client = openai.OpenAI(base_url=stand_in.base_url, api_key="none")

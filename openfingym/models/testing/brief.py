@@ -1,4 +1,4 @@
-"""Reading a task's brief as a model would: which kind of task it is, and which program answers it."""
+"""Reading a task's brief as a model would: its kind, and a program that answers it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class InstructionFacts:
 
     kind: str
     symbols: tuple[str, ...] = ()
-    """Of a sequential task."""
+    """Symbols of a sequential task."""
 
     @classmethod
     def read(cls, text: str) -> InstructionFacts | None:

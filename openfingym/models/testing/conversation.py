@@ -1,4 +1,4 @@
-"""What the stand-in is asked and what it answers, whatever form the conversation has."""
+"""Requests to the stand-in and its answers, in every form of conversation."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class CompletionRequest:
         """Read the body of a chat completion.
 
         Raises:
-            UsageError: it is none.
+            UsageError: the body is no chat completion request.
         """
         messages = body.get("messages")
         if not isinstance(messages, list) or not messages:

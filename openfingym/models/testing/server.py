@@ -32,9 +32,9 @@ class StandIn:
     """A server on this machine that answers in place of a model; a context manager.
 
     Args:
-        latency_s: seconds that every answer takes, as if a model thought.
-        port: 0 for any that is free.
-        policies: further models, by name.
+        latency_s: seconds that every answer is delayed by, as if a model thought.
+        port: TCP port to listen on; 0 for any that is free.
+        policies: policies to serve in addition to the built-in ones, by name.
 
     Attributes:
         served: requests that were begun, by model.
@@ -73,7 +73,9 @@ class StandIn:
         while not self._server.started:
             if time.monotonic() > end or not self._thread.is_alive():
                 self.__exit__()
-                raise RuntimeFailureError("the stand-in model did not start")
+                raise RuntimeFailureError(
+                    f"the stand-in model did not start within {START_S:g} s; is the machine very busy?"
+                )
             time.sleep(0.005)
         return self
 

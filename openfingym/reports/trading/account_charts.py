@@ -34,8 +34,8 @@ def account_charts(names: tuple[str, str], chain: Chain, beside: Chain | None) -
     """The charts.
 
     Args:
-        names: of the agent and of the baseline.
-        chain: the agent's episodes.
+        names: names of the agent and of the baseline.
+        chain: the episodes of the agent, in order of time.
         beside: the same episodes as the baseline traded them; None draws none.
     """
     axis = TimeAxis(chain.times, chain.starts)

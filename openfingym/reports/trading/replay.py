@@ -47,7 +47,7 @@ def replay(folder: Path) -> list[Replay]:
     """The private episodes of a run, in order of time; one that was never begun is an account that does nothing.
 
     Args:
-        folder: folder of the run.
+        folder: folder of the finished run.
 
     Raises:
         StoreError: the folder is no run, or its record is not what its actions lead to.
@@ -84,7 +84,7 @@ def package_of(result: RolloutResult) -> BuiltPackage:
     """The built package that a trading run was made with.
 
     Raises:
-        UsageError: see :func:`replay`.
+        UsageError: the run is not of a trading task, or its task was rebuilt since; see :func:`replay`.
     """
     if result.tape != "given":
         raise UsageError(

@@ -1,4 +1,4 @@
-"""How much of a result survives costs and slowness: the same decisions, scored again.
+"""The cost-delay surface: the same decisions, scored again at other costs and delays.
 
 A *tape* is what was decided in an episode, step by step. Scoring it again with every decision carried
 out some bars later, or at another cost, says what the result rests on: a policy that lives on its
@@ -53,7 +53,7 @@ class PlayedEpisode:
     """Row of the bars at which the account was opened."""
     steps: int
     decided: tuple[Decided, ...]
-    """At rows first, first + 1, ...; at most ``steps``, fewer where the agent stopped early."""
+    """Decisions at rows first, first + 1, ...; at most ``steps``, fewer where the agent stopped early."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ def rescore(tape: PlayedEpisode, *, cost_bps: float | None = None, delay: int = 
 
 
 def at_cost(market: MarketRules, cost_bps: float) -> MarketRules:
-    """The same market with one proportional cost in place of all its own."""
+    """The same market with one proportional cost in place of all its own costs."""
     return replace(market, fee_bps=cost_bps, fee_per_trade=0.0, slippage_bps=0.0, half_spread_bps=0.0, impact=0.0)
 
 

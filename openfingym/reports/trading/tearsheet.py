@@ -111,7 +111,7 @@ def render(
         surface: the decisions of the private episodes, scored again over costs and delays; None leaves it out.
 
     Returns:
-        A self-contained HTML document.
+        A self-contained HTML document, which loads nothing.
 
     Raises:
         UsageError: there are no episodes, or those of the baseline are others.

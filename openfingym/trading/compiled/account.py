@@ -64,10 +64,10 @@ class CompiledAccount:
         """Open an account at the close of row ``first``.
 
         Args:
-            bars: what is traded.
-            market: costs and limits.
-            cash: to begin with.
-            first: a row of the bars.
+            bars: the bars that are traded.
+            market: costs and limits of trading.
+            cash: cash of the account when it is opened, in units of currency.
+            first: number of the row at whose close the account is opened.
         """
         self.market = market
         self._tape, self._numbers = tape(bars), np.append(market_numbers(market, forgiving=False), _EPISODE)
@@ -109,13 +109,13 @@ class CompiledAccount:
         return self.run_arrays(np.concatenate([np.zeros((0, 8)), *tables]), starts, weights, weighted)
 
     def run_arrays(self, requests: Floats, starts: np.ndarray, weights: Floats, weighted: np.ndarray) -> Floats:
-        """As :meth:`run`, from arrays.
+        """Run the account over its bars like :meth:`run`, with requests and weights given as arrays.
 
         Args:
-            requests: float64[K, 8], see :mod:`openfingym.trading.compiled.requests`.
+            requests: requests of all rows, float64[K, 8]; see :mod:`openfingym.trading.compiled.requests`.
             starts: int64[rows + 1]: the requests of row n are those from ``starts[n]`` to ``starts[n + 1]``.
-            weights: float64[rows, S], target weights.
-            weighted: bool[rows]: where there are any.
+            weights: target weights of each row, float64[rows, S].
+            weighted: bool[rows], whether a row has target weights.
 
         Raises:
             UsageError: there are not as many bars.
@@ -166,7 +166,7 @@ class CompiledAccount:
         return tuple(open_order(row) for row in self._open().tolist())
 
     def events(self) -> list[Event]:
-        """What has happened since this was last asked."""
+        """The events since the last call, in order."""
         count = int(self._state.cells[0, EVENTS])
         self._state.cells[0, EVENTS] = 0.0
         return [event(row) for row in self._state.events[0, :count].tolist()]

@@ -39,9 +39,9 @@ def objection(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
     it reserves.
 
     Args:
-        a: the accounts.
-        i: the account.
-        m: costs and limits.
+        a: state of all accounts.
+        i: number of the account.
+        m: costs and limits of trading, as numbers.
         k: the place of the order, behind all that are open.
         instead_of: place of the open order that it is to replace, or -1.
     """

@@ -1,4 +1,4 @@
-"""How the core is compiled: strictly IEEE 754, and cached until any of its sources changes."""
+"""Compiling the core: strictly IEEE 754, and cached until any of its sources changes."""
 
 from __future__ import annotations
 

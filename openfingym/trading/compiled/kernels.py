@@ -1,4 +1,4 @@
-"""What Python calls of the compiled core."""
+"""The kernels of the compiled core that Python calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the compiled core keeps what: the columns of its float64 arrays.
+"""The layout of the compiled core's state: what each column of its float64 arrays holds.
 
 Counts, ids and codes are kept as float64 too, exact up to 2^53: one row of one array is all there is of a thing.
 """
@@ -61,13 +61,13 @@ class State(NamedTuple):
 
     @classmethod
     def empty(cls, accounts: int, symbols: int, open_orders: int, requests: int) -> State:
-        """Room for accounts of which none has been opened.
+        """Arrays with room for so many accounts, none of which has been opened.
 
         Args:
-            accounts: N.
-            symbols: S.
-            open_orders: M, the most an account may have.
-            requests: the most it may make in a step.
+            accounts: number of accounts N.
+            symbols: number of symbols S.
+            open_orders: largest number of open orders M of an account.
+            requests: largest number of requests that an account makes in a step.
         """
         events = np.zeros((accounts, events_of_a_step(symbols, open_orders, requests), EVENT))
         return cls(

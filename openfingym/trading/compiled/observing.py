@@ -1,4 +1,4 @@
-"""What an agent sees of an account, and what it earns: one float32 vector and one reward a step."""
+"""Observations and rewards of compiled accounts: one float32 vector and one reward a step."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class EpisodeSettings(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where a part of a flat observation is."""
+    """The place of a part in a flat observation."""
 
     place: slice
     shape: tuple[int, ...]
@@ -84,7 +84,7 @@ def bounds(parts: dict[str, Layout], requests: int) -> tuple[NDArray[np.float32]
     """The lowest and highest value of each entry of a flat observation.
 
     Args:
-        parts: parts of :func:`layout`.
+        parts: parts of the observation, as :func:`layout` gives them.
         requests: the most rejections that a step can have.
     """
     size = parts["steps_left"].place.stop

@@ -1,4 +1,4 @@
-"""The backend for machines without a Docker engine: Linux namespaces, Landlock, seccomp and limits."""
+"""The ``sandbox`` backend, for machines without a Docker engine: namespaces, Landlock, seccomp and limits."""
 
 from openfingym_runtime.sandbox.backend import SandboxBackend
 

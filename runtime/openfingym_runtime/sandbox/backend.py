@@ -1,4 +1,4 @@
-"""`SandboxBackend`: the promises of the docker backend without an engine."""
+""":class:`SandboxBackend`, which isolates programs as the docker backend does, without an engine."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def required_libraries(files: Iterable[Path], folders: tuple[Path, ...], extra: 
     """Every library that ``files`` need, directly or not, and that is not itself among them.
 
     Args:
-        files: programs and extension modules.
+        files: ELF files: programs and extension modules.
         folders: searched before the system's, such as the interpreter's own ``lib``.
         extra: names that are opened at run time only; left out where the machine has none.
 

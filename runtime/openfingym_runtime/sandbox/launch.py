@@ -1,4 +1,4 @@
-"""Start one sandbox and hold on to it: the launcher's side of `openfingym_runtime.sandbox.inside.init`."""
+"""Starting and ending one sandbox: the launcher's side of `openfingym_runtime.sandbox.inside.init`."""
 
 from __future__ import annotations
 
@@ -107,6 +107,7 @@ def sandbox(job: Job, view: PythonView) -> Iterator[Sandbox]:
         readable, writable = os.pipe2(os.O_CLOEXEC)
         cleanup.callback(os.close, readable)
         os.set_blocking(readable, False)
+        # An init that hangs must not hang its launcher.
         near.settimeout(SETUP_TIMEOUT_S)
         memory_bytes = job.limits.memory_mb << 20
         built = Sandbox(near, readable, cleanup, group=cleanup.enter_context(memory_group(memory_bytes + MARGIN_BYTES)))
@@ -125,6 +126,8 @@ def sandbox(job: Job, view: PythonView) -> Iterator[Sandbox]:
 
 
 def _spawn(far: socket.socket) -> subprocess.Popen[bytes]:
+    # Isolated and without site: nothing of the user's environment or packages runs in the process that builds the
+    # sandbox.
     command = [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, str(far.fileno()), str(Path(__file__).resolve().parent)]
     null = subprocess.DEVNULL
     return subprocess.Popen(
@@ -154,6 +157,7 @@ def _build(built: Sandbox, config: channel.Message, writable: int, memory_bytes:
     # While it waits for the first message, and has no children yet.
     if built.group is not None and not built.group.add(process.pid):
         built.group = None
+    # By this handle the init sees its launcher die, however it dies and whatever reuses its number.
     launcher = os.pidfd_open(os.getpid())
     try:
         channel.send(built.link, config, (launcher, writable))
@@ -187,6 +191,7 @@ def _meter(built: Sandbox, memory_bytes: int, descriptors: tuple[int, ...]) -> M
 def _receive(built: Sandbox, *expected: str) -> tuple[str, tuple[int, ...]]:
     message, fds = channel.receive(built.link)
     for descriptor in fds:
+        # Descriptors received over a socket may be inheritable, and another thread may start a child at any time.
         os.set_inheritable(descriptor, False)
         built.cleanup.callback(os.close, descriptor)
     state = message.get("state")
@@ -223,6 +228,7 @@ def _map_identities(pid: int) -> None:
 def _config(job: Job, view: PythonView) -> channel.Message:
     limits = job.limits
     available = sorted(os.sched_getaffinity(0))
+    # Sandboxes are dealt out over the cores in turn, so that those that run at once do not share a few.
     first = next(_placement) * limits.cpus
     cpus = sorted({available[(first + place) % len(available)] for place in range(limits.cpus)})
     return {
@@ -246,6 +252,7 @@ def _task_binds(job: Job) -> list[tuple[str, str]]:
     shown = {f"/task/{name}": path for name, path in job.task_files.items()} | {"/run/openfingym": job.gate_directory}
     binds = []
     for name, path in shown.items():
+        # Names come from a package, which may be a stranger's; one of them must not land outside /task.
         if ".." in PurePosixPath(name).parts or str(PurePosixPath(name)) != name:
             raise SetupError("task files", f"{name!r} is not a plain path")
         try:

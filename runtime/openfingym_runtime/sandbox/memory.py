@@ -50,6 +50,8 @@ class MemoryMeter:
         passes the limit is the slower proportional size read.
         """
         left = self.limit_bytes - self._stored_bytes() - queued_bytes(self.sockets)
+        # The quick count holds pages shared after a fork once for each process, so it is the larger one; the exact one
+        # costs a walk through page tables, and is made only where the quick one is over.
         return self._held_bytes(exact=False) > left and self._held_bytes(exact=True) > left
 
     def _stored_bytes(self) -> int:
@@ -61,6 +63,7 @@ class MemoryMeter:
 
     def _held_bytes(self, *, exact: bool) -> int:
         listed = os.listdir(self.processes)  # noqa: PTH208 - a descriptor, which no path names
+        # The first process is the sandbox's own, not the program's.
         names = [name for name in listed if name.isdigit() and name != _INIT]
         return _KIB * sum(self._process_kib(name, exact=exact) for name in names)
 

@@ -1,4 +1,4 @@
-"""Which files of this machine make up the Python that an agent's program sees.
+"""The files of this machine that make up the Python an agent's program sees.
 
 The installed wheel, a checkout and the store all hold the test period, so nothing is shown by
 folder of a kind (a ``site-packages``, a home): the list names the standard library, the

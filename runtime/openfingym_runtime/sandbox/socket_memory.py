@@ -1,4 +1,4 @@
-"""How much is queued in the unix sockets of a sandbox, as the kernel's socket monitor (``sock_diag``) tells.
+"""Memory queued in a sandbox's unix sockets, as the kernel's socket monitor (``sock_diag``) reports it.
 
 No process's resident size shows it. The filter leaves streams only, whose buffers cannot be made larger, so that each
 socket holds what is sent through it up to a bound of the kernel's.

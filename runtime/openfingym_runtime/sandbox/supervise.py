@@ -39,6 +39,7 @@ def supervise(running: Sandbox, job: Job) -> Outcome:
     while ended_by is None:
         now = time.monotonic()
         ready = {descriptor for descriptor, _event in poll.poll(max(0.0, min(next_tick, deadline) - now) * 1000)}
+        # At its end a pipe is always ready, and polling it further would spin.
         if running.output in ready and not _read(running.output, output):
             poll.unregister(running.output)
         if len(output) > job.limits.output_bytes:
@@ -59,6 +60,7 @@ def supervise(running: Sandbox, job: Job) -> Outcome:
     # All writers are gone, so this reads what the pipe still holds and no more.
     while len(output) <= job.limits.output_bytes and _read(running.output, output):
         pass
+    # A program that prints much just before it ends went over the limit as well.
     if ended_by == "exit" and len(output) > job.limits.output_bytes:
         ended_by, exit_code = "output", None
     return Outcome(ended_by, exit_code, bytes(output[: job.limits.output_bytes]), wall_s)

@@ -189,7 +189,7 @@ def test_many_are_listed_and_what_is_asked_for_leaves_the_one_to_read(show, tmp_
         assert "rejected (model): it refused" in show(tmp_path, *chosen)[1]
     assert "seed 3" in show(tmp_path / ".failed")[1], "who asks for the evidence gets it"
     status, _, err = show(tmp_path, "--state", "error")
-    assert (status, "none of the rollouts there is so" in err) == (2, True)
+    assert (status, "rollouts there matches the options" in err) == (2, True)
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "result.json").write_text("{}")
     assert "no finished rollout is there" in show(tmp_path / "empty")[2]

@@ -28,7 +28,7 @@ def receive(link: socket.socket) -> tuple[Message, tuple[int, ...]]:
     """The next message and the file descriptors that came with it, which the caller must close.
 
     Raises:
-        EOFError: the peer is gone.
+        EOFError: the peer has closed the channel.
     """
     header, fds, _flags, _address = socket.recv_fds(link, _HEADER.size, _MAX_FDS)
     header += _exactly(link, _HEADER.size - len(header)) if header else b""

@@ -1,4 +1,4 @@
-"""Last steps before the program: identity, resource limits, capabilities, Landlock, seccomp."""
+"""The last steps before the program starts: identity, resource limits, capabilities, Landlock, seccomp."""
 
 from __future__ import annotations
 
@@ -55,9 +55,11 @@ def drop_capabilities(become: int | None = None) -> None:
     syscalls.prctl(syscalls.PR_CAP_AMBIENT, syscalls.PR_CAP_AMBIENT_CLEAR_ALL)
     syscalls.prctl(syscalls.PR_SET_SECUREBITS, _SECUREBITS)
     if become is not None:
+        # Groups first, then the user: without its user's rights a process could not change its groups any more.
         os.setgroups([])
         os.setresgid(become, become, become)
         os.setresuid(become, become, become)
+    # After the change of user, which needs capabilities itself.
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     syscalls.syscall("capset", header, (ctypes.c_uint32 * 6)())
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
@@ -73,6 +75,8 @@ def enter_own_user_namespace() -> None:
     # Changing the user id made this process undumpable, which gives its /proc files to root.
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
     syscalls.unshare(syscalls.CLONE_NEWUSER)
+    # The kernel lets a process without rights map its group only after it has given up setgroups, with which it could
+    # leave a group that denies it something.
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/gid_map").write_text(f"{PROGRAM_ID} {gid} 1")
     Path("/proc/self/uid_map").write_text(f"{PROGRAM_ID} {uid} 1")
@@ -95,6 +99,7 @@ def set_limits(bounds: Bounds) -> None:
     }
     for kind, wanted in limits.items():
         _soft, hard = resource.getrlimit(kind)
+        # A hard limit cannot be raised again without rights, so a lower one of the machine's stays.
         value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(kind, (value, value))
     os.sched_setaffinity(0, bounds.cpus)
@@ -114,11 +119,11 @@ def enter_unlisted_root(root: int) -> None:
 
 
 def confine(bounds: Bounds, root: int) -> None:
-    """Turn the calling process, a child of the sandbox's init, into what the program may be.
+    """Restrict the calling process, a child of the sandbox's init, to the rights of the program.
 
     Args:
-        bounds: its limits.
-        root: what it finds at ``/``; see `enter_unlisted_root`.
+        bounds: resource limits of the program.
+        root: the folder that becomes ``/``; see `enter_unlisted_root`.
     """
     os.setsid()
     os.umask(0o022)
@@ -126,8 +131,11 @@ def confine(bounds: Bounds, root: int) -> None:
     enter_unlisted_root(root)
     set_limits(bounds)
     drop_capabilities()
+    # Landlock wants no_new_privs, which drop_capabilities has set.
     landlock.restrict(WRITABLE, WRITABLE_FILES)
+    # Python ignores SIGPIPE and SIGXFSZ, and a program would inherit that.
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    # Last: the filter denies calls that the steps above make.
     seccomp.install()

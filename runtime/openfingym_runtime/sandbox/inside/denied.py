@@ -1,4 +1,4 @@
-"""System calls the program may not make, with their numbers on x86_64 and aarch64 (None where there is none)."""
+"""The system calls a program may not make, with their numbers on x86_64 and aarch64 (None where there is none)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the launcher starts: it makes the namespaces, and stays as their first process.
+"""The program the launcher starts: it makes the namespaces, and stays as their first process.
 
 Two processes come of it. The outer one only waits. The inner one is process 1 of the pid
 namespace: it builds the mounts, gives up its rights, starts the program and reports how it
@@ -61,15 +61,20 @@ def main(descriptor: int) -> NoReturn:
         config, fds = channel.receive(link)
         with _step("namespaces"):
             syscalls.unshare(NAMESPACES)
+        # The launcher now writes the maps of users and groups: only from outside can more ids than this process's own
+        # be mapped.
         channel.send(link, {"state": "unshared"})
         channel.receive(link)
         with _step("fork"):
+            # A process stays in its pid namespace; only a child is the first process of the new one.
             first = os.fork()
         if first == 0:
             _first_process(link, config, fds)
+        # A handle instead of a number, since a number may be reused by another process.
         handle = os.pidfd_open(first)
         channel.send(link, {"state": "forked"}, (handle,))
         link.close()
+        # This process only waits; an end of the output kept open here would never let the launcher read to its end.
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         os.waitpid(first, 0)
     os._exit(0)
@@ -143,10 +148,11 @@ def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> 
     """Start the program and return its process id once it is really running.
 
     Args:
-        config: what the launcher sent.
-        environment: the program's environment variables.
-        output: where it prints.
-        root: its root folder. Stays open here, since the mounts under it would come apart with its last descriptor.
+        config: the configuration that the launcher sent.
+        environment: environment variables of the program.
+        output: file descriptor that the program's output goes to.
+        root: descriptor of its root folder, which stays open here, since closing the last one would detach the mounts
+            below it.
     """
     bounds = confine.Bounds(config["pids"], config["address_space_mb"], config["file_mb"], tuple(config["cpus"]))
     failure, report = os.pipe()
@@ -156,8 +162,10 @@ def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> 
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.dup2(report, 3)
+            # execve closes this end of the pipe: if the pipe ends without a word, the program is running.
             os.set_inheritable(3, False)
             os.dup2(root, 4)
+            # Whatever else is open here leads out of the sandbox.
             os.closerange(5, os.sysconf("SC_OPEN_MAX"))
             confine.confine(bounds, 4)
             os.execve(config["argv"][0], config["argv"], environment)  # noqa: S606 - replaces this process; no shell is wanted
@@ -177,6 +185,7 @@ def _wake_on_child() -> socket.socket:
     wake, ring = socket.socketpair()
     wake.setblocking(False)
     ring.setblocking(False)
+    # A signal between waitpid and poll would be missed; a byte in a socket is not.
     signal.set_wakeup_fd(ring.detach(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     return wake
@@ -195,6 +204,8 @@ def _watch(link: socket.socket, launcher: int, wake: socket.socket, program: int
             wake.recv(4096)
         while True:
             try:
+                # As the first process this one inherits every orphan of the namespace; not waited for, they would fill
+                # the limit on processes.
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 pid, status = 0, 0

@@ -1,4 +1,4 @@
-"""Landlock: what the program may do with the files it can see, enforced by the kernel a second time.
+"""Landlock rules: a second enforcement, by the kernel, of what the program may do with the files it can see.
 
 The mounts already say the same; Landlock holds even where a mount option was forgotten, and also
 denies TCP, foreign abstract sockets and signals to processes outside the program's own tree.

@@ -1,4 +1,4 @@
-"""The world the program sees: a root of its own, built from read-only views of listed host paths."""
+"""The mounts of a sandbox: a root folder of its own, made of read-only views of listed host paths."""
 
 from __future__ import annotations
 
@@ -44,10 +44,12 @@ def build(world: World) -> tuple[int, ...]:
     Returns:
         Open folders for the launcher's accounting: ``/proc`` of this namespace, then each writable tmpfs.
     """
+    # So that no mount made here propagates to the host, and none of the host's comes in later.
     syscalls.mount("none", "/", "", syscalls.MS_REC | syscalls.MS_PRIVATE)
     text_mb = 1 + sum(len(text.encode()) for text in world.files.values()) // (1 << 20)
     syscalls.mount("root", STAGING, "tmpfs", PRIVATE, f"size={8 + text_mb}m,nr_inodes={INODES},mode=0755")
     Path(STAGING + OLD_ROOT).mkdir()
+    # Not chroot, out of which a process with rights can climb: the old root is detached from this namespace below.
     syscalls.pivot_root(STAGING, STAGING + OLD_ROOT)
     os.chdir("/")
     for source, target in world.binds:
@@ -55,8 +57,11 @@ def build(world: World) -> tuple[int, ...]:
     _hide(world.hidden)
     _devices()
     Path("/proc").mkdir()
+    # subset=pid leaves out everything but processes, which would tell of the host; hidepid hides processes that the
+    # program may not trace.
     flags = PRIVATE | syscalls.MS_NOEXEC
     syscalls.mount("proc", "/proc", "proc", flags, "hidepid=invisible,subset=pid")
+    # The launcher counts memory through these descriptors, which need no path inside.
     accounting = (syscalls.detached_proc(), *_writable(world.storage_mb))
     for path, text in world.files.items():
         _parent(path)
@@ -65,8 +70,10 @@ def build(world: World) -> tuple[int, ...]:
     for aim, path in world.links:
         _parent(path)
         Path(path).symlink_to(aim)
+    # Lazily, since read-only views of its files are still in use; nothing has a path to it any more.
     syscalls.unmount(OLD_ROOT, syscalls.MNT_DETACH)
     Path(OLD_ROOT).rmdir()
+    # Last, because files and mount points were made in it until here.
     syscalls.set_mount_attributes(syscalls.AT_FDCWD, "/", READ_ONLY, 0)
     return accounting
 
@@ -79,6 +86,7 @@ def _bind(source: str, target: str, attributes: int) -> None:
     """Show ``source`` at ``target``; the view gets its attributes before it is visible anywhere."""
     fd = syscalls.clone_tree(source)
     try:
+        # Set on the detached copy: once it is attached, nobody ever sees it writable.
         syscalls.set_mount_attributes(fd, "", attributes, syscalls.AT_EMPTY_PATH | syscalls.AT_RECURSIVE)
         if not os.path.lexists(target):
             _parent(target)

@@ -125,6 +125,7 @@ def _socket_rule() -> list[Instruction]:
         (_IF_EQUAL, 1, 0, _AF_UNIX),
         _fail(errno.EPERM),
         _low(1),
+        # The type's upper bits hold flags such as SOCK_CLOEXEC, which do no harm.
         (_AND, 0, 0, _SOCK_TYPE),
         *_among((_SOCK_STREAM,), _ALLOWED, [_fail(errno.EPERM)]),
     ]
@@ -176,6 +177,7 @@ def program(machine: str) -> list[Instruction]:
         (_IF_EQUAL, 1, 0, AUDIT[machine]),
         (_RETURN, 0, 0, KILL_PROCESS),
         (_LOAD, 0, 0, _NUMBER_OFFSET),
+        # x32 calls have the same architecture word and other numbers, which the rules below would not match.
         (_IF_AT_LEAST, 0, 1, _X32_BIT),
         (_RETURN, 0, 0, KILL_PROCESS),
     ]
@@ -199,6 +201,7 @@ def install() -> None:
     packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
     filters = ctypes.create_string_buffer(packed, len(packed))
     header = _Program(len(code), ctypes.addressof(filters))
+    # For every thread of the process, or for none.
     syscalls.syscall("seccomp", _SET_MODE_FILTER, _FILTER_FLAG_TSYNC, header)
 
 
