@@ -17,7 +17,7 @@ import numpy as np
 
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.kind import Kind
-from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader
+from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.panels import (
     no_real_data,
     panel_key,
@@ -230,11 +230,7 @@ class GenerationKind(Kind):
         reference = copy_reference(train, real[: counts[0]], seed=seed)
         copies = any(find_metric(entry.name).problem == "copying" for entry in spec.scoring.metrics)
         sample = {"train": np.asarray(train[:TRAIN_SAMPLE], dtype=np.float64)} if copies else {}
-        options = {
-            "semantics": contract.value_semantics,
-            "periods_per_year": spec.scoring.periods_per_year,
-            "tail_level": spec.scoring.tail_level,
-        }
+        options = metric_options(contract.value_semantics, spec.scoring)
 
         def fold(rows: slice) -> Fold:
             futures = np.ascontiguousarray(real[rows])

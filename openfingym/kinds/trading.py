@@ -15,7 +15,7 @@ import numpy as np
 
 from openfingym.data.bars import FIELDS, Bars
 from openfingym.kinds import bars as blocks_of_bars
-from openfingym.kinds.bars import AXES, BARS_OF_ONES_OWN, BarsKind, Source
+from openfingym.kinds.bars import BARS_OF_ONES_OWN, BarsKind, Source
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.skillless.trading import plans
 from openfingym.kinds.start import Start
@@ -233,25 +233,15 @@ class TradingKind(BarsKind):
 
         contract = _contract(task.spec.contract)
         cut = blocks_of_bars.cut(task, len(source.bars), TAIL)
-        market = market_of(contract)
-        return Material(
-            info=source.info,
-            dataset_digest=source.digest,
-            public=blocks_of_bars.public_arrays(source.bars, cut),
-            axes=AXES,
-            hidden=blocks_of_bars.hidden_arrays(source.bars, cut),
-            n_train=cut.train.stop,
-            n_public=cut.n_public,
-            n_private=cut.n_private,
-            shape=(cut.n_public + cut.n_private, contract.steps + 1, len(RECORD)),
-            submission_axes=("episode", "row", "column"),
+        return blocks_of_bars.material(
+            task,
+            source,
+            cut,
+            episode=(contract.steps + 1, len(RECORD)),
+            axes=("row", "column"),
             labels=RECORD,
-            recipe=blocks_of_bars.recipe(task, source, cut),
-            facts={
-                **blocks_of_bars.facts(contract, cut),
-                "initial_cash": contract.initial_cash,
-                "market": market.describe(),
-            },
+            initial_cash=contract.initial_cash,
+            market=market_of(contract).describe(),
         )
 
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
