@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.sources.table import Block
+from openfingym.data.sources.table import Block, DataProvenance, Table, join
 from openfingym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from openfingym.data.sources.source import SourceRequest
     from openfingym.task import Frequency
 
+LICENCE = "Binance terms: free to download for your own use; redistribution is not granted, so it is never bundled"
+FREQUENCY = "one second to one day"
 COLUMNS = ("open", "high", "low", "close", "volume", "quote_volume", "count", "taker_buy_base", "taker_buy_quote")
+GIVES = f"{', '.join(COLUMNS)} by opening time in UTC"
 _POSITIONS = (1, 2, 3, 4, 5, 7, 8, 9, 10)
 WIDTH = 12
 UNIT = (
@@ -130,6 +135,16 @@ def stamps(raw: NDArray[np.float64]) -> NDArray[np.datetime64]:
     whole = raw.astype(np.int64)
     micro = np.where(whole >= MICROSECONDS_FROM, whole, whole * 1000)
     return micro.astype("datetime64[us]").astype("datetime64[ns]")
+
+
+def table(blocks: Mapping[str, Block], interval: str, frequency: Frequency, provenance: DataProvenance) -> Table:
+    """One table of the bars of every symbol; a note for each that lacks bars between its first and its last."""
+    for symbol, (times, _, _) in blocks.items():
+        gaps = absent(times, interval)
+        if gaps:
+            provenance = provenance.noting(f"{symbol}: {gaps} bars of {interval} are missing within the period")
+    times, columns, values = join(blocks)
+    return Table(times, values, tuple(columns), frequency, UNIT, provenance)
 
 
 def absent(times: NDArray[np.datetime64], interval: str) -> int:
