@@ -65,11 +65,7 @@ _HOMES = {
     "tasks": "catalog",
 }
 
-__getattr__ = names_of(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = names_of(__name__, _HOMES)
 
 
 if "gymnasium" in sys.modules:

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Mapping
 
 
-def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """What a package's ``__getattr__`` is.
+def names_of(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """A package's ``__getattr__`` and ``__dir__``.
 
     Args:
         package: its full name.
@@ -26,4 +26,7 @@ def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
         setattr(sys.modules[package], name, value)
         return value
 
-    return load
+    def known() -> list[str]:
+        return sorted(sys.modules[package].__all__)
+
+    return load, known

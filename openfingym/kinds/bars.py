@@ -18,6 +18,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +37,7 @@ from openfingym.kinds.panels import (
     renewed_panel,
     split_text,
 )
+from openfingym.kinds.start import Start
 from openfingym.task.contracts import BarsContract
 
 if TYPE_CHECKING:
@@ -48,7 +50,17 @@ if TYPE_CHECKING:
     from openfingym.task.contracts import Contract
     from openfingym.task.episodes import FoldName, Step
 
-BARS_OF_ONES_OWN = "or file = ..., with channels <symbol>_open to <symbol>_volume and measure = 'mixed'"
+bars_start = partial(
+    Start,
+    data="the bundled bars 'us-stocks-ohlcv'; `openfingym data list` shows the others",
+    asset_class="equity",
+    frequency="daily",
+    panel="daily bars of two stocks",
+    dataset="us-stocks-ohlcv",
+    split=(0.6, 0.2, 0.2, 5),
+    own="or file = ..., with channels <symbol>_open to <symbol>_volume and measure = 'mixed'",
+)
+"""A scaffold of a kind that steps through bars; what is its own is left to say."""
 FOLDS: tuple[FoldName, FoldName] = ("public", "private")
 
 

@@ -15,10 +15,9 @@ import numpy as np
 from openfingym.data.bars import FIELDS
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import bars as blocks_of_bars
-from openfingym.kinds.bars import BARS_OF_ONES_OWN, BarsKind, Source
+from openfingym.kinds.bars import BarsKind, Source, bars_start
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.skillless.rolling import skillless
-from openfingym.kinds.start import Start
 from openfingym.task.contracts import RollingContract
 from openfingym.task.episodes import Episode, Step
 
@@ -121,15 +120,9 @@ def realised(contract: RollingContract, bars: Array) -> NDArray[np.float64]:
     return returns[: contract.steps]
 
 
-START = Start(
-    data="the bundled bars 'us-stocks-ohlcv'; `openfingym data list` shows the others",
+START = bars_start(
     description="Forecast the next return of two stocks, day after day.",
     asks="Forecast the log return of AAPL and MSFT over the next trading day, day after day.",
-    asset_class="equity",
-    frequency="daily",
-    panel="daily bars of two stocks",
-    dataset="us-stocks-ohlcv",
-    split=(0.6, 0.2, 0.2, 5),
     contract="""symbols = ["aapl", "msft"]
 lookback = 20                # bars that an observation shows
 horizon = 1                  # bars ahead that are predicted
@@ -139,7 +132,6 @@ low = -1.0
 high = 1.0
 """,
     metrics=(("mae", 0.5), ("rmse", 0.5)),
-    own=BARS_OF_ONES_OWN,
 )
 
 

@@ -45,8 +45,4 @@ _HOMES = {
     "score": "scoring",
 }
 
-__getattr__ = names_of(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = names_of(__name__, _HOMES)

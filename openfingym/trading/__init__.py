@@ -53,8 +53,4 @@ _HOMES = {
     "TimeInForce": "orders",
 }
 
-__getattr__ = names_of(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = names_of(__name__, _HOMES)

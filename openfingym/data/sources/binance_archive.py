@@ -31,16 +31,12 @@ _CHECKSUM = re.compile(r"([0-9a-f]{64})\s+\*?(\S+)\s*")
 
 
 @dataclass(frozen=True)
-class BinanceArchive:
+class BinanceArchive(klines.SpotMarkets):
     """Candlesticks of Binance spot markets from its public archive."""
 
     base_url: str = "https://data.binance.vision"
     name: str = "binance-archive"
     publisher: str = "Binance, public data archive"
-    licence: str = klines.LICENCE
-    frequency: str = klines.FREQUENCY
-    gives: str = klines.GIVES
-    lag_days: int | None = 1
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """One table with the columns of every pair in ``request.symbols``; see :class:`Source`."""

@@ -28,16 +28,12 @@ PAGE = 1000
 
 
 @dataclass(frozen=True)
-class BinanceRest:
+class BinanceRest(klines.SpotMarkets):
     """Candlesticks of Binance spot markets from its market-data interface."""
 
     base_url: str = "https://data-api.binance.vision"
     name: str = "binance-rest"
     publisher: str = "Binance, spot market data interface"
-    licence: str = klines.LICENCE
-    frequency: str = klines.FREQUENCY
-    gives: str = klines.GIVES
-    lag_days: int | None = 1
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """One table with the columns of every pair in ``request.symbols``; see :class:`Source`."""

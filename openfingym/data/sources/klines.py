@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from openfingym.data.sources.source import SourceRequest
     from openfingym.task import Frequency
 
-LICENCE = "Binance terms: free to download for your own use; redistribution is not granted, so it is never bundled"
-FREQUENCY = "one second to one day"
 COLUMNS = ("open", "high", "low", "close", "volume", "quote_volume", "count", "taker_buy_base", "taker_buy_quote")
-GIVES = f"{', '.join(COLUMNS)} by opening time in UTC"
 _POSITIONS = (1, 2, 3, 4, 5, 7, 8, 9, 10)
 WIDTH = 12
 UNIT = (
@@ -49,6 +47,21 @@ STEP_S: dict[str, int] = {
 MICROSECONDS_FROM = 10**14
 """A time stamp above this is in microseconds (the archive's files from 2025 on), below it in milliseconds."""
 _SYMBOL = re.compile(r"[A-Z0-9]{2,30}")
+
+
+@dataclass(frozen=True)
+class SpotMarkets:
+    """What both say of themselves."""
+
+    base_url: str
+    name: str
+    publisher: str
+    licence: str = (
+        "Binance terms: free to download for your own use; redistribution is not granted, so it is never bundled"
+    )
+    frequency: str = "one second to one day"
+    gives: str = f"{', '.join(COLUMNS)} by opening time in UTC"
+    lag_days: int | None = 1
 
 
 def checked(source: str, request: SourceRequest) -> tuple[str, Frequency, date, date]:
