@@ -15,6 +15,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
+from openfingym.lazy import names_of
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
@@ -64,17 +65,7 @@ _HOMES = {
     "tasks": "catalog",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'openfingym' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"openfingym.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = names_of(__name__, _HOMES)
 
 
 if "gymnasium" in sys.modules:

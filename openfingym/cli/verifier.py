@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from openfingym.verifiers.registry import Registry, RegistryEntry
 
 FAILED = 4
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 verifier_option = click.option(
     "--verifier",
@@ -62,26 +63,24 @@ for command in (participant, season, collect):
 @click.option(
     "--admin-token-file",
     "token_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="File with the admin token, made with a new one if missing. Default: $OPENFINGYM_ADMIN_TOKEN, or admin.token "
     "in the state folder.",
 )
 @click.option(
     "--monitor-token-file",
     "monitor_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="File with the token of who may read /metrics and nothing else, made if missing. Default: the admin token's "
     "holder alone.",
 )
 @click.option(
     "--tls-cert",
     "tls_cert",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="PEM certificate to encrypt TCP with.",
 )
-@click.option(
-    "--tls-key", "tls_key", type=click.Path(dir_okay=False, path_type=Path), help="PEM key of the certificate."
-)
+@click.option("--tls-key", "tls_key", type=FILE, help="PEM key of the certificate.")
 @click.option(
     "--behind-proxy",
     "proxies",
@@ -100,7 +99,7 @@ for command in (participant, season, collect):
 @click.option(
     "--register",
     "registry",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Be listed in this registry file meanwhile.",
 )
 @click.option(

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.dataset import DatasetInfo
+from openfingym.data.dataset import DatasetInfo, require_simulated
 from openfingym.data.months import month_ends
-from openfingym.data.processes.draws import Branch, normals, stream, students
+from openfingym.data.processes.draws import Branch, autoregression, normals, stream, students
 from openfingym.data.processes.sets import paths_digest
 from openfingym.errors import DataError
 
@@ -142,12 +142,8 @@ def simulated_characteristics(seed: int = DEFAULT_SEED, branch: Branch | None = 
     features = _features(seed, branch)
     excess_return = np.round(expected_excess_return(features) + _shocks(seed, branch), RETURN_DECIMALS) + 0.0
     digest = paths_digest([features, excess_return])
-    if seed == DEFAULT_SEED and branch is None and digest != SHA256:
-        raise DataError(
-            f"{NAME}: the simulator made data with SHA-256 {digest}, expected {SHA256}; "
-            f"this machine's arithmetic (NumPy {np.__version__}) differs beyond the rounding of returns, please report "
-            "it"
-        )
+    if seed == DEFAULT_SEED and branch is None:
+        require_simulated(NAME, digest, SHA256, "returns")
     months = month_ends(FIRST, MONTHS)
     for array in (months, features, excess_return):
         array.flags.writeable = False
@@ -217,15 +213,8 @@ def _industry() -> NDArray[np.int64]:
 
 
 def _autoregression(white: NDArray[np.float64], phi: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    """x(t) = phi x(t - 1) + sqrt(1 - phi^2) white(t) from x = 0, float64[steps, ...], of unit variance in the long
-    run.
-    """
-    state, gain = np.zeros(white.shape[1:]), np.sqrt(1.0 - np.square(phi))
-    out = np.empty_like(white)
-    for t, shock in enumerate(white):
-        state = phi * state + gain * shock
-        out[t] = state
-    return out
+    """:func:`autoregression` of shocks that give it unit variance in the long run."""
+    return autoregression(np.sqrt(1.0 - np.square(phi)) * white, phi)
 
 
 def _info(months: NDArray[np.datetime64], seed: int, digest: str) -> DatasetInfo:

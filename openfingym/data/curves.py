@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.dataset import DatasetInfo
+from openfingym.data.dataset import DatasetInfo, require_simulated
 from openfingym.data.months import month_ends
-from openfingym.data.processes.draws import Branch, stream, students
+from openfingym.data.processes.draws import Branch, autoregression, stream, students
 from openfingym.data.processes.gaussian import cholesky, correlate
 from openfingym.data.processes.sets import paths_digest
 from openfingym.errors import DataError
@@ -139,11 +139,8 @@ def simulated_curves(seed: int = DEFAULT_SEED, branch: Branch | None = None) -> 
     maturities = np.arange(1, MATURITIES + 1, dtype=np.int64)
     values = np.round(spot_rates(_factors(seed, branch), maturities.astype(np.float64)), DECIMALS) + 0.0
     digest = paths_digest([values])
-    if seed == DEFAULT_SEED and branch is None and digest != SHA256:
-        raise DataError(
-            f"{NAME}: the simulator made data with SHA-256 {digest}, expected {SHA256}; "
-            f"this machine's arithmetic (NumPy {np.__version__}) differs beyond the rounding of rates, please report it"
-        )
+    if seed == DEFAULT_SEED and branch is None:
+        require_simulated(NAME, digest, SHA256, "rates")
     times = month_ends(FIRST, MONTHS)
     for array in (times, maturities, values):
         array.flags.writeable = False
@@ -200,7 +197,7 @@ def _factors(seed: int, branch: Branch | None) -> NDArray[np.float64]:
     moves = []
     for part, series in enumerate((1, len(COUNTRIES))):
         white = students(stream(seed, part, branch=branch), DEGREES_OF_FREEDOM, BURN_IN + MONTHS, series, len(SHOCK))
-        moves.append(_autoregression(correlate(white, lower) * np.array(SHOCK)))
+        moves.append(autoregression(correlate(white, lower) * np.array(SHOCK), np.array(PERSISTENCE))[BURN_IN:])
     common, own = moves
     loading = np.array(COMMON)
     mixed = loading * common + np.sqrt(1.0 - loading * loading) * own
@@ -208,17 +205,6 @@ def _factors(seed: int, branch: Branch | None) -> NDArray[np.float64]:
     scale = np.array([country.scale for country in COUNTRIES])
     factors: NDArray[np.float64] = mean + scale[:, None] * mixed
     return factors
-
-
-def _autoregression(shocks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x(t) = phi x(t - 1) + shock(t) without the burn-in, float64[months, series, 4]."""
-    phi, state = np.array(PERSISTENCE), np.zeros(shocks.shape[1:])
-    kept = np.empty((MONTHS, *shocks.shape[1:]))
-    for t, shock in enumerate(shocks):
-        state = phi * state + shock
-        if t >= BURN_IN:
-            kept[t - BURN_IN] = state
-    return kept
 
 
 def _info(times: NDArray[np.datetime64], seed: int, digest: str) -> DatasetInfo:

@@ -95,6 +95,28 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
 
 
+def require_simulated(name: str, found: str, expected: str, rounded: str) -> None:
+    """Refuse simulated data that is not to the last bit what the dataset's digest stands for.
+
+    Args:
+        name: of the dataset.
+        found: hex SHA-256 of what was made.
+        expected: of what the dataset is.
+        rounded: the values whose rounding should have hidden differences between machines.
+
+    Raises:
+        DataError: the digests differ.
+    """
+    if found == expected:
+        return
+    from numpy import __version__
+
+    raise DataError(
+        f"{name}: the simulator made data with SHA-256 {found}, expected {expected}; this machine's arithmetic "
+        f"(NumPy {__version__}) differs beyond the rounding of {rounded}, please report it"
+    )
+
+
 def _read(path: Path) -> DatasetInfo:
     try:
         stated = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.csvfile import channel_positions, content_digest, parse_csv, read_bytes
-from openfingym.data.dataset import SERIES, DatasetInfo, dataset_info
+from openfingym.data.dataset import SERIES, DatasetInfo, dataset_info, require_simulated
 from openfingym.digests import sha256_of
 from openfingym.errors import DataError
 
@@ -119,10 +119,5 @@ def _simulated(info: DatasetInfo) -> tuple[NDArray[np.datetime64], NDArray[np.fl
 
     times, values = read_model(SERIES / f"{info.name}.toml").generate()
     found = content_digest(times, info.channels, values)
-    if found != info.sha256:
-        raise DataError(
-            f"{info.name}: the simulator made data with SHA-256 {found}, expected {info.sha256}; "
-            f"this machine's arithmetic (NumPy {np.__version__}) differs beyond the rounding of prices, please report "
-            "it"
-        )
+    require_simulated(info.name, found, info.sha256, "prices")
     return times, values

@@ -21,6 +21,7 @@ from openfingym.trading.compiled.mirror import mirror
 from openfingym.trading.compiled.observing import Layout
 from openfingym.trading.compiled.requests import ask, table
 from openfingym.trading.market import MarketRules
+from openfingym.trading.session import walk
 from openfingym.trading.simulator import Simulator
 
 Observation = NDArray[np.float32] | dict[str, NDArray[np.generic]]
@@ -158,11 +159,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             UsageError: an unknown option, or no such row.
         """
         super().reset(seed=seed)
-        given = dict(options or {})
-        start = given.pop("start", self._episodes.start)
-        if given:
-            raise UsageError(f"unknown reset options: {', '.join(map(str, given))}; known: start")
-        rows = self._episodes.starts(1, self.np_random, start)  # type: ignore[arg-type]  # checked there
+        rows = self._episodes.starts(1, self.np_random, self._episodes.start_of(options))
         out = np.empty((1, self._size), np.float32)
         KERNELS.begin(
             *self._state,
@@ -236,17 +233,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             simulator.target(asked.tolist())
         else:
             ask(simulator, asked)
-        bars, row = self.bars, simulator.row + 1
-        simulator.on_bar(
-            bars.open[row].tolist(),
-            bars.high[row].tolist(),
-            bars.low[row].tolist(),
-            bars.close[row].tolist(),
-            bars.volume[row].tolist(),
-            tradable=bars.tradable[row].tolist(),
-            splits=bars.split[row].tolist(),
-            dividends=bars.dividend[row].tolist(),
-        )
+        walk(simulator, self.bars, simulator.row + 1)
         events = simulator.events()
         mirror(simulator, events, self._state)
         return KERNELS.settle(*self._state, self._features, self._numbers, out), [event.client_id for event in events]

@@ -111,7 +111,19 @@ class Episodes:
             market_numbers(self.market, forgiving=forgiving), (self.initial_cash, self.lookback, reward, self.decay)
         )
 
-    def starts(self, count: int, random: np.random.Generator, start: Start) -> NDArray[np.int64]:
+    def start_of(self, options: dict[str, object] | None) -> object:
+        """Where the next episode starts, from the options of ``reset``.
+
+        Raises:
+            UsageError: there is an unknown option.
+        """
+        given = dict(options or {})
+        start = given.pop("start", self.start)
+        if given:
+            raise UsageError(f"unknown reset options: {', '.join(map(str, given))}; known: start")
+        return start
+
+    def starts(self, count: int, random: np.random.Generator, start: object) -> NDArray[np.int64]:
         """Rows at whose close episodes start.
 
         Raises:

@@ -128,11 +128,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             UsageError: an unknown option, or no such row.
         """
         super().reset(seed=seed)
-        given = dict(options or {})
-        start = given.pop("start", self._episodes.start)
-        if given:
-            raise UsageError(f"unknown reset options: {', '.join(map(str, given))}; known: start")
-        rows = self._starts(start)
+        rows = self._starts(self._episodes.start_of(options))
         out = np.empty((self.num_envs, self._episodes.size), np.float32)
         e = self._episodes
         KERNELS.begin(*self._state, e.tape, e.features, e.numbers, np.arange(self.num_envs), rows, e.ends(rows), out)
@@ -201,7 +197,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             if len(start) != self.num_envs:
                 raise UsageError(f"start has {len(start)} rows; expected one for each of {self.num_envs} environments")
             return np.concatenate([self._episodes.starts(1, self.np_random, row) for row in start])
-        return self._episodes.starts(self.num_envs, self.np_random, start)  # type: ignore[arg-type]  # checked there
+        return self._episodes.starts(self.num_envs, self.np_random, start)
 
     def _draw(self, which: Flags) -> None:
         """Choose where the next episodes of these environments start."""

@@ -18,6 +18,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ import numpy as np
 from openfingym.data.bars import FIELDS, Bars
 from openfingym.errors import TaskError, UsageError
 from openfingym.kinds.kind import SequentialKind
+from openfingym.kinds.material import Material
 from openfingym.kinds.panels import (
     no_real_data,
     panel_key,
@@ -35,6 +37,7 @@ from openfingym.kinds.panels import (
     renewed_panel,
     split_text,
 )
+from openfingym.kinds.start import Start
 from openfingym.task.contracts import BarsContract
 
 if TYPE_CHECKING:
@@ -47,7 +50,17 @@ if TYPE_CHECKING:
     from openfingym.task.contracts import Contract
     from openfingym.task.episodes import FoldName, Step
 
-BARS_OF_ONES_OWN = "or file = ..., with channels <symbol>_open to <symbol>_volume and measure = 'mixed'"
+bars_start = partial(
+    Start,
+    data="the bundled bars 'us-stocks-ohlcv'; `openfingym data list` shows the others",
+    asset_class="equity",
+    frequency="daily",
+    panel="daily bars of two stocks",
+    dataset="us-stocks-ohlcv",
+    split=(0.6, 0.2, 0.2, 5),
+    own="or file = ..., with channels <symbol>_open to <symbol>_volume and measure = 'mixed'",
+)
+"""A scaffold of a kind that steps through bars; what is its own is left to say."""
 FOLDS: tuple[FoldName, FoldName] = ("public", "private")
 
 
@@ -320,6 +333,44 @@ AXES: Mapping[str, tuple[str, ...]] = {"train_bars": ("row", "symbol", "field"),
 
 HIDDEN = tuple(f"{fold}_{part}" for fold in FOLDS for part in ("bars", "actions", "times"))
 """Names of the hidden arrays."""
+
+
+def material(
+    task: Task,
+    source: Source,
+    blocks: Cut,
+    *,
+    episode: tuple[int, int],
+    axes: tuple[str, str],
+    labels: tuple[str, ...],
+    **more: object,
+) -> Material:
+    """Training bars, and hidden ones in episodes.
+
+    Args:
+        task: the task.
+        source: its bars.
+        blocks: of :func:`cut`.
+        episode: shape of the outcome of one episode.
+        axes: names of that shape's axes.
+        labels: along the last of them.
+        more: facts of the kind.
+    """
+    return Material(
+        info=source.info,
+        dataset_digest=source.digest,
+        public=public_arrays(source.bars, blocks),
+        axes=AXES,
+        hidden=hidden_arrays(source.bars, blocks),
+        n_train=blocks.train.stop,
+        n_public=blocks.n_public,
+        n_private=blocks.n_private,
+        shape=(blocks.n_public + blocks.n_private, *episode),
+        submission_axes=("episode", *axes),
+        labels=labels,
+        recipe=recipe(task, source, blocks),
+        facts={**facts(contract_of(task.spec.contract), blocks), **more},
+    )
 
 
 def hidden_arrays(bars: Bars, blocks: Cut) -> dict[str, Array]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.curves import NAME, SHA256
-from openfingym.errors import DataError, SubmissionError
-from openfingym.kinds.kind import Kind
+from openfingym.errors import SubmissionError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
-from openfingym.kinds.panels import no_real_data, split_text
+from openfingym.kinds.months import MonthsKind
+from openfingym.kinds.panels import split_text
 from openfingym.kinds.skillless.curves import skillless
 from openfingym.kinds.start import Start
 from openfingym.task.contracts import CurvesContract
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from openfingym.data.curves import Curves
     from openfingym.data.recipe import Windows
-    from openfingym.metrics.resampling import Resampling
-    from openfingym.task import DataKind, Spec, Task
+    from openfingym.task import Spec, Task
     from openfingym.task.contracts import Contract
 
 BOUNDS = ("lower", "central", "upper")
@@ -49,35 +48,23 @@ high = 30.0
 )
 
 
-class CurvesKind(Kind):
+class CurvesKind(MonthsKind):
     """Curves of several countries, with an interval to predict."""
 
     contract = CurvesContract
     start = START
+    dataset = NAME
+    dataset_sha256 = SHA256
     load_train = ("train_inputs", "train_targets")
     load_test = ("test_inputs",)
     structured = True
-
-    def data_kind(self, task: Task) -> DataKind:
-        """``simulated``, always: the one bundled set of curves comes from a simulator."""
-        _known(task)
-        return "simulated"
-
-    def source_key(self, task: Task) -> str:
-        """The digest of the simulated curves."""
-        _known(task)
-        return SHA256
 
     def load(self, task: Task) -> Curves:
         """The simulated curves."""
         from openfingym.data.curves import simulated_curves
 
-        _known(task)
+        self.require_known(task)
         return simulated_curves()
-
-    def renewable(self, task: Task) -> bool:
-        """True: the one bundled set of curves is simulated, and can be drawn anew."""
-        return not task.real
 
     def renewed(self, task: Task, seed: int) -> Curves:
         """The curves with every month behind the training block drawn anew."""
@@ -85,7 +72,7 @@ class CurvesKind(Kind):
         from openfingym.data.curves import MONTHS, simulated_curves
         from openfingym.data.processes.draws import Branch
 
-        _known(task)
+        self.require_known(task)
         return simulated_curves(branch=Branch(seed, MONTHS - recipe.train_rows(MONTHS, task.spec.rows)))
 
     def shape(self, task: Task, source: Curves) -> Material:
@@ -214,21 +201,6 @@ class CurvesKind(Kind):
         """Central forecast and bounds."""
         return {"lower": values[:, 0], "y_pred": values[:, 1], "upper": values[:, 2]}
 
-    def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """Blocks of months: the curves of all countries in a month go together."""
-        from openfingym.kinds.resampled import count_of_periods
-        from openfingym.metrics.resampling import block_bootstrap
-
-        return block_bootstrap(count_of_periods(fold), fold.truth.seed)
-
-    def resampled(
-        self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
-    ) -> tuple[Fold, NDArray[np.float64]]:
-        """The rows of these periods."""
-        from openfingym.kinds.resampled import taken_by_period
-
-        return taken_by_period(fold, values, units)
-
     def hidden_shapes(self, shape: tuple[int, ...], n_test: int) -> Mapping[str, tuple[int, ...]]:
         """A curve a window."""
         return {"targets": (shape[0], shape[2])}
@@ -274,13 +246,6 @@ feedback = interface.submit(predictions)  # predictions: float64 {material.shape
 def _contract(contract: Contract) -> CurvesContract:
     assert isinstance(contract, CurvesContract)
     return contract
-
-
-def _known(task: Task) -> None:
-    if task.real:
-        raise no_real_data(task)
-    if task.spec.dataset.name != NAME:
-        raise DataError(f"no set of curves {task.spec.dataset.name!r}; known: {NAME}")
 
 
 def _cut(task: Task, source: Curves) -> Windows:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import TaskError
-from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
+from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.panels import PanelKind, panel_recipe, renewed_panel, split_text
 from openfingym.kinds.skillless.forecast import skillless
 from openfingym.kinds.start import Start
@@ -184,11 +184,7 @@ class ForecastKind(PanelKind):
         benchmark = float(np.mean(read("train_targets")))
         # Numbered in order of time, since a panel metric forms one portfolio a period.
         periods = np.unique(np.asarray(read("test_times"))[:, -1], return_inverse=True)[1]
-        options = {
-            "semantics": contract.value_semantics,
-            "periods_per_year": spec.scoring.periods_per_year,
-            "tail_level": spec.scoring.tail_level,
-        }
+        options = metric_options(contract.value_semantics, spec.scoring)
 
         def fold(rows: slice) -> Fold:
             y_true = np.ascontiguousarray(hidden["targets"][rows], dtype=np.float64)

@@ -1,34 +1,27 @@
-"""Generation: windows drawn from the law of the training windows, with or without a context.
-
-Real windows come from a process set, whose splits share no random number, or from a panel, whose
-blocks are cut into windows that do not overlap across the split.
-"""
+"""Generation: windows drawn from the law of the training windows, with or without a context."""
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from openfingym.errors import SubmissionError, TaskError
+from openfingym.kinds.gaussian import gaussian_windows
 from openfingym.kinds.kind import Kind
-from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader
+from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.panels import (
     no_real_data,
     panel_key,
     panel_kind,
     panel_of,
-    panel_recipe,
     panel_renewable,
     panel_width,
     renewed_panel,
-    split_text,
 )
+from openfingym.kinds.paths import Paths, from_panel, from_process, process_of
 from openfingym.kinds.skillless.generation import skillless
 from openfingym.kinds.start import Start
 from openfingym.task.contracts import GenerationContract
@@ -38,8 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from openfingym.data import DatasetInfo, Panel
-    from openfingym.data.processes.sets import ProcessSet
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.contracts import Contract
@@ -49,20 +40,6 @@ FEWEST_IN_GROUP = 20
 """Windows that a group must hold to be scored on its own: the fewest from which a classifier learns anything."""
 TRAIN_SAMPLE = 10_000
 """Training windows that metrics about copies are given."""
-
-
-@dataclass(frozen=True, eq=False)
-class Paths:
-    """Where windows come from, and what they are."""
-
-    info: DatasetInfo
-    digest: str
-    channels: tuple[str, ...]
-    train: Blocks | NDArray[np.float64]
-    """[n, steps, channels]"""
-    public: NDArray[np.float64]
-    private: NDArray[np.float64]
-    recipe: tuple[str, ...]
 
 
 START = Start(
@@ -101,36 +78,36 @@ class GenerationKind(Kind):
 
     def data_kind(self, task: Task) -> DataKind:
         """What the process set or the panel says of itself, without loading it."""
-        known = _process(task)
+        known = process_of(task)
         return panel_kind(task) if known is None else known.kind
 
     def source_key(self, task: Task) -> str:
         """A value that changes with the paths."""
         from openfingym.data.processes.info import process_info
 
-        known = _process(task)
+        known = process_of(task)
         return panel_key(task) if known is None else process_info(known).sha256
 
     def load(self, task: Task) -> Paths:
         """The windows of all three splits."""
-        known = _process(task)
+        known = process_of(task)
         if known is not None and task.real:
             raise no_real_data(task)
-        return _from_panel(task, panel_of(task)) if known is None else _from_process(task, known)
+        return from_panel(task, panel_of(task)) if known is None else from_process(task, known)
 
     def renewable(self, task: Task) -> bool:
         """Where the windows come from a process set, or from a simulated panel."""
-        return not task.real if _process(task) is not None else panel_renewable(task)
+        return not task.real if process_of(task) is not None else panel_renewable(task)
 
     def renewed(self, task: Task, seed: int) -> Paths:
         """The same training windows; public and private ones drawn anew."""
         from openfingym.data import recipe
 
-        known = _process(task)
+        known = process_of(task)
         if known is not None:
-            return _from_process(task, known, seed)
+            return from_process(task, known, seed)
         lost = recipe.rows_lost(_contract(task.spec.contract).value_semantics)
-        return _from_panel(
+        return from_panel(
             task, renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows))
         )
 
@@ -192,18 +169,8 @@ class GenerationKind(Kind):
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """Independent Gaussian draws with the moments of training: of each value, or of each increment where windows
         wander.
-
-        Beside paths that wander, white noise is so rough that any answer without skill which is less so, such as a
-        constant, would be nearer to them. So windows are random walks where that makes those of training much likelier
-        than independent values do.
         """
-        targets = read("train_targets")
-        (mean, deviation), (step, spread) = _moments(targets), _moments(targets, increments=True)
-        bits = np.random.default_rng(int.from_bytes(hashlib.sha256(repr(shape).encode()).digest()[:8]))
-        normal = bits.standard_normal(shape)
-        drawn = mean + deviation * normal
-        walk = np.concatenate([drawn[..., :1, :], step + spread * normal[..., 1:, :]], axis=-2).cumsum(axis=-2)
-        return np.clip(walk if _wanders(deviation[1:], spread) else drawn, contract.low, contract.high)
+        return gaussian_windows(read("train_targets"), shape, contract.low, contract.high)
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
@@ -231,11 +198,7 @@ class GenerationKind(Kind):
         reference = copy_reference(train, real[: counts[0]], seed=seed)
         copies = any(find_metric(entry.name).problem == "copying" for entry in spec.scoring.metrics)
         sample = {"train": np.asarray(train[:TRAIN_SAMPLE], dtype=np.float64)} if copies else {}
-        options = {
-            "semantics": contract.value_semantics,
-            "periods_per_year": spec.scoring.periods_per_year,
-            "tail_level": spec.scoring.tail_level,
-        }
+        options = metric_options(contract.value_semantics, spec.scoring)
 
         def fold(rows: slice) -> Fold:
             futures = np.ascontiguousarray(real[rows])
@@ -310,7 +273,7 @@ class GenerationKind(Kind):
 
     def channels(self, task: Task) -> int:
         """Of the process set, or series of the panel."""
-        known = _process(task)
+        known = process_of(task)
         return panel_width(task) if known is None or task.spec.dataset.channels else len(known.process.channels)
 
     def hidden_shapes(self, shape: tuple[int, ...], n_test: int) -> Mapping[str, tuple[int, ...]]:
@@ -359,107 +322,9 @@ feedback = interface.submit(samples)  # samples: float64 {material.shape}"""
         return Brief(facts, note, usage)
 
 
-NARROW = 0.4
-"""Windows of which the increments are narrower than this beside the values are drawn as random walks."""
-
-
 def _contract(contract: Contract) -> GenerationContract:
     assert isinstance(contract, GenerationContract)
     return contract
-
-
-def _process(task: Task) -> ProcessSet | None:
-    from openfingym.data.processes import process_sets
-
-    named = {known.name: known for known in process_sets()}
-    return named.get(task.spec.dataset.name or "")
-
-
-def _from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Paths:
-    """The paths of a set; those of the two hidden splits from another seed, where one is given."""
-    from openfingym.data.processes import DEFAULT_SEED, draw_sets, stream_paths
-    from openfingym.data.processes.info import process_info
-    from openfingym.data.processes.sets import Counts
-
-    if task.spec.split is not None:
-        raise TaskError("a process set has splits of its own; remove the table", path=task.config_path, key="split")
-    if task.spec.dataset.first or task.spec.dataset.last:
-        raise TaskError("a process set has no dates; remove first and last", path=task.config_path, key="dataset")
-    drawn = draw_sets(
-        known.name, DEFAULT_SEED if seed is None else seed, Counts(1, known.counts.public, known.counts.private)
-    )
-    train = Blocks((known.counts.train, *known.shape), partial(stream_paths, known, "train"))
-    info = process_info(known)
-    return Paths(
-        info=info,
-        digest=info.sha256,
-        channels=known.process.channels,
-        train=train,
-        public=drawn.public,
-        private=drawn.private,
-        recipe=(
-            f"dataset {info.name}: {info.kind}, {info.source}",
-            f"parameters: {known.calibration}",
-            "train, public and private paths come from random streams of their own",
-            f"paths: {known.counts.train} train, {known.counts.public} public, {known.counts.private} private",
-            f"rounded to {', '.join(map(str, sorted(set(known.decimals))))} decimals",
-        ),
-    )
-
-
-def _from_panel(task: Task, panel: Panel) -> Paths:
-    from openfingym.data import recipe
-
-    contract, split = _contract(task.spec.contract), task.spec.split
-    if split is None:
-        raise TaskError(
-            "windows of a panel need the table [metadata.openfingym.split]", path=task.config_path, key="split"
-        )
-    if split.log1p or split.scaled:
-        raise TaskError(
-            "log1p and scaled are for forecasts; a generated window is scaled as a whole",
-            path=task.config_path,
-            key="split",
-        )
-    times, values = recipe.to_values(panel, contract.value_semantics)
-    anchored = split.scaling == "start"
-    windows = recipe.cut(
-        values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=int(anchored)
-    )
-    whole = {}
-    for part in ("train", "test"):
-        whole[part] = np.concatenate([getattr(windows, f"{part}_inputs"), getattr(windows, f"{part}_targets")], axis=1)
-        if anchored:
-            before = values[getattr(windows, f"{part}_starts") - 1]
-            if not (before > 0.0).all():
-                raise TaskError(
-                    "a window cannot be divided by the row before it where that is not positive",
-                    path=task.config_path,
-                    key="split.scaling",
-                )
-            whole[part] /= before[:, None]
-    length = contract.lookback + contract.horizon
-    scaled = (
-        "each window divided by the row before it"
-        if anchored
-        else f"scaling: {split.scaling}, by the training block alone"
-    )
-    return Paths(
-        info=panel.info,
-        digest=panel.digest,
-        channels=panel.channels,
-        train=whole["train"],
-        public=whole["test"][: windows.n_public],
-        private=whole["test"][windows.n_public :],
-        recipe=(
-            *panel_recipe(panel),
-            f"channels: {', '.join(panel.channels)}",
-            f"values: {contract.value_semantics.replace('_', ' ')}; {scaled}",
-            f"{split_text(split)} rows dropped between",
-            f"training windows of {length} rows, one every {split.train_stride} rows",
-            f"hidden windows tile their block without overlap: {windows.n_public} public, {windows.n_private} private",
-        ),
-    )
 
 
 def _part(train: Blocks | NDArray[np.float64], rows: slice) -> Blocks | NDArray[np.float64]:
@@ -472,39 +337,6 @@ def _part(train: Blocks | NDArray[np.float64], rows: slice) -> Blocks | NDArray[
             yield np.ascontiguousarray(block[:, rows])
 
     return Blocks((train.shape[0], steps, train.shape[2]), make)
-
-
-def _moments(targets: Array, *, increments: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of each row and channel, [rows, channels] each; or of the increments between rows, [rows - 1,
-    channels] each.
-    """
-    # In blocks: the largest training set is read from disk.
-    total, square = np.zeros(1), np.zeros(1)
-    for start in range(0, len(targets), 2000):
-        block = np.asarray(targets[start : start + 2000], dtype=np.float64)
-        block = np.diff(block, axis=1) if increments else block
-        total = total + block.sum(axis=0)
-        square = square + (block**2).sum(axis=0)
-    mean = total / len(targets)
-    return mean, np.sqrt(np.maximum(square / len(targets) - mean**2, 0.0))
-
-
-def _wanders(deviation: NDArray[np.float64], spread: NDArray[np.float64]) -> bool:
-    """Whether increments are on the geometric average less than :data:`NARROW` times as wide as values, over all rows
-    and channels.
-
-    The log likelihood of a Gaussian at its own moments is minus the log of its deviation, up to what is the same for
-    both: so a random walk is taken where it is clearly the likelier of the two. Values that turn back as often as they
-    go on, as those of a rough fractional motion or the sizes in an order book, are nearer to independent ones.
-
-    Args:
-        deviation: standard deviations of the values, float64[rows - 1, channels], without the first row, which values
-            and increments draw alike.
-        spread: standard deviations of the increments, of the same shape.
-    """
-    known = (deviation > 0.0) & (spread > 0.0)
-    gain = np.log(deviation[known]) - np.log(spread[known])
-    return gain.size > 0 and bool(gain.mean() > -math.log(NARROW))
 
 
 KIND = GenerationKind()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.kinds.material import Array, Brief, Material, Reader
-from openfingym.kinds.nodes import GENERATORS, SPLIT_SEED, graph_axes
+from openfingym.kinds.material import Brief, Material, Reader
 from openfingym.kinds.panels import no_real_data
-from openfingym.kinds.scores import ScoresKind
+from openfingym.kinds.scores import GENERATORS, Divided, ScoresKind, divided, divided_material
 from openfingym.kinds.skillless.scores import of_graphs
 from openfingym.kinds.start import Start
 from openfingym.task.contracts import GraphsContract
@@ -19,8 +18,7 @@ from openfingym.task.contracts import GraphsContract
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.data import DatasetInfo
-    from openfingym.data.graphs import GraphSet, LabelSplit
+    from openfingym.data.graphs import GraphSet
     from openfingym.task import DataKind, Task
     from openfingym.task.contracts import Contract
 
@@ -60,84 +58,48 @@ class GraphsKind(ScoresKind):
         """A value that changes with the set."""
         return f"{task.spec.dataset.name}:{GENERATORS}"
 
-    def load(self, task: Task) -> DividedSet:
+    def load(self, task: Task) -> Divided[GraphSet]:
         """The graphs and the split of their labels."""
-        from openfingym.data.graphs import stratified_split
         from openfingym.data.loaded_graphs import load_graph_set
 
         if task.real:
             raise no_real_data(task)
-        contract, loaded = _contract(task.spec.contract), load_graph_set(str(task.spec.dataset.name))
-        return DividedSet(
-            loaded.graphs,
-            loaded.info,
-            stratified_split(loaded.graphs.labels, SPLIT_SEED, contract.train, contract.public),
-        )
+        loaded = load_graph_set(str(task.spec.dataset.name))
+        return divided(loaded.graphs, loaded.info, task.spec.contract)
 
     def renewable(self, task: Task) -> bool:
         """Always: the set is drawn from its specification."""
         return not task.real
 
-    def renewed(self, task: Task, seed: int) -> DividedSet:
+    def renewed(self, task: Task, seed: int) -> Divided[GraphSet]:
         """The same training graphs; of each fold the labels are exchanged among its graphs, which are drawn anew."""
         from openfingym.data.graphs.motifs import redraw
         from openfingym.data.processes.draws import permutation, stream
 
         usual = self.load(task)
-        labels = usual.graphs.labels.copy()
+        labels = usual.items.labels.copy()
         for place, part in enumerate((usual.split.public, usual.split.private)):
             labels[part] = labels[part][permutation(stream(seed, place), len(part))]
         hidden = np.concatenate([usual.split.public, usual.split.private])
-        return replace(usual, graphs=redraw(usual.graphs, hidden, labels[hidden], seed))
+        return replace(usual, items=redraw(usual.items, hidden, labels[hidden], seed))
 
-    def shape(self, task: Task, source: DividedSet) -> Material:
+    def shape(self, task: Task, source: Divided[GraphSet]) -> Material:
         """All graphs are public; the labels are divided."""
         from openfingym.data.graphs import graph_set_arrays
 
-        contract, graphs, info, split = _contract(task.spec.contract), source.graphs, source.info, source.split
-        hidden = np.concatenate([split.public, split.private])
-        public: dict[str, Array] = {
-            f"graph_{name}": array for name, array in graph_set_arrays(graphs).items() if name != "labels"
-        }
-        public |= {
-            "train_graphs": split.train,
-            "train_labels": graphs.labels[split.train].astype(np.int64),
-            "test_graphs": hidden,
-        }
+        graphs, info = source.items, source.info
         count = len(graphs.labels)
-        return Material(
-            info=info,
-            dataset_digest=graphs.digest,
-            public=public,
-            axes=graph_axes(public),
-            hidden={"labels": graphs.labels[hidden].astype(np.int64)},
-            n_train=len(split.train),
-            n_public=len(split.public),
-            n_private=len(split.private),
-            shape=(len(hidden),),
-            submission_axes=("graph",),
-            labels=("score",),
-            recipe=(
-                (
-                    f"dataset {info.name}: {info.kind}, {count} graphs, {int(graphs.offsets[-1])} nodes in all, "
-                    f"{info.source}"
-                ),
-                (
-                    f"labels at random within each class: {contract.train:.0%} known, {contract.public:.0%} public, "
-                    "the "
-                    "rest private"
-                ),
-            ),
-            facts={
-                "lookback": 0,
-                "horizon": 1,
-                "channels": [f"feature_{i}" for i in range(graphs.features.shape[1])],
-                "n_graphs": count,
-                "n_features": int(graphs.features.shape[1]),
-            },
+        size = f"{count} graphs, {int(graphs.offsets[-1])} nodes in all"
+        return divided_material(
+            task.spec.contract,
+            source,
+            graph_set_arrays(graphs),
+            item="graph",
+            recipe=(f"dataset {info.name}: {info.kind}, {size}, {info.source}",),
+            counts={"n_graphs": count},
         )
 
-    def scramble(self, task: Task, source: DividedSet, generator: np.random.Generator) -> None:
+    def scramble(self, task: Task, source: Divided[GraphSet], generator: np.random.Generator) -> None:
         """None: a graph of this set is made from its label, which is what makes the label worth finding."""
         return
 
@@ -164,20 +126,6 @@ graphs, labels = interface.load_train()  # list of {material.n_train} graphs (.e
 test = interface.load_test_inputs()  # list of {material.shape[0]} graphs
 feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""  # noqa: E501
         return Brief(rows, note, usage)
-
-
-@dataclass(frozen=True, eq=False)
-class DividedSet:
-    """Graphs with all their labels, and who may see which."""
-
-    graphs: GraphSet
-    info: DatasetInfo
-    split: LabelSplit
-
-
-def _contract(contract: Contract) -> GraphsContract:
-    assert isinstance(contract, GraphsContract)
-    return contract
 
 
 KIND = GraphsKind()

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from openfingym.data import DatasetInfo
     from openfingym.metrics import Truth
+    from openfingym.metrics.semantics import ValueSemantics
+    from openfingym.task.scoring import Scoring
 
 Array = NDArray[Any]
 Reader = Callable[[str], Array]
@@ -78,3 +80,12 @@ class Fold:
     """What the metrics compare with."""
     known: Mapping[str, Array] = field(default_factory=dict)
     """Public arrays that complete an answer, such as the contexts of generated futures."""
+
+
+def metric_options(semantics: ValueSemantics, scoring: Scoring) -> dict[str, object]:
+    """What metrics of values in time are told beside arrays: what the values are, and the task's scoring."""
+    return {
+        "semantics": semantics,
+        "periods_per_year": scoring.periods_per_year,
+        "tail_level": scoring.tail_level,
+    }

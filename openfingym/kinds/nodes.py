@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from openfingym.errors import UsageError
-from openfingym.kinds.material import Array, Brief, Material, Reader
-from openfingym.kinds.scores import ScoresKind
+from openfingym.kinds.material import Brief, Material, Reader
+from openfingym.kinds.scores import GENERATORS, Divided, ScoresKind, divided, divided_material
 from openfingym.kinds.skillless.scores import of_nodes
 from openfingym.kinds.start import Start
 from openfingym.task.contracts import NodesContract
@@ -18,14 +18,9 @@ from openfingym.task.contracts import NodesContract
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.data import DatasetInfo
-    from openfingym.data.graphs import Graph, LabelSplit
+    from openfingym.data.graphs import Graph
     from openfingym.task import DataKind, Task
     from openfingym.task.contracts import Contract
-
-SPLIT_SEED = 20260629
-GENERATORS = 1
-"""Raised whenever a simulated graph would come out otherwise."""
 
 
 START = Start(
@@ -64,19 +59,14 @@ class NodesKind(ScoresKind):
         """A value that changes with the graph."""
         return self.load(task).info.sha256 if task.real else f"{task.spec.dataset.name}:{GENERATORS}"
 
-    def load(self, task: Task) -> Divided:
+    def load(self, task: Task) -> Divided[Graph]:
         """The graph and the split of its labels."""
-        from openfingym.data.graphs import stratified_split
         from openfingym.data.loaded_graphs import load_graph
 
-        contract, loaded = _contract(task.spec.contract), load_graph(str(task.spec.dataset.name), real=task.real)
-        return Divided(
-            loaded.graph,
-            loaded.info,
-            stratified_split(loaded.graph.labels, SPLIT_SEED, contract.train, contract.public),
-        )
+        loaded = load_graph(str(task.spec.dataset.name), real=task.real)
+        return divided(loaded.graph, loaded.info, task.spec.contract)
 
-    def renewed(self, task: Task, seed: int) -> Divided:
+    def renewed(self, task: Task, seed: int) -> Divided[Graph]:
         """Never: the labels of one graph belong to it, and those that are known would change with those that are
         hidden.
         """
@@ -84,61 +74,33 @@ class NodesKind(ScoresKind):
             f"{task.name}: the hidden labels of one graph cannot be drawn anew beside those that are known"
         )
 
-    def shape(self, task: Task, source: Divided) -> Material:
+    def shape(self, task: Task, source: Divided[Graph]) -> Material:
         """The whole graph is public; the labels are divided."""
         from openfingym.data.graphs import graph_arrays
 
-        contract, graph, info, split = _contract(task.spec.contract), source.graph, source.info, source.split
-        hidden = np.concatenate([split.public, split.private])
-        public: dict[str, Array] = {
-            f"graph_{name}": array for name, array in graph_arrays(graph).items() if name != "labels"
-        }
-        public |= {
-            "train_nodes": split.train,
-            "train_labels": graph.labels[split.train].astype(np.int64),
-            "test_nodes": hidden,
-        }
-        return Material(
-            info=info,
-            dataset_digest=graph.digest,
-            public=public,
-            axes=graph_axes(public),
-            hidden={"labels": graph.labels[hidden].astype(np.int64)},
-            n_train=len(split.train),
-            n_public=len(split.public),
-            n_private=len(split.private),
-            shape=(len(hidden),),
-            submission_axes=("node",),
-            labels=("score",),
+        graph, info = source.items, source.info
+        return divided_material(
+            task.spec.contract,
+            source,
+            graph_arrays(graph),
+            item="node",
             recipe=(
                 f"dataset {info.name}: {info.kind}, {info.source}",
                 f"size: {graph.nodes} nodes, {graph.edge_count} undirected edges, {graph.features.shape[1]} features",
                 f"anomalies: {graph.anomaly_rate:.1%} of the nodes",
                 "edges once each, smaller node first, no self-loops; features as they are",
-                (
-                    f"labels at random within each class: {contract.train:.0%} known, {contract.public:.0%} public, "
-                    "the "
-                    "rest private"
-                ),
             ),
-            facts={
-                "lookback": 0,
-                "horizon": 1,
-                "channels": [f"feature_{i}" for i in range(graph.features.shape[1])],
-                "n_nodes": graph.nodes,
-                "n_edges": graph.edge_count,
-                "n_features": int(graph.features.shape[1]),
-            },
+            counts={"n_nodes": graph.nodes, "n_edges": graph.edge_count},
         )
 
-    def scramble(self, task: Task, source: Divided, generator: np.random.Generator) -> Divided:
+    def scramble(self, task: Task, source: Divided[Graph], generator: np.random.Generator) -> Divided[Graph]:
         """The same graph and split, with the labels of each fold exchanged among its nodes."""
         from openfingym.data.graphs import Graph
 
-        labels = source.graph.labels.copy()
+        graph, labels = source.items, source.items.labels.copy()
         for part in (source.split.public, source.split.private):
             labels[part] = generator.permutation(labels[part])
-        return replace(source, graph=Graph(source.graph.edges, source.graph.features, labels))
+        return replace(source, items=Graph(graph.edges, graph.features, labels))
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
@@ -168,26 +130,6 @@ nodes, labels = interface.load_train()  # int64 ({material.n_train},) each; 1 is
 test = interface.load_test_inputs()  # int64 ({material.shape[0]},), the nodes to score
 feedback = interface.submit(scores)  # scores: float64 {material.shape}, one for each of test"""  # noqa: E501
         return Brief(rows, note, usage)
-
-
-@dataclass(frozen=True, eq=False)
-class Divided:
-    """A graph with all its labels, and who may see which."""
-
-    graph: Graph
-    info: DatasetInfo
-    split: LabelSplit
-
-
-def graph_axes(public: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:
-    """Meaning of the axes of a graph's arrays."""
-    known = {"graph_edges": ("end", "edge"), "graph_features": ("node", "feature")}
-    return {name: known.get(name, ("entry",)) for name in public}
-
-
-def _contract(contract: Contract) -> NodesContract:
-    assert isinstance(contract, NodesContract)
-    return contract
 
 
 KIND = NodesKind()

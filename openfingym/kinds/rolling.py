@@ -15,10 +15,9 @@ import numpy as np
 from openfingym.data.bars import FIELDS
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import bars as blocks_of_bars
-from openfingym.kinds.bars import AXES, BARS_OF_ONES_OWN, BarsKind, Source
-from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
+from openfingym.kinds.bars import BarsKind, Source, bars_start
+from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.skillless.rolling import skillless
-from openfingym.kinds.start import Start
 from openfingym.task.contracts import RollingContract
 from openfingym.task.episodes import Episode, Step
 
@@ -121,15 +120,9 @@ def realised(contract: RollingContract, bars: Array) -> NDArray[np.float64]:
     return returns[: contract.steps]
 
 
-START = Start(
-    data="the bundled bars 'us-stocks-ohlcv'; `openfingym data list` shows the others",
+START = bars_start(
     description="Forecast the next return of two stocks, day after day.",
     asks="Forecast the log return of AAPL and MSFT over the next trading day, day after day.",
-    asset_class="equity",
-    frequency="daily",
-    panel="daily bars of two stocks",
-    dataset="us-stocks-ohlcv",
-    split=(0.6, 0.2, 0.2, 5),
     contract="""symbols = ["aapl", "msft"]
 lookback = 20                # bars that an observation shows
 horizon = 1                  # bars ahead that are predicted
@@ -139,7 +132,6 @@ low = -1.0
 high = 1.0
 """,
     metrics=(("mae", 0.5), ("rmse", 0.5)),
-    own=BARS_OF_ONES_OWN,
 )
 
 
@@ -160,20 +152,13 @@ class RollingKind(BarsKind):
                 key="dataset",
             )
         cut = blocks_of_bars.cut(task, len(source.bars), contract.horizon)
-        return Material(
-            info=source.info,
-            dataset_digest=source.digest,
-            public=blocks_of_bars.public_arrays(source.bars, cut),
-            axes=AXES,
-            hidden=blocks_of_bars.hidden_arrays(source.bars, cut),
-            n_train=cut.train.stop,
-            n_public=cut.n_public,
-            n_private=cut.n_private,
-            shape=(cut.n_public + cut.n_private, contract.steps, len(contract.symbols)),
-            submission_axes=("episode", "step", "symbol"),
+        return blocks_of_bars.material(
+            task,
+            source,
+            cut,
+            episode=(contract.steps, len(contract.symbols)),
+            axes=("step", "symbol"),
             labels=contract.symbols,
-            recipe=blocks_of_bars.recipe(task, source, cut),
-            facts=blocks_of_bars.facts(contract, cut),
         )
 
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
@@ -214,11 +199,7 @@ class RollingKind(BarsKind):
         contract = _contract(spec.contract)
         returns = self.oracle(contract, hidden, (sum(counts), contract.steps, len(contract.symbols)))
         benchmark = self.known_targets(contract, read).mean(axis=0)
-        options = {
-            "semantics": contract.value_semantics,
-            "periods_per_year": spec.scoring.periods_per_year,
-            "tail_level": spec.scoring.tail_level,
-        }
+        options = metric_options(contract.value_semantics, spec.scoring)
 
         def fold(rows: slice) -> Fold:
             y_true = np.ascontiguousarray(returns[rows])

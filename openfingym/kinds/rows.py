@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.characteristics import NAME, SHA256
-from openfingym.errors import DataError, TaskError
-from openfingym.kinds.kind import Kind
+from openfingym.errors import TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
-from openfingym.kinds.panels import no_real_data, split_text
+from openfingym.kinds.months import MonthsKind
+from openfingym.kinds.panels import split_text
 from openfingym.kinds.skillless.rows import skillless
 from openfingym.kinds.start import Start
 from openfingym.task.contracts import RowsContract
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.characteristics import Characteristics
-    from openfingym.metrics.resampling import Resampling
-    from openfingym.task import DataKind, Spec, Task
+    from openfingym.task import Spec, Task
     from openfingym.task.contracts import Contract
 
 
@@ -44,34 +43,22 @@ high = 1.0
 )
 
 
-class RowsKind(Kind):
+class RowsKind(MonthsKind):
     """Rows of features, with one number each to predict."""
 
     contract = RowsContract
     start = START
+    dataset = NAME
+    dataset_sha256 = SHA256
     load_train = ("train_inputs", "train_targets")
     load_test = ("test_inputs",)
-
-    def data_kind(self, task: Task) -> DataKind:
-        """``simulated``, always: the one bundled set of rows comes from a simulator."""
-        _known(task)
-        return "simulated"
-
-    def source_key(self, task: Task) -> str:
-        """The digest of the simulated rows."""
-        _known(task)
-        return SHA256
 
     def load(self, task: Task) -> Characteristics:
         """The simulated characteristics."""
         from openfingym.data.characteristics import simulated_characteristics
 
-        _known(task)
+        self.require_known(task)
         return simulated_characteristics()
-
-    def renewable(self, task: Task) -> bool:
-        """True: the one bundled set of rows is simulated, and can be drawn anew."""
-        return not task.real
 
     def renewed(self, task: Task, seed: int) -> Characteristics:
         """The characteristics and returns with every month behind the training block drawn anew."""
@@ -79,7 +66,7 @@ class RowsKind(Kind):
         from openfingym.data.processes.draws import Branch
         from openfingym.data.recipe import train_rows
 
-        _known(task)
+        self.require_known(task)
         return simulated_characteristics(branch=Branch(seed, MONTHS - train_rows(MONTHS, task.spec.rows)))
 
     def shape(self, task: Task, source: Characteristics) -> Material:
@@ -177,21 +164,6 @@ class RowsKind(Kind):
         """The predictions."""
         return {"y_pred": values}
 
-    def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """Blocks of months: the returns of all stocks in a month go together."""
-        from openfingym.kinds.resampled import count_of_periods
-        from openfingym.metrics.resampling import block_bootstrap
-
-        return block_bootstrap(count_of_periods(fold), fold.truth.seed)
-
-    def resampled(
-        self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
-    ) -> tuple[Fold, NDArray[np.float64]]:
-        """The rows of these periods."""
-        from openfingym.kinds.resampled import taken_by_period
-
-        return taken_by_period(fold, values, units)
-
     def target_times(self, contract: Contract, read: Reader) -> NDArray[np.datetime64]:
         """The month of each row."""
         return np.asarray(read("test_times"))
@@ -223,13 +195,6 @@ test = interface.load_test_inputs()  # float64 {test}
 months = interface.load("test_times")  # datetime64[ns], the month of each row; which stock: test_series
 feedback = interface.submit(predictions)  # predictions: float64 {material.shape}"""
         return Brief(facts, note, usage)
-
-
-def _known(task: Task) -> None:
-    if task.real:
-        raise no_real_data(task)
-    if task.spec.dataset.name != NAME:
-        raise DataError(f"no set of rows {task.spec.dataset.name!r}; known: {NAME}")
 
 
 def _blocks(task: Task, months: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

@@ -1,22 +1,108 @@
-"""What the two fraud kinds share: one score an item, compared with 0/1 labels."""
+"""What the two fraud kinds share: labels divided at random, and one score an item, compared with 0/1 labels."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from openfingym.kinds.kind import Kind
-from openfingym.kinds.material import Array, Fold, Reader
+from openfingym.kinds.material import Array, Fold, Material, Reader
+from openfingym.task.contracts import LabelsContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.data import DatasetInfo
+    from openfingym.data.graphs import Graph, GraphSet, LabelSplit
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec
     from openfingym.task.contracts import Contract
+
+SPLIT_SEED = 20260629
+GENERATORS = 1
+"""Raised whenever a simulated graph would come out otherwise."""
+
+Items = TypeVar("Items", "Graph", "GraphSet")
+
+
+@dataclass(frozen=True, eq=False)
+class Divided(Generic[Items]):
+    """A graph, or a set of graphs, with all its labels, and who may see which."""
+
+    items: Items
+    info: DatasetInfo
+    split: LabelSplit
+
+
+def divided(items: Items, info: DatasetInfo, contract: Contract) -> Divided[Items]:
+    """The items with the split of their labels that the contract asks for."""
+    from openfingym.data.graphs import stratified_split
+
+    own = _contract(contract)
+    return Divided(items, info, stratified_split(items.labels, SPLIT_SEED, own.train, own.public))
+
+
+def divided_material(
+    contract: Contract,
+    source: Divided[Items],
+    arrays: Mapping[str, Array],
+    *,
+    item: str,
+    recipe: tuple[str, ...],
+    counts: Mapping[str, int],
+) -> Material:
+    """The arrays of all items are public; the labels are divided.
+
+    Args:
+        contract: the task's.
+        source: items and labels.
+        arrays: of the items; ``labels`` among them are left out.
+        item: one of them, as names of arrays and axes have it.
+        recipe: the steps before the labels are divided.
+        counts: facts about the size of the data.
+    """
+    own, items, split = _contract(contract), source.items, source.split
+    hidden, features = np.concatenate([split.public, split.private]), int(items.features.shape[1])
+    public: dict[str, Array] = {f"graph_{name}": array for name, array in arrays.items() if name != "labels"}
+    public |= {
+        f"train_{item}s": split.train,
+        "train_labels": items.labels[split.train].astype(np.int64),
+        f"test_{item}s": hidden,
+    }
+    axes = {"graph_edges": ("end", "edge"), "graph_features": ("node", "feature")}
+    return Material(
+        info=source.info,
+        dataset_digest=items.digest,
+        public=public,
+        axes={name: axes.get(name, ("entry",)) for name in public},
+        hidden={"labels": items.labels[hidden].astype(np.int64)},
+        n_train=len(split.train),
+        n_public=len(split.public),
+        n_private=len(split.private),
+        shape=(len(hidden),),
+        submission_axes=(item,),
+        labels=("score",),
+        recipe=(
+            *recipe,
+            f"labels at random within each class: {own.train:.0%} known, {own.public:.0%} public, the rest private",
+        ),
+        facts={
+            "lookback": 0,
+            "horizon": 1,
+            "channels": [f"feature_{i}" for i in range(features)],
+            **counts,
+            "n_features": features,
+        },
+    )
+
+
+def _contract(contract: Contract) -> LabelsContract:
+    assert isinstance(contract, LabelsContract)
+    return contract
 
 
 class ScoresKind(Kind):

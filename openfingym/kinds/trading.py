@@ -15,10 +15,9 @@ import numpy as np
 
 from openfingym.data.bars import FIELDS, Bars
 from openfingym.kinds import bars as blocks_of_bars
-from openfingym.kinds.bars import AXES, BARS_OF_ONES_OWN, BarsKind, Source
+from openfingym.kinds.bars import BarsKind, Source, bars_start
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.skillless.trading import plans
-from openfingym.kinds.start import Start
 from openfingym.task.contracts import TradingContract
 from openfingym.task.episodes import Episode, Step
 from openfingym.trading.actions import parse_decision
@@ -192,15 +191,9 @@ def _session(contract: TradingContract, window: blocks_of_bars.Window) -> Sessio
     )
 
 
-START = Start(
-    data="the bundled bars 'us-stocks-ohlcv'; `openfingym data list` shows the others",
+START = bars_start(
     description="Trade two stocks, day after day.",
     asks="Trade AAPL and MSFT, day after day.",
-    asset_class="equity",
-    frequency="daily",
-    panel="daily bars of two stocks",
-    dataset="us-stocks-ohlcv",
-    split=(0.6, 0.2, 0.2, 5),
     contract="""symbols = ["aapl", "msft"]
 lookback = 20                # bars that an observation shows
 steps = 100                  # of an episode
@@ -212,7 +205,6 @@ lot = 1.0                    # 0 for any quantity
 max_short = 1.0              # times equity; 0 forbids short positions, and then low = 0.0
 """,
     metrics=(("log_growth", 0.5), ("sharpe_ratio", 0.5)),
-    own=BARS_OF_ONES_OWN,
     periods_per_year=252.0,
 )
 
@@ -233,25 +225,15 @@ class TradingKind(BarsKind):
 
         contract = _contract(task.spec.contract)
         cut = blocks_of_bars.cut(task, len(source.bars), TAIL)
-        market = market_of(contract)
-        return Material(
-            info=source.info,
-            dataset_digest=source.digest,
-            public=blocks_of_bars.public_arrays(source.bars, cut),
-            axes=AXES,
-            hidden=blocks_of_bars.hidden_arrays(source.bars, cut),
-            n_train=cut.train.stop,
-            n_public=cut.n_public,
-            n_private=cut.n_private,
-            shape=(cut.n_public + cut.n_private, contract.steps + 1, len(RECORD)),
-            submission_axes=("episode", "row", "column"),
+        return blocks_of_bars.material(
+            task,
+            source,
+            cut,
+            episode=(contract.steps + 1, len(RECORD)),
+            axes=("row", "column"),
             labels=RECORD,
-            recipe=blocks_of_bars.recipe(task, source, cut),
-            facts={
-                **blocks_of_bars.facts(contract, cut),
-                "initial_cash": contract.initial_cash,
-                "market": market.describe(),
-            },
+            initial_cash=contract.initial_cash,
+            market=market_of(contract).describe(),
         )
 
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:

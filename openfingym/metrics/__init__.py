@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from openfingym.lazy import names_of
+
 if TYPE_CHECKING:
     from openfingym.metrics.aggregation import paper_total, relative_total
     from openfingym.metrics.naive import naive_forecast
@@ -43,16 +45,4 @@ _HOMES = {
     "score": "scoring",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'openfingym.metrics' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(f"openfingym.metrics.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = names_of(__name__, _HOMES)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.errors import DataError, UsageError
+from openfingym.errors import DataError, OpenFinGymError, UsageError
 
 
 class MissingPackageError(UsageError):
@@ -50,28 +50,16 @@ def known(name: str, values: Numbers, ndim: int | None = None, *, scan: bool = T
     Raises:
         DataError: it is empty, not numeric, not finite or has another number of axes.
     """
-    fault = _fault(name, values, ndim, scan=scan)
-    if fault:
-        raise DataError(fault)
-    return np.asarray(values, dtype=np.float64)
+    return _float64(name, values, ndim, scan, DataError)
 
 
 def answer(name: str, values: Numbers, ndim: int | None = None, *, scan: bool = True) -> NDArray[np.float64]:
-    """An array of the agent's as float64.
-
-    Args:
-        name: name of the array in error messages.
-        values: the array, or anything that NumPy makes one of.
-        ndim: its number of axes; None for any.
-        scan: whether to look for values that are not finite; False where the caller finds them on the way.
+    """An array of the agent's as float64; the arguments are those of :func:`known`.
 
     Raises:
-        UsageError: it is empty, not numeric, not finite or has another number of axes.
+        UsageError: where that raises DataError.
     """
-    fault = _fault(name, values, ndim, scan=scan)
-    if fault:
-        raise UsageError(fault)
-    return np.asarray(values, dtype=np.float64)
+    return _float64(name, values, ndim, scan, UsageError)
 
 
 def pair(y_true: Numbers, y_pred: Numbers, *, scan: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -136,13 +124,15 @@ def all_finite(values: NDArray[Any]) -> bool:
     return bool(np.isfinite(values).all())
 
 
-def _fault(name: str, values: Numbers, ndim: int | None, *, scan: bool = True) -> str | None:
+def _float64(
+    name: str, values: Numbers, ndim: int | None, scan: bool, error: type[OpenFinGymError]
+) -> NDArray[np.float64]:
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
-        return f"{name} must be an array of real numbers, found {getattr(values, 'dtype', type(values).__name__)}"
+        raise error(f"{name} must be an array of real numbers, found {getattr(values, 'dtype', type(values).__name__)}")
     if ndim is not None and values.ndim != ndim:
-        return f"{name} must have {ndim} axes, found shape {values.shape}"
+        raise error(f"{name} must have {ndim} axes, found shape {values.shape}")
     if values.size == 0:
-        return f"{name} is empty: shape {values.shape}"
+        raise error(f"{name} is empty: shape {values.shape}")
     if scan and not isinstance(values, Checked) and not all_finite(values):
-        return f"{name}{first(~np.isfinite(values))} is not a finite number"
-    return None
+        raise error(f"{name}{first(~np.isfinite(values))} is not a finite number")
+    return np.asarray(values, dtype=np.float64)

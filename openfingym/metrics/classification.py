@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -106,87 +107,28 @@ def _checked(labels: Numbers, scores: Numbers) -> tuple[NDArray[np.bool_], NDArr
 
 
 _SOURCE = "OpenFinGym (arXiv 2606.26350), Table 9"
-_UNIT = (0.0, 1.0)
+_ranking = partial(
+    Metric, problem="ranking", unit="none", range=(0.0, 1.0), direction="higher", optimum=1.0, minimum_rows=2
+)
+_at_threshold = partial(_ranking, source=_SOURCE, parameters={"threshold": THRESHOLD}, proper=False)
 METRICS = (
-    Metric(
-        "auroc",
-        auroc,
-        "ranking",
-        "probability that a positive outranks a negative",
-        "none",
-        _SOURCE,
-        _UNIT,
-        "higher",
-        1.0,
-        minimum_rows=2,
-    ),
-    Metric(
+    _ranking("auroc", auroc, description="probability that a positive outranks a negative", source=_SOURCE),
+    _ranking(
         "average_precision",
         average_precision,
-        "ranking",
-        "area under precision and recall",
-        "none",
-        "Zheng et al. 2025, AUPRC",
-        _UNIT,
-        "higher",
-        1.0,
-        minimum_rows=2,
+        description="area under precision and recall",
+        source="Zheng et al. 2025, AUPRC",
     ),
-    Metric(
+    _ranking(
         "recall_at_k",
         recall_at_k,
-        "ranking",
-        "share of positives among the K highest scores, K positives",
-        "none",
-        _SOURCE,
-        _UNIT,
-        "higher",
-        1.0,
-        minimum_rows=2,
+        description="share of positives among the K highest scores, K positives",
+        source=_SOURCE,
         differs="at the K highest scores, where the paper's threshold can be met by calling everything positive",
     ),
-    Metric(
-        "recall",
-        recall,
-        "ranking",
-        "share of positives scoring at least 0.5",
-        "none",
-        _SOURCE,
-        _UNIT,
-        "higher",
-        1.0,
-        diagnostic=True,
-        minimum_rows=2,
-        parameters={"threshold": THRESHOLD},
-        proper=False,
+    _at_threshold("recall", recall, description="share of positives scoring at least 0.5", diagnostic=True),
+    _at_threshold(
+        "precision", precision, description="share of positives among scores of at least 0.5", diagnostic=True
     ),
-    Metric(
-        "precision",
-        precision,
-        "ranking",
-        "share of positives among scores of at least 0.5",
-        "none",
-        _SOURCE,
-        _UNIT,
-        "higher",
-        1.0,
-        diagnostic=True,
-        minimum_rows=2,
-        parameters={"threshold": THRESHOLD},
-        proper=False,
-    ),
-    Metric(
-        "f1",
-        f1,
-        "ranking",
-        "harmonic mean of precision and recall at 0.5",
-        "none",
-        _SOURCE,
-        _UNIT,
-        "higher",
-        1.0,
-        minimum_rows=2,
-        parameters={"threshold": THRESHOLD},
-        proper=False,
-    ),
+    _at_threshold("f1", f1, description="harmonic mean of precision and recall at 0.5"),
 )

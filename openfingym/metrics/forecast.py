@@ -10,6 +10,7 @@ A fault of the truth raises :class:`~openfingym.errors.DataError`, one of the pr
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from openfingym.errors import DataError, UsageError
@@ -69,6 +70,15 @@ def _returns(
 
 _PAPER = "OpenFinGym (arXiv 2606.26350), Table 6"
 _GAP = "mean over assets of the absolute difference of {}, predicted against realised"
+_tail_gap = partial(
+    Metric,
+    problem="forecast",
+    unit="return",
+    source=_PAPER,
+    options=("semantics", "tail_level"),
+    proper=False,
+    differs="defined here, since the paper only names it: returns pooled over windows and steps",
+)
 METRICS = (
     Metric(
         "delta_sharpe",
@@ -85,30 +95,18 @@ METRICS = (
         ),
         redrawn=lambda forecasts: forecasts.sharpe_gap,
     ),
-    Metric(
+    _tail_gap(
         "delta_var",
         delta_var,
-        "forecast",
-        _GAP.format("Value-at-Risk"),
-        "return",
-        _PAPER,
-        options=("semantics", "tail_level"),
+        description=_GAP.format("Value-at-Risk"),
         shared=lambda comparison: mean_gap(comparison.truth.tail[0], comparison.tail[0]),
-        proper=False,
-        differs="defined here, since the paper only names it: returns pooled over windows and steps",
         redrawn=lambda forecasts: forecasts.tail_gaps[0],
     ),
-    Metric(
+    _tail_gap(
         "delta_es",
         delta_es,
-        "forecast",
-        _GAP.format("Expected Shortfall"),
-        "return",
-        _PAPER,
-        options=("semantics", "tail_level"),
+        description=_GAP.format("Expected Shortfall"),
         shared=lambda comparison: mean_gap(comparison.truth.tail[1], comparison.tail[1]),
-        proper=False,
-        differs="defined here, since the paper only names it: returns pooled over windows and steps",
         redrawn=lambda forecasts: forecasts.tail_gaps[1],
     ),
 )

@@ -47,12 +47,7 @@ def disc_fast(real: Numbers, fake: Numbers, repeats: int = REPEATS, *, seed: int
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 
-    ours, theirs = windows(real, fake)
-    count = min(len(ours), len(theirs), LARGEST_SET)
-    if len(ours) < FEWEST_WINDOWS:
-        raise DataError(f"the discriminative score needs {FEWEST_WINDOWS} real windows, found {len(ours)}")
-    if count < FEWEST_WINDOWS:
-        raise UsageError(f"the discriminative score needs {FEWEST_WINDOWS} windows, found {len(theirs)}")
+    ours, theirs, count = told_apart(real, fake)
     generator = np.random.default_rng(seed)
     order = generator.permutation(max(len(ours), len(theirs)))
     features = [window_features(values[order[order < len(values)][:count]]) for values in (ours, theirs)]
@@ -112,6 +107,22 @@ def window_features(paths: NDArray[np.float64]) -> NDArray[np.float64]:
     return finite
 
 
+def told_apart(real: Numbers, fake: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """Both sets of windows, and how many of each a classifier is given.
+
+    Raises:
+        DataError: there are too few real windows.
+        UsageError: there are too few generated ones.
+    """
+    ours, theirs = windows(real, fake)
+    count = min(len(ours), len(theirs), LARGEST_SET)
+    if len(ours) < FEWEST_WINDOWS:
+        raise DataError(f"the discriminative score needs {FEWEST_WINDOWS} real windows, found {len(ours)}")
+    if count < FEWEST_WINDOWS:
+        raise UsageError(f"the discriminative score needs {FEWEST_WINDOWS} windows, found {len(theirs)}")
+    return ours, theirs, count
+
+
 def pred_fast(real: Numbers, fake: Numbers) -> float:
     """Mean absolute error, on real windows, of a ridge regression fitted on generated ones.
 
@@ -130,11 +141,7 @@ def pred_fast(real: Numbers, fake: Numbers) -> float:
     t = ours.shape[1]
     if t < 2:
         raise DataError("the predictive score needs windows of at least two steps")
-    deviation = ours.std(axis=(0, 1))
-    varies = deviation > 1e-12 * np.abs(ours).max(axis=(0, 1))
-    if not varies.any():
-        raise DataError("the predictive score is undefined: every real channel is constant")
-    centre, scale = ours.mean(axis=(0, 1)), np.where(varies, deviation, 1.0)
+    centre, scale = moments(ours)
     cut = t - max(1, t // 10)
     with np.errstate(over="ignore", invalid="ignore"):
         (x, y), (x_real, y_real) = (
@@ -144,6 +151,19 @@ def pred_fast(real: Numbers, fake: Numbers) -> float:
         x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
         coefficients = _ridge(x - x_mean, y - y_mean)
         return number("the predictive score", np.abs((x_real - x_mean) @ coefficients + y_mean - y_real).mean())
+
+
+def moments(real: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and deviation of each channel of real windows, float64[d] each; the deviation of a constant one is 1.
+
+    Raises:
+        DataError: every channel is constant.
+    """
+    deviation = real.std(axis=(0, 1))
+    varies = deviation > 1e-12 * np.abs(real).max(axis=(0, 1))
+    if not varies.any():
+        raise DataError("the score is undefined: every real channel is constant")
+    return real.mean(axis=(0, 1)), np.where(varies, deviation, 1.0)
 
 
 def _ridge(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.errors import DataError, UsageError
+from openfingym.errors import DataError
 from openfingym.metrics.arrays import MissingPackageError, Numbers, number, windows
+from openfingym.metrics.posthoc import FEWEST_WINDOWS, LARGEST_SET, moments, told_apart
 from openfingym.metrics.record import Metric
 
-FEWEST_WINDOWS = 20
-LARGEST_SET = 2000
-"""Windows of each side a network sees."""
 HELD_OUT = 0.2
 BATCH = 128
 LEARNING_RATE = 1e-3
@@ -50,12 +48,7 @@ def disc_gru(
     Raises:
         UsageError: PyTorch is not installed, or fewer than 20 windows were generated.
     """
-    ours, theirs = windows(real, fake)
-    count = min(len(ours), len(theirs), LARGEST_SET)
-    if len(ours) < FEWEST_WINDOWS:
-        raise DataError(f"the discriminative score needs {FEWEST_WINDOWS} real windows, found {len(ours)}")
-    if count < FEWEST_WINDOWS:
-        raise UsageError(f"the discriminative score needs {FEWEST_WINDOWS} windows, found {len(theirs)}")
+    ours, theirs, count = told_apart(real, fake)
     sides = _standardised(ours, theirs)
     accuracies = []
     for repeat in range(repeats):
@@ -136,11 +129,7 @@ def _standardised(
     """Both as float32, by the mean and deviation of each real channel; absurd values are held at a million
     deviations.
     """
-    deviation = real.std(axis=(0, 1))
-    varies = deviation > 1e-12 * np.abs(real).max(axis=(0, 1))
-    if not varies.any():
-        raise DataError("the score is undefined: every real channel is constant")
-    centre, scale = real.mean(axis=(0, 1)), np.where(varies, deviation, 1.0)
+    centre, scale = moments(real)
     ours, theirs = (np.clip((values - centre) / scale, -1e6, 1e6).astype(np.float32) for values in (real, fake))
     return ours, theirs
 

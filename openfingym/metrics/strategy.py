@@ -9,6 +9,7 @@ flat and returns 0, as does a period with a single row.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,69 +115,46 @@ def _slice_mean(values: NDArray[np.float64], starts: NDArray[np.intp], sizes: ND
 
 _PANEL = "Gu, Kelly and Xiu 2020, section 2.4.4"
 _TSFM = "Rahimikia, Ni and Wang 2025"
+_long_short = partial(
+    Metric, problem="panel", proper=False, version=2, changed="equal predictions went to the earlier row"
+)
+_risk = partial(
+    _long_short,
+    unit="fraction",
+    source=_TSFM,
+    range=(0.0, 1.0),
+    diagnostic=True,
+    differs="as `long_short_sharpe`; a fraction, where the paper has percent",
+)
 METRICS = (
-    Metric(
+    _long_short(
         "long_short_sharpe",
         long_short_sharpe,
-        "panel",
-        "annualised Sharpe ratio of top minus bottom decile",
-        "none",
-        _PANEL,
-        (-math.inf, math.inf),
-        "higher",
-        None,
-        SHARPE_CLIP,
+        description="annualised Sharpe ratio of top minus bottom decile",
+        unit="none",
+        source=_PANEL,
+        range=(-math.inf, math.inf),
+        direction="higher",
+        optimum=None,
+        clip=SHARPE_CLIP,
         parameters={"periods_per_year": 12.0},
         options=("periods_per_year",),
-        proper=False,
-        version=2,
-        changed="equal predictions went to the earlier row",
         differs="deciles of max(1, n // 10) rows, equal weights; equal predictions share their places",
     ),
-    Metric(
+    _long_short(
         "long_short_t",
         long_short_t,
-        "panel",
-        "Newey-West t of the mean of top minus bottom decile",
-        "standard errors",
-        "Newey and West 1986; " + _TSFM,
-        (-math.inf, math.inf),
-        "higher",
-        None,
-        T_CLIP,
+        description="Newey-West t of the mean of top minus bottom decile",
+        unit="standard errors",
+        source="Newey and West 1986; " + _TSFM,
+        range=(-math.inf, math.inf),
+        direction="higher",
+        optimum=None,
+        clip=T_CLIP,
         diagnostic=True,
         minimum_rows=2,
-        proper=False,
-        version=2,
-        changed="equal predictions went to the earlier row",
         differs="as `long_short_sharpe`; Newey-West lags by floor(4 (n / 100)^(2/9))",
     ),
-    Metric(
-        "long_short_drawdown",
-        long_short_drawdown,
-        "panel",
-        "largest fall of the portfolio",
-        "fraction",
-        _TSFM,
-        (0.0, 1.0),
-        diagnostic=True,
-        proper=False,
-        version=2,
-        changed="equal predictions went to the earlier row",
-        differs="as `long_short_sharpe`; a fraction, where the paper has percent",
-    ),
-    Metric(
-        "long_short_worst_period",
-        long_short_worst_period,
-        "panel",
-        "largest one-period loss",
-        "fraction",
-        _TSFM,
-        (0.0, 1.0),
-        diagnostic=True,
-        proper=False,
-        version=2,
-        changed="equal predictions went to the earlier row",
-        differs="as `long_short_sharpe`; a fraction, where the paper has percent",
-    ),
+    _risk("long_short_drawdown", long_short_drawdown, description="largest fall of the portfolio"),
+    _risk("long_short_worst_period", long_short_worst_period, description="largest one-period loss"),
 )

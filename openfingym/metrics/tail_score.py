@@ -13,6 +13,7 @@ changes, and differences become pure numbers.
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -185,6 +186,16 @@ def _scaled(
     return true / size, guess / size
 
 
+_generalisation = partial(
+    Metric,
+    problem="copying",
+    unit="none",
+    source=f"Arora et al. 2017, one-sided; named by {SOURCE}",
+    optimum=None,
+    diagnostic=True,
+    proper=False,
+    differs="defined here, since the paper's definition could not be looked up",
+)
 METRICS = (
     Metric(
         "score_test_rejection",
@@ -202,28 +213,14 @@ METRICS = (
         proper=False,
         differs="profits are centred on the real mean, and a pair outside the score's domain is moved to its edge",
     ),
-    Metric(
+    _generalisation(
         "generalization_dq",
         generalization_dq,
-        "copying",
-        "distance of tail quantiles from held-out windows beyond that from training ones",
-        "none",
-        f"Arora et al. 2017, one-sided; named by {SOURCE}",
-        optimum=None,
-        diagnostic=True,
-        proper=False,
-        differs="defined here, since the paper's definition could not be looked up",
+        description="distance of tail quantiles from held-out windows beyond that from training ones",
     ),
-    Metric(
+    _generalisation(
         "generalization_ds",
         generalization_ds,
-        "copying",
-        "excess score of VaR and ES on held-out windows beyond that on training ones",
-        "none",
-        f"Arora et al. 2017, one-sided; named by {SOURCE}",
-        optimum=None,
-        diagnostic=True,
-        proper=False,
-        differs="defined here, since the paper's definition could not be looked up",
+        description="excess score of VaR and ES on held-out windows beyond that on training ones",
     ),
 )

@@ -7,6 +7,7 @@ has no such scale, but an account cannot lose more than it has, so the largest b
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from openfingym.metrics import performance
 from openfingym.metrics.record import Metric
@@ -16,148 +17,103 @@ RATIO_CLIP = (-10.0, 10.0)
 RETURN_CLIP = (-1.0, 10.0)
 
 _PAPER = "OpenFinGym (arXiv 2606.26350), section 3.1"
-_ANNUAL = ("periods_per_year",)
 _ANY = (-math.inf, math.inf)
+_account = partial(Metric, problem="trading")
+_gain = partial(_account, direction="higher", optimum=None)
+_ratio = partial(_gain, unit="none", range=_ANY, clip=RATIO_CLIP, options=("periods_per_year",), proper=False)
+_reported = partial(_account, diagnostic=True, proper=False)
 METRICS = (
     # In cash its size is the account's, so it has no place in a total beside ratios: reported, and total_return
     # weighed.
-    Metric(
+    _gain(
         "pnl",
         performance.pnl,
-        "trading",
-        "profit, mean over episodes",
-        "cash",
-        _PAPER,
-        _ANY,
-        "higher",
-        None,
+        description="profit, mean over episodes",
+        unit="cash",
+        source=_PAPER,
+        range=_ANY,
         diagnostic=True,
         proper=False,
     ),
-    Metric(
+    _gain(
         "total_return",
         performance.total_return,
-        "trading",
-        "final over initial equity minus one, mean over episodes",
-        "fraction",
-        _PAPER,
-        (-1.0, math.inf),
-        "higher",
-        None,
-        RETURN_CLIP,
+        description="final over initial equity minus one, mean over episodes",
+        unit="fraction",
+        source=_PAPER,
+        range=(-1.0, math.inf),
+        clip=RETURN_CLIP,
         proper=False,
     ),
-    Metric(
+    _gain(
         "log_growth",
         performance.log_growth,
-        "trading",
-        "logarithm of final over initial equity, mean over episodes",
-        "none",
-        "Kelly 1956",
-        (math.log(performance.WEALTH_FLOOR), math.inf),
-        "higher",
-        None,
+        description="logarithm of final over initial equity, mean over episodes",
+        unit="none",
+        source="Kelly 1956",
+        range=(math.log(performance.WEALTH_FLOOR), math.inf),
         differs="an episode's final equity is held above one hundredth of the initial one",
     ),
-    Metric(
+    _ratio(
         "sharpe_ratio",
         performance.sharpe_ratio,
-        "trading",
-        "annualised mean over standard deviation of step returns, pooled",
-        "none",
-        f"{_PAPER}; Sharpe 1994",
-        _ANY,
-        "higher",
-        None,
-        RATIO_CLIP,
-        options=_ANNUAL,
-        proper=False,
+        description="annualised mean over standard deviation of step returns, pooled",
+        source=f"{_PAPER}; Sharpe 1994",
         differs="constant returns have 0, where common libraries have infinity or rounding noise",
     ),
-    Metric(
+    _ratio(
         "sortino_ratio",
         performance.sortino_ratio,
-        "trading",
-        "annualised mean over downside deviation of step returns, pooled",
-        "none",
-        "Sortino and van der Meer 1991",
-        _ANY,
-        "higher",
-        None,
-        RATIO_CLIP,
-        options=_ANNUAL,
-        proper=False,
+        description="annualised mean over downside deviation of step returns, pooled",
+        source="Sortino and van der Meer 1991",
         differs="held within 1000, where without a loss it is infinite",
     ),
     # An account that never trades has no drawdown: alone, it would reward doing nothing.
-    Metric(
+    _reported(
         "max_drawdown",
         performance.max_drawdown,
-        "trading",
-        "largest fall of equity from a peak, worst episode",
-        "fraction",
-        _PAPER,
-        (0.0, 1.0),
-        diagnostic=True,
-        proper=False,
+        description="largest fall of equity from a peak, worst episode",
+        unit="fraction",
+        source=_PAPER,
+        range=(0.0, 1.0),
     ),
-    Metric(
+    _ratio(
         "calmar_ratio",
         performance.calmar_ratio,
-        "trading",
-        "annual growth over the largest drawdown",
-        "none",
-        "Young 1991",
-        _ANY,
-        "higher",
-        None,
-        RATIO_CLIP,
-        options=_ANNUAL,
-        proper=False,
+        description="annual growth over the largest drawdown",
+        source="Young 1991",
         differs="held within 1000, where without a fall it is infinite; growth compounds over all episodes",
     ),
-    Metric(
+    _reported(
         "turnover",
         performance.turnover,
-        "trading",
-        "notional traded a year over mean equity, two-way",
-        "1 / year",
-        _PAPER,
-        diagnostic=True,
-        options=_ANNUAL,
-        proper=False,
+        description="notional traded a year over mean equity, two-way",
+        unit="1 / year",
+        source=_PAPER,
+        options=("periods_per_year",),
     ),
-    Metric(
+    _reported(
         "hit_rate",
         performance.hit_rate,
-        "trading",
-        "share of closing fills that made money after fees",
-        "fraction",
-        "this project",
-        (0.0, 1.0),
-        "higher",
-        1.0,
-        diagnostic=True,
-        proper=False,
+        description="share of closing fills that made money after fees",
+        unit="fraction",
+        source="this project",
+        range=(0.0, 1.0),
+        direction="higher",
+        optimum=1.0,
     ),
-    Metric(
+    _reported(
         "exposure",
         performance.exposure,
-        "trading",
-        "mean of long plus short over equity",
-        "multiple of equity",
-        "this project",
-        diagnostic=True,
-        proper=False,
+        description="mean of long plus short over equity",
+        unit="multiple of equity",
+        source="this project",
     ),
-    Metric(
+    _reported(
         "cost_paid",
         performance.cost_paid,
-        "trading",
-        "fees, slippage and borrowing over initial equity",
-        "fraction",
-        "this project",
-        diagnostic=True,
-        proper=False,
+        description="fees, slippage and borrowing over initial equity",
+        unit="fraction",
+        source="this project",
     ),
 )

@@ -13,10 +13,11 @@ import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
 from openfingym.models.messages import Completion, Message, Tool, Usage
+from openfingym.models.model import CompletionOptions
 from openfingym.models.prices import PriceTable
 from openfingym.models.retrying import Transient, judge, refuses, retrying
 from openfingym.models.wire import (
@@ -246,27 +247,12 @@ class ChatModel:
         """Why no tools are offered any more: once refused, they always are."""
 
     async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Tool] = (),
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        seed: int | None = None,
-        stop: Sequence[str] = (),
+        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
     ) -> Completion:
         """Continue a conversation; see :meth:`openfingym.models.Model.complete`."""
         if tools and self._toolless:
             raise ModelRefusedError(self._toolless, reason="no-tools")
-        body = request_body(
-            self._request_name,
-            messages,
-            tools=tools,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            seed=seed,
-            stop=stop,
-        )
+        body = request_body(self._request_name, messages, tools=tools, **options)
         if self._tokens:
             body |= {"logprobs": True, "return_token_ids": True}
         try:

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 from openfingym.models.messages import Completion, Message, Tool
+
+
+class CompletionOptions(TypedDict, total=False):
+    """How a conversation is to be continued; None, or nothing, leaves it to the endpoint."""
+
+    max_tokens: int | None
+    """Largest number of output tokens."""
+    temperature: float | None
+    """Sampling temperature."""
+    seed: int | None
+    """Seed of the sampling, for endpoints that can repeat themselves."""
+    stop: Sequence[str]
+    """Texts at which the answer ends."""
 
 
 class LanguageModel(Protocol):
@@ -16,24 +29,14 @@ class LanguageModel(Protocol):
         """The model's name, as results record it."""
 
     async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Tool] = (),
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        seed: int | None = None,
-        stop: Sequence[str] = (),
+        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
     ) -> Completion:
         """Continue a conversation by one message.
 
         Args:
             messages: the conversation so far, oldest first.
             tools: functions the model may call in its answer.
-            max_tokens: largest number of output tokens; None leaves it to the endpoint.
-            temperature: sampling temperature; None leaves it to the endpoint.
-            seed: seed of the sampling, for endpoints that can repeat themselves.
-            stop: texts at which the answer ends.
+            options: see :class:`CompletionOptions`; what is not stated is left to the endpoint.
 
         Raises:
             ModelUnavailableError: no answer could be had, for no fault of the request.

@@ -24,10 +24,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Unpack
 
 from openfingym.errors import ModelRefusedError
 from openfingym.models.messages import CallForm, Completion, Message, Tool, ToolCall
-from openfingym.models.model import LanguageModel
+from openfingym.models.model import CompletionOptions, LanguageModel
 from openfingym.models.written_calls import read_written_calls
 
 MARKER = "You call tools by writing them as text."
@@ -72,17 +73,10 @@ class ToolModel:
         return self._model.name
 
     async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Tool] = (),
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        seed: int | None = None,
-        stop: Sequence[str] = (),
+        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
     ) -> Completion:
         """Continue a conversation; calls in the text of the answer are taken out of it."""
-        complete = partial(self._model.complete, max_tokens=max_tokens, temperature=temperature, seed=seed, stop=stop)
+        complete = partial(self._model.complete, **options)
         if not tools:
             return await complete(messages)
         if self._text is not True:

@@ -10,9 +10,10 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Unpack, get_args
 
 from openfingym.models.messages import CompletionTokens, FinishReason, Message, Tool, ToolCall, Usage, well_formed
+from openfingym.models.model import CompletionOptions
 
 MAX_CONTENT = 1_000_000
 """Characters kept of one answer; one that goes on for longer counts as cut off (``length``)."""
@@ -59,20 +60,13 @@ def request_tool(tool: Tool) -> Json:
 
 
 def request_body(
-    model: str,
-    messages: Sequence[Message],
-    *,
-    tools: Sequence[Tool] = (),
-    max_tokens: int | None = None,
-    temperature: float | None = None,
-    seed: int | None = None,
-    stop: Sequence[str] = (),
+    model: str, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
 ) -> Json:
     """The body of a chat completion, without what is left to the endpoint."""
     body: Json = {"model": model, "messages": [request_message(message) for message in messages]}
     if tools:
         body["tools"] = [request_tool(tool) for tool in tools]
-    stated = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed, "stop": list(stop) or None}
+    stated = {**options, "stop": list(options.get("stop", ())) or None}
     return body | {key: value for key, value in stated.items() if value is not None}
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from openfingym.lazy import names_of
+
 if TYPE_CHECKING:
     from openfingym.data.bars import Bars
     from openfingym.trading.executor import Account, Executor, OpenOrder
@@ -51,16 +53,4 @@ _HOMES = {
     "TimeInForce": "orders",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'openfingym.trading' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(f"openfingym.trading.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = names_of(__name__, _HOMES)

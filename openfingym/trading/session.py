@@ -77,18 +77,8 @@ class Session:
         if self.done:
             raise UsageError("the episode is over; start another")
         self.row += 1
-        bars, row, account = self.bars, self.row, self.simulator
-        split, dividend = bars.split[row], bars.dividend[row]
-        account.on_bar(
-            bars.open[row].tolist(),
-            bars.high[row].tolist(),
-            bars.low[row].tolist(),
-            bars.close[row].tolist(),
-            bars.volume[row].tolist(),
-            tradable=bars.tradable[row].tolist(),
-            splits=split.tolist() if (split != 1.0).any() else None,
-            dividends=dividend.tolist() if dividend.any() else None,
-        )
+        account = self.simulator
+        walk(account, self.bars, self.row)
         held = account.account()
         self.record[self.rows] = (
             account.equity,
@@ -117,3 +107,18 @@ class Session:
         while not twin.done:
             twin.advance()
         return twin.record
+
+
+def walk(account: Simulator, bars: Bars, row: int) -> None:
+    """Let a row of bars pass."""
+    split, dividend = bars.split[row], bars.dividend[row]
+    account.on_bar(
+        bars.open[row].tolist(),
+        bars.high[row].tolist(),
+        bars.low[row].tolist(),
+        bars.close[row].tolist(),
+        bars.volume[row].tolist(),
+        tradable=bars.tradable[row].tolist(),
+        splits=split.tolist() if (split != 1.0).any() else None,
+        dividends=dividend.tolist() if dividend.any() else None,
+    )

@@ -16,7 +16,6 @@ import re
 import threading
 from collections.abc import Coroutine
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from openfingym.errors import RuntimeFailureError, UsageError, VerifierError
@@ -87,9 +86,7 @@ class Gate:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def serve(self) -> None:
@@ -281,9 +278,7 @@ class GateKeeper:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:

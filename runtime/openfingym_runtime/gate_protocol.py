@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import cast
 
@@ -36,30 +37,20 @@ CONCURRENT_BODIES = 2
 """Bodies of full length that may be under way at once, over all connections of a gate."""
 
 
+@dataclass(eq=False, kw_only=True)
 class Gatekeeping:
     """The services that a gate offers its connections: it counts and forwards."""
 
-    def __init__(
-        self,
-        *,
-        max_body_bytes: int,
-        max_connections: int,
-        forward: Callable[[GateRequest], Awaitable[UpstreamAnswer]],
-        open_live: Callable[[], Awaitable[LiveConnection | UpstreamAnswer]],
-        spend: Callable[[int], bool],
-        refused: Callable[[], None],
-        verifier_failed: Callable[[], None],
-    ) -> None:
-        self.max_body_bytes = max_body_bytes
-        self.max_connections = max_connections
-        self.forward = forward
-        self.open_live = open_live
-        self.spend = spend
-        self.refused = refused
-        self.verifier_failed = verifier_failed
-        self.connections: set[GateConnection] = set()
-        self.buffered_bytes = 0
-        """Bodies being read or forwarded, all connections together."""
+    max_body_bytes: int
+    max_connections: int
+    forward: Callable[[GateRequest], Awaitable[UpstreamAnswer]]
+    open_live: Callable[[], Awaitable[LiveConnection | UpstreamAnswer]]
+    spend: Callable[[int], bool]
+    refused: Callable[[], None]
+    verifier_failed: Callable[[], None]
+    connections: set[GateConnection] = field(default_factory=set, init=False)
+    buffered_bytes: int = field(default=0, init=False)
+    """Bodies being read or forwarded, all connections together."""
 
 
 class GateConnection(asyncio.Protocol):

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -29,10 +30,11 @@ from openfingym.files import strange as strange_files
 from openfingym.files.whole import write_text
 from openfingym.models.messages import Usage
 from openfingym.reports.trading.replay import _read_actions, _read_record
-from openfingym.results import RolloutResult, RunFiles, read_run, rewrite_result, write_run
+from openfingym.results import RunFiles, read_run, rewrite_result, write_run
 from openfingym.rollouts import RunFolder
 from openfingym.trajectory.files import read_rollout
-from openfingym.trajectory.record import Generation, RecordedScore, RolloutRecord, RunTiming, StepReward, ToolUse, Turn
+from openfingym.trajectory.record import Generation, StepReward, ToolUse, Turn
+from tests.openfingym.reports.made import PLAYED, record_of
 
 SECRET = "the-hash-of-a-password"
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -74,31 +76,16 @@ FILES = (
 
 def a_run(root: Path, name: str = "r1") -> Path:
     """A run as ours are, of a trading task that an agent with a model played."""
-    result = RolloutResult(
-        name,
-        "equity-trading",
-        "d" * 64,
-        "real",
-        "react",
-        "sandbox",
-        3,
-        "scored",
-        total=0.5,
-        relative_total=0.75,
-        model="my/model",
+    result = replace(
+        PLAYED,
+        rollout_id=name,
+        task="equity-trading",
         relative_interval=(0.5, 0.9),
         total_interval=(0.4, 0.6),
-        metrics={"rmse": 0.25},
         standard_errors={"rmse": 0.1},
-        baseline="naive",
-        baseline_total=0.6,
-        baseline_metrics={"rmse": 0.5},
         flags=("probing",),
         turns=1,
-        prompt_tokens=20,
-        completion_tokens=10,
-        cost_usd=0.5,
-        ended_by="finished",
+        wall_s=0.0,
         policy="local",
         disclosure="full",
         started_at="2024-01-01T00:00:00+00:00",
@@ -107,22 +94,12 @@ def a_run(root: Path, name: str = "r1") -> Path:
     call = ToolUse(
         id="1", name="run_python", arguments='{"code": "x = 1", "n": [1, {"a": 2}]}', result="97 rows", wall_s=2.5
     )
-    record = RolloutRecord(
-        id=name,
-        task=result.task,
-        task_digest=result.task_digest,
-        data_kind=result.data_kind,
-        seed=result.seed,
-        agent=result.agent,
-        model=result.model,
-        messages=(
-            Turn(role="user", content="Trade."),
-            Turn(role="assistant", content="I look.", generation=made, tool_calls=(call,)),
-        ),
-        rewards=(StepReward(episode=0, step=4, reward=-0.5, message=1),),
-        score=RecordedScore.from_result(result),
-        timing=RunTiming(started_at=datetime(2024, 1, 1, tzinfo=UTC), wall_s=9.0),
+    messages = (
+        Turn(role="user", content="Trade."),
+        Turn(role="assistant", content="I look.", generation=made, tool_calls=(call,)),
     )
+    rewards = (StepReward(episode=0, step=4, reward=-0.5, message=1),)
+    record = record_of(result, messages, rewards, datetime(2024, 1, 1, tzinfo=UTC))
     array = io.BytesIO()
     np.save(array, np.ones((3, 5, 7)))
     files = RunFiles(

@@ -22,7 +22,6 @@ def rollout_record(played: PlayedConversation, result: RolloutResult) -> Rollout
         played: what was said and done.
         result: how it ended, complete but for its folder.
     """
-    scored = result.state in {"scored", "rejected"}
     return RolloutRecord(
         id=result.rollout_id,
         task=result.task,
@@ -34,14 +33,7 @@ def rollout_record(played: PlayedConversation, result: RolloutResult) -> Rollout
         tools=played.tools,
         messages=played.turns,
         rewards=played.rewards,
-        score=RecordedScore(
-            state=result.state,
-            total=result.total,
-            relative_total=result.relative_total,
-            reward=result.reward() if scored else None,
-            reason=result.reason,
-            metrics=result.metrics,
-        ),
+        score=RecordedScore.from_result(result),
         failure="none" if result.boundary is None else result.boundary,
         timing=RunTiming(
             started_at=datetime.fromisoformat(result.started_at),

@@ -119,3 +119,12 @@ def geometrics(bits: Bits, q: NDArray[np.float64] | float, *shape: int) -> NDArr
 def permutation(bits: np.random.PCG64, count: int) -> NDArray[np.int64]:
     """A uniformly random order of 0 .. count - 1, int64[count]."""
     return np.argsort(bits.random_raw(count), kind="stable").astype(np.int64)
+
+
+def autoregression(shocks: NDArray[np.float64], phi: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """x(t) = phi x(t - 1) + shock(t) from x = 0, float64 of the shape of the shocks [steps, ...]."""
+    state, out = np.zeros(shocks.shape[1:]), np.empty_like(shocks)
+    for t, shock in enumerate(shocks):
+        state = phi * state + shock
+        out[t] = state
+    return out

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.data.sources import klines
 from openfingym.data.sources.cells import unzip
-from openfingym.data.sources.table import Block, DataProvenance, Origin, Table, join, stack
+from openfingym.data.sources.table import Block, DataProvenance, Origin, Table, stack
 from openfingym.data.sources.wire import NotPublishedError
 from openfingym.errors import DataError
 
@@ -31,20 +31,12 @@ _CHECKSUM = re.compile(r"([0-9a-f]{64})\s+\*?(\S+)\s*")
 
 
 @dataclass(frozen=True)
-class BinanceArchive:
+class BinanceArchive(klines.SpotMarkets):
     """Candlesticks of Binance spot markets from its public archive."""
 
     base_url: str = "https://data.binance.vision"
     name: str = "binance-archive"
     publisher: str = "Binance, public data archive"
-    licence: str = (
-        "Binance terms: free to download for your own use; redistribution is not granted, so it is never bundled"
-    )
-    frequency: str = "one second to one day"
-    gives: str = (
-        "open, high, low, close, volume, quote_volume, count, taker_buy_base, taker_buy_quote by opening time in UTC"
-    )
-    lag_days: int | None = 1
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """One table with the columns of every pair in ``request.symbols``; see :class:`Source`."""
@@ -55,12 +47,8 @@ class BinanceArchive:
         for symbol in request.symbols:
             read = _Reader(self, symbol, interval, request.refresh, client, cache, progress, origins, notes)
             blocks[symbol] = stack(read.parts(start, end), f"{self.name} {symbol}")
-            gaps = klines.absent(blocks[symbol][0], interval)
-            if gaps:
-                notes.append(f"{symbol}: {gaps} bars of {interval} are missing within the period")
-        times, columns, values = join(blocks)
         provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), tuple(notes))
-        return Table(times, values, tuple(columns), frequency, klines.UNIT, provenance)
+        return klines.table(blocks, interval, frequency, provenance)
 
 
 @dataclass(frozen=True)

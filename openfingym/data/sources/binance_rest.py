@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.sources import klines
-from openfingym.data.sources.table import Block, DataProvenance, Origin, Table, day_mask, join, stack
+from openfingym.data.sources.table import Block, DataProvenance, Origin, Table, day_mask, stack
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -28,26 +28,17 @@ PAGE = 1000
 
 
 @dataclass(frozen=True)
-class BinanceRest:
+class BinanceRest(klines.SpotMarkets):
     """Candlesticks of Binance spot markets from its market-data interface."""
 
     base_url: str = "https://data-api.binance.vision"
     name: str = "binance-rest"
     publisher: str = "Binance, spot market data interface"
-    licence: str = (
-        "Binance terms: free to download for your own use; redistribution is not granted, so it is never bundled"
-    )
-    frequency: str = "one second to one day"
-    gives: str = (
-        "open, high, low, close, volume, quote_volume, count, taker_buy_base, taker_buy_quote by opening time in UTC"
-    )
-    lag_days: int | None = 1
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> Table:
         """One table with the columns of every pair in ``request.symbols``; see :class:`Source`."""
         interval, frequency, start, end = klines.checked(self.name, request)
         origins: list[Origin] = []
-        notes: list[str] = []
         blocks: dict[str, Block] = {}
         for symbol in request.symbols:
             pages = []
@@ -60,12 +51,8 @@ class BinanceRest:
             times, columns, values = stack(pages, f"{self.name} {symbol}")
             keep = day_mask(times, start, end)
             blocks[symbol] = (times[keep], columns, values[keep])
-            gaps = klines.absent(times, interval)
-            if gaps:
-                notes.append(f"{symbol}: {gaps} bars of {interval} are missing within the period")
-        times, columns, values = join(blocks)
-        provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), tuple(notes))
-        return Table(times, values, tuple(columns), frequency, klines.UNIT, provenance)
+        provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, tuple(origins))
+        return klines.table(blocks, interval, frequency, provenance)
 
     def _pages(self, symbol: str, interval: str, start: date, end: date) -> Iterator[str]:
         """URLs that tile the period. They depend on nothing but the request, so that every page can be kept."""

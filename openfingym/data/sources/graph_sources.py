@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from openfingym.data.graphs.injection import inject_contextual
@@ -125,43 +126,45 @@ def _published(
     return PublishedGraph(file.to_graph(provenance.source), provenance)
 
 
-AMAZON = MatGraph(
-    name="amazon-fraud",
+_of_dgl = partial(
+    MatGraph,
     base_url="https://data.dgl.ai",
+    licence="no licence stated for the processed files; for your own use, never bundled",
+)
+_of_github = partial(
+    MatGraph,
+    base_url="https://raw.githubusercontent.com",
+    licence="no licence stated for the data; for your own use, never bundled",
+)
+AMAZON = _of_dgl(
+    name="amazon-fraud",
     path="dataset/FraudAmazon.zip",
     publisher="Amazon reviewers of musical instruments, Dou et al. (2020), as distributed by the Deep Graph Library",
-    licence="no licence stated for the processed files; for your own use, never bundled",
     layouts=(layouts.FRAUD_AMAZON, layouts.NETWORK),
     only="upu",
     stated_nodes=10224,
     notes=("the first 3305 nodes of the full file have no label of their own there and count as 0",),
 )
-YELPCHI = MatGraph(
+YELPCHI = _of_dgl(
     name="yelpchi-fraud",
-    base_url="https://data.dgl.ai",
     path="dataset/FraudYelp.zip",
     publisher="Yelp reviews of Chicago hotels and restaurants, Dou et al. (2020), as distributed by the Deep Graph "
     "Library",
-    licence="no licence stated for the processed files; for your own use, never bundled",
     layouts=(layouts.FRAUD_YELP, layouts.NETWORK),
     only="rur",
     stated_nodes=23831,
 )
-BLOGCATALOG = MatGraph(
+BLOGCATALOG = _of_github(
     name="blogcatalog-fraud",
-    base_url="https://raw.githubusercontent.com",
     path="tyl419/OHATP/08d86887431e619ff1923ffbbf4ec44e14de616f/dataset/BlogCatalog.mat",
     publisher="BlogCatalog with the anomalies injected by Liu et al. (2021), CoLA, as carried by OHATP",
-    licence="no licence stated for the data; for your own use, never bundled",
     layouts=(layouts.NETWORK, layouts.NETWORK_SHORT),
     stated_nodes=5196,
 )
-IMDB = MatGraph(
+IMDB = _of_github(
     name="imdb",
-    base_url="https://raw.githubusercontent.com",
     path="chenzl23/AMOGCN/4729a71fc905c2dc791df9eebdb1e34d0d3a8e06/data/imdb5k.mat",
     publisher="IMDB 5K movies, Wang et al. (2019), HAN, as carried by AMOGCN",
-    licence="no licence stated for the data; for your own use, never bundled",
     layouts=(layouts.HAN_IMDB, layouts.INJECTED),
     stated_nodes=4780,
     anomalies=335,

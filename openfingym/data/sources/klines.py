@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.sources.table import Block
+from openfingym.data.sources.table import Block, DataProvenance, Table, join
 from openfingym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from openfingym.data.sources.source import SourceRequest
@@ -44,6 +47,21 @@ STEP_S: dict[str, int] = {
 MICROSECONDS_FROM = 10**14
 """A time stamp above this is in microseconds (the archive's files from 2025 on), below it in milliseconds."""
 _SYMBOL = re.compile(r"[A-Z0-9]{2,30}")
+
+
+@dataclass(frozen=True)
+class SpotMarkets:
+    """What both say of themselves."""
+
+    base_url: str
+    name: str
+    publisher: str
+    licence: str = (
+        "Binance terms: free to download for your own use; redistribution is not granted, so it is never bundled"
+    )
+    frequency: str = "one second to one day"
+    gives: str = f"{', '.join(COLUMNS)} by opening time in UTC"
+    lag_days: int | None = 1
 
 
 def checked(source: str, request: SourceRequest) -> tuple[str, Frequency, date, date]:
@@ -130,6 +148,16 @@ def stamps(raw: NDArray[np.float64]) -> NDArray[np.datetime64]:
     whole = raw.astype(np.int64)
     micro = np.where(whole >= MICROSECONDS_FROM, whole, whole * 1000)
     return micro.astype("datetime64[us]").astype("datetime64[ns]")
+
+
+def table(blocks: Mapping[str, Block], interval: str, frequency: Frequency, provenance: DataProvenance) -> Table:
+    """One table of the bars of every symbol; a note for each that lacks bars between its first and its last."""
+    for symbol, (times, _, _) in blocks.items():
+        gaps = absent(times, interval)
+        if gaps:
+            provenance = provenance.noting(f"{symbol}: {gaps} bars of {interval} are missing within the period")
+    times, columns, values = join(blocks)
+    return Table(times, values, tuple(columns), frequency, UNIT, provenance)
 
 
 def absent(times: NDArray[np.datetime64], interval: str) -> int:

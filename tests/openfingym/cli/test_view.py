@@ -21,9 +21,9 @@ from openfingym.cli.printable import one_line, printable
 from openfingym.cli.streams import lasting
 from openfingym.models.messages import Usage
 from openfingym.packages.package import BuiltPackage
-from openfingym.results import RolloutResult, RunFiles, write_run
-from openfingym.trajectory import RolloutRecord
-from openfingym.trajectory.record import Generation, RecordedScore, RunTiming, StepReward, ToolUse, Turn
+from openfingym.results import RunFiles, write_run
+from openfingym.trajectory.record import Generation, StepReward, ToolUse, Turn
+from tests.openfingym.reports.made import PLAYED, record_of
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07"
 CODE = "\n".join(f"line_{number} = {number}" for number in range(100))
@@ -52,45 +52,10 @@ MESSAGES = (
 
 
 def rollout(root: Path, *, messages: tuple[Turn, ...] = MESSAGES, **changes: object) -> Path:
-    result = replace(
-        RolloutResult(
-            "r1",
-            "fx-forecast",
-            "d" * 64,
-            "real",
-            "react",
-            "sandbox",
-            3,
-            "scored",
-            total=0.5,
-            relative_total=0.75,
-            model="my/model",
-            metrics={"rmse": 0.25},
-            baseline="naive",
-            baseline_total=0.6,
-            baseline_metrics={"rmse": 0.5},
-            turns=2,
-            prompt_tokens=20,
-            completion_tokens=10,
-            cost_usd=0.5,
-            ended_by="finished",
-        ),
-        **changes,  # type: ignore[arg-type]  # as the caller says
-    )
-    record = RolloutRecord(
-        id=result.rollout_id,
-        task=result.task,
-        task_digest=result.task_digest,
-        data_kind=result.data_kind,
-        seed=result.seed,
-        agent=result.agent,
-        model=result.model,
-        messages=messages,
-        rewards=(StepReward(episode=0, step=4, reward=-0.5, message=2),) if messages else (),
-        score=RecordedScore.from_result(result),
-        failure=result.boundary or "none",
-        timing=RunTiming(started_at=datetime.now(UTC), wall_s=9.0),
-    )
+    usual = replace(PLAYED, rollout_id="r1", task="fx-forecast", turns=2, wall_s=0.0, started_at="")
+    result = replace(usual, **changes)  # type: ignore[arg-type]  # as the caller says
+    rewards = (StepReward(episode=0, step=4, reward=-0.5, message=2),) if messages else ()
+    record = record_of(result, messages, rewards, datetime.now(UTC))
     written = write_run(
         root, result, RunFiles({}, "print(1)", f"said {HOSTILE}\n".encode(), [], {}, None, record.model_dump_json())
     )

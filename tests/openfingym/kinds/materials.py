@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
+from openfingym.errors import TaskError
 from openfingym.kinds import Blocks, Material, kind_of, score_fold
 from openfingym.metrics import relative
-from openfingym.task import Task
+from openfingym.task import Task, parse_task_file
 
 ROWS = 400
 
@@ -29,6 +32,14 @@ def edited(text: str, name: str, value: str) -> str:
         at = lines.index(f"[metadata.openfingym.{table}]") + 1
         lines.insert(at, f"{name} = {value}")
     return "\n".join(lines) + "\n"
+
+
+def require_refused(task: Task, folder: Path, edit: tuple[str, str], message: str) -> None:
+    """Give a part of ``task.toml`` another text, which must be refused with this message."""
+    text = task.config_path.read_text()
+    assert edit[0] in text
+    with pytest.raises(TaskError, match=message):
+        parse_task_file(text.replace(*edit), folder)
 
 
 def walk(seed: int = 0, rows: int = ROWS, scale: float = 0.01) -> NDArray[np.float64]:

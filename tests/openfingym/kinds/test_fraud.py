@@ -75,7 +75,7 @@ def test_an_agent_reads_the_graph_as_it_is(name, make) -> None:
 
 def test_an_agent_gets_each_graph_of_a_set_with_nodes_of_its_own(make) -> None:
     task = make("graphs")
-    material, source = made(task), kind_of(task).load(task).graphs
+    material, source = made(task), kind_of(task).load(task).items
     union = read_graph(read_of(material), material.public)
     wanted = material.public["test_graphs"][:5]
     for number, graph in zip(wanted, split_graphs(union, material.public["graph_offsets"], wanted), strict=True):

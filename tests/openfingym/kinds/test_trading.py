@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.data.bars import Bars
-from openfingym.errors import SubmissionError, TaskError
+from openfingym.errors import SubmissionError
 from openfingym.kinds import is_sequential, score_fold, trading
 from openfingym.metrics import relative
-from openfingym.task import Task, parse_task_file
+from openfingym.task import Task
 from openfingym.task.contracts import TradingContract
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym.verifiers.plausibility import remarks, typical_sizes
+from tests.openfingym.kinds.materials import require_refused
 from tests.openfingym.kinds.stepping import episode_of, fold_rows, made, play, random_bars, reader, trading_task
 
 LOOKBACK, STEPS = 6, 10
@@ -412,10 +413,7 @@ def test_a_halt_in_the_first_row_of_an_episode_is_no_fault(tmp_path: Path) -> No
 def test_a_mistake_in_a_trading_task_is_answered_with_its_key(
     task: Task, tmp_path: Path, edit: tuple[str, str], message: str
 ) -> None:
-    text = task.config_path.read_text()
-    assert edit[0] in text
-    with pytest.raises(TaskError, match=message):
-        parse_task_file(text.replace(*edit), tmp_path)
+    require_refused(task, tmp_path, edit, message)
 
 
 def test_a_market_without_short_positions(tmp_path: Path) -> None:

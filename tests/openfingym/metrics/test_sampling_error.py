@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,22 +25,7 @@ from openfingym.metrics.sampling_error import Replicates, SamplingError, samplin
 from openfingym.metrics.scoring import Score, score
 from openfingym.task.contracts import ForecastContract, TradingContract
 from openfingym.trading.redrawn_records import redrawn_record
-
-
-@dataclass(frozen=True)
-class Entry:
-    name: str
-    weight: float = 1.0
-    relative_weight: float | None = None
-    on: str = "path"
-
-
-@dataclass(frozen=True)
-class Rules:
-    metrics: tuple[Entry, ...]
-    periods_per_year: float = 1.0
-    tail_level: float = 0.05
-
+from tests.openfingym.metrics.rules import Entry, Rules
 
 OPTIONS = {"semantics": "log_return", "periods_per_year": 1.0, "tail_level": 0.05}
 ERRORS = Rules((Entry("mae"), Entry("rmse")))

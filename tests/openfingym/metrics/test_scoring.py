@@ -4,7 +4,6 @@ import math
 import pickle
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import empyrical
 import numpy as np
@@ -17,29 +16,15 @@ import openfingym.metrics
 from openfingym.errors import DataError, SubmissionError, UsageError
 from openfingym.metrics import METRICS, Truth, naive_forecast, relative, relative_total, score
 from openfingym.metrics.comparison import ForecastComparison
+from tests.openfingym.metrics.rules import Entry, Rules
 
 PAPER = {"mae": 0.35, "rmse": 0.25, "delta_sharpe": 0.20, "delta_var": 0.10, "delta_es": 0.10}
 SEMANTICS = ("log_return", "price_level", "yield_level")
 SHARED = [name for name, metric in METRICS.items() if metric.shared]
 
 
-@dataclass(frozen=True)
-class Line:
-    name: str
-    weight: float = 1.0
-    relative_weight: float | None = None
-    on: str = "path"
-
-
-@dataclass(frozen=True)
-class Table:
-    metrics: tuple[Line, ...]
-    periods_per_year: float = 1.0
-    tail_level: float = 0.05
-
-
 def table(weights=None, **parameters):
-    return Table(tuple(Line(name, weight) for name, weight in (weights or PAPER).items()), **parameters)
+    return Rules(tuple(Entry(name, weight) for name, weight in (weights or PAPER).items()), **parameters)
 
 
 def truth_of(y, last, semantics, rules=None):
@@ -200,11 +185,11 @@ def test_on_future_the_context_is_left_out():
     whole = np.concatenate((np.repeat(real[:, None, :5], 4, axis=1), futures), axis=2).reshape(-1, 8, 2)
     truth = Truth({"real": real, "future.real": real[:, 5:]}, seed=5)
     answer = {"fake": whole, "future.fake": futures.reshape(-1, 3, 2), "futures": futures}
-    rules = Table(
+    rules = Rules(
         (
-            Line("correlation_l1", on="path"),
-            Line("marginal_total_variation", on="future"),
-            Line("american_put_error", on="future"),
+            Entry("correlation_l1", on="path"),
+            Entry("marginal_total_variation", on="future"),
+            Entry("american_put_error", on="future"),
         )
     )
     got = score(rules, truth, answer)
@@ -216,7 +201,7 @@ def test_on_future_the_context_is_left_out():
         "american_put_error": METRICS["american_put_error"].compute({"real": real[:, 5:], "futures": futures}),
     }
     with pytest.raises(DataError, match="of futures alone"):
-        score(Table((Line("marginal", on="future"),)), Truth({"real": real}), {"fake": whole})
+        score(Rules((Entry("marginal", on="future"),)), Truth({"real": real}), {"fake": whole})
     with pytest.raises(SubmissionError, match=r"fake have shape .* ending with \(3, 2\)"):
         score(rules, truth, {**answer, "future.fake": whole})
 
@@ -320,7 +305,7 @@ def test_a_table_that_makes_no_sense():
     with pytest.raises(UsageError, match="unknown metric 'smapes'; did you mean smape"):
         score(table({"smapes": 1.0}), truth, {"y_pred": p})
     with pytest.raises(UsageError, match="names mae twice"):
-        score(Table((Line("mae"), Line("mae"))), truth, {"y_pred": p})
+        score(Rules((Entry("mae"), Entry("mae"))), truth, {"y_pred": p})
     with pytest.raises(UsageError, match=r"periods_per_year = 252.0, the truth's options have 1.0"):
         score(table(periods_per_year=252.0), truth, {"y_pred": p})
 
@@ -344,13 +329,13 @@ def test_a_truth_travels_to_another_process_without_what_it_has_computed():
 
 
 def test_the_relative_total_follows_the_table():
-    rules = Table(
+    rules = Rules(
         (
-            Line("mae", 0.5),
-            Line("r2", 0.25, 3.0),
-            Line("dm_zero", 0.25),
-            Line("delta_es", 0.1),
-            Line("log_growth", 0.0, 1.0),
+            Entry("mae", 0.5),
+            Entry("r2", 0.25, 3.0),
+            Entry("dm_zero", 0.25),
+            Entry("delta_es", 0.1),
+            Entry("log_growth", 0.0, 1.0),
         )
     )
     values = {"mae": 1.0, "r2": 0.5, "dm_zero": 99.0, "delta_es": 0.0, "log_growth": 1.0, "more": 7.0}
@@ -366,19 +351,21 @@ def test_the_relative_total_follows_the_table():
         relative(rules, {"mae": 1.0, "dm_zero": 0.0, "delta_es": 0.0, "log_growth": 0.0}, baseline)
     with pytest.raises(UsageError, match="none of dm_zero, delta_var may rank"):
         relative(
-            Table((Line("dm_zero"), Line("delta_var"))),
+            Rules((Entry("dm_zero"), Entry("delta_var"))),
             dict.fromkeys(("dm_zero", "delta_var"), 1.0),
             dict.fromkeys(("dm_zero", "delta_var"), 1.0),
         )
     with pytest.raises(UsageError, match=r"delta_var is not proper.*relative_weight must be 0, found 2"):
         relative(
-            Table((Line("mae"), Line("delta_var", 0.0, 2.0))),
+            Rules((Entry("mae"), Entry("delta_var", 0.0, 2.0))),
             {"mae": 1.0, "delta_var": 1.0},
             {"mae": 1.0, "delta_var": 1.0},
         )
     with pytest.raises(UsageError, match="dm_zero is a diagnostic"):
         relative(
-            Table((Line("mae"), Line("dm_zero", 0.0, 2.0))), {"mae": 1.0, "dm_zero": 1.0}, {"mae": 1.0, "dm_zero": 1.0}
+            Rules((Entry("mae"), Entry("dm_zero", 0.0, 2.0))),
+            {"mae": 1.0, "dm_zero": 1.0},
+            {"mae": 1.0, "dm_zero": 1.0},
         )
 
 

@@ -1,7 +1,6 @@
 """The trading metrics as a scoring table uses them."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,31 +9,18 @@ from openfingym.errors import SubmissionError
 from openfingym.metrics import METRICS, Truth, performance, relative, score
 from openfingym.metrics.aggregation import relative_loss
 from openfingym.metrics.cases import CASES
+from tests.openfingym.metrics.rules import Entry, Rules
 
 NAMES = [name for name, metric in METRICS.items() if metric.problem == "trading"]
 ANNUAL = ("sharpe_ratio", "sortino_ratio", "calmar_ratio", "turnover")
 
 
-@dataclass(frozen=True)
-class Line:
-    name: str
-    weight: float
-    relative_weight: float | None = None
-    on: str = "path"
-
-
-@dataclass(frozen=True)
-class Table:
-    metrics: tuple[Line, ...]
-    periods_per_year: float = 52.0
-    tail_level: float = 0.05
-
-
-TABLE = Table(
+TABLE = Rules(
     tuple(
-        Line(name, 0.5 if name in {"sharpe_ratio", "total_return"} else 0.0, 1.0 if name == "log_growth" else None)
+        Entry(name, 0.5 if name in {"sharpe_ratio", "total_return"} else 0.0, 1.0 if name == "log_growth" else None)
         for name in NAMES
-    )
+    ),
+    periods_per_year=52.0,
 )
 TRUTH = Truth({}, {"periods_per_year": 52.0})
 
@@ -100,7 +86,7 @@ def test_the_relative_total_ranks_by_growth_alone():
 def test_doing_nothing_has_no_drawdown_and_so_drawdown_does_not_rank():
     cash = score(TABLE, TRUTH, {"record": case().rivals[0]["record"]}).metrics
     assert cash["max_drawdown"] == cash["log_growth"] == 0.0
-    only = Table((Line("log_growth", 0.5), Line("max_drawdown", 0.5)))
+    only = Rules((Entry("log_growth", 0.5), Entry("max_drawdown", 0.5)))
     worse = score(only, TRUTH, case().ladder[0])
     better = score(only, TRUTH, case().rivals[0])
     assert relative(only, better.metrics, worse.metrics) == pytest.approx(

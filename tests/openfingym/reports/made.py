@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from openfingym.reports.runs import FoundRuns
 from openfingym.results import RolloutResult, RunFiles, write_run
+from openfingym.trajectory.record import RecordedScore, RolloutRecord, RunTiming, StepReward, Turn
 
 RESULT = RolloutResult(
     rollout_id="r",
@@ -26,6 +28,22 @@ RESULT = RolloutResult(
     wall_s=10.0,
     started_at="2026-01-01T00:00:00.000+00:00",
 )
+PLAYED = replace(
+    RESULT,
+    agent="react",
+    seed=3,
+    total=0.5,
+    relative_total=0.75,
+    model="my/model",
+    metrics={"rmse": 0.25},
+    baseline_total=0.6,
+    baseline_metrics={"rmse": 0.5},
+    prompt_tokens=20,
+    completion_tokens=10,
+    cost_usd=0.5,
+    ended_by="finished",
+)
+"""Of an agent with a model."""
 HOSTILE = "</script></style><img src=x onerror=alert(1)>\"'&amp;<b>[/red]"
 
 
@@ -60,3 +78,23 @@ def write(root: Path, *results: RolloutResult) -> list[Path]:
         assert path is not None
         written.append(path)
     return written
+
+
+def record_of(
+    result: RolloutResult, messages: tuple[Turn, ...], rewards: tuple[StepReward, ...], started_at: datetime
+) -> RolloutRecord:
+    """The record of what was said in a run."""
+    return RolloutRecord(
+        id=result.rollout_id,
+        task=result.task,
+        task_digest=result.task_digest,
+        data_kind=result.data_kind,
+        seed=result.seed,
+        agent=result.agent,
+        model=result.model,
+        messages=messages,
+        rewards=rewards,
+        score=RecordedScore.from_result(result),
+        failure=result.boundary or "none",
+        timing=RunTiming(started_at=started_at, wall_s=9.0),
+    )

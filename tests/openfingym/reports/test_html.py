@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -20,6 +17,7 @@ from openfingym.reports.figures import cost_scatter, forest, heat_map
 from openfingym.reports.html import DAMAGED, render
 from openfingym.reports.report import make_report
 from openfingym.reports.runs import Damaged, FoundRuns
+from tests.openfingym.reports.browser import opened
 from tests.openfingym.reports.made import HOSTILE, failed, runs, scored
 
 TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)]
@@ -166,42 +164,21 @@ def test_names_are_text_and_nothing_is_loaded():
     assert HOSTILE in texts(tree)
 
 
-def browser():
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        if os.environ.get("OPENFINGYM_REQUIRE_DOCKER"):
-            pytest.fail("CI needs a browser: install the package chromium")
-        pytest.skip("no Chromium on this machine (Debian and Ubuntu: apt install chromium)")
-    return found
-
-
-def opened(page, folder, width):
-    """The document that a real browser makes of a page in a window of this width."""
-    file = folder / f"{width}.html"
-    file.write_text(page, encoding="utf-8")
-    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-    flags = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        *quiet,
-        f"--user-data-dir={folder / 'profile'}",
-        f"--window-size={width},900",
-    ]
-    command = [browser(), *flags, "--dump-dom", f"file://{file}"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+def sized(page, folder, width):
+    """The document that a browser makes of a page in a window of this width."""
+    return opened(page, folder / f"{width}.html", f"--window-size={width},900")
 
 
 def test_in_a_browser_no_script_runs_and_nothing_is_wider_than_the_window(tmp_path):
     page = render(make_report(runs(*two(), *two("simulated"), *two("specified"), failed("error", agent="a" * 80))))
     probe = """<script>document.title = [...document.querySelectorAll("main *")].filter((node) => !node.closest(".scroll, svg")
         && node.getBoundingClientRect().right > document.documentElement.clientWidth + 1).length + " too wide"</script>"""  # noqa: E501
-    assert "too wide" not in opened(page.replace("</body>", f"{probe}</body>"), tmp_path, 500).replace(probe, "")
+    assert "too wide" not in sized(page.replace("</body>", f"{probe}</body>"), tmp_path, 500).replace(probe, "")
     # The style that the policy names is at work; another is not, even in the page itself.
     paint = """<style>h1 { display: none }</style><script>document.title = getComputedStyle(document.querySelector("h1")).display + " "
         + getComputedStyle(document.querySelector("h1")).fontSize</script>"""  # noqa: E501
     allowed = page.replace("style-src", "script-src 'unsafe-inline'; style-src").replace("</body>", f"{paint}</body>")
-    assert "<title>block 28px</title>" in opened(allowed, tmp_path, 1200)
+    assert "<title>block 28px</title>" in sized(allowed, tmp_path, 1200)
     loose = re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", page).replace("</body>", f"{probe}</body>")
     for width in (500, 1200):
-        assert "<title>0 too wide</title>" in opened(loose, tmp_path, width)
+        assert "<title>0 too wide</title>" in sized(loose, tmp_path, width)

@@ -10,20 +10,14 @@ import pytest
 
 from openfingym.errors import StoreError
 from openfingym.results import RolloutResult, RunFiles, read_run, write_run
+from tests.openfingym.reports import made
 
-RESULT = RolloutResult(
+RESULT = replace(
+    made.RESULT,
     rollout_id="r1",
-    task="t",
-    task_digest="d",
-    data_kind="real",
-    agent="ridge",
-    backend="sandbox",
     seed=3,
-    state="scored",
     total=0.5,
-    relative_total=0.5,
     metrics={"mae": 0.5},
-    baseline="naive",
     baseline_total=1.0,
     baseline_metrics={"mae": 1.0},
     submissions_accepted=1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -125,6 +126,29 @@ class Cli:
             if path.name != "lock" and not path.name.startswith("openfingym-")
         ]
         return sorted(str(path.relative_to(self.temporary)) for path in paths)
+
+
+def run_of(*agent: str, out: Path, seeds: int, backend: str, concurrency: int = 2) -> list[str]:
+    """Arguments of a run on the treasury task; ``agent`` has the options that name one."""
+    return [
+        *("--tasks", "treasury-forecast", *agent),
+        *("--seeds", str(seeds), "--concurrency", str(concurrency), "--backend", backend, "--out", str(out)),
+    ]
+
+
+def script(program: Path, code: str) -> list[str]:
+    """Options that name the agent which runs this code, written to a file."""
+    program.write_text(code)
+    return ["--agent", "script", "--program", str(program)]
+
+
+def fill(disk: Path) -> Path:
+    """A file that takes what is left of a disk."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
+        while stream.write(bytes(1024)) == 1024:
+            pass
+    return ballast
 
 
 def descendants(pid: int) -> list[psutil.Process]:

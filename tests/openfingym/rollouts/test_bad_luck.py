@@ -25,7 +25,17 @@ from openfingym.rollouts import (
     RolloutSpec,
     RunFolder,
 )
-from tests.openfingym.rollouts.driving import NAIVE, Cli, alive, descendants, require_complete, runs, wait_for
+from tests.openfingym.rollouts.driving import (
+    NAIVE,
+    Cli,
+    alive,
+    descendants,
+    require_complete,
+    run_of,
+    runs,
+    script,
+    wait_for,
+)
 
 SEEDS = 6
 
@@ -36,24 +46,8 @@ IN_SANDBOX = pytest.mark.parametrize("backend", ISOLATED[:1])
 
 @pytest.fixture
 def arguments(tmp_path: Path, treasury: BuiltPackage, backend: str) -> list[str]:
-    program = tmp_path / "slow.py"
-    program.write_text(NAIVE.format(pause="0.5"))
-    return [
-        "--tasks",
-        "treasury-forecast",
-        "--agent",
-        "script",
-        "--program",
-        str(program),
-        "--seeds",
-        str(SEEDS),
-        "--concurrency",
-        "2",
-        "--backend",
-        backend,
-        "--out",
-        str(tmp_path / "run"),
-    ]
+    slow = script(tmp_path / "slow.py", NAIVE.format(pause="0.5"))
+    return run_of(*slow, out=tmp_path / "run", seeds=SEEDS, backend=backend)
 
 
 def open_files() -> int:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -14,7 +11,7 @@ import pytest
 from openfingym.models.testing import StandIn
 from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
 from openfingym.packages.package import BuiltPackage
-from tests.openfingym.rollouts.driving import NAIVE, Cli, require_complete, runs, wait_for
+from tests.openfingym.rollouts.driving import NAIVE, Cli, fill, require_complete, run_of, runs, script, wait_for
 
 ISOLATED = [pytest.param("sandbox", marks=pytest.mark.sandbox), pytest.param("docker", marks=pytest.mark.docker)]
 GREEDY = """
@@ -41,26 +38,13 @@ class Greedy:
 def test_who_takes_too_much_memory_has_failed_and_nobody_else(
     cli: Cli, treasury: BuiltPackage, tmp_path: Path, backend: str, name: str
 ) -> None:
-    out, program = tmp_path / "run", tmp_path / "greedy.py"
-    program.write_text(GREEDY)
+    out = tmp_path / "run"
     with StandIn(policies={"greedy": Greedy()}) as stand_in:
         agent = {
-            "script": ["--agent", "script", "--program", str(program)],
+            "script": script(tmp_path / "greedy.py", GREEDY),
             "react": ["--agent", "react", "--model", "greedy", "--base-url", stand_in.base_url],
         }[name]
-        status, _, err = cli.run(
-            "--tasks",
-            "treasury-forecast",
-            *agent,
-            "--seeds",
-            "4",
-            "--concurrency",
-            "2",
-            "--backend",
-            backend,
-            "--out",
-            str(out),
-        )
+        status, _, err = cli.run(*run_of(*agent, out=out, seeds=4, backend=backend))
     assert status == 3, err
     assert "will be tried again" not in err
     found = {one["seed"]: one for one in runs(out)}
@@ -72,49 +56,13 @@ def test_who_takes_too_much_memory_has_failed_and_nobody_else(
     assert cli.leftovers() == []
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
-def fill(disk: Path) -> Path:
-    ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
-        while stream.write(bytes(1024)) == 1024:
-            pass
-    return ballast
-
-
 @pytest.mark.sandbox
 def test_a_disk_that_fills_ends_the_run_which_goes_on_with_space(
     cli: Cli, treasury: BuiltPackage, tmp_path: Path, small_disk: Path
 ) -> None:
-    program, out = tmp_path / "slow.py", small_disk / "run"
-    program.write_text(NAIVE.format(pause="0.5"))
-    command = [
-        "--tasks",
-        "treasury-forecast",
-        "--agent",
-        "script",
-        "--program",
-        str(program),
-        "--seeds",
-        "6",
-        "--concurrency",
-        "2",
-        "--backend",
-        "sandbox",
-        "--out",
-        str(out),
-    ]
+    out = small_disk / "run"
+    slow = script(tmp_path / "slow.py", NAIVE.format(pause="0.5"))
+    command = run_of(*slow, out=out, seeds=6, backend="sandbox")
     process = cli.start(*command)
     wait_for(out, 1)
     ballast = fill(small_disk)
@@ -160,20 +108,7 @@ def test_five_hundred_queued_leave_nothing_behind_and_take_no_more_than_the_firs
     cli: Cli, treasury: BuiltPackage, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    process = cli.start(
-        "--tasks",
-        "treasury-forecast",
-        "--agent",
-        "nop",
-        "--seeds",
-        "500",
-        "--concurrency",
-        "2",
-        "--backend",
-        "inline",
-        "--out",
-        str(out),
-    )
+    process = cli.start(*run_of("--agent", "nop", out=out, seeds=500, backend="inline"))
     seen = psutil.Process(process.pid)
     taken: list[tuple[int, int, int]] = []
     assert process.stderr is not None
@@ -211,28 +146,12 @@ for pause in (1.0, 0.0):
 def test_a_clock_that_is_set_under_a_run_changes_no_result(
     cli: Cli, treasury: BuiltPackage, tmp_path: Path, days: int
 ) -> None:
-    out, program, clock = tmp_path / "run", tmp_path / "twice.py", tmp_path / "shift"
-    program.write_text(TWICE)
+    out, clock = tmp_path / "run", tmp_path / "shift"
     clock.write_text("0")
     (tmp_path / "sitecustomize.py").write_text(SET_CLOCK)
     cli.environment["PYTHONPATH"] = f"{tmp_path}:{cli.environment['PYTHONPATH']}"
     cli.environment["TEST_CLOCK"] = str(clock)
-    process = cli.start(
-        "--tasks",
-        "treasury-forecast",
-        "--agent",
-        "script",
-        "--program",
-        str(program),
-        "--seeds",
-        "6",
-        "--concurrency",
-        "2",
-        "--backend",
-        "sandbox",
-        "--out",
-        str(out),
-    )
+    process = cli.start(*run_of(*script(tmp_path / "twice.py", TWICE), out=out, seeds=6, backend="sandbox"))
     wait_for(out, 1)
     fresh = clock.with_suffix(".new")
     fresh.write_text(str(days * 86400))

@@ -13,7 +13,7 @@ import pytest
 from openfingym.models.testing import StandIn
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import read_run
-from tests.openfingym.rollouts.driving import Cli, require_complete, runs
+from tests.openfingym.rollouts.driving import Cli, require_complete, run_of, runs
 
 pytestmark = pytest.mark.sandbox
 SEEDS, PLACES = 8, 4
@@ -55,11 +55,8 @@ def down() -> Iterator[Down]:
 
 @pytest.fixture
 def arguments(treasury: BuiltPackage, tmp_path: Path, down: Down) -> list[str]:
-    return [
-        "--tasks", "treasury-forecast", "--agent", "oneshot", "--model", "stand-in/competent", "--base-url",
-        f"http://127.0.0.1:{down.port}/v1", "--seeds", str(SEEDS), "--concurrency", str(PLACES), "--backend", "sandbox",
-        "--out", str(tmp_path / "run"),
-    ]  # fmt: skip
+    agent = ("--agent", "oneshot", "--model", "stand-in/competent", "--base-url", f"http://127.0.0.1:{down.port}/v1")
+    return run_of(*agent, out=tmp_path / "run", seeds=SEEDS, backend="sandbox", concurrency=PLACES)
 
 
 def test_who_waits_for_an_endpoint_does_not_storm_it_and_is_scored_when_it_is_back(

@@ -10,7 +10,17 @@ import pytest
 
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
-from tests.openfingym.rollouts.driving import NAIVE, Cli, alive, descendants, require_complete, runs, wait_for
+from tests.openfingym.rollouts.driving import (
+    NAIVE,
+    Cli,
+    alive,
+    descendants,
+    require_complete,
+    run_of,
+    runs,
+    script,
+    wait_for,
+)
 
 pytestmark = pytest.mark.sandbox
 SEEDS, PLACES = 6, 2
@@ -37,26 +47,9 @@ def serve(cli: Cli, state: Path) -> subprocess.Popen[str]:
 @pytest.fixture
 def arguments(cli: Cli, treasury: BuiltPackage, tmp_path: Path) -> list[str]:
     cli.environment["OPENFINGYM_ADMIN_TOKEN"] = TOKEN
-    program = tmp_path / "slow.py"
-    program.write_text(NAIVE.format(pause="1"))
-    return [
-        "--tasks",
-        "treasury-forecast",
-        "--agent",
-        "script",
-        "--program",
-        str(program),
-        "--seeds",
-        str(SEEDS),
-        "--concurrency",
-        str(PLACES),
-        "--backend",
-        "sandbox",
-        "--verifier",
-        str(cli.temporary / "v"),
-        "--out",
-        str(tmp_path / "run"),
-    ]
+    slow = script(tmp_path / "slow.py", NAIVE.format(pause="1"))
+    asked = run_of(*slow, out=tmp_path / "run", seeds=SEEDS, backend="sandbox", concurrency=PLACES)
+    return [*asked, "--verifier", str(cli.temporary / "v")]
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -16,7 +15,7 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.reports.runs import read_runs
 from openfingym.results import read_run
 from openfingym.rollouts import RunFolder
-from tests.openfingym.rollouts.driving import paper, spec
+from tests.openfingym.rollouts.driving import fill, paper, spec
 
 
 def finish(folder: RunFolder, seed: int = 0, state: str = "scored") -> Path:
@@ -152,26 +151,10 @@ def test_a_folder_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
         pass
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path):  # type: ignore[no-untyped-def]
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
 def test_on_a_full_disk_nothing_half_written_counts_and_it_goes_on_after(small_disk: Path) -> None:
     with RunFolder.open(small_disk) as folder:
         finish(folder)
-        ballast = small_disk / "ballast"
-        with ballast.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
-            while stream.write(bytes(1024)) == 1024:
-                pass
+        ballast = fill(small_disk)
         with pytest.raises(StoreError, match=r"not be written \(No space"):
             finish(folder, seed=1)
         assert folder.find(spec(seed=1)) is None

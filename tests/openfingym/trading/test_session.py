@@ -5,28 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openfingym.data.bars import Bars
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import Order, OrderType, Side
 from openfingym.trading.session import Session
-
-
-def bars_of(closes: list[float], *, seed: int = 0) -> Bars:
-    """One symbol that opens at the last close."""
-    close = np.array(closes, dtype=np.float64)[:, None]
-    opened = np.vstack([close[:1], close[:-1]])
-    times = np.datetime64("2020-01-01", "ns") + np.arange(len(close)) * np.timedelta64(1, "D")
-    return Bars.from_arrays(
-        times,
-        ("x",),
-        open=opened,
-        high=np.maximum(opened, close),
-        low=np.minimum(opened, close),
-        close=close,
-        volume=np.full_like(close, 1e6),
-    )
+from tests.openfingym.trading.one_symbol import bars_of
 
 
 def test_the_record_of_a_round_trip() -> None:

@@ -12,21 +12,7 @@ from openfingym.trading.actions import Decision, Replacement
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import Order, OrderType, Side
 from openfingym.trading.session import Session
-
-
-def bars_of(closes: np.ndarray) -> Bars:
-    close = closes[:, None]
-    opened = np.vstack([close[:1], close[:-1]])
-    times = np.datetime64("2020-01-01", "ns") + np.arange(len(close)) * np.timedelta64(1, "D")
-    return Bars.from_arrays(
-        times,
-        ("x",),
-        open=opened,
-        high=np.maximum(opened, close),
-        low=np.minimum(opened, close),
-        close=close,
-        volume=np.full_like(close, 1e9),
-    )
+from tests.openfingym.trading.one_symbol import bars_of
 
 
 def play(bars: Bars, market: MarketRules, decisions: list[Decision], cash: float) -> tuple[PlayedEpisode, np.ndarray]:

@@ -6,10 +6,7 @@ import base64
 import hashlib
 import http.server
 import json
-import os
 import re
-import shutil
-import subprocess
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +26,7 @@ from openfingym.reports.trading.tearsheet import Heading, render
 from openfingym.reports.trading.trace import Chain, EpisodeTrace
 from openfingym.results import RolloutResult, RunFiles, write_run
 from openfingym.trading.orders import Event, EventKind, Reason
+from tests.openfingym.reports.browser import opened
 
 P = 252.0
 HOSTILE = "</script></style><img src=x onerror=alert(1)>\"'&amp;<b>"
@@ -319,26 +317,9 @@ def listening():
             thread.join()
 
 
-def opened(page, address, folder):
-    """The document that a real browser makes of a page."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if browser is None:
-        if os.environ.get("OPENFINGYM_REQUIRE_DOCKER"):
-            pytest.fail("CI needs a browser: install the package chromium")
-        pytest.skip("no Chromium on this machine (Debian and Ubuntu: apt install chromium)")
-    file = folder / "page.html"
-    file.write_text(page, encoding="utf-8")
-    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-    flags = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        *quiet,
-        f"--user-data-dir={folder / 'profile'}",
-        "--virtual-time-budget=2000",
-    ]
-    command = [browser, *flags, "--dump-dom", f"file://{file}#{address}"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+def pointed(page, address, folder):
+    """The document that a browser makes of a page, with time for its script."""
+    return opened(page, folder / "page.html", "--virtual-time-budget=2000", address=f"#{address}")
 
 
 def test_in_a_browser_the_cursor_reads_every_chart_and_nothing_is_loaded(tmp_path):
@@ -349,11 +330,11 @@ def test_in_a_browser_the_cursor_reads_every_chart_and_nothing_is_loaded(tmp_pat
         smuggled = (
             f'<img src="{address}/image"/><script>document.title = "hijacked"; fetch("{address}/script")</script>'
         )
-        dom = opened(page.replace("</main>", f"{smuggled}</main>"), "row=40", tmp_path)
+        dom = pointed(page.replace("</main>", f"{smuggled}</main>"), "row=40", tmp_path)
         assert asked == []
         assert "<title>hijacked" not in dom
         harmless = re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", page)
-        loose = opened(harmless.replace("</main>", f"{smuggled}</main>"), "", tmp_path)
+        loose = pointed(harmless.replace("</main>", f"{smuggled}</main>"), "", tmp_path)
         assert "/image" in asked
         assert "<title>hijacked" in loose
     assert f'data-charts="{2 * 8}"' in dom

@@ -1,0 +1,68 @@
+"""What the kinds share whose one set of data is simulated month by month, many rows a month."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from openfingym.errors import DataError
+from openfingym.kinds.kind import Kind
+from openfingym.kinds.panels import no_real_data
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym.kinds.material import Fold
+    from openfingym.metrics.resampling import Resampling
+    from openfingym.task import DataKind, Task
+    from openfingym.task.contracts import Contract
+
+
+class MonthsKind(Kind):
+    """A kind with one bundled set of simulated months, whose rows in a month are resampled together."""
+
+    dataset: ClassVar[str]
+    """Name of the bundled set."""
+    dataset_sha256: ClassVar[str]
+    """Of what its simulator makes."""
+
+    def require_known(self, task: Task) -> None:
+        """Refuse a task of another set, or of real data.
+
+        Raises:
+            TaskError: real data is asked for.
+            DataError: there is no such set.
+        """
+        if task.real:
+            raise no_real_data(task)
+        if task.spec.dataset.name != self.dataset:
+            raise DataError(f"no set of {self.name} {task.spec.dataset.name!r}; known: {self.dataset}")
+
+    def data_kind(self, task: Task) -> DataKind:
+        """Simulated: the one bundled set is."""
+        self.require_known(task)
+        return "simulated"
+
+    def source_key(self, task: Task) -> str:
+        """The digest of what the simulator makes."""
+        self.require_known(task)
+        return self.dataset_sha256
+
+    def renewable(self, task: Task) -> bool:
+        """Always: the one bundled set is simulated."""
+        return not task.real
+
+    def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
+        """Blocks of months: the rows of a month go together."""
+        from openfingym.kinds.resampled import count_of_periods
+        from openfingym.metrics.resampling import block_bootstrap
+
+        return block_bootstrap(count_of_periods(fold), fold.truth.seed)
+
+    def resampled(
+        self, contract: Contract, fold: Fold, values: NDArray[np.float64], units: NDArray[np.int64]
+    ) -> tuple[Fold, NDArray[np.float64]]:
+        """The rows of these months."""
+        from openfingym.kinds.resampled import taken_by_period
+
+        return taken_by_period(fold, values, units)

@@ -1,0 +1,142 @@
+"""Where the windows of a generation task come from: a process set, whose splits share no random number, or a panel,
+whose blocks are cut into windows that do not overlap across the split.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import TaskError
+from openfingym.kinds.material import Blocks
+from openfingym.kinds.panels import panel_recipe, split_text
+from openfingym.task.contracts import GenerationContract
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.data import DatasetInfo, Panel
+    from openfingym.data.processes.sets import ProcessSet
+    from openfingym.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Where windows come from, and what they are."""
+
+    info: DatasetInfo
+    digest: str
+    channels: tuple[str, ...]
+    train: Blocks | NDArray[np.float64]
+    """[n, steps, channels]"""
+    public: NDArray[np.float64]
+    private: NDArray[np.float64]
+    recipe: tuple[str, ...]
+
+
+def process_of(task: Task) -> ProcessSet | None:
+    """The process set that the task names; None where it names none."""
+    from openfingym.data.processes import process_sets
+
+    named = {known.name: known for known in process_sets()}
+    return named.get(task.spec.dataset.name or "")
+
+
+def from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Paths:
+    """The paths of a set; those of the two hidden splits from another seed, where one is given.
+
+    Raises:
+        TaskError: the task has a split or a period, which a set has not.
+    """
+    from openfingym.data.processes import DEFAULT_SEED, draw_sets, stream_paths
+    from openfingym.data.processes.info import process_info
+    from openfingym.data.processes.sets import Counts
+
+    if task.spec.split is not None:
+        raise TaskError("a process set has splits of its own; remove the table", path=task.config_path, key="split")
+    if task.spec.dataset.first or task.spec.dataset.last:
+        raise TaskError("a process set has no dates; remove first and last", path=task.config_path, key="dataset")
+    drawn = draw_sets(
+        known.name, DEFAULT_SEED if seed is None else seed, Counts(1, known.counts.public, known.counts.private)
+    )
+    train = Blocks((known.counts.train, *known.shape), partial(stream_paths, known, "train"))
+    info = process_info(known)
+    return Paths(
+        info=info,
+        digest=info.sha256,
+        channels=known.process.channels,
+        train=train,
+        public=drawn.public,
+        private=drawn.private,
+        recipe=(
+            f"dataset {info.name}: {info.kind}, {info.source}",
+            f"parameters: {known.calibration}",
+            "train, public and private paths come from random streams of their own",
+            f"paths: {known.counts.train} train, {known.counts.public} public, {known.counts.private} private",
+            f"rounded to {', '.join(map(str, sorted(set(known.decimals))))} decimals",
+        ),
+    )
+
+
+def from_panel(task: Task, panel: Panel) -> Paths:
+    """The windows of a panel.
+
+    Raises:
+        TaskError: the split is missing or says what is not for windows, or a row to divide by is not positive.
+    """
+    from openfingym.data import recipe
+
+    contract, split = task.spec.contract, task.spec.split
+    assert isinstance(contract, GenerationContract)
+    if split is None:
+        raise TaskError(
+            "windows of a panel need the table [metadata.openfingym.split]", path=task.config_path, key="split"
+        )
+    if split.log1p or split.scaled:
+        raise TaskError(
+            "log1p and scaled are for forecasts; a generated window is scaled as a whole",
+            path=task.config_path,
+            key="split",
+        )
+    times, values = recipe.to_values(panel, contract.value_semantics)
+    anchored = split.scaling == "start"
+    windows = recipe.cut(
+        values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=int(anchored)
+    )
+    whole = {}
+    for part in ("train", "test"):
+        whole[part] = np.concatenate([getattr(windows, f"{part}_inputs"), getattr(windows, f"{part}_targets")], axis=1)
+        if anchored:
+            before = values[getattr(windows, f"{part}_starts") - 1]
+            if not (before > 0.0).all():
+                raise TaskError(
+                    "a window cannot be divided by the row before it where that is not positive",
+                    path=task.config_path,
+                    key="split.scaling",
+                )
+            whole[part] /= before[:, None]
+    length = contract.lookback + contract.horizon
+    scaled = (
+        "each window divided by the row before it"
+        if anchored
+        else f"scaling: {split.scaling}, by the training block alone"
+    )
+    return Paths(
+        info=panel.info,
+        digest=panel.digest,
+        channels=panel.channels,
+        train=whole["train"],
+        public=whole["test"][: windows.n_public],
+        private=whole["test"][windows.n_public :],
+        recipe=(
+            *panel_recipe(panel),
+            f"channels: {', '.join(panel.channels)}",
+            f"values: {contract.value_semantics.replace('_', ' ')}; {scaled}",
+            f"{split_text(split)} rows dropped between",
+            f"training windows of {length} rows, one every {split.train_stride} rows",
+            f"hidden windows tile their block without overlap: {windows.n_public} public, {windows.n_private} private",
+        ),
+    )

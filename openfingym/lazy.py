@@ -1,0 +1,32 @@
+"""Names of a package that are loaded when they are first used, so that importing the package costs nothing.
+
+A package that has them states the same names twice more: under ``TYPE_CHECKING``, where type checkers and editors find
+them, and in ``__all__``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+
+
+def names_of(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """A package's ``__getattr__`` and ``__dir__``.
+
+    Args:
+        package: its full name.
+        homes: the module below the package that each name is loaded from.
+    """
+
+    def load(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def known() -> list[str]:
+        return sorted(sys.modules[package].__all__)
+
+    return load, known
