@@ -19,6 +19,7 @@ from urllib.parse import quote
 import httpx
 
 from openfingym.errors import SubmissionError, UsageError, VerifierAbsentError, VerifierAwayError, VerifierError
+from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym.results import INTERVALS
 from openfingym.task.episodes import EpisodeStep, RecordedAction
 from openfingym.verifiers.answers import (
@@ -180,6 +181,7 @@ class VerifierClient:
             idempotency_key: repeating an accepted submission with the same key and values is free; None for a new key.
 
         Raises:
+            UsageError: the key is none.
             SubmissionError: refused; ``problem`` says why.
             VerifierError: the verifier failed or is not there.
         """
@@ -187,7 +189,7 @@ class VerifierClient:
 
         stream = io.BytesIO()
         np.lib.format.write_array(stream, np.asarray(values), allow_pickle=False)
-        headers = {"Content-Type": "application/x-npy", "Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        headers = {"Content-Type": "application/x-npy", **_key(idempotency_key)}
         answer = self._send("POST", "/v1/submissions", token, content=stream.getvalue(), headers=headers)
         if answer.status_code in AGENT_STATUSES:
             slug, detail = _problem(answer)
@@ -207,11 +209,11 @@ class VerifierClient:
             idempotency_key: the key of the latest episode gives its start again; None for a new key.
 
         Raises:
+            UsageError: the key is none.
             SubmissionError: refused; ``problem`` says why, such as ``episodes-exhausted``.
             VerifierError: the verifier failed or is not there.
         """
-        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-        return self._play("/v1/episodes", token, {"fold": fold}, headers)
+        return self._play("/v1/episodes", token, {"fold": fold}, _key(idempotency_key))
 
     def step(self, token: str, episode: int, step: int, action: object) -> EpisodeStep:
         """Take an action in the latest episode; the same step with the same action is answered the same.
@@ -461,6 +463,14 @@ class VerifierClient:
                 raise VerifierError(f"{self.where} does not answer like a verifier; check the address") from error
         slug, detail = _problem(answer)
         raise VerifierError(f"the verifier at {self.where} answered {answer.status_code} {slug}: {detail}")
+
+
+def _key(stated: str | None) -> dict[str, str]:
+    """The header that lets a request be repeated."""
+    key = uuid.uuid4().hex if stated is None else stated
+    if not is_idempotency_key(key):
+        raise UsageError(f"{KEY_RULE} Found {key[:80]!r}.")
+    return {"Idempotency-Key": key}
 
 
 def _is_problem(answer: httpx.Response) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym_runtime.relay import is_handshake
 from openfingym_runtime.upstream import UpstreamAnswer
 
@@ -34,8 +34,6 @@ CONTENT_TYPES = frozenset(
         b"application/zip",
     }
 )
-IDEMPOTENCY_KEY = re.compile(rb"[A-Za-z0-9_.:-]{1,128}")
-
 HEADER_BYTES = 16 * 1024
 
 
@@ -122,8 +120,8 @@ class GateRequest:
             accepted = b", ".join(sorted(types)).decode()
             return Refusal(415, "unsupported-media-type", f"Content-Type must be one of {accepted}")
         key = self.headers.get(b"idempotency-key")
-        if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
-            return Refusal(400, "malformed-request", "Idempotency-Key must be 1 to 128 of A-Z a-z 0-9 _ . : -")
+        if key is not None and not is_idempotency_key(key.decode("latin-1")):
+            return Refusal(400, "malformed-request", KEY_RULE)
         return None
 
 

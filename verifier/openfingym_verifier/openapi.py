@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import models_json_schema
 
+from openfingym.headers import KEY_PATTERN, LONGEST_KEY
 from openfingym_verifier import documents as doc
 from openfingym_verifier.problems import KINDS, MEDIA_TYPE
 from openfingym_verifier.submission import JSON, MEDIA_TYPES
@@ -124,7 +125,7 @@ def _live_route() -> dict[str, Any]:
 
 
 def _key(description: str) -> dict[str, Any]:
-    schema = {"type": "string", "minLength": 1, "maxLength": 200}
+    schema = {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": f"^{KEY_PATTERN}$"}
     return {"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema, "description": description}
 
 
