@@ -82,7 +82,7 @@ def run(
     """
     from openfingym import catalog
     from openfingym.adversarial.marks import skill_of
-    from openfingym.agents import require_fit, require_model, resolve
+    from openfingym.agents import require_model, resolve, suited
     from openfingym.packages.tapes import require_renewal
     from openfingym.rollouts.launcher import Launcher
 
@@ -93,7 +93,7 @@ def run(
     spec, allowance, prices = model.spec(), model.allowance(), model.price_table()
     tasks = [catalog.load_task(name, real=real) for name in names]
     for task in tasks:
-        require_fit(resolved, task)
+        suited(resolved, task)
     # Being terminated cleans up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if backend == "docker":

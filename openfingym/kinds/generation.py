@@ -11,9 +11,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.kind import Kind
@@ -31,7 +32,8 @@ from openfingym.kinds.panels import (
 )
 from openfingym.kinds.skillless.generation import skillless
 from openfingym.kinds.start import Start
-from openfingym.task.contracts import GenerationContract
+from openfingym.metrics.semantics import ValueSemantics
+from openfingym.task.contracts import Contract, Family, Fraction, PositiveInt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from openfingym.data.processes.sets import ProcessSet
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
-    from openfingym.task.contracts import Contract
 
 AXES = ("window", "row", "channel")
 FEWEST_IN_GROUP = 20
@@ -63,6 +64,37 @@ class Paths:
     public: NDArray[np.float64]
     private: NDArray[np.float64]
     recipe: tuple[str, ...]
+
+
+class GenerationContract(Contract):
+    """Windows drawn from the law of the training windows.
+
+    Without a context, a submission is [samples, horizon, channels], and the whole of it is compared
+    with either fold. With one it is [contexts, futures, horizon, channels].
+    """
+
+    family: ClassVar[Family] = "generation"
+    baseline: ClassVar[str] = "gaussian"
+    has_split: ClassVar[bool | None] = None
+    has_period: ClassVar[bool] = True
+    from_start: ClassVar[bool] = True
+
+    kind: Literal["generation"]
+    lookback: Annotated[int, Field(ge=0)] = 0
+    """Rows of context; 0 for unconditional generation."""
+    horizon: PositiveInt
+    """Rows to generate."""
+    futures: PositiveInt = 1
+    """Futures asked for each context, K of the paper; without a context it stays 1."""
+    value_semantics: ValueSemantics
+    max_memorised: Fraction = 0.1
+    """Share of memorised windows, beyond that of held-out ones, above which an answer is refused."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.lookback == 0 and self.futures != 1:
+            raise ValueError("futures needs a context: set lookback, or leave futures out")
+        return self
 
 
 START = Start(
@@ -323,6 +355,11 @@ class GenerationKind(Kind):
         about a window, it tells about the law of them all.
         """
         return None if values.ndim == 3 else np.sort(values, axis=1)
+
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Programs that draw windows; a GARCH model is of returns or prices."""
+        garch = {"garch-sim"} if _contract(spec.contract).value_semantics in {"log_return", "price_level"} else set()
+        return frozenset({"bootstrap", "copula"} | garch)
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

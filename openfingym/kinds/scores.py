@@ -4,19 +4,38 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Fold, Reader
+from openfingym.task.contracts import Contract, Family, Fraction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec
-    from openfingym.task.contracts import Contract
+
+
+class LabelsContract(Contract):
+    """What contracts about labels share, which are divided at random within each class."""
+
+    family: ClassVar[Family] = "fraud"
+    baseline: ClassVar[str] = "random"
+    has_split: ClassVar[bool | None] = False
+
+    train: Fraction = 0.4
+    """Share of the labels that agents see."""
+    public: Fraction = 0.2
+    """Share behind the public fold; the rest is behind the private one."""
+
+    def agree(self, spec: Spec) -> None:
+        """As every contract, and no table of splits."""
+        if spec.split is not None:
+            raise ValueError("split: labels of a graph are split by contract.train and contract.public; remove it")
+        super().agree(spec)
 
 
 class ScoresKind(Kind):

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from openfingym import catalog
-from openfingym.agents import BUILTIN, Agent, read_program, require_fit, require_model, resolve, with_sampling
+from openfingym.agents import BUILTIN, Agent, read_program, require_model, resolve, suited, with_sampling
 from openfingym.errors import UsageError
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
@@ -235,15 +235,13 @@ def select(plan: Plan, *, program: Path | None = None) -> Selection:
     for task, named in _choose(plan.tasks, real=plan.real):
         for agent in agents:
             try:
-                require_fit(agent, task)
+                pairs.append((task, suited(agent, task)))
             except UsageError:
                 if named:
                     raise
                 skipped[agent.name].append(task.name)
-            else:
-                pairs.append((task, agent))
     for agent in agents:
-        if not any(who is agent for _, who in pairs):
+        if not any(who.name == agent.name for _, who in pairs):
             raise UsageError(
                 f"agent {agent.name!r} is for none of {', '.join(plan.tasks)}; `openfingym agents` says what each is "
                 "for"

@@ -21,7 +21,6 @@ from openfingym.packages.build import build
 from openfingym.reports.trading.surface import Decided, PlayedEpisode
 from openfingym.reports.trading.trace import EpisodeTrace
 from openfingym.results import read_run
-from openfingym.task.contracts import TradingContract
 from openfingym.trading.actions import HOLD, Decision, parse_decision
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def package_of(result: RolloutResult) -> BuiltPackage:
             "again"
         )
     task = catalog.load_task(result.task)
-    if not isinstance(task.spec.contract, TradingContract):
+    if not isinstance(task.spec.contract, trading.TradingContract):
         raise UsageError(
             f"{result.task!r} is a {task.spec.contract.kind} task; this report is for runs of trading tasks"
         )
