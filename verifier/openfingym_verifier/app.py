@@ -14,7 +14,6 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from openfingym.metrics import find_metric
 from openfingym.verifiers.answers import (
     HeldTask,
     LogRow,
@@ -399,28 +398,15 @@ async def _task_summary(task: HiddenTask, grading: Grading | None) -> dict[str, 
 
 
 def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
-    manifest, contract, rules = task.manifest, task.spec.contract, task.spec.verification
-    return {
+    """What a program reads in ``contract.json``, as far as it is answered here, and what only the verifier knows."""
+    manifest, rules = task.manifest, task.spec.verification
+    own = {
         "task": task.name,
         "task_digest": manifest.digest,
-        "data_kind": manifest.data_kind,
-        "kind": contract.kind,
-        "submission_shape": task.shape,
-        "submission_axes": manifest.submission_axes,
-        "dtype": "float64",
-        "labels": manifest.labels,
-        "lookback": manifest.lookback,
-        "horizon": manifest.horizon,
         "n_public": manifest.n_public,
         "n_private": manifest.n_private,
-        "value_semantics": getattr(contract, "value_semantics", None),
-        "unit": contract.unit,
+        # What is refused below the contract's own limit: prices of which no return can be taken.
         "low": task.low,
-        "high": contract.high,
-        "metrics": [
-            {"name": metric.name, "weight": metric.weight, "direction": find_metric(metric.name).direction}
-            for metric in task.spec.scoring.metrics
-        ],
         "budget": budget,
         "limits": {
             "max_body_bytes": task.max_body_bytes,
@@ -431,3 +417,4 @@ def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
         },
         "media_types": (JSON,) if task.sequential else MEDIA_TYPES,
     }
+    return {name: own[name] if name in own else task.told[name] for name in doc.TaskContract.model_fields}
