@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.choices import BACKENDS
 from openfingym.cli.model_options import ModelOptions, model_options
 from openfingym.cli.printable import printable
 from openfingym.cli.render import TerminalProgress, number, print_json, print_table, typed, with_interval
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 @model_options()
 @click.option(
     "--backend",
-    type=click.Choice(["auto", "docker", "sandbox", "inline"]),
+    type=click.Choice(BACKENDS),
     default="auto",
     show_default=True,
     help="How the program is isolated.",

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from openfingym import catalog
 from openfingym.agents import BUILTIN, Agent, read_program, require_model, resolve, suited, with_sampling
 from openfingym.errors import UsageError
+from openfingym.machine import BackendName
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
@@ -24,7 +25,6 @@ from openfingym.task.pattern import TaskPattern
 from openfingym.task.toml import checked, read_toml
 
 MOST_SEEDS = 100_000
-BackendName = Literal["auto", "docker", "sandbox", "inline"]
 
 
 class AgentChoice(Section):

@@ -35,6 +35,7 @@ from openfingym.verifiers.answers import (
     SubmissionFeedback,
     VerifiedResult,
 )
+from openfingym.verifiers.routes import EPISODES, JSON, NPY, PROBLEM, STEPS, SUBMISSIONS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +66,6 @@ PATIENCE_S = 1.1
 """How long a verifier that does not answer is waited for, where nobody wants more."""
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
-PROBLEM_PREFIX = "urn:openfingym:problem:"
 
 T = TypeVar("T")
 
@@ -189,8 +189,8 @@ class VerifierClient:
 
         stream = io.BytesIO()
         np.lib.format.write_array(stream, np.asarray(values), allow_pickle=False)
-        headers = {"Content-Type": "application/x-npy", **_key(idempotency_key)}
-        answer = self._send("POST", "/v1/submissions", token, content=stream.getvalue(), headers=headers)
+        headers = {"Content-Type": NPY, **_key(idempotency_key)}
+        answer = self._send("POST", SUBMISSIONS, token, content=stream.getvalue(), headers=headers)
         if answer.status_code in AGENT_STATUSES:
             slug, detail = _problem(answer)
             raise SubmissionError(f"{slug}: {detail}", problem=slug)
@@ -213,7 +213,7 @@ class VerifierClient:
             SubmissionError: refused; ``problem`` says why, such as ``episodes-exhausted``.
             VerifierError: the verifier failed or is not there.
         """
-        return self._play("/v1/episodes", token, {"fold": fold}, _key(idempotency_key))
+        return self._play(EPISODES, token, {"fold": fold}, _key(idempotency_key))
 
     def step(self, token: str, episode: int, step: int, action: object) -> EpisodeStep:
         """Take an action in the latest episode; the same step with the same action is answered the same.
@@ -228,7 +228,7 @@ class VerifierClient:
             SubmissionError: refused; ``problem`` says why, such as ``malformed-action`` or ``episode-over``.
             VerifierError: the verifier failed or is not there.
         """
-        return self._play("/v1/steps", token, {"episode": episode, "step": step, "action": action}, {})
+        return self._play(STEPS, token, {"episode": episode, "step": step, "action": action}, {})
 
     def _play(self, path: str, token: str, body: Mapping[str, object], headers: Mapping[str, str]) -> EpisodeStep:
         try:
@@ -237,9 +237,7 @@ class VerifierClient:
             raise SubmissionError(
                 f"malformed-action: an action is made of JSON values ({error})", problem="malformed-action"
             ) from None
-        answer = self._send(
-            "POST", path, token, content=content, headers={"Content-Type": "application/json", **headers}
-        )
+        answer = self._send("POST", path, token, content=content, headers={"Content-Type": JSON, **headers})
         if answer.status_code in AGENT_STATUSES:
             slug, detail = _problem(answer)
             raise SubmissionError(f"{slug}: {detail}", problem=slug)
@@ -481,7 +479,7 @@ def _problem(answer: httpx.Response) -> tuple[str, str]:
     """Slug and detail of a problem document."""
     try:
         document = json.loads(answer.content)
-        return str(document["type"]).removeprefix(PROBLEM_PREFIX), str(document["detail"])
+        return str(document["type"]).removeprefix(PROBLEM), str(document["detail"])
     except (ValueError, KeyError, TypeError):
         return "internal", answer.reason_phrase or "no problem document"
 

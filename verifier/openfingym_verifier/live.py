@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym.task.episodes import MAX_ACTION_BYTES
+from openfingym.verifiers.routes import JSON
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.episodes import read_json
 from openfingym_verifier.problems import Problem, of_failure
-from openfingym_verifier.submission import JSON
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
