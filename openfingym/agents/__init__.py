@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from openfingym.agents.builtin import BUILTIN, Builtin, fitting
 from openfingym.errors import UsageError
+from openfingym.kinds import kind_of
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.session import ModelAgent
@@ -30,9 +31,9 @@ __all__ = [
     "Builtin",
     "fitting",
     "read_program",
-    "require_fit",
     "require_model",
     "resolve",
+    "suited",
     "with_sampling",
 ]
 
@@ -137,18 +138,29 @@ def with_sampling(
     return replace(agent, acts=replace(agent.acts, sampling=sampling))
 
 
-def require_fit(agent: Agent, task: Task) -> None:
-    """Refuse a built-in agent on a task it is not for; a program of the user's own may try any.
+def suited(agent: Agent, task: Task) -> Agent:
+    """The agent as it acts on a task: ``naive`` runs the program of the task's kind, where that brings one.
+
+    A program of the user's own may try any task.
 
     Raises:
-        UsageError: says what the agent is for, and which agents fit the task.
+        UsageError: a built-in agent is not for this task; says what it is for, and which agents fit.
     """
     record = BUILTIN.get(agent.name) if agent.trusted else None
-    if record is not None and not record.fits(task.spec):
+    if record is None:
+        return agent
+    own = kind_of(task).naive_program if record.name == "naive" else None
+    if not record.fits(task.spec):
+        if record.name == "naive":
+            raise UsageError(
+                f"agent 'naive' knows no {task.spec.contract.kind} task: its kind brings no naive_program "
+                '(docs/tasks.md, "A kind of your own")'
+            )
         raise UsageError(
             f"agent {agent.name!r} does not fit {task.name!r}: it is for {record.fit}; agents that fit are "
-            f"{', '.join(fitting(task))}"
+            f"{', '.join(fitting(task)) or 'none of the built-in ones'}"
         )
+    return agent if own is None else replace(agent, program=own)
 
 
 def require_model(agent: Agent, *, given: bool) -> None:

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from openfingym.task.contracts import (
-    Contract,
-    CurvesContract,
-    ForecastContract,
-    GenerationContract,
-    GraphsContract,
-    NodesContract,
-    RollingContract,
-    RowsContract,
-    TradingContract,
-)
+from openfingym.kinds import kind_named
+from openfingym.task.known_kinds import OWN
 
 if TYPE_CHECKING:
     from openfingym.task import Spec, Task
@@ -34,54 +25,17 @@ class Builtin:
     """A fair attempt, a check of the machinery, one that asks a model, or whatever the user brings."""
     fit: str
     """The tasks that the agent is for, in words."""
-    fits: Callable[[Spec], bool]
-    """Whether it is for a task."""
+
+    def fits(self, spec: Spec) -> bool:
+        """Whether the agent is for a task; of a baseline, the task's kind says that."""
+        kind = kind_named(spec.contract)
+        if self.name == "naive":
+            return kind.naive_program is not None or kind.name in OWN
+        return self.role != "baseline" or self.name in kind.baselines(spec)
 
 
-def _any(_: Spec) -> bool:
-    return True
-
-
-def _of(*contracts: type[Contract]) -> Callable[[Spec], bool]:
-    return lambda spec: isinstance(spec.contract, contracts)
-
-
-def _seasonal(spec: Spec) -> bool:
-    return isinstance(spec.contract, ForecastContract) and not spec.contract.horizons and spec.frequency != "none"
-
-
-def _panel(spec: Spec) -> bool:
-    return isinstance(spec.contract, ForecastContract) and not spec.contract.pooled
-
-
-def _risk(spec: Spec) -> bool:
-    compared = "delta_var" in {metric.name for metric in spec.scoring.metrics}
-    return (
-        isinstance(spec.contract, ForecastContract)
-        and compared
-        and spec.contract.value_semantics in {"log_return", "price_level"}
-    )
-
-
-def _volatility(spec: Spec) -> bool:
-    return isinstance(spec.contract, ForecastContract) and spec.contract.value_semantics == "realised_vol"
-
-
-def _yields(spec: Spec) -> bool:
-    return isinstance(spec.contract, CurvesContract) or (
-        isinstance(spec.contract, ForecastContract) and spec.contract.value_semantics == "yield_level"
-    )
-
-
-def _returns(spec: Spec) -> bool:
-    return isinstance(spec.contract, GenerationContract) and spec.contract.value_semantics in {
-        "log_return",
-        "price_level",
-    }
-
-
-def _baseline(name: str, does: str, fit: str, fits: Callable[[Spec], bool]) -> Builtin:
-    return Builtin(name, does, "baseline", fit, fits)
+def _baseline(name: str, does: str, fit: str) -> Builtin:
+    return Builtin(name, does, "baseline", fit)
 
 
 _RECORDS = (
@@ -89,84 +43,66 @@ _RECORDS = (
         "naive",
         "zero return, last level, Gaussian draws, random scores, buy and hold: what the relative total divides by",
         "all",
-        _any,
     ),
     _baseline(
         "mean",
         "mean of training: of returns, of the move since the last value",
         "forecasts, curves, rows",
-        _of(ForecastContract, CurvesContract, RowsContract),
     ),
     _baseline(
         "seasonal",
         "mean of the hour or of the weekday, shrunk by what chance explains",
         "forecasts of every step",
-        _seasonal,
     ),
     _baseline(
         "ridge",
         "ridge regression of the target path on the input window",
         "forecasts, rows",
-        _of(ForecastContract, RowsContract),
     ),
     _baseline(
         "gbm",
         "gradient-boosted trees on summaries of the window",
         "forecasts, rows",
-        _of(ForecastContract, RowsContract),
     ),
-    _baseline("var", "vector autoregression, shrunk and iterated", "forecasts of a panel", _panel),
-    _baseline("arima", "an ARIMA model a channel", "forecasts of a panel", _panel),
-    _baseline(
-        "historical", "past returns drawn at random: volatility, no forecast", "forecasts that compare risk", _risk
-    ),
-    _baseline("har", "HAR-RV with the spillovers of neighbours", "forecasts of realised volatility", _volatility),
-    _baseline("nelson-siegel", "level, slope and curvature that revert (Diebold and Li)", "yields and curves", _yields),
-    _baseline(
-        "bootstrap", "blocks of training windows in a like state, put together", "generation", _of(GenerationContract)
-    ),
-    _baseline("copula", "Gaussian copula over whole windows", "generation", _of(GenerationContract)),
+    _baseline("var", "vector autoregression, shrunk and iterated", "forecasts of a panel"),
+    _baseline("arima", "an ARIMA model a channel", "forecasts of a panel"),
+    _baseline("historical", "past returns drawn at random: volatility, no forecast", "forecasts that compare risk"),
+    _baseline("har", "HAR-RV with the spillovers of neighbours", "forecasts of realised volatility"),
+    _baseline("nelson-siegel", "level, slope and curvature that revert (Diebold and Li)", "yields and curves"),
+    _baseline("bootstrap", "blocks of training windows in a like state, put together", "generation"),
+    _baseline("copula", "Gaussian copula over whole windows", "generation"),
     _baseline(
         "garch-sim",
         "AR(1)-GARCH(1, 1) a channel, driven by joint past shocks",
         "generation of returns or prices",
-        _returns,
     ),
-    _baseline(
-        "isolation-forest", "isolation forest on node features, without labels", "fraud on nodes", _of(NodesContract)
-    ),
-    _baseline(
-        "degree", "degree, neighbours' degrees and clustering, without labels", "fraud on nodes", _of(NodesContract)
-    ),
-    _baseline(
-        "graph-smooth", "boosted trees on nodes and neighbours, smoothed", "fraud", _of(NodesContract, GraphsContract)
-    ),
+    _baseline("isolation-forest", "isolation forest on node features, without labels", "fraud on nodes"),
+    _baseline("degree", "degree, neighbours' degrees and clustering, without labels", "fraud on nodes"),
+    _baseline("graph-smooth", "boosted trees on nodes and neighbours, smoothed", "fraud"),
     _baseline(
         "rolling-ridge",
         "ridge regression on the last returns, corrected by outcomes",
         "rolling forecasts",
-        _of(RollingContract),
     ),
-    _baseline("cash", "buys nothing", "trading", _of(TradingContract)),
-    _baseline("buy-and-hold", "equal parts, bought at the first open and held", "trading", _of(TradingContract)),
-    _baseline("equal-weight", "equal parts, restored every so often", "trading", _of(TradingContract)),
-    _baseline("momentum", "long what has risen, short what has fallen", "trading", _of(TradingContract)),
-    _baseline("mean-reversion", "buys far below the mean, sells far above it", "trading", _of(TradingContract)),
-    _baseline("volatility-target", "equal parts, less of them in wild markets", "trading", _of(TradingContract)),
-    _baseline("risk-parity", "every symbol adds the same risk", "trading", _of(TradingContract)),
-    Builtin("nop", "does nothing: must be rejected", "check", "all", _any),
-    Builtin("oracle", "submits the hidden answer from the host: must score best", "check", "all", _any),
-    Builtin("oneshot", "one completion, one program, run once: the paper's setting", "model", "all", _any),
+    _baseline("cash", "buys nothing", "trading"),
+    _baseline("buy-and-hold", "equal parts, bought at the first open and held", "trading"),
+    _baseline("equal-weight", "equal parts, restored every so often", "trading"),
+    _baseline("momentum", "long what has risen, short what has fallen", "trading"),
+    _baseline("mean-reversion", "buys far below the mean, sells far above it", "trading"),
+    _baseline("volatility-target", "equal parts, less of them in wild markets", "trading"),
+    _baseline("risk-parity", "every symbol adds the same risk", "trading"),
+    Builtin("nop", "does nothing: must be rejected", "check", "all"),
+    Builtin("oracle", "submits the hidden answer from the host: must score best", "check", "all"),
+    Builtin("oneshot", "one completion, one program, run once: the paper's setting", "model", "all"),
     Builtin(
         "react",
         "thinks, calls tools, reads what they answer; steps where the task is stepped through",
         "model",
         "all",
-        _any,
     ),
-    Builtin("codeblock", "one code block a turn, whose output the model reads", "model", "all", _any),
-    Builtin("script", "your own program, given with --program", "yours", "all", _any),
-    Builtin("command", "your own agent, given with --command", "yours", "all", _any),
+    Builtin("codeblock", "one code block a turn, whose output the model reads", "model", "all"),
+    Builtin("script", "your own program, given with --program", "yours", "all"),
+    Builtin("command", "your own agent, given with --command", "yours", "all"),
 )
 BUILTIN: Mapping[str, Builtin] = MappingProxyType({record.name: record for record in _RECORDS})
 """The built-in agents by name."""

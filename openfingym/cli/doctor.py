@@ -9,6 +9,7 @@ import click
 
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
+from openfingym.machine import ISOLATING
 
 MIN_FREE_MB = 500
 
@@ -38,8 +39,8 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
             rows.append({"check": name, "ok": True, "detail": check()})
         except OpenFinGymError as error:
             rows.append({"check": name, "ok": False, "detail": str(error)})
-    isolated = any(row["ok"] for row in rows if row["check"] in {"docker", "sandbox"})
-    needed = all(row["ok"] for row in rows if row["check"] not in {"docker", "sandbox"})
+    isolated = any(row["ok"] for row in rows if row["check"] in ISOLATING)
+    needed = all(row["ok"] for row in rows if row["check"] not in ISOLATING)
     if as_json:
         print_json({"ok": isolated and needed, "checks": rows})
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.choices import STATES
 from openfingym.cli.render import print_json
 from openfingym.cli.task import json_option
 from openfingym.errors import DataError, StoreError, UsageError
@@ -38,7 +39,7 @@ def export() -> None:
     "--state",
     "states",
     multiple=True,
-    type=click.Choice(["scored", "rejected", "deferred", "void", "error"]),
+    type=click.Choice(STATES),
     help="Only rollouts in this state; may be given again. Default: all.",
 )
 @json_option

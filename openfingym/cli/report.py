@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, get_args
 
 import click
 
+from openfingym.cli.choices import BACKENDS, FAMILIES, REPORTED_BY
 from openfingym.cli.printable import one_line
 from openfingym.cli.render import TerminalProgress, number, print_json, print_table, with_interval
-from openfingym.cli.task import FAMILIES, json_option
+from openfingym.cli.task import json_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,11 +23,6 @@ if TYPE_CHECKING:
     from openfingym.reports.tables import TextTable
     from openfingym.task import Task
 
-BY = ("agent", "model", "backend")
-SENTENCES = 10
-"""Comparisons said in words; all are in the JSON and on the page."""
-DAMAGED = 20
-"""Largest number of damaged runs that are named."""
 LONGEST = 1000
 """Characters of a name or sentence."""
 
@@ -58,7 +54,7 @@ def report() -> None:
 )
 @click.option(
     "--by",
-    type=click.Choice(BY),
+    type=click.Choice(REPORTED_BY),
     multiple=True,
     default=("agent", "model"),
     show_default=True,
@@ -104,19 +100,10 @@ def _show_report(found: Report, *, each_task: bool) -> None:
     notes: set[str] = set()
     for kind in tables.kinds_of(found):
         click.echo(f"{'SIMULATED' if kind == 'simulated' else one_line(kind.capitalize(), LONGEST)} data\n")
-        shown = (
-            tables.skill_table(found, kind),
-            tables.paper_table(found, kind),
-            tables.pass_table(found, kind),
-            tables.cost_table(found, kind),
-            tables.boundary_table(found, kind),
-            tables.task_table(found, kind) if each_task else None,
-        )
-        for table in shown:
-            if table is not None:
-                _show_table(table, note=table.note not in notes)
-                notes.add(table.note)
-        sentences, rest = tables.said([one for one in found.comparisons if one.data_kind == kind], SENTENCES)
+        for table in tables.tables_of(found, kind, (*tables.ON_TERMINAL, *(("tasks",) if each_task else ()))):
+            _show_table(table, note=table.note not in notes)
+            notes.add(table.note)
+        sentences, rest = tables.said(found, kind)
         for sentence in (*sentences, rest):
             if sentence:
                 click.echo(one_line(sentence, LONGEST))
@@ -124,10 +111,10 @@ def _show_report(found: Report, *, each_task: bool) -> None:
     click.echo(f"{found.runs:,} runs" + (f", {found.copies:,} copies left out" if found.copies else ""))
     for caution in found.cautions:
         click.echo(f"beware: {one_line(caution.sentence, LONGEST)}")
-    for damaged in found.damaged[:DAMAGED]:
+    for damaged in found.damaged[: tables.DAMAGED]:
         click.echo(f"damaged, in no figure: {one_line(damaged.reason, LONGEST)}")
-    if len(found.damaged) > DAMAGED:
-        click.echo(f"and {len(found.damaged) - DAMAGED:,} more damaged runs; --json names all")
+    if len(found.damaged) > tables.DAMAGED:
+        click.echo(f"and {len(found.damaged) - tables.DAMAGED:,} more damaged runs; --json names all")
 
 
 def _show_table(table: TextTable, *, note: bool) -> None:
@@ -225,9 +212,7 @@ def surface(run_folder: Path, as_json: bool) -> None:
 @click.option("--tasks", "pattern", default="*", show_default=True, help="Only tasks whose name matches.")
 @click.option("--family", type=click.Choice(FAMILIES), help="Only this family.")
 @click.option("--agents", help="With --run: only these agents, separated by commas.")
-@click.option(
-    "--backend", type=click.Choice(["auto", "docker", "sandbox", "inline"]), default="auto", show_default=True
-)
+@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed the programs are given.")
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="File of results; one that is there is gone on with."
@@ -327,8 +312,9 @@ def _ranked(rows: Sequence[BaselineResult]) -> list[BaselineResult]:
 
 def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapping[tuple[str, str], Skill]) -> None:
     from openfingym.adversarial.marks import meanings_of
+    from openfingym.task import DataKind
 
-    for kind in ("real", "simulated", "specified"):
+    for kind in get_args(DataKind):
         chosen = _ranked([row for row in rows if row.data_kind == kind])
         if chosen:
             print_table(
@@ -358,8 +344,10 @@ def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapp
 
 
 def _markdown(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapping[tuple[str, str], str]) -> str:
+    from openfingym.task import DataKind
+
     lines = []
-    for kind in ("real", "simulated", "specified"):
+    for kind in get_args(DataKind):
         chosen = _ranked([row for row in rows if row.data_kind == kind])
         if chosen:
             lines += [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.choices import BACKENDS
 from openfingym.cli.model_options import ModelOptions, model_options
 from openfingym.cli.rollout_tables import print_ended, print_intended
 from openfingym.cli.run import exit_status
@@ -19,7 +20,6 @@ from openfingym.errors import UsageError
 if TYPE_CHECKING:
     from openfingym.rollouts import Plan, Work
 
-BACKENDS = ("auto", "docker", "sandbox", "inline", "ray")
 INTERRUPTED = 130
 
 
@@ -58,7 +58,7 @@ INTERRUPTED = 130
 )
 @click.option(
     "--backend",
-    type=click.Choice(BACKENDS),
+    type=click.Choice((*BACKENDS, "ray")),
     help="How programs are isolated; ray: on the nodes of a running Ray cluster.",
 )
 @verifier_option

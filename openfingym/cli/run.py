@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.choices import BACKENDS
 from openfingym.cli.model_options import ModelOptions, model_options
 from openfingym.cli.printable import printable
 from openfingym.cli.render import TerminalProgress, number, print_json, print_table, typed, with_interval
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 @model_options()
 @click.option(
     "--backend",
-    type=click.Choice(["auto", "docker", "sandbox", "inline"]),
+    type=click.Choice(BACKENDS),
     default="auto",
     show_default=True,
     help="How the program is isolated.",
@@ -82,7 +83,7 @@ def run(
     """
     from openfingym import catalog
     from openfingym.adversarial.marks import skill_of
-    from openfingym.agents import require_fit, require_model, resolve
+    from openfingym.agents import require_model, resolve, suited
     from openfingym.packages.tapes import require_renewal
     from openfingym.rollouts.launcher import Launcher
 
@@ -93,7 +94,7 @@ def run(
     spec, allowance, prices = model.spec(), model.allowance(), model.price_table()
     tasks = [catalog.load_task(name, real=real) for name in names]
     for task in tasks:
-        require_fit(resolved, task)
+        suited(resolved, task)
     # Being terminated cleans up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if backend == "docker":

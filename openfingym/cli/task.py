@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from openfingym.cli.choices import BACKENDS, FAMILIES, KINDS
 from openfingym.cli.render import Counter, print_json, print_table
 
 if TYPE_CHECKING:
     from openfingym.adversarial.pooled import Pooled
     from openfingym.packages.many import TaskOutcome
 
-FAMILIES = ("forecasting", "generation", "trading", "fraud")
-KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print the results alone, not how it goes.")
 fresh_option = click.option(
@@ -36,9 +35,7 @@ real_option = click.option(
 def list_tasks(family: str | None, as_json: bool) -> None:
     """List the known tasks."""
     from openfingym import catalog
-    from openfingym.task import Family
 
-    assert get_args(Family) == FAMILIES
     rows = catalog.tasks(family)  # type: ignore[arg-type]  # click has checked the choice
     if as_json:
         print_json([row.to_dict() for row in rows])
@@ -155,7 +152,7 @@ def build_command(
 @click.option("--all", "everything", is_flag=True, help="Check every known task.")
 @click.option(
     "--smoke",
-    type=click.Choice(["auto", "docker", "sandbox", "inline"]),
+    type=click.Choice(BACKENDS),
     help="Also run the naive program and one that does nothing through this backend.",
 )
 @click.option(
@@ -297,8 +294,6 @@ def new(name: str, kind: str, parent: Path) -> None:
     """
     from openfingym.kinds import KINDS as KNOWN
     from openfingym.packages.scaffold import new_task
-    from openfingym.task.known_kinds import OWN
 
-    assert OWN == KINDS
     folder = new_task(name, parent, kind)
     click.echo(f"wrote {folder}, which starts from {KNOWN[kind].start.data}\nnext: openfingym task check {folder}")

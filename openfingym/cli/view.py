@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.choices import STATES
 from openfingym.cli.render import number, print_json, print_table, with_interval
 from openfingym.cli.task import json_option
 from openfingym.errors import StoreError, UsageError
@@ -33,7 +34,6 @@ VERDICTS: Mapping[Verdict, str] = {
 }
 REASON = 200
 """Characters of a reason that a list has room for."""
-STATES = ("scored", "rejected", "deferred", "void", "error")
 
 
 @click.command()
@@ -68,9 +68,6 @@ def view(
 
     RUN is the folder of one rollout, or of many: these are listed, unless the options leave but one.
     """
-    from openfingym.results import State
-
-    assert get_args(State) == STATES
     found = list(_results(runs))
     chosen = [
         (folder, result)
@@ -117,9 +114,10 @@ def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
 
 
 def _trajectory(folder: Path) -> RolloutRecord | None:
-    from openfingym.trajectory.files import NAME, read_rollout
+    from openfingym.results import TRAJECTORY
+    from openfingym.trajectory.files import read_rollout
 
-    return read_rollout(folder / NAME) if os.path.lexists(folder / NAME) else None
+    return read_rollout(folder / TRAJECTORY) if os.path.lexists(folder / TRAJECTORY) else None
 
 
 def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
@@ -171,9 +169,10 @@ def _show(
 def _output(folder: Path) -> str:
     """The program's output, or why it cannot be read; an empty text where there is no such file."""
     from openfingym.files.strange import MEGABYTE, read_bytes
+    from openfingym.results import OUTPUT
 
     try:
-        return read_bytes(folder, "output.log", OUTPUT_MB * MEGABYTE).decode("utf-8", errors="replace")
+        return read_bytes(folder, OUTPUT, OUTPUT_MB * MEGABYTE).decode("utf-8", errors="replace")
     except FileNotFoundError:
         return ""
     except OSError as error:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from openfingym.errors import UsageError
 from openfingym.kinds import SequentialKind, kind_of
 from openfingym.task import Task
-from openfingym.task.contracts import TradingContract
 
 if TYPE_CHECKING:
     import gymnasium
@@ -115,10 +114,9 @@ def trading_environment(task: Task, *, split: str, **options: object) -> Trading
 def _training(package: BuiltPackage, options: dict[str, object]) -> dict[str, object]:
     """Arguments of an environment on a task's training bars: the task's own, where the caller gives no others."""
     from openfingym.envs.trading_hidden import training_bars
-    from openfingym.kinds.trading import market_of
+    from openfingym.kinds.trading import contract_of, market_of
 
-    contract = package.task.spec.contract
-    assert isinstance(contract, TradingContract)
+    contract = contract_of(package.task.spec.contract)
     own = {
         "market": market_of(contract),
         "initial_cash": contract.initial_cash,

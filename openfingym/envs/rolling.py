@@ -14,10 +14,9 @@ from openfingym import catalog
 from openfingym.envs.hidden import Split, hidden_episodes
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.kinds.bars import Window
-from openfingym.kinds.rolling import RollingEpisode
+from openfingym.kinds.rolling import RollingContract, RollingEpisode
 from openfingym.packages.build import build
 from openfingym.task import Task
-from openfingym.task.contracts import RollingContract
 from openfingym.task.episodes import Step
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from openfingym.envs.hidden import HiddenEpisodes
 from openfingym.envs.trading_episodes import ActionName, Episodes
 from openfingym.envs.trading_forms import OrdersAction, order_space, read
 from openfingym.errors import SubmissionError, UsageError
-from openfingym.kinds.trading import market_of
-from openfingym.task.contracts import TradingContract
+from openfingym.kinds.trading import contract_of, market_of
 from openfingym.trading.actions import Decision, Replacement, decision_json
 from openfingym.trading.compiled.observing import BOUND
 from openfingym.trading.compiled.requests import ask
@@ -80,8 +79,7 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         Raises:
             UsageError: the task does not show enough bars for this lookback.
         """
-        contract = package.task.spec.contract
-        assert isinstance(contract, TradingContract)
+        contract = contract_of(package.task.spec.contract)
         # The relative volume of the first row shown looks back by a window of its own, its return by one bar.
         most = contract.lookback - VOLUME_WINDOW
         if not 1 <= lookback <= most:
@@ -212,8 +210,7 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
 
 def training_bars(package: BuiltPackage) -> Bars:
     """The bars of a trading task that everybody has."""
-    contract = package.task.spec.contract
-    assert isinstance(contract, TradingContract)
+    contract = contract_of(package.task.spec.contract)
     return Bars.from_array(
         np.asarray(package.array("train_times")),
         contract.symbols,

@@ -11,20 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
 from openfingym.kinds.kind import Kind, SequentialKind
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material
-from openfingym.task.known_kinds import (
-    ENTRY_POINT_GROUP,
-    OWN,
-    installed_kinds,
-    known_kinds,
-    load_kind,
-    register_contract,
-)
+from openfingym.task.known_kinds import entry_of, known_kinds, load_kind, register_contract
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,8 +69,7 @@ class Kinds(Mapping[str, Kind]):
 
     def __getitem__(self, name: str) -> Kind:
         if name not in self._loaded:
-            own = EntryPoint(name, f"{__name__}.{name}:KIND", ENTRY_POINT_GROUP)
-            entry = own if name in OWN else installed_kinds().get(name)
+            entry = entry_of(name)
             if entry is None:
                 raise KeyError(name)
             kind = _checked(load_kind(entry))

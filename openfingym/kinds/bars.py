@@ -19,9 +19,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
+from pydantic import field_validator, model_validator
 
 from openfingym.data.bars import FIELDS, Bars
 from openfingym.errors import TaskError, UsageError
@@ -38,7 +39,7 @@ from openfingym.kinds.panels import (
     split_text,
 )
 from openfingym.kinds.start import Start
-from openfingym.task.contracts import BarsContract
+from openfingym.task.contracts import Contract, PositiveInt, as_tuple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from openfingym.kinds.material import Array, Fold, Reader
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
-    from openfingym.task.contracts import Contract
     from openfingym.task.episodes import FoldName, Step
 
 bars_start = partial(
@@ -62,6 +62,41 @@ bars_start = partial(
 )
 """A scaffold of a kind that steps through bars; what is its own is left to say."""
 FOLDS: tuple[FoldName, FoldName] = ("public", "private")
+
+
+class BarsContract(Contract):
+    """Base class of contracts about bars: hidden rows are stepped through, episode by episode."""
+
+    has_period: ClassVar[bool] = True
+
+    symbols: tuple[str, ...]
+    """Instruments, each with the channels ``<symbol>_open`` to ``<symbol>_volume`` in the dataset; the order of every
+    array."""
+    lookback: PositiveInt
+    """Bars that each observation shows, the current one included."""
+    steps: PositiveInt
+    """Actions an episode takes."""
+    horizon: PositiveInt
+    """Bars that the outcome of an origin reaches behind it."""
+
+    _symbols = field_validator("symbols", mode="before")(as_tuple)
+
+    @model_validator(mode="after")
+    def _different(self) -> Self:
+        if not self.symbols or len(set(self.symbols)) < len(self.symbols):
+            raise ValueError(f"symbols must be different names, at least one, found {list(self.symbols)}")
+        return self
+
+    def agree(self, spec: Spec) -> None:
+        """Check like every contract, and that bars are shown as they are, unscaled and unselected."""
+        split = spec.split
+        if split is not None and (split.scaling != "none" or split.scaled or split.log1p or split.train_stride != 1):
+            raise ValueError(
+                "split: bars are shown as they are, row by row; remove train_stride, scaling, scaled and log1p"
+            )
+        if spec.dataset.channels:
+            raise ValueError("dataset.channels: contract.symbols says which bars are used; remove")
+        super().agree(spec)
 
 
 @dataclass(frozen=True, eq=False)

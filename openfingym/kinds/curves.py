@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from openfingym.kinds.months import MonthsKind
 from openfingym.kinds.panels import split_text
 from openfingym.kinds.skillless.curves import skillless
 from openfingym.kinds.start import Start
-from openfingym.task.contracts import CurvesContract
+from openfingym.task.contracts import Contract, Family, Fraction, PositiveInt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,11 +23,28 @@ if TYPE_CHECKING:
     from openfingym.data.curves import Curves
     from openfingym.data.recipe import Windows
     from openfingym.task import Spec, Task
-    from openfingym.task.contracts import Contract
 
 BOUNDS = ("lower", "central", "upper")
 NAIVE_QUANTILE = 1.96
 """Half-width, in standard deviations of monthly changes in training, of the baseline's interval."""
+
+
+class CurvesContract(Contract):
+    """Whole curves of several countries: from ``lookback`` months, predict the next with an interval.
+
+    A submission is [windows, 3, maturities]: lower, central, upper.
+    """
+
+    family: ClassVar[Family] = "forecasting"
+    baseline: ClassVar[str] = "naive"
+
+    kind: Literal["curves"]
+    lookback: PositiveInt
+    """Months of input a window shows."""
+    horizon: Literal[1] = 1
+    value_semantics: Literal["yield_level"] = "yield_level"
+    coverage: Fraction = 0.95
+    """Share of values that the interval should hold."""
 
 
 START = Start(
@@ -154,7 +171,7 @@ class CurvesKind(MonthsKind):
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
         """Curves and intervals that look at no window."""
-        return skillless(contract, read, shape, generator)
+        return skillless(_contract(contract), read, shape, generator)
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The hidden curves, with the narrowest intervals that cover exactly the asked share of them."""
@@ -208,6 +225,10 @@ class CurvesKind(MonthsKind):
     def target_times(self, contract: Contract, read: Reader) -> NDArray[np.datetime64]:
         """The month of each window, once a bound."""
         return np.repeat(np.asarray(read("test_times"))[:, -1], len(BOUNDS))
+
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Programs for this kind."""
+        return frozenset({"mean", "nelson-siegel"})
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

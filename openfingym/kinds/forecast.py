@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
+from pydantic import field_validator, model_validator
 
 from openfingym.errors import TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.panels import PanelKind, panel_recipe, renewed_panel, split_text
 from openfingym.kinds.skillless.forecast import skillless
 from openfingym.kinds.start import Start
-from openfingym.task.contracts import ForecastContract
+from openfingym.metrics.semantics import ValueSemantics
+from openfingym.task.contracts import Contract, Family, PositiveInt, as_tuple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +28,51 @@ if TYPE_CHECKING:
     from openfingym.data.recipe import Windows
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
-    from openfingym.task.contracts import Contract
+
+
+class ForecastContract(Contract):
+    """Windows of a panel: from ``lookback`` rows, predict the next ones.
+
+    A submission is [windows, steps, targets].
+    """
+
+    family: ClassVar[Family] = "forecasting"
+    baseline: ClassVar[str] = "naive"
+    has_period: ClassVar[bool] = True
+
+    kind: Literal["forecast"]
+    lookback: PositiveInt
+    """Rows of input a window shows."""
+    horizon: PositiveInt
+    """Rows of target a window has, directly after the inputs."""
+    horizons: tuple[PositiveInt, ...] = ()
+    """Steps ahead that are predicted, increasing and ending with ``horizon``; none for every step."""
+    targets: tuple[str, ...] = ()
+    """Channels that are predicted, in the dataset's order; none for all."""
+    value_semantics: ValueSemantics
+    pooled: bool = False
+    """Whether every channel of a window is a window of its own, with one channel: a panel of alike series."""
+    graph_window: PositiveInt | None = None
+    """Rows behind the correlation and the spillover graph that come with every window; none for no graphs."""
+
+    _lists = field_validator("horizons", "targets", mode="before")(as_tuple)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.horizons and (list(self.horizons) != sorted(set(self.horizons)) or self.horizons[-1] != self.horizon):
+            raise ValueError(
+                f"horizons must increase and end with horizon = {self.horizon}, found {list(self.horizons)}"
+            )
+        if self.pooled and (self.horizon != 1 or self.targets or self.graph_window):
+            raise ValueError("pooled needs horizon = 1 and goes neither with targets nor with graph_window")
+        if self.graph_window is not None and self.value_semantics != "realised_vol":
+            raise ValueError("graph_window goes with value_semantics = 'realised_vol'")
+        return self
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Steps ahead that are predicted, from 1."""
+        return self.horizons or tuple(range(1, self.horizon + 1))
 
 
 START = Start(
@@ -167,7 +213,7 @@ class ForecastKind(PanelKind):
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
         """Forecasts that look at no window, or depart from the baseline without looking."""
-        return skillless(contract, read, shape, generator)
+        return skillless(_contract(contract), read, shape, generator)
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The hidden targets."""
@@ -222,6 +268,20 @@ class ForecastKind(PanelKind):
         own = _contract(contract)
         columns = [own.lookback + step - 1 for step in own.steps]
         return np.ascontiguousarray(np.asarray(read("test_times"))[:, columns]).reshape(-1)
+
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Programs that forecast what the values of the task are."""
+        contract = _contract(spec.contract)
+        semantics, compared = contract.value_semantics, {metric.name for metric in spec.scoring.metrics}
+        fits = {
+            "seasonal": not contract.horizons and spec.frequency != "none",
+            "var": not contract.pooled,
+            "arima": not contract.pooled,
+            "historical": "delta_var" in compared and semantics in {"log_return", "price_level"},
+            "har": semantics == "realised_vol",
+            "nelson-siegel": semantics == "yield_level",
+        }
+        return frozenset({"mean", "ridge", "gbm", *(name for name, fit in fits.items() if fit)})
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

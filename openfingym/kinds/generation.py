@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.gaussian import gaussian_windows
@@ -24,7 +25,8 @@ from openfingym.kinds.panels import (
 from openfingym.kinds.paths import Paths, from_panel, from_process, process_of
 from openfingym.kinds.skillless.generation import skillless
 from openfingym.kinds.start import Start
-from openfingym.task.contracts import GenerationContract
+from openfingym.metrics.semantics import ValueSemantics
+from openfingym.task.contracts import Contract, Family, Fraction, PositiveInt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,13 +35,43 @@ if TYPE_CHECKING:
 
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
-    from openfingym.task.contracts import Contract
 
 AXES = ("window", "row", "channel")
 FEWEST_IN_GROUP = 20
 """Windows that a group must hold to be scored on its own: the fewest from which a classifier learns anything."""
 TRAIN_SAMPLE = 10_000
 """Training windows that metrics about copies are given."""
+
+
+class GenerationContract(Contract):
+    """Windows drawn from the law of the training windows.
+
+    Without a context, a submission is [samples, horizon, channels], and the whole of it is compared
+    with either fold. With one it is [contexts, futures, horizon, channels].
+    """
+
+    family: ClassVar[Family] = "generation"
+    baseline: ClassVar[str] = "gaussian"
+    has_split: ClassVar[bool | None] = None
+    has_period: ClassVar[bool] = True
+    from_start: ClassVar[bool] = True
+
+    kind: Literal["generation"]
+    lookback: Annotated[int, Field(ge=0)] = 0
+    """Rows of context; 0 for unconditional generation."""
+    horizon: PositiveInt
+    """Rows to generate."""
+    futures: PositiveInt = 1
+    """Futures asked for each context, K of the paper; without a context it stays 1."""
+    value_semantics: ValueSemantics
+    max_memorised: Fraction = 0.1
+    """Share of memorised windows, beyond that of held-out ones, above which an answer is refused."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.lookback == 0 and self.futures != 1:
+            raise ValueError("futures needs a context: set lookback, or leave futures out")
+        return self
 
 
 START = Start(
@@ -93,7 +125,9 @@ class GenerationKind(Kind):
         known = process_of(task)
         if known is not None and task.real:
             raise no_real_data(task)
-        return from_panel(task, panel_of(task)) if known is None else from_process(task, known)
+        if known is not None:
+            return from_process(task, known)
+        return from_panel(task, _contract(task.spec.contract), panel_of(task))
 
     def renewable(self, task: Task) -> bool:
         """Where the windows come from a process set, or from a simulated panel."""
@@ -106,10 +140,10 @@ class GenerationKind(Kind):
         known = process_of(task)
         if known is not None:
             return from_process(task, known, seed)
-        lost = recipe.rows_lost(_contract(task.spec.contract).value_semantics)
-        return from_panel(
-            task, renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows))
-        )
+        contract = _contract(task.spec.contract)
+        lost = recipe.rows_lost(contract.value_semantics)
+        panel = renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows))
+        return from_panel(task, contract, panel)
 
     def shape(self, task: Task, source: Paths) -> Material:
         """Contexts and futures."""
@@ -287,6 +321,11 @@ class GenerationKind(Kind):
         about a window, it tells about the law of them all.
         """
         return None if values.ndim == 3 else np.sort(values, axis=1)
+
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Programs that draw windows; a GARCH model is of returns or prices."""
+        garch = {"garch-sim"} if _contract(spec.contract).value_semantics in {"log_return", "price_level"} else set()
+        return frozenset({"bootstrap", "copula"} | garch)
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from openfingym.kinds.material import Brief, Material, Reader
 from openfingym.kinds.panels import no_real_data
-from openfingym.kinds.scores import GENERATORS, Divided, ScoresKind, divided, divided_material
+from openfingym.kinds.scores import GENERATORS, Divided, LabelsContract, ScoresKind, divided, divided_material
 from openfingym.kinds.skillless.scores import of_graphs
 from openfingym.kinds.start import Start
-from openfingym.task.contracts import GraphsContract
+from openfingym.task.contracts import Contract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.graphs import GraphSet
-    from openfingym.task import DataKind, Task
-    from openfingym.task.contracts import Contract
+    from openfingym.task import DataKind, Spec, Task
+
+
+class GraphsContract(LabelsContract):
+    """A score for each hidden graph of a set, higher for class 1: a submission is [graphs]."""
+
+    kind: Literal["graphs"]
 
 
 START = Start(
@@ -108,6 +113,10 @@ class GraphsKind(ScoresKind):
     ) -> Mapping[str, NDArray[np.float64]]:
         """Scores that do not look at the graphs."""
         return of_graphs(contract, read, shape, generator)
+
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Programs for this kind."""
+        return frozenset({"graph-smooth"})
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

@@ -62,6 +62,10 @@ class Kind(ABC):
     """Whether the numbers of an answer have neighbours, such as steps of a horizon, channels or maturities."""
     bounded: ClassVar[str] = "number"
     """What ``low`` and ``high`` of the contract are limits of."""
+    naive_program: ClassVar[str | None] = None
+    """Text of the program that agent ``naive`` runs: it submits what :meth:`naive` gives, by the task's interface. None
+    for a kind of the library, all of which one program knows; without it, another kind cannot be run with ``naive``.
+    """
     numbers: ClassVar[str | None] = None
     """Public array by whose numbers hidden items are known; None where they are known by their place alone."""
 
@@ -183,6 +187,10 @@ class Kind(ABC):
     @abstractmethod
     def brief(self, task: Task, material: Material) -> Brief:
         """What an agent is told about this kind."""
+
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Names of the built-in programs, beside ``naive``, that are for a task of this kind."""
+        return frozenset()
 
     def channels(self, task: Task) -> int | None:
         """Series of a panel or of a generated window, symbols of bars, for the catalogue and without loading data; None

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from openfingym.errors import UsageError
 from openfingym.kinds.material import Brief, Material, Reader
-from openfingym.kinds.scores import GENERATORS, Divided, ScoresKind, divided, divided_material
+from openfingym.kinds.scores import GENERATORS, Divided, LabelsContract, ScoresKind, divided, divided_material
 from openfingym.kinds.skillless.scores import of_nodes
 from openfingym.kinds.start import Start
-from openfingym.task.contracts import NodesContract
+from openfingym.task.contracts import Contract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.graphs import Graph
-    from openfingym.task import DataKind, Task
-    from openfingym.task.contracts import Contract
+    from openfingym.task import DataKind, Spec, Task
+
+
+class NodesContract(LabelsContract):
+    """An anomaly score for each hidden node of one graph: a submission is [nodes]."""
+
+    kind: Literal["nodes"]
 
 
 START = Start(
@@ -107,6 +112,10 @@ class NodesKind(ScoresKind):
     ) -> Mapping[str, NDArray[np.float64]]:
         """Scores that do not look at the nodes."""
         return of_nodes(contract, read, shape, generator)
+
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Programs for this kind."""
+        return frozenset({"isolation-forest", "degree", "graph-smooth"})
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

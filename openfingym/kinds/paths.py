@@ -13,13 +13,13 @@ import numpy as np
 from openfingym.errors import TaskError
 from openfingym.kinds.material import Blocks
 from openfingym.kinds.panels import panel_recipe, split_text
-from openfingym.task.contracts import GenerationContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data import DatasetInfo, Panel
     from openfingym.data.processes.sets import ProcessSet
+    from openfingym.kinds.generation import GenerationContract
     from openfingym.task import Task
 
 
@@ -81,7 +81,7 @@ def from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Path
     )
 
 
-def from_panel(task: Task, panel: Panel) -> Paths:
+def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
     """The windows of a panel.
 
     Raises:
@@ -89,8 +89,7 @@ def from_panel(task: Task, panel: Panel) -> Paths:
     """
     from openfingym.data import recipe
 
-    contract, split = task.spec.contract, task.spec.split
-    assert isinstance(contract, GenerationContract)
+    split = task.spec.split
     if split is None:
         raise TaskError(
             "windows of a panel need the table [metadata.openfingym.split]", path=task.config_path, key="split"

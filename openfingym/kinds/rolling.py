@@ -8,24 +8,23 @@ program may learn from them. What it answered cannot be changed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from openfingym.data.bars import FIELDS
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import bars as blocks_of_bars
-from openfingym.kinds.bars import BarsKind, Source, bars_start
+from openfingym.kinds.bars import BarsContract, BarsKind, Source, bars_start
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.skillless.rolling import skillless
-from openfingym.task.contracts import RollingContract
+from openfingym.task.contracts import Contract, Family, PositiveInt
 from openfingym.task.episodes import Episode, Step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.task import Spec, Task
-    from openfingym.task.contracts import Contract
 
 CLOSE = 3
 
@@ -120,6 +119,22 @@ def realised(contract: RollingContract, bars: Array) -> NDArray[np.float64]:
     return returns[: contract.steps]
 
 
+class RollingContract(BarsContract):
+    """Forecasts from a moving origin: at each bar, predict every symbol's log return over the next ``horizon``
+    bars.
+
+    A submission is [episodes, steps, symbols], which is what an agent answered step by step.
+    """
+
+    family: ClassVar[Family] = "forecasting"
+    baseline: ClassVar[str] = "naive"
+
+    kind: Literal["rolling"]
+    horizon: PositiveInt
+    """Bars from the origin to the close that is predicted."""
+    value_semantics: Literal["log_return"] = "log_return"
+
+
 START = bars_start(
     description="Forecast the next return of two stocks, day after day.",
     asks="Forecast the log return of AAPL and MSFT over the next trading day, day after day.",
@@ -182,7 +197,7 @@ class RollingKind(BarsKind):
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
         """Predictions that look at no bar."""
-        return skillless(contract, read, shape, generator)
+        return skillless(_contract(contract), read, shape, generator)
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The returns as they were."""
@@ -229,6 +244,10 @@ class RollingKind(BarsKind):
     def known_targets(self, contract: Contract, read: Reader) -> NDArray[np.float64]:
         """Returns of the training bars over ``horizon`` bars."""
         return _returns(read("train_bars"), _contract(contract).horizon)
+
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Programs for this kind."""
+        return frozenset({"rolling-ridge"})
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

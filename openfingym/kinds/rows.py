@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -16,14 +16,25 @@ from openfingym.kinds.months import MonthsKind
 from openfingym.kinds.panels import split_text
 from openfingym.kinds.skillless.rows import skillless
 from openfingym.kinds.start import Start
-from openfingym.task.contracts import RowsContract
+from openfingym.task.contracts import Contract, Family
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.characteristics import Characteristics
     from openfingym.task import Spec, Task
-    from openfingym.task.contracts import Contract
+
+
+class RowsContract(Contract):
+    """Rows of features, one number each: a submission is [rows]."""
+
+    family: ClassVar[Family] = "forecasting"
+    baseline: ClassVar[str] = "naive"
+
+    kind: Literal["rows"]
+    lookback: Literal[1] = 1
+    horizon: Literal[1] = 1
+    value_semantics: Literal["log_return"] = "log_return"
 
 
 START = Start(
@@ -171,6 +182,10 @@ class RowsKind(MonthsKind):
     def known_targets(self, contract: Contract, read: Reader) -> Array:
         """The returns of training, as one column."""
         return np.asarray(read("train_targets"))[:, None]
+
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Programs for this kind."""
+        return frozenset({"mean", "ridge", "gbm"})
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

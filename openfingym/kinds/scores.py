@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Fold, Material, Reader
-from openfingym.task.contracts import LabelsContract
+from openfingym.task.contracts import Contract, Family, Fraction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,26 @@ if TYPE_CHECKING:
     from openfingym.data.graphs import Graph, GraphSet, LabelSplit
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec
-    from openfingym.task.contracts import Contract
+
+
+class LabelsContract(Contract):
+    """Base class of contracts about labels, which are divided at random within each class."""
+
+    family: ClassVar[Family] = "fraud"
+    baseline: ClassVar[str] = "random"
+    has_split: ClassVar[bool | None] = False
+
+    train: Fraction = 0.4
+    """Share of the labels that agents see."""
+    public: Fraction = 0.2
+    """Share behind the public fold; the rest is behind the private one."""
+
+    def agree(self, spec: Spec) -> None:
+        """Check like every contract, and that there is no table of splits."""
+        if spec.split is not None:
+            raise ValueError("split: labels of a graph are split by contract.train and contract.public; remove it")
+        super().agree(spec)
+
 
 SPLIT_SEED = 20260629
 GENERATORS = 1

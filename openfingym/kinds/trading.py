@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from openfingym.data.bars import FIELDS, Bars
 from openfingym.kinds import bars as blocks_of_bars
-from openfingym.kinds.bars import BarsKind, Source, bars_start
+from openfingym.kinds.bars import BarsContract, BarsKind, Source, bars_start
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.skillless.trading import plans
-from openfingym.task.contracts import TradingContract
+from openfingym.task.contracts import Contract, Family, NotNegative
 from openfingym.task.episodes import Episode, Step
 from openfingym.trading.actions import parse_decision
 from openfingym.trading.hindsight import hindsight_weights
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.task import Spec, Task
-    from openfingym.task.contracts import Contract
 
 TAIL = 1
 """The last decision needs one more bar."""
@@ -171,13 +171,13 @@ def market_of(contract: TradingContract) -> MarketRules:
 
 def session(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Session:
     """The account of one hidden episode before its first decision, over bars that carry their times."""
-    contract = _contract(spec.contract)
+    contract = contract_of(spec.contract)
     return _session(contract, blocks_of_bars.window(contract, hidden, number, TAIL))
 
 
 def hold_action(spec: Spec) -> object:
     """The one action of the baseline: equal weights, traded at the first open and left alone."""
-    return _hold(_contract(spec.contract))
+    return _hold(contract_of(spec.contract))
 
 
 def _hold(contract: TradingContract) -> dict[str, list[float]]:
@@ -189,6 +189,61 @@ def _session(contract: TradingContract, window: blocks_of_bars.Window) -> Sessio
     return Session(
         bars, market_of(contract), cash=contract.initial_cash, first=contract.lookback - 1, steps=contract.steps
     )
+
+
+class TradingContract(BarsContract):
+    """An account that trades hidden bars: after each, an agent states target weights or sends orders.
+
+    What is scored is the account's own record, [episodes, steps + 1, columns]. The costs and rules are those of
+    :class:`openfingym.trading.market.MarketRules`, which says what each of them is.
+    """
+
+    family: ClassVar[Family] = "trading"
+    baseline: ClassVar[str] = "buy-and-hold"
+
+    kind: Literal["trading"]
+    horizon: Literal[1] = 1
+    """Bars from a decision to the bar in which it is live."""
+    initial_cash: Annotated[float, Field(gt=0.0)] = 100_000.0
+    """Cash in the account at the start of each episode, in units of currency."""
+    bars_per_year: Annotated[float, Field(gt=0.0)] = 252.0
+    """Number of bars in a year, by which a year's cost of borrowing is divided and metrics are annualised."""
+    fee_bps: NotNegative = 0.0
+    fee_per_trade: NotNegative = 0.0
+    slippage_bps: NotNegative = 0.0
+    half_spread_bps: NotNegative = 0.0
+    impact: NotNegative = 0.0
+    max_participation: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    lot: NotNegative = 1.0
+    tick: NotNegative = 0.0
+    max_short: NotNegative = 1.0
+    borrow_bps_per_year: NotNegative = 0.0
+    max_open_orders: Annotated[int, Field(ge=1, le=4096)] = 64
+    max_orders_per_step: Annotated[int, Field(ge=1, le=4096)] = 256
+    """Orders that one action may submit; a larger batch is rejected as a whole."""
+    unit: str = "share of equity"
+    """Unit of a target weight."""
+    low: float = -1.0
+    """Smallest target weight."""
+    high: float = 1.0
+    """Largest target weight."""
+
+    @model_validator(mode="after")
+    def _weights(self) -> Self:
+        lowest = 0.0 - self.max_short
+        if self.low != lowest or self.high != 1.0:
+            raise ValueError(f"low and high are those of a target weight: expected {lowest:g} (minus max_short) and 1")
+        return self
+
+    def agree(self, spec: Spec) -> None:
+        """Check like contracts about bars, and that all name one number of bars a year."""
+        if self.bars_per_year != spec.scoring.periods_per_year:
+            raise ValueError(
+                f"contract.bars_per_year is {self.bars_per_year:g} and scoring.periods_per_year "
+                f"{spec.scoring.periods_per_year:g}; "
+                "both are the bars in a year, and must agree"
+            )
+        super().agree(spec)
 
 
 START = bars_start(
@@ -223,7 +278,7 @@ class TradingKind(BarsKind):
         """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.Kind`."""
         from openfingym.metrics.performance import RECORD
 
-        contract = _contract(task.spec.contract)
+        contract = contract_of(task.spec.contract)
         cut = blocks_of_bars.cut(task, len(source.bars), TAIL)
         return blocks_of_bars.material(
             task,
@@ -238,27 +293,27 @@ class TradingKind(BarsKind):
 
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
         """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
-        contract = _contract(spec.contract)
+        contract = contract_of(spec.contract)
         return TradingEpisode(contract, blocks_of_bars.window(contract, hidden, number, TAIL))
 
     def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
         """The action of each step of an episode by whoever knows all opens: None where nothing changes."""
-        yield from _hindsight(_contract(spec.contract), hidden, number)
+        yield from _hindsight(contract_of(spec.contract), hidden, number)
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The records of equal weights, bought at the first open and held; the reader knows the hidden arrays."""
-        own = _contract(contract)
+        own = contract_of(contract)
         hidden = {name: read(name) for name in blocks_of_bars.HIDDEN}
         return _records(own, hidden, (iter([_hold(own)]) for _ in range(shape[0])))
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The records of :func:`oracle_actions`. Nobody reaches them; nobody proves that nothing is better, either."""
-        own = _contract(contract)
+        own = contract_of(contract)
         return _records(own, hidden, (_hindsight(own, hidden, number) for number in range(shape[0])))
 
     def worst(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The records of hindsight turned around, which holds what will lose most."""
-        own = _contract(contract)
+        own = contract_of(contract)
         return _records(own, hidden, (_hindsight(own, hidden, number, worst=True) for number in range(shape[0])))
 
     def skillless(
@@ -267,9 +322,9 @@ class TradingKind(BarsKind):
         """The records of :func:`openfingym.kinds.skillless.trading.plans`; the reader knows the hidden arrays, on which
         they are played.
         """
-        own = _contract(contract)
+        own = contract_of(contract)
         hidden = {name: read(name) for name in blocks_of_bars.HIDDEN}
-        found = plans(contract, read, shape, generator)
+        found = plans(own, read, shape, generator)
         return {name: _records(own, hidden, (_planned(weights) for weights in plan)) for name, plan in found.items()}
 
     def folds(
@@ -296,9 +351,15 @@ class TradingKind(BarsKind):
         """None: what is scored is an account."""
         return
 
+    def baselines(self, spec: Spec) -> frozenset[str]:
+        """Programs for this kind."""
+        return frozenset(
+            {"cash", "buy-and-hold", "equal-weight", "momentum", "mean-reversion", "volatility-target", "risk-parity"}
+        )
+
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""
-        contract = _contract(task.spec.contract)
+        contract = contract_of(task.spec.contract)
         width = len(contract.symbols)
         note = (
             "What you decide is live from the next bar on, never at a price you have seen: target weights trade at the "
@@ -402,7 +463,8 @@ def _limits(contract: TradingContract) -> str:
     return "; ".join(said)
 
 
-def _contract(contract: Contract) -> TradingContract:
+def contract_of(contract: Contract) -> TradingContract:
+    """A contract about trading as one."""
     assert isinstance(contract, TradingContract)
     return contract
 

@@ -13,14 +13,12 @@
 from __future__ import annotations
 
 import logging
-import math
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, OpenFinGymError
+from openfingym.headers import retry_after_s
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -54,25 +52,6 @@ class Transient(Exception):  # noqa: N818  # internal: it never leaves this pack
     def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
-
-
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by the header ``Retry-After``, in either of its forms (RFC 9110, section 10.2.3); None without
-    one.
-
-    A date is compared with the endpoint's own, so that it does not matter what time this machine thinks it is.
-    """
-    stated = headers.get("retry-after", "").strip()
-    if not stated:
-        return None
-    try:
-        seconds = float(stated)
-    except ValueError:
-        until = _date(stated)
-        if until is None:
-            return None
-        seconds = (until - (_date(headers.get("date", "")) or datetime.now(UTC))).total_seconds()
-    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def refuses(error: APIStatusError, word: str) -> bool:
@@ -140,11 +119,3 @@ def retrying(left_s: Callable[[], float]) -> AsyncRetrying:
 def _tell(state: RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
     _log.info("attempt %d failed (%s); the next in %.1f s", state.attempt_number, error, state.upcoming_sleep)
-
-
-def _date(text: str) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

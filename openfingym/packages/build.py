@@ -25,6 +25,7 @@ from openfingym.task.scoring import Scoring
 
 if TYPE_CHECKING:
     from openfingym.metrics import Metric
+    from openfingym.task.contracts import Contract
 
 BUILDER_VERSION = 2
 """Raised whenever the same task would build to other bytes."""
@@ -92,6 +93,9 @@ def describe(task: Task, material: Material) -> dict[str, object]:
     from openfingym.metrics import find_metric
 
     contract, spec, kind = task.spec.contract, task.spec, kind_of(task)
+    lookback, horizon = _reach(contract)
+    # What ``interface.py`` reads of every task, whether or not its kind states it.
+    always = {"lookback": lookback, "horizon": horizon, "channels": list(material.labels)}
     return {
         "name": task.name,
         "version": task.version,
@@ -107,6 +111,7 @@ def describe(task: Task, material: Material) -> dict[str, object]:
         "low": contract.low,
         "high": contract.high,
         **material.facts,
+        **{name: value for name, value in always.items() if name not in material.facts},
         "n_train": material.n_train,
         "n_test": material.n_public + material.n_private,
         "submission_shape": list(material.shape),
@@ -248,7 +253,7 @@ def _seal(task: Task, material: Material, public: Path, truth: Path) -> None:
         "arrays": {name: sha256_of_file(truth / f"{name}.npy") for name in material.hidden},
     }
     (truth / "truth.json").write_bytes(canonical_json(record))
-    contract = task.spec.contract
+    lookback, horizon = _reach(task.spec.contract)
     manifest = Manifest(
         format=PACKAGE_FORMAT,
         name=task.name,
@@ -259,8 +264,8 @@ def _seal(task: Task, material: Material, public: Path, truth: Path) -> None:
         n_train=material.n_train,
         n_public=material.n_public,
         n_private=material.n_private,
-        lookback=getattr(contract, "lookback", 0),
-        horizon=getattr(contract, "horizon", 1),
+        lookback=lookback,
+        horizon=horizon,
         submission_shape=material.shape,
         submission_axes=material.submission_axes,
         labels=material.labels,
@@ -272,6 +277,11 @@ def _seal(task: Task, material: Material, public: Path, truth: Path) -> None:
     store.set_modes(public, file=store.PUBLIC_FILE, directory=store.PUBLIC_FOLDER)
     (public / "tests" / "test.sh").chmod(0o755)
     store.set_modes(truth, file=store.TRUTH_FILE, directory=store.TRUTH_FOLDER)
+
+
+def _reach(contract: Contract) -> tuple[int, int]:
+    """Rows that are shown and rows that are asked for; 0 and 1 of a contract that does not state them."""
+    return getattr(contract, "lookback", 0), getattr(contract, "horizon", 1)
 
 
 def _same_record(new: Path, old: Path) -> bool:

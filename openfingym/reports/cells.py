@@ -7,10 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from openfingym.adversarial.marks import share_without_skill
 from openfingym.reports.statistics import Estimate, mean_estimate, pass_at_k
+from openfingym.task import DataKind
 
 if TYPE_CHECKING:
     from openfingym.results import RolloutResult
@@ -169,7 +170,7 @@ def label(row: Row) -> str:
 
 def kind_order(kind: str) -> tuple[int, str]:
     """Sorts real before simulated before specified data."""
-    known = ("real", "simulated", "specified")
+    known = get_args(DataKind)
     return (known.index(kind) if kind in known else len(known)), kind
 
 

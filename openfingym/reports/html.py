@@ -9,15 +9,11 @@ from openfingym.reports.page import document, kind_notice
 from openfingym.reports.report import Report
 from openfingym.reports.tables import interval, percent, strength
 
-SENTENCES = 10
-"""Comparisons said in words; all are in the table."""
 KINDS = {
     "real": "Real data.",
     "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
     "specified": "Synthetic data, as its source defines it.",
 }
-DAMAGED = 20
-"""Largest number of damaged folders that are named."""
 
 
 def render(report: Report) -> str:
@@ -31,7 +27,7 @@ def render(report: Report) -> str:
         facts=_facts(report, kinds),
         cautions=[one.sentence for one in report.cautions],
         damaged=[one.reason for one in report.damaged],
-        most_damaged=DAMAGED,
+        most_damaged=tables.DAMAGED,
         blocks=[_block(report, kind) for kind in kinds],
         seed=report.seed,
     )
@@ -63,26 +59,18 @@ def _block(report: Report, kind: str) -> dict[str, object]:
     best = tables.overall(report, kind)
     rank = {cell.row: number for number, cell in enumerate(best)}
     cells = sorted((cell for cell in report.cells if cell.data_kind == kind), key=lambda cell: rank[cell.row])
-    shown = (tables.pass_table(report, kind), tables.cost_table(report, kind), tables.boundary_table(report, kind))
-    skill = tables.skill_table(report, kind)
-    folded = (
-        skill,
-        tables.comparison_table(report, kind),
-        tables.reason_table(report, kind),
-        tables.task_table(report, kind),
-    )
-    sentences, rest = tables.said([one for one in report.comparisons if one.data_kind == kind], SENTENCES)
+    sentences, rest = tables.said(report, kind)
     return {
         "notice": kind_notice(kind, KINDS),
-        "headline": _headline(cells, best, skill.note),
+        "headline": _headline(cells, best, tables.skill_table(report, kind).note),
         "forest": forest(cells),
         "paper": tables.paper_table(report, kind),
         "sentences": sentences,
         "rest": rest,
         "heat_map": heat_map([cell for cell in report.tasks if cell.data_kind == kind], [cell.row for cell in best]),
         "cost_scatter": cost_scatter(best),
-        "shown": [table for table in shown if table is not None],
-        "folded": [table for table in folded if table is not None],
+        "shown": tables.tables_of(report, kind, tables.OPEN_ON_PAGE),
+        "folded": tables.tables_of(report, kind, tables.FOLDED_ON_PAGE),
     }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, read_json, walk
-from openfingym.results import RESULT, RolloutResult, read_run
+from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
 
 CONFIG_LIMIT = 16 * MEGABYTE
 """Bytes that a ``config.json`` may have."""
@@ -100,7 +100,7 @@ def _below(root: Path) -> list[Path]:
     for folder, names in reversed(list(walk(root, leaf=RESULT))):
         # What cannot be looked into is shown as damaged when it is read.
         is_run = names is None or RESULT in names
-        if is_run or ("config.json" in (names or ()) and not (found and found[-1].is_relative_to(folder))):
+        if is_run or (CONFIG in (names or ()) and not (found and found[-1].is_relative_to(folder))):
             found.append(folder)
     return found[::-1]
 
@@ -129,7 +129,7 @@ def _load(folder: Path) -> tuple[Path, RolloutResult | Damaged, Made]:
 
 def _made(folder: Path) -> Made:
     try:
-        config = read_json(folder, "config.json", CONFIG_LIMIT)
+        config = read_json(folder, CONFIG, CONFIG_LIMIT)
     except (OSError, ValueError):
         return Made()
     inputs, environment = (_section(config, name) for name in ("inputs", "environment"))

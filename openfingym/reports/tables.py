@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from openfingym.reports.cells import ALL, Cell, Row, TaskCell, family_order, label
@@ -262,6 +262,33 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
     )
 
 
+TABLES: Mapping[str, Callable[[Report, str], TextTable | None]] = {
+    "skill": skill_table,
+    "paper": paper_table,
+    "pass": pass_table,
+    "cost": cost_table,
+    "boundaries": boundary_table,
+    "comparisons": comparison_table,
+    "reasons": reason_table,
+    "tasks": task_table,
+}
+"""Every table of a report, which has one of each kind of data."""
+ON_TERMINAL = ("skill", "paper", "pass", "cost", "boundaries")
+OPEN_ON_PAGE = ("pass", "cost", "boundaries")
+"""Those that the page shows as they are, beside the paper's; figures are in the place of the others."""
+FOLDED_ON_PAGE = ("skill", "comparisons", "reasons", "tasks")
+SENTENCES = 10
+"""Comparisons said in words; all are in the JSON."""
+DAMAGED = 20
+"""Damaged runs named."""
+
+
+def tables_of(report: Report, data_kind: str, names: Iterable[str]) -> list[TextTable]:
+    """Some of :data:`TABLES`, those that have anything to say."""
+    found = (TABLES[name](report, data_kind) for name in names)
+    return [table for table in found if table is not None]
+
+
 def clearest(comparisons: Iterable[RowComparison]) -> list[RowComparison]:
     """Comparisons by p-value, those with too few tasks last."""
     return sorted(
@@ -270,9 +297,9 @@ def clearest(comparisons: Iterable[RowComparison]) -> list[RowComparison]:
     )
 
 
-def said(comparisons: Sequence[RowComparison], most: int) -> tuple[list[str], str]:
-    """Comparisons in words: the clearest that can be made, and a remark on the others."""
-    ordered = clearest(comparisons)
+def said(report: Report, data_kind: str, most: int = SENTENCES) -> tuple[list[str], str]:
+    """Comparisons on data of a kind in words: the clearest that can be made, and a remark on the others."""
+    ordered = clearest(one for one in report.comparisons if one.data_kind == data_kind)
     able = [one for one in ordered if one.verdict != "too few"]
     if not able:
         return [one.sentence for one in ordered[:1]], f"{len(ordered) - 1} more are {TOO_FEW}." if len(

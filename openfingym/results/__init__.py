@@ -20,9 +20,22 @@ from openfingym.results.result import (
     TapePolicy,
     Verdict,
 )  # fmt: skip
-from openfingym.results.run_folder import RESULT, RESULT_LIMIT, RunFiles, read_run, rewrite_result, write_run
+from openfingym.results.run_folder import (
+    ACTIONS,
+    CONFIG,
+    OUTPUT,
+    RESULT,
+    RESULT_LIMIT,
+    TRAJECTORY,
+    RunFiles,
+    read_run,
+    rewrite_result,
+    write_run,
+)
 
 __all__ = [
+    "ACTIONS",
+    "CONFIG",
     "EVEN",
     "FORMAT",
     "GRPO_FAILURE",
@@ -30,8 +43,10 @@ __all__ = [
     "INTERVALS",
     "LOSS_CAP",
     "LOSS_FAILURE",
+    "OUTPUT",
     "RESULT",
     "RESULT_LIMIT",
+    "TRAJECTORY",
     "Boundary",
     "Disclosure",
     "PolicyName",

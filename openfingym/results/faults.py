@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import re
-from typing import get_args
+from typing import Literal, get_args, get_origin, get_type_hints
 
-from openfingym.results.result import (
-    FORMAT,
-    INTERVALS,
-    Boundary,
-    Disclosure,
-    PolicyName,
-    RolloutResult,
-    State,
-    TapeKind,
-)
+from openfingym.results.result import FORMAT, INTERVALS, RolloutResult, State
 
 HUGE = 1e100
 """Largest magnitude that a figure of a result may have; sums and powers of larger ones could overflow."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}|")
 """What a rollout's id must look like: it becomes a part of paths and addresses. A result may also have none."""
-_TEXTS = ("rollout_id", "task", "task_digest", "data_kind", "agent", "backend", "started_at")
-_MAYBE_TEXTS = ("model", "reason", "baseline", "season", "ended_by", "log_head")
-_MAPS = ("metrics", "standard_errors", "baseline_metrics")
-_NUMBERS = (
-    *("wall_s", "prompt_tokens", "completion_tokens", "cost_usd", "seed", "attempt"),
-    *("turns", "submissions_accepted", "submissions_rejected", "budget", "exit_code"),
-)
-_MAYBE_NUMBERS = ("cost_usd", "exit_code")
 _TOTALS = ("total", "relative_total", "baseline_total")
-_WORDS = {
-    "tape": get_args(TapeKind),
-    "boundary": (None, *get_args(Boundary)),
-    "policy": (None, *get_args(PolicyName)),
-    "disclosure": (None, *get_args(Disclosure)),
-    "direction": ("lower",),
+"""Numbers that may be missing where the state says so."""
+_TYPES = {
+    name: hint for name, hint in get_type_hints(RolloutResult).items() if name not in {*_TOTALS, "format", "path"}
 }
+
+
+def _of(*hints: object) -> tuple[str, ...]:
+    """Fields of a result that are of one of these types."""
+    return tuple(name for name, hint in _TYPES.items() if hint in hints)
+
+
+def _words(hint: object) -> tuple[object, ...]:
+    """The words that a field of this type may be, None among them where it may be missing; none for another type."""
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    parts = get_args(hint)
+    named = [part for part in parts if get_origin(part) is Literal]
+    return (None, *get_args(named[0])) if named and type(None) in parts else ()
+
+
+_TEXTS = _of(str)
+_MAYBE_TEXTS = _of(str | None)
+_MAPS = _of(dict[str, float])
+_MAYBE_NUMBERS = _of(int | None, float | None)
+_NUMBERS = (*_of(int, float), *_MAYBE_NUMBERS)
+_WORDS = {name: words for name, hint in _TYPES.items() if (words := _words(hint))}
 
 
 def fault_of(result: RolloutResult) -> str | None:

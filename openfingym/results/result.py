@@ -172,10 +172,21 @@ class RolloutResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> RolloutResult:
-        """Read what :meth:`to_dict` gave."""
+        """Read what :meth:`to_dict` gave.
+
+        Raises:
+            KeyError: a field is missing.
+            TypeError: it is missing, or no list where one is expected.
+        """
         fields = {key: value for key, value in data.items() if key in cls.__dataclass_fields__}
-        fields["flags"] = tuple(data["flags"])  # type: ignore[arg-type]  # plain JSON
+        fields["flags"] = _as_tuple("flags", data["flags"])
         for name in INTERVALS:
-            fields[name] = None if data.get(name) is None else tuple(data[name])  # type: ignore[arg-type]  # plain JSON
+            fields[name] = None if data.get(name) is None else _as_tuple(name, data[name])
         fields["path"] = Path(str(data["path"])) if data.get("path") else None
         return cls(**fields)  # type: ignore[arg-type]  # plain JSON
+
+
+def _as_tuple(name: str, value: object) -> tuple[object, ...]:
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"its {name} must be a list")
+    return tuple(value)

@@ -3,8 +3,9 @@
 ::
 
     runs/<rollout id>/
-        config.json        what went into it: task, agent, program, prompt and environment with their digests, limits,
-        seed, versions result.json        how it ended: state, loss, metrics, reason
+        config.json        what went into it: task, agent, program, prompt and environment with their digests,
+                           limits, seed, versions
+        result.json        how it ended: state, loss, metrics, reason
         program.py         what was run
         output.log         its stdout and stderr
         log.jsonl          the verifier's hash-chained log of this rollout
@@ -29,6 +30,11 @@ from openfingym.results.faults import fault_of
 from openfingym.results.result import RolloutResult
 
 RESULT = "result.json"
+CONFIG = "config.json"
+OUTPUT = "output.log"
+ACTIONS = "actions.jsonl"
+TRAJECTORY = "trajectory.json"
+"""Names of files in a run's folder."""
 RESULT_LIMIT = MEGABYTE
 """Bytes that a ``result.json`` may have."""
 
@@ -64,17 +70,17 @@ def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResu
         root.mkdir(parents=True, exist_ok=True)
         with whole_folder(root / result.rollout_id) as folder:
             (folder / "submissions").mkdir()
-            write_json(folder / "config.json", dict(files.config))
+            write_json(folder / CONFIG, dict(files.config))
             (folder / "program.py").write_text(files.program, encoding="utf-8")
-            (folder / "output.log").write_bytes(files.output)
+            (folder / OUTPUT).write_bytes(files.output)
             _write_lines(folder / "log.jsonl", files.log)
             if files.actions is not None:
-                _write_lines(folder / "actions.jsonl", files.actions)
+                _write_lines(folder / ACTIONS, files.actions)
             if files.trajectory is not None:
-                (folder / "trajectory.json").write_text(files.trajectory, encoding="utf-8")
+                (folder / TRAJECTORY).write_text(files.trajectory, encoding="utf-8")
             for number, content in files.submissions.items():
                 (folder / "submissions" / f"{number}.npy").write_bytes(content)
-            write_json(folder / "result.json", result.to_dict())
+            write_json(folder / RESULT, result.to_dict())
     return result
 
 
@@ -85,7 +91,7 @@ def rewrite_result(result: RolloutResult) -> None:
         StoreError: it cannot be written; the old one stays.
     """
     assert result.path is not None, "only a result that was kept can be written again"
-    final = result.path / "result.json"
+    final = result.path / RESULT
     with store_errors(final):
         write_json(final, result.to_dict())
 

@@ -32,7 +32,7 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.files.locks import take
 from openfingym.files.strange import MEGABYTE, read_bytes
 from openfingym.files.whole import store_errors, write_json
-from openfingym.results import RolloutResult, read_run
+from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
 from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
 
 LOCK, STAGING, FAILED = ".lock", ".staging", ".failed"
@@ -141,9 +141,9 @@ class RunFolder:
         final = self.root / spec.folder
         result = replace(result, attempt=spec.attempt, path=final)
         with store_errors(final):
-            _amend(written / "config.json", {"identity": spec.identity, "inputs": spec.inputs})
+            _amend(written / CONFIG, {"identity": spec.identity, "inputs": spec.inputs})
             # Last, and to the disk: after a power cut a folder has a whole result, or is not counted.
-            _amend(written / "result.json", result.to_dict(), sync=True)
+            _amend(written / RESULT, result.to_dict(), sync=True)
             final.parent.mkdir(exist_ok=True)
             # A rename within a file system is atomic: the name appears with the whole rollout behind it.
             written.rename(final)
@@ -162,7 +162,7 @@ class RunFolder:
             StoreError: the evidence cannot be written.
         """
         with store_errors(written):
-            _amend(written / "result.json", replace(result, attempt=spec.attempt, path=None).to_dict())
+            _amend(written / RESULT, replace(result, attempt=spec.attempt, path=None).to_dict())
         self._retire(spec, written)
 
     def _retire(self, spec: RolloutSpec, folder: Path) -> Path:
@@ -183,7 +183,7 @@ class RunFolder:
 
 def _require_own(root: Path) -> None:
     """Refuse a folder inside a run, or around one: a report over the outer one would count both."""
-    if (root / "result.json").exists():
+    if (root / RESULT).exists():
         raise UsageError(f"{root}: is the folder of one rollout; give a folder of its own with --out")
     for parent in root.parents:
         if _is_run(parent):

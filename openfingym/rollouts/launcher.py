@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from openfingym import catalog
-from openfingym.agents import Agent, require_fit, require_model, resolve
+from openfingym.agents import Agent, require_model, resolve, suited
 from openfingym.agents.oracle import submit_truth
 from openfingym.errors import UsageError, VerifierError
 from openfingym.models.endpoint import PATIENCE_S
@@ -198,7 +198,7 @@ class Launcher:
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
                 another tape.
         """
-        require_fit(agent, package.task)
+        agent = suited(agent, package.task)
         setup = self._model_setup(package, agent, model, allowance, prices)
         if setup is not None and listener is not None:
             setup = replace(setup, listener=listener)
@@ -425,7 +425,7 @@ def run(
 
         model = ModelSpec.parse(model)
     loaded = task if isinstance(task, Task) else catalog.load_task(task)
-    require_fit(resolved, loaded)
+    suited(resolved, loaded)  # before anything is built
     with Launcher.for_tasks([loaded], backend=backend, verifier=verifier) as launcher:
         package, folder = launcher.packages[0], Path(out) if out is not None else None
         if fresh:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from openfingym import catalog
-from openfingym.agents import BUILTIN, Agent, read_program, require_fit, require_model, resolve, with_sampling
+from openfingym.agents import BUILTIN, Agent, read_program, require_model, resolve, suited, with_sampling
 from openfingym.errors import UsageError
+from openfingym.machine import BackendName
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
@@ -24,7 +25,6 @@ from openfingym.task.pattern import TaskPattern
 from openfingym.task.toml import checked, read_toml
 
 MOST_SEEDS = 100_000
-BackendName = Literal["auto", "docker", "sandbox", "inline"]
 
 
 class AgentChoice(Section):
@@ -236,15 +236,13 @@ def select(plan: Plan, *, program: Path | None = None) -> Selection:
     for task, named in _choose(plan.tasks, real=plan.real):
         for agent in agents:
             try:
-                require_fit(agent, task)
+                pairs.append((task, suited(agent, task)))
             except UsageError:
                 if named:
                     raise
                 skipped[agent.name].append(task.name)
-            else:
-                pairs.append((task, agent))
     for agent in agents:
-        if not any(who is agent for _, who in pairs):
+        if not any(who.name == agent.name for _, who in pairs):
             raise UsageError(
                 f"agent {agent.name!r} is for none of {', '.join(plan.tasks)}; `openfingym agents` says what each is "
                 "for"

@@ -1,8 +1,9 @@
 """The registry of kinds of task: the library's own, those of installed distributions, and those of this process.
 
 A distribution brings a kind by an entry point of the group ``openfingym.kinds``, named as the kind, whose object is an
-instance of :class:`openfingym.kinds.Kind`. It is loaded when a task of that kind is read, and not before. Here only
-its contract is of interest; :mod:`openfingym.kinds` has the rest.
+instance of :class:`openfingym.kinds.Kind`; a kind of the library is found in the same way, as ``KIND`` of its module
+there. It is loaded when a task of that kind is read, and not before. Here only its contract is of interest;
+:mod:`openfingym.kinds` has the rest.
 """
 
 from __future__ import annotations
@@ -16,17 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from openfingym.errors import UsageError
-from openfingym.task.contracts import (
-    Contract,
-    CurvesContract,
-    ForecastContract,
-    GenerationContract,
-    GraphsContract,
-    NodesContract,
-    RollingContract,
-    RowsContract,
-    TradingContract,
-)
+from openfingym.task.contracts import Contract
 
 ENTRY_POINT_GROUP = "openfingym.kinds"
 UNKNOWN_KIND = "unknown_kind"
@@ -51,22 +42,10 @@ def kind_of_contract(contract: type[Contract]) -> str:
     return str(get_args(annotation)[0])
 
 
-CONTRACTS: dict[str, type[Contract]] = {
-    kind_of_contract(contract): contract
-    for contract in (
-        ForecastContract,
-        CurvesContract,
-        RowsContract,
-        GenerationContract,
-        NodesContract,
-        GraphsContract,
-        RollingContract,
-        TradingContract,
-    )
-}
+OWN = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading")
+"""Kinds of the library, by the names of their modules in ``openfingym.kinds``."""
+CONTRACTS: dict[str, type[Contract]] = {}
 """Contracts by kind, as far as they are loaded."""
-OWN = tuple(CONTRACTS)
-"""Kinds of the library."""
 
 
 @functools.cache
@@ -85,6 +64,17 @@ def installed_kinds() -> Mapping[str, EntryPoint]:
     return found
 
 
+def entry_of(kind: str) -> EntryPoint | None:
+    """Where a kind is: of the library, or of an installed distribution; None for an unknown one.
+
+    Raises:
+        UsageError: see :func:`installed_kinds`.
+    """
+    if kind in OWN:
+        return EntryPoint(kind, f"openfingym.kinds.{kind}:KIND", ENTRY_POINT_GROUP)
+    return installed_kinds().get(kind)
+
+
 def load_kind(entry: EntryPoint) -> object:
     """The object of an entry point.
 
@@ -99,7 +89,7 @@ def load_kind(entry: EntryPoint) -> object:
 
 def known_kinds() -> tuple[str, ...]:
     """Names of all kinds, those of the library first."""
-    return tuple(dict.fromkeys([*CONTRACTS, *sorted(installed_kinds())]))
+    return tuple(dict.fromkeys([*OWN, *CONTRACTS, *sorted(installed_kinds())]))
 
 
 def register_contract(kind: HasContract) -> None:
@@ -124,7 +114,7 @@ def contract_class(kind: str) -> type[Contract] | None:
     Raises:
         UsageError: the distribution that brings it is broken.
     """
-    if kind not in CONTRACTS and (entry := installed_kinds().get(kind)) is not None:
+    if kind not in CONTRACTS and (entry := entry_of(kind)) is not None:
         loaded = load_kind(entry)
         register_contract(loaded)  # type: ignore[arg-type]  # which looks at what it is given
         if kind not in CONTRACTS:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from openfingym.trajectory.atif import from_atif, to_atif
-from openfingym.trajectory.files import NAME, find_rollouts, read_rollout, rollout_schema, write_rollout
+from openfingym.trajectory.files import find_rollouts, read_rollout, rollout_schema, write_rollout
 from openfingym.trajectory.finetuning import TrainingConversation, from_openai, to_openai
 from openfingym.trajectory.harbor import to_trial, trial_name
 from openfingym.trajectory.record import (
@@ -27,7 +27,6 @@ from openfingym.trajectory.record import (
 
 __all__ = [
     "FORMAT",
-    "NAME",
     "Failure",
     "Generation",
     "RecordedScore",

@@ -10,10 +10,9 @@ from pydantic import ValidationError
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_bytes, walk
 from openfingym.files.whole import write_text
+from openfingym.results import TRAJECTORY
 from openfingym.trajectory.record import FORMAT, RolloutRecord
 
-NAME = "trajectory.json"
-"""Name of the record's file in a run's folder."""
 LIMIT = 256 * MEGABYTE
 """Bytes that a record may have."""
 
@@ -65,8 +64,8 @@ def find_rollouts(places: Iterable[Path]) -> Iterator[Path]:
         if place.is_dir():
             # A run under way is hidden until it is complete.
             for folder, names in walk(place):
-                if NAME in (names or ()):
-                    yield folder / NAME
+                if TRAJECTORY in (names or ()):
+                    yield folder / TRAJECTORY
         elif place.exists():
             yield place.resolve()
         else:

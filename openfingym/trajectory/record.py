@@ -7,21 +7,17 @@ counts up when a reader of the old form would misread the new one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
 from openfingym.models.messages import CallForm, Completion, FinishReason, Message, Tool, ToolCall, Usage
-
-if TYPE_CHECKING:
-    from openfingym.results import RolloutResult
+from openfingym.results import Boundary, RolloutResult, State
 
 FORMAT: Literal[1] = 1
 
-Failure = Literal["none", "agent", "model", "protocol", "sandbox", "verifier"]
-"""The boundary at which a rollout failed; see :data:`openfingym.results.Boundary`."""
-State = Literal["scored", "rejected", "deferred", "void", "error"]
-"""As in :mod:`openfingym.results`."""
+Failure = Literal["none", Boundary]
+"""The boundary at which a rollout failed, if it did."""
 Seconds = Annotated[float, Field(ge=0.0)]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
 

@@ -19,6 +19,7 @@ from urllib.parse import quote
 import httpx
 
 from openfingym.errors import SubmissionError, UsageError, VerifierAbsentError, VerifierAwayError, VerifierError
+from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym.results import INTERVALS
 from openfingym.task.episodes import EpisodeStep, RecordedAction
 from openfingym.verifiers.answers import (
@@ -34,6 +35,7 @@ from openfingym.verifiers.answers import (
     SubmissionFeedback,
     VerifiedResult,
 )
+from openfingym.verifiers.routes import EPISODES, JSON, NPY, PROBLEM, STEPS, SUBMISSIONS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +66,6 @@ PATIENCE_S = 1.1
 """How long a verifier that does not answer is waited for, where nobody wants more."""
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
-PROBLEM_PREFIX = "urn:openfingym:problem:"
 
 T = TypeVar("T")
 
@@ -182,6 +183,7 @@ class VerifierClient:
             idempotency_key: repeating an accepted submission with the same key and values is free; None for a new key.
 
         Raises:
+            UsageError: the key is not an idempotency key.
             SubmissionError: the verifier refused the submission; ``problem`` says why.
             VerifierError: the verifier failed, or does not answer.
         """
@@ -189,8 +191,8 @@ class VerifierClient:
 
         stream = io.BytesIO()
         np.lib.format.write_array(stream, np.asarray(values), allow_pickle=False)
-        headers = {"Content-Type": "application/x-npy", "Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-        answer = self._send("POST", "/v1/submissions", token, content=stream.getvalue(), headers=headers)
+        headers = {"Content-Type": NPY, **_key(idempotency_key)}
+        answer = self._send("POST", SUBMISSIONS, token, content=stream.getvalue(), headers=headers)
         if answer.status_code in AGENT_STATUSES:
             slug, detail = _problem(answer)
             raise SubmissionError(f"{slug}: {detail}", problem=slug)
@@ -209,12 +211,12 @@ class VerifierClient:
             idempotency_key: the key of the latest episode gives its start again; None for a new key.
 
         Raises:
+            UsageError: the key is not an idempotency key.
             SubmissionError: the verifier refused to begin the episode; ``problem`` says why, such as
                 ``episodes-exhausted``.
             VerifierError: the verifier failed, or does not answer.
         """
-        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-        return self._play("/v1/episodes", token, {"fold": fold}, headers)
+        return self._play(EPISODES, token, {"fold": fold}, _key(idempotency_key))
 
     def step(self, token: str, episode: int, step: int, action: object) -> EpisodeStep:
         """Take an action in the latest episode; the same step with the same action is answered the same.
@@ -230,7 +232,7 @@ class VerifierClient:
                 ``episode-over``.
             VerifierError: the verifier failed, or does not answer.
         """
-        return self._play("/v1/steps", token, {"episode": episode, "step": step, "action": action}, {})
+        return self._play(STEPS, token, {"episode": episode, "step": step, "action": action}, {})
 
     def _play(self, path: str, token: str, body: Mapping[str, object], headers: Mapping[str, str]) -> EpisodeStep:
         try:
@@ -239,9 +241,7 @@ class VerifierClient:
             raise SubmissionError(
                 f"malformed-action: an action is made of JSON values ({error})", problem="malformed-action"
             ) from None
-        answer = self._send(
-            "POST", path, token, content=content, headers={"Content-Type": "application/json", **headers}
-        )
+        answer = self._send("POST", path, token, content=content, headers={"Content-Type": JSON, **headers})
         if answer.status_code in AGENT_STATUSES:
             slug, detail = _problem(answer)
             raise SubmissionError(f"{slug}: {detail}", problem=slug)
@@ -468,6 +468,14 @@ class VerifierClient:
         raise VerifierError(f"the verifier at {self.where} answered {answer.status_code} {slug}: {detail}")
 
 
+def _key(stated: str | None) -> dict[str, str]:
+    """The header that lets a request be repeated."""
+    key = uuid.uuid4().hex if stated is None else stated
+    if not is_idempotency_key(key):
+        raise UsageError(f"{KEY_RULE} Found {key[:80]!r}.")
+    return {"Idempotency-Key": key}
+
+
 def _is_problem(answer: httpx.Response) -> bool:
     return bool(answer.headers.get("content-type", "").startswith("application/problem+json"))
 
@@ -476,7 +484,7 @@ def _problem(answer: httpx.Response) -> tuple[str, str]:
     """Slug and detail of a problem document."""
     try:
         document = json.loads(answer.content)
-        return str(document["type"]).removeprefix(PROBLEM_PREFIX), str(document["detail"])
+        return str(document["type"]).removeprefix(PROBLEM), str(document["detail"])
     except (ValueError, KeyError, TypeError):
         return "internal", answer.reason_phrase or "no problem document"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.errors import DataError, SubmissionError, UsageError
+from openfingym.verifiers.routes import ARROW_FILE, JSON, NPY, NPZ, PARQUET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 SUBMISSION_LIMIT = 2 * 1024**3
 MEDIA_TYPES: Mapping[str, str] = {
-    ".npy": "application/x-npy",
-    ".npz": "application/x-npz",
-    ".json": "application/json",
-    ".arrow": "application/vnd.apache.arrow.file",
-    ".parquet": "application/vnd.apache.parquet",
+    ".npy": NPY,
+    ".npz": NPZ,
+    ".json": JSON,
+    ".arrow": ARROW_FILE,
+    ".parquet": PARQUET,
 }
 """How a submission is read, by the end of its name; ``.csv`` is read here."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, UsageError
+from openfingym.machine import ISOLATING
 from openfingym.workspace import frames
 from openfingym.workspace.job_thread import JobThread
 from openfingym.workspace.workspace import Workspace, last_words
@@ -30,7 +31,6 @@ from openfingym_agent.workspace import serve
 serve()
 """
 PROTOCOL = 1
-ISOLATING = ("docker", "sandbox")
 START_S = 120.0
 """Longest wait for a workspace to answer for the first time, on a busy machine."""
 STARTING_LIMIT_S = 150.0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import get_args
 
 from openfingym.errors import BackendUnavailableError, UsageError
+from openfingym.machine import ISOLATING, BackendName
 from openfingym_runtime.job import Backend
 
-BackendName = Literal["auto", "docker", "sandbox", "inline"]
 NAMES: tuple[str, ...] = get_args(BackendName)
 
 
@@ -35,7 +35,7 @@ def select(name: str, *, trusted: bool) -> Backend:
         backend.check()
         return backend
     reasons = []
-    for candidate in ("docker", "sandbox", *(("inline",) if trusted else ())):
+    for candidate in (*ISOLATING, *(("inline",) if trusted else ())):
         backend = _make(candidate)
         try:
             backend.check()

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+from openfingym.headers import KEY_RULE, is_idempotency_key
+from openfingym.verifiers import routes
 from openfingym_runtime.relay import is_handshake
 from openfingym_runtime.upstream import UpstreamAnswer
 
-SUBMISSIONS, LIVE = b"/v1/submissions", b"/v1/episodes/live"
+SUBMISSIONS, LIVE = routes.SUBMISSIONS.encode(), routes.LIVE.encode()
 ROUTES = frozenset(
     {
-        (b"GET", b"/v1/task"),
-        (b"GET", b"/v1/rollout"),
-        (b"POST", SUBMISSIONS),
-        (b"POST", b"/v1/episodes"),
-        (b"POST", b"/v1/steps"),
-        (b"GET", LIVE),
+        *((b"GET", path.encode()) for path in (routes.TASK, routes.ROLLOUT, routes.LIVE)),
+        *((b"POST", path.encode()) for path in (routes.SUBMISSIONS, routes.EPISODES, routes.STEPS)),
     }
 )
-JSON = frozenset({b"application/json"})
-CONTENT_TYPES = frozenset(
-    {
-        b"application/json",
-        b"application/vnd.apache.arrow.file",
-        b"application/vnd.apache.arrow.stream",
-        b"application/vnd.apache.parquet",
-        b"application/x-npy",
-        b"application/x-npz",
-        b"application/zip",
-    }
-)
-IDEMPOTENCY_KEY = re.compile(rb"[A-Za-z0-9_.:-]{1,128}")
+JSON = frozenset({routes.JSON.encode()})
+CONTENT_TYPES = frozenset(media_type.encode() for media_type in routes.MEDIA_TYPES)
 
 HEADER_BYTES = 16 * 1024
 
@@ -50,7 +36,7 @@ class Refusal:
     def answer(self) -> UpstreamAnswer:
         """The document as an answer."""
         document = {
-            "type": f"urn:openfingym:problem:{self.problem}",
+            "type": f"{routes.PROBLEM}{self.problem}",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
             "detail": self.detail,
@@ -122,8 +108,8 @@ class GateRequest:
             accepted = b", ".join(sorted(types)).decode()
             return Refusal(415, "unsupported-media-type", f"Content-Type must be one of {accepted}")
         key = self.headers.get(b"idempotency-key")
-        if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
-            return Refusal(400, "malformed-request", "Idempotency-Key must be 1 to 128 of A-Z a-z 0-9 _ . : -")
+        if key is not None and not is_idempotency_key(key.decode("latin-1")):
+            return Refusal(400, "malformed-request", KEY_RULE)
         return None
 
 

@@ -15,9 +15,10 @@ import pytest
 from numpy.typing import NDArray
 
 from openfingym.catalog import load_task
+from openfingym.kinds.rolling import RollingContract
+from openfingym.kinds.trading import TradingContract
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
-from openfingym.task.contracts import RollingContract, TradingContract
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym.verifiers.client import EpisodeStep, VerifiedResult, VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier

@@ -10,8 +10,9 @@ import pytest
 import openfingym
 from openfingym import catalog
 from openfingym.errors import TaskError, TaskNotFoundError, UsageError
+from openfingym.kinds import KINDS
 from openfingym.packages.scaffold import new_task
-from openfingym.task.known_kinds import CONTRACTS, OWN
+from openfingym.task.known_kinds import OWN
 
 FIVE = ["commodity-forecast", "crypto-forecast", "equity-forecast", "fx-forecast", "treasury-forecast"]
 
@@ -136,7 +137,7 @@ DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs" / "tasks.md").read_te
 def test_every_kind_and_every_key_of_its_contract_is_documented(kind: str) -> None:
     assert f"`{kind}`" in DOCUMENTED
     fixed = {"kind", "dtype", "low", "high", "unit"}
-    for key, field in CONTRACTS[kind].model_fields.items():
+    for key, field in KINDS[kind].contract.model_fields.items():
         if key not in fixed and getattr(field.annotation, "__args__", [None])[0] != field.default:
             assert f"`{key}`" in DOCUMENTED, key
 

@@ -14,11 +14,13 @@ from openfingym.catalog import load_task, task_folders
 from openfingym.data import dataset_info, load_panel
 from openfingym.data.sources import PULLABLE, SOURCES
 from openfingym.kinds import is_sequential, kind_of
+from openfingym.kinds.curves import CurvesContract
+from openfingym.kinds.forecast import ForecastContract
 from openfingym.kinds.panels import panel_of
+from openfingym.kinds.rows import RowsContract
 from openfingym.packages.build import write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
-from openfingym.task.contracts import CurvesContract, ForecastContract, RowsContract
 
 FEWEST_WINDOWS = 15
 

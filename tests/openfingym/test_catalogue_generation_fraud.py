@@ -14,12 +14,12 @@ from openfingym.catalog import load_task
 from openfingym.data.processes import process_sets, stream_paths
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import generation, kind_of, nodes
+from openfingym.kinds.generation import GenerationContract
 from openfingym.metrics import find_metric
 from openfingym.metrics.classification import auroc
 from openfingym.metrics.copying import detect_copies
 from openfingym.packages.build import build
 from openfingym.task import parse_task_file
-from openfingym.task.contracts import GenerationContract
 from openfingym_verifier.truth import load_task as load_hidden
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from openfingym.data.sources import PULLABLE, SOURCES
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds import is_sequential, kind_of
 from openfingym.kinds.bars import Source
+from openfingym.kinds.rolling import RollingContract
+from openfingym.kinds.trading import TradingContract
 from openfingym.packages.build import build
 from openfingym.task import Task
-from openfingym.task.contracts import RollingContract, TradingContract
 from openfingym.verifiers.scorecard import score_files
 
 ROWS = {

@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from openfingym.errors import RuntimeFailureError, UsageError
+from openfingym.headers import KEY_RULE
 from openfingym_runtime import gate_protocol, owned_directory
 from openfingym_runtime.gate import Gate, GateKeeper
 
@@ -199,14 +200,18 @@ def test_content_type_and_key_are_checked(gate, upstream):
             http.post("/v1/submissions", content=b"x", headers={"Content-Type": "application/x-pickle"}).status_code
             == 415
         )
-        assert http.post("/v1/submissions", content=b"x", headers=NPY | {"Idempotency-Key": "a b"}).status_code == 400
+        refused = http.post("/v1/submissions", content=b"x", headers=NPY | {"Idempotency-Key": "a b"})
+        assert (refused.status_code, refused.json()["detail"]) == (400, KEY_RULE)
+        longest = NPY | {"Idempotency-Key": "a=b,c;" + "~" * 194}
+        assert http.post("/v1/submissions", content=b"x", headers=longest).status_code == 200
         assert (
             http.post(
                 "/v1/submissions", content=b"{}", headers={"Content-Type": "application/json; charset=utf-8"}
             ).status_code
             == 200
         )
-    assert dict(upstream.seen[0].headers)[b"content-type"] == b"application/json"
+    assert dict(upstream.seen[0].headers)[b"idempotency-key"] == longest["Idempotency-Key"].encode()
+    assert dict(upstream.seen[1].headers)[b"content-type"] == b"application/json"
     assert gate.refused == 3
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from openfingym.errors import SubmissionError
+from openfingym.headers import KEY_RULE
 from openfingym.metrics import Truth, relative, score
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import RolloutTicket
@@ -148,6 +149,7 @@ def test_bad_idempotency_keys_are_refused(server: Any, body: bytes, key: str) ->
     headers = {**bearer(server.client.create_rollout("tiny").token), "Idempotency-Key": key.encode("latin-1")}
     answer = server.http.post("/v1/submissions", content=body, headers=headers)
     assert (answer.status_code, answer.json()["type"]) == (400, SLUG + "bad-request")
+    assert answer.json()["detail"] == KEY_RULE
 
 
 def test_ten_thousand_submissions_are_limited_and_nobody_else_notices(

@@ -205,3 +205,13 @@ def test_the_contract_says_what_is_wanted(kinds_server: Any, kinds: dict[str, Bu
     assert {metric["name"] for metric in contract["metrics"]} == {
         metric.name for metric in kinds[name].task.spec.scoring.metrics
     }
+    # Programs read the same in the package; of prices, the verifier refuses more than the contract does.
+    told = kinds[name].contract
+    assert {key for key in contract if key not in told} == {
+        *("task", "task_digest", "n_public", "n_private", "limits", "media_types")
+    }
+    assert {key: contract[key] for key in contract if key in told and key != "low"} == {
+        key: told[key] for key in contract if key in told and key != "low"
+    }
+    assert contract["low"] >= told["low"]
+    assert (contract["n_public"] + contract["n_private"], contract["task"]) == (told["n_test"], told["name"])

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from openfingym.kinds import kind_named
+from openfingym.kinds.generation import GenerationContract
+from openfingym.kinds.nodes import NodesContract
 from openfingym.packages.package import BuiltPackage
-from openfingym.task.contracts import Contract, GenerationContract, NodesContract
+from openfingym.task.contracts import Contract
 from openfingym_verifier.probing import looks_like_probing
 
 

@@ -14,7 +14,6 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from openfingym.metrics import find_metric
 from openfingym.verifiers.answers import (
     HeldTask,
     LogRow,
@@ -24,6 +23,7 @@ from openfingym.verifiers.answers import (
     Season,
     VerifiedResult,
 )
+from openfingym.verifiers.routes import EPISODES, JSON, LIVE, MEDIA_TYPES, NPY, NPZ, ROLLOUT, STEPS, SUBMISSIONS, TASK
 from openfingym_verifier import documents as doc
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import PostRoute, read_within
@@ -32,7 +32,6 @@ from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem, of_failure
 from openfingym_verifier.rollout import Rollout, utc
-from openfingym_verifier.submission import JSON, MEDIA_TYPES, NPY
 from openfingym_verifier.telemetry import CONTENT_TYPE
 
 if TYPE_CHECKING:
@@ -53,9 +52,7 @@ logger = logging.getLogger(__name__)
 HEALTH = "/healthz"
 MAX_CONTROL_BYTES = 64 * 1024
 """Longest body of a request that neither submits nor steps."""
-SUBMISSIONS, EPISODES, STEPS, LIVE = "/v1/submissions", "/v1/episodes", "/v1/steps", "/v1/episodes/live"
 NDJSON = "application/x-ndjson"
-TAPE_DATA = "application/x-npz"
 _BY_STATUS = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
 
 
@@ -264,12 +261,12 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
         result = await service.finalize(rollout)
         return result if caller.operator else service.told(rollout)
 
-    @app.get("/v1/rollouts/{rollout_id}/data", response_class=Response, **_binary(common, TAPE_DATA))
+    @app.get("/v1/rollouts/{rollout_id}/data", response_class=Response, **_binary(common, NPZ))
     async def data(rollout: Rollout = the_rollout) -> Response:
         """Public arrays of the rollout's tape that take the place of the package's; none where the tape changes
         none.
         """
-        return Response(await service.data(rollout), media_type=TAPE_DATA)
+        return Response(await service.data(rollout), media_type=NPZ)
 
     @app.get("/v1/rollouts/{rollout_id}/log", response_model=list[LogRow], **common)
     async def log(rollout: Rollout = the_rollout) -> list[dict[str, object]]:
@@ -349,12 +346,12 @@ def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
     bearer = HTTPBearer(scheme_name="rollout token", auto_error=False)
     common: dict[str, Any] = {"tags": ["rollout"], "dependencies": [Depends(bearer)], "responses": PROBLEM_RESPONSE}
 
-    @app.get("/v1/task", response_model=doc.TaskContract, **common)
+    @app.get(TASK, response_model=doc.TaskContract, **common)
     async def task(rollout: Rollout = the_rollout) -> dict[str, object]:
         """The contract of the task: what a submission must be."""
         return _contract(rollout.hidden_task(), rollout.row.budget)
 
-    @app.get("/v1/rollout", response_model=doc.RolloutView, **common)
+    @app.get(ROLLOUT, response_model=doc.RolloutView, **common)
     async def rollout(rollout: Rollout = the_rollout) -> dict[str, object]:
         """What is left of the budget, and the feedback so far."""
         return rollout.agent_status()
@@ -399,28 +396,15 @@ async def _task_summary(task: HiddenTask, grading: Grading | None) -> dict[str, 
 
 
 def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
-    manifest, contract, rules = task.manifest, task.spec.contract, task.spec.verification
-    return {
+    """What a program reads in ``contract.json``, as far as it is answered here, and what only the verifier knows."""
+    manifest, rules = task.manifest, task.spec.verification
+    own = {
         "task": task.name,
         "task_digest": manifest.digest,
-        "data_kind": manifest.data_kind,
-        "kind": contract.kind,
-        "submission_shape": task.shape,
-        "submission_axes": manifest.submission_axes,
-        "dtype": "float64",
-        "labels": manifest.labels,
-        "lookback": manifest.lookback,
-        "horizon": manifest.horizon,
         "n_public": manifest.n_public,
         "n_private": manifest.n_private,
-        "value_semantics": getattr(contract, "value_semantics", None),
-        "unit": contract.unit,
+        # What is refused below the contract's own limit: prices of which no return can be taken.
         "low": task.low,
-        "high": contract.high,
-        "metrics": [
-            {"name": metric.name, "weight": metric.weight, "direction": find_metric(metric.name).direction}
-            for metric in task.spec.scoring.metrics
-        ],
         "budget": budget,
         "limits": {
             "max_body_bytes": task.max_body_bytes,
@@ -431,3 +415,4 @@ def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
         },
         "media_types": (JSON,) if task.sequential else MEDIA_TYPES,
     }
+    return {name: own[name] if name in own else task.told[name] for name in doc.TaskContract.model_fields}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import VerifierError
+from openfingym.verifiers.routes import ARROW_FILE, ARROW_STREAM, PARQUET
 from openfingym_verifier.columnar_child import REFUSED
 from openfingym_verifier.problems import REFUSALS, Problem
 
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 CHILD = Path(__file__).with_name("columnar_child.py")
 KINDS = {
-    "application/vnd.apache.arrow.stream": "stream",
-    "application/vnd.apache.arrow.file": "file",
-    "application/vnd.apache.parquet": "parquet",
+    ARROW_STREAM: "stream",
+    ARROW_FILE: "file",
+    PARQUET: "parquet",
 }
 """Media type to the name the decoder knows it by."""
 TIMEOUT_S = 20.0

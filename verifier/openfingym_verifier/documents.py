@@ -127,7 +127,9 @@ class TaskLimits(_Document):
 
 
 class TaskContract(_Document):
-    """What a submission to the token's task must be."""
+    """What a submission to the token's task must be; what ``contract.json`` of its package has too is taken from there
+    (:func:`openfingym.packages.build.describe`).
+    """
 
     task: str
     task_digest: str

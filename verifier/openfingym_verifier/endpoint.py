@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.intake import Submission
 from openfingym_verifier.problems import Problem
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import TokenIssuer
 
-MAX_KEY_LENGTH = 200
 DISCARDED_BYTES = 1 << 20
 
 
@@ -81,16 +81,10 @@ def _idempotency_key(headers: dict[bytes, bytes]) -> str | None:
     raw = headers.get(b"idempotency-key")
     if raw is None:
         return None
-    if not is_key(raw):
-        raise Problem(
-            "bad-request", f"An Idempotency-Key has 1 to {MAX_KEY_LENGTH} visible ASCII characters.", close=True
-        )
-    return raw.decode()
-
-
-def is_key(raw: bytes) -> bool:
-    """Whether a header's value can be an idempotency key."""
-    return 1 <= len(raw) <= MAX_KEY_LENGTH and all(32 < byte < 127 for byte in raw)
+    key = raw.decode("latin-1")
+    if not is_idempotency_key(key):
+        raise Problem("bad-request", KEY_RULE, close=True)
+    return key
 
 
 async def read_within(receive: Receive, headers: dict[bytes, bytes], limit: int, seconds: float) -> bytes:

@@ -7,12 +7,12 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
+from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym.task.episodes import MAX_ACTION_BYTES
+from openfingym.verifiers.routes import JSON
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.endpoint import MAX_KEY_LENGTH, is_key
 from openfingym_verifier.episodes import read_json
 from openfingym_verifier.problems import Problem, of_failure
-from openfingym_verifier.submission import JSON
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -119,9 +119,9 @@ async def _document(request: Submission) -> dict[str, object]:
 def _key(found: object) -> str | None:
     if found is None:
         return None
-    if isinstance(found, str) and found.isascii() and is_key(found.encode()):
+    if isinstance(found, str) and is_idempotency_key(found):
         return found
-    raise Problem("malformed-request", f"A key is a string of 1 to {MAX_KEY_LENGTH} visible ASCII characters.")
+    raise Problem("malformed-request", KEY_RULE)
 
 
 def _refusal(problem: Problem) -> str:

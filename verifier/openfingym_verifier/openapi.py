@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import models_json_schema
 
+from openfingym.headers import KEY_PATTERN, LONGEST_KEY
+from openfingym.verifiers.routes import EPISODES, JSON, LIVE, MEDIA_TYPES, STEPS, SUBMISSIONS
 from openfingym_verifier import documents as doc
 from openfingym_verifier.problems import KINDS, MEDIA_TYPE
-from openfingym_verifier.submission import JSON, MEDIA_TYPES
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -46,10 +47,10 @@ def describe(app: FastAPI) -> None:
             )
             schema["components"]["schemas"] |= definitions["$defs"]
             schema["paths"] |= {
-                "/v1/submissions": {"post": _submission_route()},
-                "/v1/episodes": {"post": _episode_route()},
-                "/v1/steps": {"post": _step_route()},
-                "/v1/episodes/live": {"get": _live_route()},
+                SUBMISSIONS: {"post": _submission_route()},
+                EPISODES: {"post": _episode_route()},
+                STEPS: {"post": _step_route()},
+                LIVE: {"get": _live_route()},
             }
             app.openapi_schema = schema
         return app.openapi_schema
@@ -124,7 +125,7 @@ def _live_route() -> dict[str, Any]:
 
 
 def _key(description: str) -> dict[str, Any]:
-    schema = {"type": "string", "minLength": 1, "maxLength": 200}
+    schema = {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": f"^{KEY_PATTERN}$"}
     return {"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema, "description": description}
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from openfingym.errors import StoreError, VerifierError
+from openfingym.verifiers.routes import PROBLEM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +98,7 @@ class Problem(Exception):  # noqa: N818 - an RFC 9457 problem, not a failure of 
     def document(self) -> dict[str, object]:
         """The problem document."""
         return {
-            "type": f"urn:openfingym:problem:{self.slug}",
+            "type": f"{PROBLEM}{self.slug}",
             "title": self.kind.title,
             "status": self.kind.status,
             "detail": self.detail,

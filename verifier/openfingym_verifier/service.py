@@ -26,6 +26,7 @@ import numpy as np
 from openfingym.digests import sha256_of
 from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
 from openfingym.packages.tapes import choose
+from openfingym.verifiers.routes import NPY
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.disclosure import disclosed
@@ -42,7 +43,6 @@ from openfingym_verifier.policy import LOCAL, LOCAL_USER, OPERATOR
 from openfingym_verifier.problems import REFUSALS, Problem
 from openfingym_verifier.ration import Rations
 from openfingym_verifier.rollout import Rollout
-from openfingym_verifier.submission import NPY
 from openfingym_verifier.tapes import Tapes
 from openfingym_verifier.telemetry import Telemetry
 from openfingym_verifier.tokens import load_key

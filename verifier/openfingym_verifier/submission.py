@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pydantic_core
 
+from openfingym.verifiers.routes import JSON, MEDIA_TYPES, NPY, NPZ, ZIP
 from openfingym_verifier.columnar import KINDS as TABLES
 from openfingym_verifier.columnar import read_table
 from openfingym_verifier.npy import read_npy, read_npz
@@ -16,12 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym_verifier.truth import HiddenTask
-
-NPY = "application/x-npy"
-NPZ = frozenset({"application/x-npz", "application/zip"})
-JSON = "application/json"
-MEDIA_TYPES = (NPY, *sorted(NPZ), *TABLES, JSON)
-"""Media types a submission may have."""
 
 
 def read_submission(media_type: str, body: bytes, task: HiddenTask) -> NDArray[np.float64]:
@@ -41,7 +36,7 @@ def read_submission(media_type: str, body: bytes, task: HiddenTask) -> NDArray[n
     """
     if media_type == NPY:
         raw = read_npy(body)
-    elif media_type in NPZ:
+    elif media_type in {NPZ, ZIP}:
         raw = read_npz(body, task.max_body_bytes)
     elif media_type == JSON:
         raw = read_json(body)

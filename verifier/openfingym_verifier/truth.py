@@ -6,7 +6,7 @@ import functools
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -94,6 +94,8 @@ class HiddenTask:
     """Whether a submission that fits the contract may turn out not to have a score, and so is scored before it is
     accepted."""
     package: BuiltPackage
+    told: Mapping[str, Any]
+    """``contract.json`` of the package, as it was when its digest was checked."""
     hidden: Mapping[str, Array]
     """The hidden arrays by name, read-only."""
     renewal: TapeKind
@@ -235,6 +237,7 @@ def load_task(
         heavy,
         scored_first=heavy or not total,
         package=package,
+        told=package.contract,
         hidden=hidden,
         renewal=renewal(package),
         identity=identity or manifest.name,

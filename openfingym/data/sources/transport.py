@@ -32,9 +32,9 @@ from openfingym.data.sources.wire import (
     TransientError,
     check_body,
     content_range,
-    retry_after,
 )
 from openfingym.errors import DataError
+from openfingym.headers import retry_after_s
 
 if TYPE_CHECKING:
     import ssl
@@ -211,7 +211,7 @@ class Client:
                 f"{url}: not published (status {status}{f': {said}' if said and not said.startswith('<') else ''})"
             )
         if status in TRANSIENT:
-            wait_s = retry_after(response.headers)
+            wait_s = retry_after_s(response.headers)
             if wait_s is not None and wait_s > self.policy.longest_wait_s:
                 raise DataError(
                     f"{url}: the service asks to wait {wait_s:.0f} s (status {status}); run the same command again "

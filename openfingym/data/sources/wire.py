@@ -6,10 +6,8 @@ sentence and call it 200, so the first bytes are looked at before anything is ke
 
 from __future__ import annotations
 
-import email.utils
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Literal
 
 from openfingym.errors import DataError
@@ -48,18 +46,6 @@ class TransientError(Exception):
         self.wait_s = wait_s
         """What the service asked to wait, if it did."""
         self.unreachable = unreachable
-
-
-def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds asked for by ``Retry-After`` (RFC 9110, 10.2.3: a number or a date), or None."""
-    stated = headers.get("retry-after", "").strip()
-    if stated.isascii() and stated.isdigit():
-        return float(stated)
-    try:
-        until = email.utils.parsedate_to_datetime(stated)
-    except ValueError:
-        return None
-    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - (now or datetime.now(UTC))).total_seconds())
 
 
 def content_range(headers: Mapping[str, str]) -> tuple[int, int | None] | None:

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.kinds.skillless.departures import LARGE, TINY
-from openfingym.task.contracts import CurvesContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.kinds.curves import CurvesContract
     from openfingym.kinds.material import Reader
-    from openfingym.task.contracts import Contract
 
 
 def skillless(
-    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+    contract: CurvesContract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Mapping[str, NDArray[np.float64]]:
     """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`."""
-    assert isinstance(contract, CurvesContract)
     targets = np.asarray(read("train_targets"), dtype=np.float64)
     past = targets - np.asarray(read("train_inputs"), dtype=np.float64)[:, -1]
     last = np.asarray(read("test_inputs"), dtype=np.float64)[:, -1]

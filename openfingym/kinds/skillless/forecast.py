@@ -9,20 +9,18 @@ import numpy as np
 
 from openfingym.kinds.skillless.departures import departures
 from openfingym.metrics.naive import naive_forecast
-from openfingym.task.contracts import ForecastContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.kinds.forecast import ForecastContract
     from openfingym.kinds.material import Array, Reader
-    from openfingym.task.contracts import Contract
 
 
 def skillless(
-    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+    contract: ForecastContract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Mapping[str, NDArray[np.float64]]:
     """Submissions without skill, by name; see :mod:`openfingym.kinds.skillless`."""
-    assert isinstance(contract, ForecastContract)
     columns = read("target_columns") if contract.targets else slice(None)
 
     def baseline(inputs: Array) -> NDArray[np.float64]:

@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.kinds.skillless.departures import departures
-from openfingym.task.contracts import RollingContract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds.material import Reader
-    from openfingym.task.contracts import Contract
+    from openfingym.kinds.rolling import RollingContract
 
 CLOSE = 3
 
 
 def skillless(
-    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+    contract: RollingContract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Mapping[str, NDArray[np.float64]]:
     """Submissions without skill, by name, which are what their predictions at each step would lead to."""
-    assert isinstance(contract, RollingContract)
     closes = np.asarray(read("train_bars"), dtype=np.float64)[:, :, CLOSE]
     past = np.log(closes[contract.horizon :] / closes[: -contract.horizon])
     episodes, steps, width = shape

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.task.contracts import TradingContract
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds.material import Reader
-    from openfingym.task.contracts import Contract
+    from openfingym.kinds.trading import TradingContract
 
 SLIVER = 0.001
 """Share of equity in one symbol, the rest in cash."""
@@ -21,7 +19,7 @@ TINY = 1e-6
 
 
 def plans(
-    contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
+    contract: TradingContract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Mapping[str, NDArray[np.float64]]:
     """Target weights of each step without skill, by name.
 
@@ -34,7 +32,6 @@ def plans(
     Returns:
         float64[episodes, steps, symbols] each; a row of NaN changes nothing.
     """
-    assert isinstance(contract, TradingContract)
     episodes, steps, width = shape[0], contract.steps, len(contract.symbols)
     equal = np.full(width, 1.0 / width)
     each = np.eye(width)

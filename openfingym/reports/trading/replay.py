@@ -20,8 +20,7 @@ from openfingym.kinds import trading
 from openfingym.packages.build import build
 from openfingym.reports.trading.surface import Decided, PlayedEpisode
 from openfingym.reports.trading.trace import EpisodeTrace
-from openfingym.results import read_run
-from openfingym.task.contracts import TradingContract
+from openfingym.results import ACTIONS, read_run
 from openfingym.trading.actions import HOLD, Decision, parse_decision
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def package_of(result: RolloutResult) -> BuiltPackage:
             "again"
         )
     task = catalog.load_task(result.task)
-    if not isinstance(task.spec.contract, TradingContract):
+    if not isinstance(task.spec.contract, trading.TradingContract):
         raise UsageError(
             f"{result.task!r} is a {task.spec.contract.kind} task; this report is for runs of trading tasks"
         )
@@ -158,7 +157,7 @@ def _read_actions(folder: Path) -> dict[int, list[object]]:
     """Actions of the private episodes, by place in their fold, in order of their steps."""
     found: dict[int, list[object]] = {}
     try:
-        for line in read_bytes(folder, "actions.jsonl", RECORD_LIMIT).decode().splitlines():
+        for line in read_bytes(folder, ACTIONS, RECORD_LIMIT).decode().splitlines():
             entry: Any = parse_json(line)
             if entry["fold"] == "private":
                 found.setdefault(int(entry["number"]), []).append(entry["action"])

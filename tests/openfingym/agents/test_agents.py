@@ -11,10 +11,11 @@ from click.testing import CliRunner
 
 import openfingym
 from openfingym import catalog
-from openfingym.agents import BUILTIN, Agent, fitting, require_fit, resolve
+from openfingym.agents import BUILTIN, Agent, fitting, resolve, suited
 from openfingym.catalog import load_task
 from openfingym.cli import cli
 from openfingym.errors import UsageError
+from openfingym.kinds import kind_named
 from openfingym.rollouts.launcher import run
 
 PROGRAMS = Path(openfingym.__file__).parent / "agents" / "programs"
@@ -78,15 +79,21 @@ def test_every_task_has_a_baseline_beside_the_naive_one() -> None:
         assert len(fitting(load_task(name))) >= 2, name
 
 
+def test_kinds_name_built_in_programs_and_each_program_has_a_task() -> None:
+    specs = [load_task(name).spec for name in catalog.task_folders()]
+    named = frozenset().union(*(kind_named(spec.contract).baselines(spec) for spec in specs))
+    assert named == {name for name, record in BUILTIN.items() if record.role == "baseline"} - {"naive"}
+
+
 def test_a_misfit_is_refused_and_told_what_fits() -> None:
     task = load_task("ba2motifs-fraud")
     with pytest.raises(
         UsageError, match=r"'har' does not fit 'ba2motifs-fraud': .*realised volatility; .* fit are naive, graph-smooth"
     ):
-        require_fit(resolve("har"), task)
+        suited(resolve("har"), task)
     with pytest.raises(UsageError, match="does not fit"):
         run("ou-generation", "ridge", out=None)
-    require_fit(Agent("har", "program", "print()"), task)  # a program of one's own may try anything
+    suited(Agent("har", "program", "print()"), task)  # a program of one's own may try anything
 
 
 def test_the_command_line_refuses_a_misfit_before_it_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

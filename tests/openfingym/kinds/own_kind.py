@@ -61,6 +61,10 @@ class HighsKind(PanelKind):
     load_train = ("train_inputs", "train_targets")
     load_test = ("test_inputs",)
     environment = "own_kind:HighsEnv"
+    naive_program = """import interface
+
+print(interface.submit(interface.load_test_inputs()[:, -1:]))
+"""
     heavy = True  # so that a worker of the verifier, a process of its own, scores it
 
     def shape(self, task: Task, source: Panel) -> Material:

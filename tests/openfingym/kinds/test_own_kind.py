@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from openfingym.agents import fitting, resolve, suited
 from openfingym.errors import TaskError, UsageError
 from openfingym.kinds import KINDS, Kind, kind_of
 from openfingym.kinds import forecast as of_forecasts
@@ -27,6 +28,7 @@ import json, sys
 import numpy as np
 import openfingym
 from click.testing import CliRunner
+from openfingym.agents import fitting
 from openfingym.cli import cli
 
 new = CliRunner().invoke(cli, ["task", "new", "my-highs", "--kind", "highs"], catch_exceptions=False)
@@ -36,7 +38,9 @@ observation, info = env.reset(seed=0)
 _, reward, terminated, _, told = env.step(observation["test_inputs"][:, -1:])
 env.close()
 run = openfingym.run(sys.argv[1], agent="oracle", backend="inline")
+naive = openfingym.run(sys.argv[1], agent="naive", backend="inline")
 print(json.dumps({
+    "naive": [naive.state, naive.reason or naive.relative_total], "fit": fitting(openfingym.load_task(sys.argv[1])),
     "new": new.output, "check": json.loads(check.output), "env": f"{type(env).__module__}:{type(env).__name__}",
     "kind": info["kind"], "state": told["state"], "relative": told["relative_total"], "oracle": [run.state, run.relative_total],
 }))
@@ -101,10 +105,14 @@ def test_a_task_of_an_own_kind_is_written_checked_and_scored(run: Callable[..., 
     assert "starts from your own CSV" in found["new"]
     assert 'baseline = "last price"' in (folder / "task.toml").read_text()
     assert json.dumps(found["check"]).count('"passed": true') > 8
+    assert '"passed": false' not in json.dumps(found["check"])
     assert found["env"] == "own_kind:HighsEnv"
     assert (found["kind"], found["state"]) == ("highs", "scored")
     assert found["relative"] == pytest.approx(1.0)
     assert found["oracle"] == ["scored", pytest.approx(0.01)]
+    # The kind's own program, which answers as its reference does; the library's knows no such task.
+    assert found["naive"] == ["scored", pytest.approx(1.0)]
+    assert found["fit"] == ["naive"]
     with pytest.raises(
         TaskError, match=r"contract\.kind: unknown kind 'highs'; known: curves, forecast, generation, graphs, nodes, r"
     ):
@@ -176,6 +184,20 @@ def test_a_kind_may_be_registered_in_a_process(install: Install) -> None:
         KINDS.register(other.HighsKind)  # type: ignore[arg-type]  # the class, and no instance
     with pytest.raises(UsageError, match="there is a kind 'forecast' already"):
         KINDS.register(of_forecasts.ForecastKind())
+
+
+def test_without_a_naive_program_a_kind_is_not_run_with_another(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("own_kind:KIND")
+    task = Task.read(new_task("my-highs", tmp_path, "highs"))
+    assert suited(resolve("naive"), task).program == kind_of(task).naive_program
+    monkeypatch.setattr(type(kind_of(task)), "naive_program", None)
+    assert fitting(task) == []
+    with pytest.raises(UsageError, match="'naive' knows no highs task: its kind brings no naive_program"):
+        suited(resolve("naive"), task)
+    with pytest.raises(UsageError, match="agents that fit are none of the built-in ones"):
+        suited(resolve("ridge"), task)
 
 
 def test_a_contract_states_one_kind(install: Install) -> None:

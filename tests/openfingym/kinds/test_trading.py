@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from openfingym.data.bars import Bars
 from openfingym.errors import SubmissionError
 from openfingym.kinds import is_sequential, score_fold, trading
+from openfingym.kinds.trading import TradingContract
 from openfingym.metrics import relative
 from openfingym.task import Task
-from openfingym.task.contracts import TradingContract
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym.verifiers.plausibility import remarks, typical_sizes
 from tests.openfingym.kinds.materials import require_refused

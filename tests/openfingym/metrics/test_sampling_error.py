@@ -10,6 +10,8 @@ import pytest
 from scipy import stats
 
 from openfingym.kinds import Fold, kind_named, score_with_replicates
+from openfingym.kinds.forecast import ForecastContract
+from openfingym.kinds.trading import TradingContract
 from openfingym.metrics import METRICS, Truth, find_metric, relative
 from openfingym.metrics.performance import Column
 from openfingym.metrics.resampling import (
@@ -23,7 +25,6 @@ from openfingym.metrics.resampling import (
 )
 from openfingym.metrics.sampling_error import Replicates, SamplingError, sampling_error
 from openfingym.metrics.scoring import Score, score
-from openfingym.task.contracts import ForecastContract, TradingContract
 from openfingym.trading.redrawn_records import redrawn_record
 from tests.openfingym.metrics.rules import Entry, Rules
 

@@ -15,7 +15,6 @@ import pytest
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
 from openfingym.models import Completion, Message, ModelEndpoint, PriceTable, Tool, Usage
-from openfingym.models.retrying import retry_after_s
 from openfingym.models.testing import StandIn
 from openfingym.models.wire import MAX_CONTENT
 
@@ -258,21 +257,3 @@ def test_wrong_limits(wrong: dict[str, float]) -> None:
 def test_usage_adds_up() -> None:
     assert Usage(1, 2, 3, 4) + Usage(10, 20, 30, 40) == Usage(11, 22, 33, 44)
     assert Usage(3, 4).total == 7
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "30"}, 30.0),
-        ({"retry-after": " 0.5 "}, 0.5),
-        ({"retry-after": "-3"}, 0.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "inf"}, None),
-        # By the endpoint's clock, eleven years behind this one or not.
-        ({"retry-after": "Wed, 21 Oct 2015 07:29:30 GMT", "date": "Wed, 21 Oct 2015 07:28:00 GMT"}, 90.0),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
-    ],
-)
-def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after_s(headers) == seconds

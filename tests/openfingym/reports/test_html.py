@@ -14,9 +14,10 @@ import pytest
 from openfingym.reports.cells import grouped, task_cells_of
 from openfingym.reports.charts import Scale
 from openfingym.reports.figures import cost_scatter, forest, heat_map
-from openfingym.reports.html import DAMAGED, render
+from openfingym.reports.html import render
 from openfingym.reports.report import make_report
 from openfingym.reports.runs import Damaged, FoundRuns
+from openfingym.reports.tables import DAMAGED
 from tests.openfingym.reports.browser import opened
 from tests.openfingym.reports.made import HOSTILE, failed, runs, scored
 

@@ -249,11 +249,11 @@ def test_comparisons_that_cannot_be_made_are_counted_and_not_said():
     able = [
         scored(loss, agent=agent, task=task) for task in TASKS for agent, loss in (("a", 0.5), ("b", 1.0), ("c", 2.0))
     ]
-    sentences, rest = said(make_report(runs(*able, scored(0.5, agent="d")), ("agent",)).comparisons, 2)
+    sentences, rest = said(make_report(runs(*able, scored(0.5, agent="d")), ("agent",)), "real", 2)
     assert (len(sentences), rest) == (2, "1 more, 3 too few to say; all are in the JSON.")
-    sentences, rest = said(make_report(runs(*long, *short), ("agent",)).comparisons, 2)
+    sentences, rest = said(make_report(runs(*long, *short), ("agent",)), "real", 2)
     assert (len(sentences), rest) == (1, "")
-    assert said([], 2) == ([], "")
+    assert said(make_report(runs(*able), ("agent",)), "no such kind", 2) == ([], "")
 
 
 def test_tapes_do_not_share_a_row_in_silence():

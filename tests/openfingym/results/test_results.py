@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +56,18 @@ def test_a_run_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="--out"):
         write_run(tmp_path, RESULT, FILES)
     assert [path.name for path in tmp_path.iterdir()] == ["r1"]
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(RolloutResult) if field.name != "path"])
+def test_no_field_may_be_of_another_type(tmp_path: Path, name: str) -> None:
+    """Whatever a result has, a newer field too, is looked at before it is used."""
+    folder = write_run(tmp_path, RESULT, FILES).path
+    assert folder is not None
+    stated = json.loads((folder / "result.json").read_text())
+    for wrong in ({"a": {}}, [[]], [{"a": 1}]):
+        (folder / "result.json").write_text(json.dumps(stated | {name: wrong}))
+        with pytest.raises(StoreError):
+            read_run(folder)
 
 
 def test_a_folder_without_a_result_is_an_error(tmp_path: Path) -> None:

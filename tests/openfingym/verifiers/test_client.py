@@ -6,9 +6,10 @@ import socket
 import threading
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
-from openfingym.errors import VerifierAwayError, VerifierError
+from openfingym.errors import UsageError, VerifierAwayError, VerifierError
 from openfingym.verifiers.client import PATIENCE_S, VerifierClient
 
 
@@ -63,6 +64,18 @@ def test_a_lost_request_is_sent_again_with_the_same_key(rude: Rude) -> None:
         if line.startswith(b"idempotency-key")
     }
     assert len(keys) == 1
+
+
+@pytest.mark.parametrize("key", ["", "a b", "x" * 201, "caf\xe9", "a\r\nX: b"])
+def test_what_is_no_idempotency_key_is_not_sent(rude: Rude, key: str) -> None:
+    with VerifierClient(base_url=rude.url) as client:
+        for call in (
+            lambda: client.start_episode("a-token", idempotency_key=key),
+            lambda: client.submit("a-token", np.zeros(2), idempotency_key=key),
+        ):
+            with pytest.raises(UsageError, match="1 to 200 visible ASCII"):
+                call()
+    assert rude.requests == []
 
 
 def test_a_rollout_that_may_have_been_created_is_not_created_again(rude: Rude) -> None:

@@ -1,0 +1,17 @@
+"""What options may be, as plain values: the modules that these words belong to take long to load.
+
+A test compares each with what it repeats.
+"""
+
+from __future__ import annotations
+
+FAMILIES = ("forecasting", "generation", "trading", "fraud")
+"""Those of :data:`openfingym.task.contracts.Family`."""
+KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading")
+"""Those of :data:`openfingym.task.known_kinds.OWN`."""
+STATES = ("scored", "rejected", "deferred", "void", "error")
+"""Those of :data:`openfingym.results.State`."""
+BACKENDS = ("auto", "docker", "sandbox", "inline")
+"""Those of :data:`openfingym.machine.BackendName`."""
+REPORTED_BY = ("agent", "model", "backend")
+"""Those of :data:`openfingym.reports.cells.Field`."""

@@ -1,0 +1,20 @@
+"""What the interface for agents is called: its paths, media types and problems.
+
+The verifier answers, the gate lets through, and the client asks. The agent image holds nothing of this library, and so
+names what it uses itself.
+"""
+
+from __future__ import annotations
+
+TASK, ROLLOUT = "/v1/task", "/v1/rollout"
+SUBMISSIONS, EPISODES, STEPS, LIVE = "/v1/submissions", "/v1/episodes", "/v1/steps", "/v1/episodes/live"
+PROBLEM = "urn:openfingym:problem:"
+"""What the type of a problem document (RFC 9457) starts with."""
+JSON, NPY, NPZ, ZIP = "application/json", "application/x-npy", "application/x-npz", "application/zip"
+ARROW_STREAM, ARROW_FILE, PARQUET = (
+    "application/vnd.apache.arrow.stream",
+    "application/vnd.apache.arrow.file",
+    "application/vnd.apache.parquet",
+)
+MEDIA_TYPES = (NPY, NPZ, ZIP, ARROW_STREAM, ARROW_FILE, PARQUET, JSON)
+"""Those that a submission may have."""

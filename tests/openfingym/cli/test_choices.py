@@ -1,0 +1,23 @@
+"""What the command line says of options is what the library knows."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from openfingym.cli import choices
+from openfingym.machine import BackendName
+from openfingym.reports.cells import Field
+from openfingym.results import State
+from openfingym.task.contracts import Family
+from openfingym.task.known_kinds import OWN
+
+
+def test_choices_are_those_of_the_library() -> None:
+    known = {
+        "FAMILIES": get_args(Family),
+        "KINDS": OWN,
+        "STATES": get_args(State),
+        "BACKENDS": get_args(BackendName),
+        "REPORTED_BY": get_args(Field),
+    }
+    assert {name: getattr(choices, name) for name in dir(choices) if name.isupper()} == known
