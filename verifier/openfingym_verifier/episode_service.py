@@ -6,9 +6,8 @@ actions when next needed, which is also how a restart takes up open rollouts.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from openfingym_verifier.episodes import Play, answer, is_repetition, outcomes, 
 from openfingym_verifier.events import EpisodeStarted, Stepped
 from openfingym_verifier.ledger import EpisodeRow, Ledger
 from openfingym_verifier.problems import Problem
+from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +115,7 @@ class EpisodeService:
         def played() -> NDArray[np.float64]:
             return outcomes(task, self._ledger.episodes(rollout.id), partial(self._ledger.actions, rollout.id))
 
-        return await self._in_thread(played)
+        return await in_threads(self._threads, played)
 
     async def _start(self, rollout: Rollout, task: HiddenTask, fold: FoldName, key: str | None) -> bytes:
         progress = await self._progress(rollout, task)
@@ -134,7 +134,7 @@ class EpisodeService:
                 )
             return answer(play.row, rollout.remaining, 0, play.first)
         row = EpisodeRow(len(progress.rows) + 1, fold, _next(rollout, task, progress, fold), key)
-        play = await self._in_thread(partial(Play.begin, task, row))
+        play = await in_threads(self._threads, Play.begin, task, row)
         await self._ledger.writer.submit(EpisodeStarted(rollout.id, row, now_ns()).apply)
         rollout.accepted += fold == "private"
         progress.rows.append(row)
@@ -159,7 +159,7 @@ class EpisodeService:
                 raise
             except Exception as error:
                 rollout.progress = None  # the episode may be half a step on
-                await self._in_thread(partial(play_idly, await self._tapes.of(rollout), play.row, move.step))
+                await in_threads(self._threads, play_idly, await self._tapes.of(rollout), play.row, move.step)
                 logger.warning(
                     "rollout %s: an action was refused that the episode failed on", rollout.id, exc_info=True
                 )
@@ -173,7 +173,7 @@ class EpisodeService:
 
     async def _progress(self, rollout: Rollout, task: HiddenTask) -> EpisodeProgress:
         if rollout.progress is None:
-            rollout.progress = await self._in_thread(partial(self._restore, rollout.id, task))
+            rollout.progress = await in_threads(self._threads, self._restore, rollout.id, task)
             rollout.accepted = len(rollout.progress.rows) - rollout.progress.practised()
         return rollout.progress
 
@@ -181,9 +181,6 @@ class EpisodeService:
         rows = self._ledger.episodes(rollout_id)
         play = Play.begin(task, rows[-1], self._ledger.actions(rollout_id, rows[-1].n)) if rows else None
         return EpisodeProgress(rows, play, self._ledger.action_bytes(rollout_id))
-
-    async def _in_thread(self, function: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
 
     @contextmanager
     def _counted(self, rollout: Rollout) -> Iterator[None]:

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 from openfingym.kinds import kind_named
@@ -19,6 +18,7 @@ from openfingym_verifier.foresight import best_recorded
 from openfingym_verifier.policy import LOCAL_USER, OPERATOR
 from openfingym_verifier.pooled import Pool, flags_of_rollout
 from openfingym_verifier.probing import looks_like_probing
+from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,7 +82,7 @@ class ParticipantWatch:
         )
         async with watched.turn:
             try:
-                found = await self._in_thread(partial(self._add, watched, row, task, values, relative))
+                found = await in_threads(self._threads, self._add, watched, row, task, values, relative)
             except Exception:
                 # Values that break the detectors would otherwise end as an error of ours, or unseen.
                 logger.exception("rollout %s: it could not be examined", row.id)
@@ -115,9 +115,6 @@ class ParticipantWatch:
 
     def _submissions(self, rollout_id: str, task: HiddenTask) -> list[NDArray[np.float64]]:
         return [stored_values(payload, task) for payload in self._ledger.payloads(rollout_id)]
-
-    async def _in_thread(self, function: partial[list[str]]) -> list[str]:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
 
     def _shrink(self) -> None:
         idle = [key for key, watched in self._watched.items() if not watched.turn.locked()]

@@ -1,0 +1,128 @@
+"""The service that ends rollouts: the final result, computed once, from the private fold."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from concurrent.futures import Executor
+from functools import partial
+from typing import TYPE_CHECKING
+
+from openfingym.digests import sha256_of
+from openfingym.errors import SubmissionError
+from openfingym_verifier.clock import now_ns
+from openfingym_verifier.events import Finalized, Played
+from openfingym_verifier.fault import find_fault
+from openfingym_verifier.finalize import Judged, final_result, judge, nothing_accepted, stored_values
+from openfingym_verifier.threads import in_threads
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openfingym.metrics import Score
+    from openfingym.results import Disclosure
+    from openfingym_verifier.episode_service import EpisodeService
+    from openfingym_verifier.grading import Grading
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ration import Rations
+    from openfingym_verifier.rollout import Rollout
+    from openfingym_verifier.submission_service import SubmissionService
+    from openfingym_verifier.tapes import Tapes
+    from openfingym_verifier.truth import HiddenTask
+    from openfingym_verifier.watch import ParticipantWatch
+
+
+class FinalizationService:
+    """Ends the rollouts of one verifier. Belongs to the event loop."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        tapes: Tapes,
+        grading: Grading,
+        rations: Rations,
+        watch: ParticipantWatch,
+        submissions: SubmissionService,
+        episodes: EpisodeService,
+        threads: Executor,
+    ) -> None:
+        self._ledger = ledger
+        self._tapes = tapes
+        self._grading = grading
+        self._rations = rations
+        self._watch = watch
+        self._submissions = submissions
+        self._episodes = episodes
+        self._threads = threads
+
+    async def finalize(self, rollout: Rollout) -> dict[str, object]:
+        """The final result as it was computed, once: from the private fold of the last submission or the episodes.
+
+        Its principal may be told less; see :func:`openfingym_verifier.disclosure.disclosed`.
+        """
+        async with rollout.turn:
+            if rollout.result is None:
+                task = await self._tapes.of(rollout)
+                for n, known in enumerate(rollout.feedback, 1):
+                    if known is None:
+                        with contextlib.suppress(SubmissionError):  # it has no score, and its rollout's result says so
+                            await self._submissions.score_missing(rollout, n)
+                values = await self._values(rollout, task)
+                score, baseline = await asyncio.gather(
+                    self._private_score(rollout, task, values), self._grading.baseline(task)
+                )
+                outcome = score if isinstance(score, str) else await self._judged(task, score, baseline)
+                flags = await self._watch.flags(
+                    rollout.row, task, values, None if isinstance(outcome, str) else outcome.relative
+                )
+                now = now_ns()
+                result = final_result(rollout, outcome, baseline, flags, now)
+                finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
+                if task.sequential and values is not None:
+                    written = await self._ledger.writer.submit(
+                        Played(rollout.id, now, values.data.cast("B"), finalized).apply
+                    )
+                    rollout.feedback, rollout.progress = [None], None
+                else:
+                    written = await self._ledger.writer.submit(finalized.apply)
+                assert isinstance(written, dict)
+                rollout.result, rollout.disclosure = written, finalized.disclosure
+                self._tapes.forget(rollout.id)
+                if task.tape_of_its_own:
+                    self._grading.forget(task)
+        return rollout.result
+
+    def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
+        """How much of a result its principal may be told."""
+        if task.sequential:
+            # What the result of episodes says, their agent was shown while it played them.
+            return "full"
+        return self._rations.take_private(rollout.row, scored=result["state"] == "scored")
+
+    async def _values(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64] | None:
+        """The array to score: the last accepted submission, or the outcome of the episodes."""
+        if rollout.accepted == 0:
+            return None
+        if task.sequential:
+            return await self._episodes.outcomes(rollout, task)
+        return stored_values(await self._submissions.payload(rollout, rollout.accepted), task)
+
+    async def _private_score(
+        self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None
+    ) -> Score | str:
+        """The private score of that array, or the reason why there is none."""
+        if values is None:
+            return nothing_accepted(rollout)
+        try:
+            return await self._grading.private(task, values, sha256_of(values.data.cast("B")))
+        except SubmissionError as error:
+            return str(error)
+
+    async def _judged(self, task: HiddenTask, score: Score, baseline: Score) -> Judged | str:
+        """A score beside the baseline's, or the reason why the two cannot be compared."""
+        judged, control = (partial(in_threads, self._threads, judge, task, one, baseline) for one in (score, baseline))
+        try:
+            return await find_fault(judged, control, f"the relative total on {task.name}")
+        except SubmissionError as error:
+            return str(error)

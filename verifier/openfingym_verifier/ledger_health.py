@@ -1,0 +1,53 @@
+"""Whether a rollout could be created and written now."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import time
+
+from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.problems import Problem
+
+logger = logging.getLogger(__name__)
+
+LOOK_S = 2.0
+"""How long what was found out about the disk holds."""
+PROBE_S = 10.0
+"""A disk that takes longer is as good as none."""
+
+
+class LedgerHealth:
+    """Tries the ledger's disk, once for all who ask at the same time. Belongs to the event loop."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._looked: asyncio.Future[str | None] | None = None
+        self._look_again = 0.0
+
+    async def require_well(self) -> None:
+        """Check that a rollout could be created and written now; the check is repeated every few seconds at most.
+
+        Raises:
+            Problem: ``unavailable``: no rollout could be written; the message says why.
+        """
+        if self._looked is None or (self._looked.done() and time.monotonic() > self._look_again):
+            self._look_again = time.monotonic() + LOOK_S
+            self._looked = asyncio.ensure_future(self._unwell())
+        # The probe is shared by all who ask, so one caller that goes away must not cancel it for the others.
+        reason = await asyncio.shield(self._looked)
+        if reason is not None:
+            raise Problem("unavailable", reason, retry_after_s=LOOK_S)
+
+    async def _unwell(self) -> str | None:
+        """The reason why no rollout could be written now; None where one could."""
+        if not self._ledger.writer.alive:
+            return "The ledger's writer has stopped."
+        try:
+            async with asyncio.timeout(PROBE_S):
+                await self._ledger.probe()
+        except (sqlite3.Error, TimeoutError):
+            logger.exception("the ledger cannot be written")
+            return "The ledger cannot be written; is the disk full?"
+        return None

@@ -1,0 +1,269 @@
+"""The service that takes submissions: checked, kept and scored, with an answer for the agent."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from openfingym.digests import sha256_of
+from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
+from openfingym.verifiers.routes import NPY
+from openfingym_verifier.clock import now_ns
+from openfingym_verifier.events import Accepted, Scored
+from openfingym_verifier.feedback import WITHHELD, feedback
+from openfingym_verifier.finalize import stored_values
+from openfingym_verifier.intake import LIGHT_BYTES, Parsed, Submission, parse, refusal
+from openfingym_verifier.problems import REFUSALS, Problem
+from openfingym_verifier.threads import in_threads
+
+if TYPE_CHECKING:
+    from openfingym.metrics import Score
+    from openfingym_verifier.grading import Grading
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ration import Rations
+    from openfingym_verifier.rollout import Rollout
+    from openfingym_verifier.tapes import Tapes
+    from openfingym_verifier.telemetry import Telemetry
+    from openfingym_verifier.truth import HiddenTask
+    from openfingym_verifier.writer import Transaction
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+logger = logging.getLogger(__name__)
+
+
+class SubmissionService:
+    """Takes the submissions of one verifier's rollouts. Belongs to the event loop."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        tapes: Tapes,
+        grading: Grading,
+        rations: Rations,
+        telemetry: Telemetry,
+        threads: Executor,
+    ) -> None:
+        self._ledger = ledger
+        self._tapes = tapes
+        self._grading = grading
+        self._rations = rations
+        self._telemetry = telemetry
+        self._threads = threads
+
+    async def submit(self, rollout: Rollout, submission: Submission) -> dict[str, object]:
+        """Check, keep and score a submission; the agent gets the return value.
+
+        Raises:
+            Problem: the submission is refused; its slug is one of :data:`~openfingym_verifier.problems.KINDS`.
+        """
+        try:
+            answer, outcome = await self._submit(rollout, submission)
+        except Problem as problem:
+            self._telemetry.submission(rollout.row.task, problem.slug)
+            raise
+        except Exception:
+            self._telemetry.submission(rollout.row.task, "failed")
+            raise
+        self._telemetry.submission(rollout.row.task, outcome)
+        return answer
+
+    async def _submit(self, rollout: Rollout, submission: Submission) -> tuple[dict[str, object], str]:
+        rollout.require_open()
+        task, key = rollout.hidden_task(), submission.idempotency_key
+        if task.sequential:
+            raise Problem(
+                "wrong-interface",
+                "This task is stepped through; use interface.make(), or /v1/episodes and /v1/steps.",
+                close=True,
+            )
+        if key not in rollout.by_key:
+            # A retry of what was accepted is free; all else pays before a byte of the body is read.
+            rollout.take_token(now_ns())
+            rollout.require_budget()
+        try:
+            body = await submission.read_body(task.max_body_bytes)
+        except Problem as problem:
+            await self._record_refusal(rollout, problem)
+            raise
+        async with rollout.turn:
+            rollout.require_open()
+            rollout.require_unexpired(now_ns())
+            if key in rollout.by_key:
+                return await self._replay(rollout, key, body), "replayed"
+            rollout.require_budget()
+            return await self._judge(rollout, await self._tapes.of(rollout), submission, body), "accepted"
+
+    async def _judge(
+        self, rollout: Rollout, task: HiddenTask, submission: Submission, body: bytes
+    ) -> dict[str, object]:
+        start, received_ns = time.perf_counter(), now_ns()
+        # A small .npy is parsed in microseconds, less than a trip to the thread pool takes.
+        plain = submission.media_type == NPY and len(body) <= LIGHT_BYTES
+        try:
+            parsed = await self._run(plain, parse, submission, body, task)
+            score = await self._first_score(task, parsed) if task.scored_first else None
+        except Problem as problem:
+            await self._record_refusal(rollout, problem)
+            raise
+        n = rollout.accepted + 1
+        accepted = Accepted(
+            rollout_id=rollout.id,
+            n=n,
+            received_ns=received_ns,
+            idempotency_key=submission.idempotency_key,
+            body_digest=parsed.body_digest,
+            payload=parsed.payload,
+            payload_digest=parsed.payload_digest,
+            bucket=rollout.bucket,
+        )
+        # Decided before anything is awaited: two submissions of a participant cannot both be its last with feedback.
+        told = self._rations.take_public(rollout.row)
+        if score is None:
+            found = await self._accept(task, accepted, parsed, told=told)
+        else:
+            found = await self._accept_scored(accepted, _feedback(task, score, told=told))
+        self._telemetry.scored(task.name, time.perf_counter() - start)
+        rollout.feedback.append(found)
+        rollout.accepted = n
+        if parsed.body_digest is not None and submission.idempotency_key is not None:
+            rollout.by_key[submission.idempotency_key] = (parsed.body_digest, n)
+        if found is None:
+            await self._settle(rollout, n, told=told)
+        elif score is None:
+            # Nobody waits for this: feedback follows from the payload, and a restart computes it again.
+            self._ledger.writer.submit(Scored(rollout.id, n, now_ns(), found).apply, awaited=False)
+        return _answer(rollout, n)
+
+    async def _first_score(self, task: HiddenTask, parsed: Parsed) -> Score:
+        try:
+            return await self._grading.public(task, parsed.values, parsed.payload_digest)
+        except SubmissionError as error:
+            raise refusal(error) from None
+
+    async def _accept(
+        self, task: HiddenTask, accepted: Accepted, parsed: Parsed, *, told: bool
+    ) -> dict[str, object] | None:
+        """Keep a submission, and score it while the commit is being written; None if scoring failed."""
+        # The score is computed while the disk works; neither needs the other, and the answer waits for both.
+        durable = self._ledger.writer.submit(accepted.apply, overtakes=True, size=parsed.payload.nbytes)
+        try:
+            score = await self._run(parsed.payload.nbytes <= LIGHT_BYTES, task.grader.public_score, parsed.values)
+            found = _feedback(task, score, told=told)
+        except Exception:
+            # The submission stands, and it is found out whose fault this is.
+            logger.exception("scoring failed")
+            found = None
+        await durable
+        return found
+
+    async def _accept_scored(self, accepted: Accepted, found: dict[str, object]) -> dict[str, object]:
+        """Keep a submission and its score in one operation."""
+        scored = Scored(accepted.rollout_id, accepted.n, now_ns(), found)
+
+        def write(transaction: Transaction) -> None:
+            accepted.apply(transaction)
+            scored.apply(transaction)
+
+        await self._ledger.writer.submit(write, overtakes=True, size=accepted.payload.nbytes)
+        return found
+
+    async def _replay(self, rollout: Rollout, key: str | None, body: bytes) -> dict[str, object]:
+        assert key is not None
+        digest, n = rollout.by_key[key]
+        # The key alone must not be enough: with another body it is a mistake, and the answer to the first would
+        # mislead.
+        if await in_threads(self._threads, sha256_of, body) != digest:
+            raise Problem(
+                "idempotency-conflict", f"This key was used for submission {n} with another body; use a new key."
+            )
+        if rollout.feedback[n - 1] is None:
+            await self._settle(rollout, n)
+        return _answer(rollout, n)
+
+    async def _settle(self, rollout: Rollout, n: int, *, told: bool | None = None) -> None:
+        """Score an accepted submission that has no score yet.
+
+        Raises:
+            Problem: the submission cannot have a score.
+            VerifierError: our machinery failed; a repetition, a restart or the end of the rollout tries again.
+        """
+        try:
+            await self.score_missing(rollout, n, told=told)
+        except SubmissionError as error:
+            raise refusal(error) from None
+
+    async def _record_refusal(self, rollout: Rollout, problem: Problem) -> None:
+        if problem.slug in REFUSALS:
+            await self._ledger.writer.submit(rollout.refused(problem, now_ns()).apply)
+
+    async def score_missing(self, rollout: Rollout, n: int, *, told: bool | None = None) -> None:
+        """Score a submission that was accepted but not scored, after a failure of ours or the end of the process.
+
+        Args:
+            rollout: the rollout that it belongs to.
+            n: number of the submission within the rollout.
+            told: whether its principal is told the feedback; None where this was not decided yet.
+        """
+        task = await self._tapes.of(rollout)
+        payload = await self.payload(rollout, n)
+        score = await self._grading.public(task, stored_values(payload, task), sha256_of(payload))
+        found = _feedback(task, score, told=self._rations.take_public(rollout.row) if told is None else told)
+        await self._ledger.writer.submit(Scored(rollout.id, n, now_ns(), found).apply)
+        rollout.feedback[n - 1] = found
+
+    def resume(self, rollout: Rollout) -> None:
+        """Restore an open rollout before the event loop runs: score light submissions, leave heavy ones for later."""
+        task = rollout.task
+        # A restart must not wait for heavy scores; they are made when somebody asks, or at the end of the rollout.
+        if task is None or task.heavy or None not in rollout.feedback:
+            return
+        try:
+            task = self._tapes.drawn_here(rollout.row, task)
+        except (OpenFinGymError, Problem):
+            logger.exception("rollout %s: its hidden data cannot be drawn again", rollout.id)
+            return
+        for n, known in enumerate(rollout.feedback, 1):
+            if known is None:
+                try:
+                    score = task.grader.public_score(stored_values(self._payload(rollout, n), task))
+                except OpenFinGymError:
+                    logger.exception("rollout %s: submission %d cannot be scored", rollout.id, n)
+                    continue
+                found = _feedback(task, score, told=self._rations.take_public(rollout.row))
+                self._ledger.writer.run(Scored(rollout.id, n, now_ns(), found).apply)
+                rollout.feedback[n - 1] = found
+
+    async def payload(self, rollout: Rollout, n: int) -> bytes:
+        """The bytes of an accepted submission."""
+        return await in_threads(self._threads, self._payload, rollout, n)
+
+    def _payload(self, rollout: Rollout, n: int) -> bytes:
+        payload = self._ledger.payload(rollout.id, n)
+        if payload is None:
+            raise VerifierError(f"rollout {rollout.id}: submission {n} is missing from the ledger")
+        return payload
+
+    async def _run(self, light: bool, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Run ``function`` here if it is a matter of microseconds, and off the event loop otherwise."""
+        if light:
+            return function(*arguments, **named)
+        return await in_threads(self._threads, function, *arguments, **named)
+
+
+def _feedback(task: HiddenTask, score: Score, *, told: bool) -> dict[str, object]:
+    return feedback(score, task.spec.scoring, task.spec.verification) if told else dict(WITHHELD)
+
+
+def _answer(rollout: Rollout, n: int) -> dict[str, object]:
+    return {
+        "submission": n,
+        "state": "scored",
+        "fold": "public",
+        "feedback": rollout.feedback[n - 1],
+        "remaining": rollout.row.budget - n,
+    }
