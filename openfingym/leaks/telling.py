@@ -113,8 +113,7 @@ class _Relative:
         return np.minimum(known[0], known[1])
 
     def at_most(self, told: Floats, form: Form) -> Floats:
-        """These bits of each block, but no more than its values tell one by one, and less where it is compared by its
-        order."""
+        """These bits, but no more than the values of each block tell one by one, and less of ranks."""
         return np.minimum(told, self.most) * (RANKS * _turns(self.hidden) if form.ranks else 1.0)
 
 
@@ -244,7 +243,9 @@ def _rates(variances: Floats, errors: Floats, *, rising: bool = False) -> Floats
     distortion = below[:, :-1] + above[:-1] * levels
     total = n * errors**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.concatenate([np.cumsum(np.log2(levels)[:, ::-1], axis=1)[:, ::-1], np.zeros((len(levels), 1))], axis=1)
+        logs = np.concatenate(
+            [np.cumsum(np.log2(levels)[:, ::-1], axis=1)[:, ::-1], np.zeros((len(levels), 1))], axis=1
+        )
         if len(levels) > 1:
             lost = np.stack([np.count_nonzero(distortion <= one[:, None], axis=1) for one in total.T], axis=1)
         else:
