@@ -45,7 +45,7 @@ def bits(
         return np.zeros(0)
     kinds, counts = np.unique(symbols, return_counts=True)
     once, twice = int(np.count_nonzero(counts == 1)), int(np.count_nonzero(counts == 2))
-    chance = np.full(n, min(1.0 / n, 2.0 * (twice + 1) / (n * max(once, 1))))
+    chance: NDArray[np.float64] = np.full(n, min(1.0 / n, 2.0 * (twice + 1) / (n * max(once, 1))))
     # What is met once is met once in every group as well: only the others have frequencies.
     often, counts = kinds[counts > 1], counts[counts > 1]
     if len(often):
@@ -56,7 +56,8 @@ def bits(
         for groups in (neighbourhood, previous):
             if groups is not None:
                 chance[same] = np.maximum(chance[same], _within(kind, same, groups))
-    return -np.log2(chance)
+    told: NDArray[np.float64] = -np.log2(chance)
+    return told
 
 
 def _within(kind: NDArray[np.int64], same: NDArray[np.int64], groups: NDArray[np.generic]) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ def npy_arrays(raw: memoryview) -> tuple[tuple[NDArray[Any], ...], int, int]:
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(stream)
+        # Objects are pickles, and unpickling runs what they say.
         if dtype.hasobject:
             return (), 0, len(raw)
         count = int(np.prod(shape, dtype=np.int64))
