@@ -32,6 +32,8 @@ UNPACKED_LIMIT = 4 << 30
 """Bytes that one member of a container may unpack to."""
 DEPTH_LIMIT = 4
 """Containers within containers that are opened."""
+DATES = 8 << 10
+"""Bytes of dates, from the beginning, that are looked at as if they were none."""
 _TEXT = re.compile(rb"[\t\n\r -~]{64}")
 _PIECE = 1 << 20
 _INPUT = 1 << 16
@@ -74,16 +76,19 @@ def opened(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
         UnsearchableError: part of it cannot be opened.
     """
     while bytes(raw[:6]) == NPY:
-        arrays, begin, end = npy_arrays(raw)
-        yield Content(name, raw[:end], arrays, depth=depth)
-        # A header may be long, bytes that count as numbers may spell a text, and something may follow the array.
-        if begin > PLAIN_HEADER:
-            yield Content(name, raw[len(NPY) : begin], depth=depth)
-        if arrays and _TEXT.search(raw[begin:end]):
-            yield Content(name, raw[begin:end], depth=depth)
-        raw = raw[end:]
-        if not len(raw):
+        inner = npy_arrays(raw)
+        numbers, rest = raw[inner.begin : inner.end], raw[inner.end :]
+        yield Content(name, raw[: inner.end], inner.arrays, depth=depth)
+        # A header may be long, bytes that count as numbers may be something else, and something may follow the array.
+        if inner.begin > PLAIN_HEADER:
+            yield Content(name, raw[len(NPY) : inner.begin], depth=depth)
+        if inner.arrays and _TEXT.search(numbers):
+            yield Content(name, numbers, depth=depth)
+        elif inner.dated:
+            yield Content(name, numbers[:DATES], depth=depth)
+        if not len(rest):
             return
+        raw = rest
     head = bytes(raw[:512])
     if head.startswith((b"PAR1", b"ARROW1")):
         yield from _columnar(raw, name, depth)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import mul
 from typing import Any
@@ -18,11 +19,22 @@ _PARTS = {"D": 7, "h": 24, "m": 60, "s": 60} | dict.fromkeys(("ms", "us", "ns", 
 """How many of a unit make one of the unit before; days make weeks."""
 
 
-def npy_arrays(raw: memoryview) -> tuple[tuple[NDArray[Any], ...], int, int]:
+@dataclass(frozen=True, eq=False)
+class NpyArrays:
+    """What is in an ``.npy`` file."""
+
+    arrays: tuple[NDArray[Any], ...]
+    begin: int
+    """Where the bytes of the numbers begin."""
+    end: int
+    dated: bool = False
+    """Whether there are dates among them."""
+
+
+def npy_arrays(raw: memoryview) -> NpyArrays:
     """The array in an ``.npy`` file, each field of its own if it has fields; none if it holds no numbers.
 
-    Returns:
-        The arrays, and where the bytes of their numbers begin and end. Of what cannot be read all bytes are numbers.
+    Of what cannot be read all bytes are taken to be numbers.
     """
     stream = io.BytesIO(bytes(raw[: 1 << 16]))
     try:
@@ -31,11 +43,11 @@ def npy_arrays(raw: memoryview) -> tuple[tuple[NDArray[Any], ...], int, int]:
         shape, fortran, dtype = read(stream)
         # Objects are pickles, and unpickling runs what they say.
         if dtype.hasobject:
-            return (), 0, len(raw)
+            return NpyArrays((), 0, len(raw))
         count = int(np.prod(shape, dtype=np.int64))
         flat = np.frombuffer(raw, dtype=dtype, count=count, offset=stream.tell())
     except (ValueError, TypeError):
-        return (), 0, len(raw)
+        return NpyArrays((), 0, len(raw))
     array = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
     fields = [array] if dtype.names is None else [array[name] for name in dtype.names]
     found: list[NDArray[Any]] = []
@@ -44,7 +56,8 @@ def npy_arrays(raw: memoryview) -> tuple[tuple[NDArray[Any], ...], int, int]:
             found += _dates(np.atleast_1d(field))
         elif field.dtype.kind in "fiub" and field.size:
             found.append(np.atleast_1d(field))
-    return tuple(found), stream.tell(), stream.tell() + flat.nbytes
+    dated = any(field.dtype.kind in "mM" for field in fields)
+    return NpyArrays(tuple(found), stream.tell(), stream.tell() + flat.nbytes, dated)
 
 
 def _dates(dates: NDArray[Any]) -> Iterator[NDArray[np.int64]]:

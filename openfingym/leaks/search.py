@@ -156,14 +156,10 @@ def _in_content(content: Content, wanted: LeakSearch) -> Iterator[Found]:
     for array in content.arrays:
         yield from _in_numbers(array, wanted)
     # Bytes that are no floats may be anything, integers included.
-    if not content.packed and not (content.arrays and _all_floats(content)):
+    if not content.packed and not (content.arrays and all(array.dtype.kind == "f" for array in content.arrays)):
         yield from _in_bytes(content.raw, wanted)
         yield from _in_text(content, wanted)
     yield from _closely(content, wanted)
-
-
-def _all_floats(content: Content) -> bool:
-    return all(array.dtype.kind == "f" for array in content.arrays)
 
 
 def _in_numbers(array: NDArray[Any], wanted: LeakSearch, *, text: bool = False) -> Iterator[Found]:
@@ -210,8 +206,8 @@ def _closely(content: Content, wanted: LeakSearch) -> Iterator[Found]:
         explored.arrays(
             array if array.size <= CLOSE_NUMBERS else rows[: max(CLOSE_NUMBERS // rows.shape[1], 1), :CLOSE_NUMBERS]
         )
-    if not content.packed and not content.depth and not (content.arrays and _all_floats(content)):
-        explored.explore(bytes(content.raw[: CLOSE_NUMBERS * 8 if content.arrays else CLOSE_BYTES]))
+    if not content.arrays and not content.packed and not content.depth:
+        explored.explore(bytes(content.raw[:CLOSE_BYTES]))
     streams = [one for stream in explored.streams for one in strided(stream, wanted.strides)]
     for how, raw in explored.decoded:
         yield from (found.within(how) for found in _in_bytes(memoryview(raw), wanted))
