@@ -79,8 +79,10 @@ def judge(table: FingerprintTable, found: NDArray[np.bool_], places: int) -> Ite
         for margin in MARGINS:
             strong = own & (table.bits >= math.log2(places) + math.log2(np.count_nonzero(own)) + margin)
             windows = np.unique(table.window[strong & found])
+            if not len(windows):
+                continue
             expected = places * float(np.exp2(-table.bits[strong]).sum())
-            if len(windows) and gammainc(len(windows), expected) < CHANCE:
+            if gammainc(len(windows), expected) < CHANCE:
                 channels = np.unique(table.channel[strong & found])
                 channel = int(channels[0]) if len(channels) == 1 and channels[0] >= 0 else None
                 more = f"{len(windows)} hidden window{'s' * (len(windows) > 1)} so far"
@@ -91,7 +93,7 @@ def judge(table: FingerprintTable, found: NDArray[np.bool_], places: int) -> Ite
 
 def _telling(table: FingerprintTable, places: int) -> bool:
     """Whether any run tells enough for an array with so many places."""
-    return bool((table.bits >= math.log2(places) + np.log2(np.bincount(table.source))[table.source] + MARGINS[0]).any())
+    return table.beyond >= math.log2(places) + MARGINS[0]
 
 
 def _grid(table: FingerprintTable) -> str:

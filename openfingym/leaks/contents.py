@@ -10,6 +10,7 @@ import contextlib
 import io
 import lzma
 import mmap
+import re
 import tarfile
 import tempfile
 import zipfile
@@ -20,6 +21,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from openfingym.leaks.npy import NPY, PLAIN_HEADER, npy_arrays
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -29,6 +32,9 @@ UNPACKED_LIMIT = 4 << 30
 """Bytes that one member of a container may unpack to."""
 DEPTH_LIMIT = 4
 """Containers within containers that are opened."""
+DATES = 8 << 10
+"""Bytes of dates, from the beginning, that are looked at as if they were none."""
+_TEXT = re.compile(rb"[\t\n\r -~]{64}")
 _PIECE = 1 << 20
 _INPUT = 1 << 16
 _TABLE_ROWS = 1 << 16
@@ -69,10 +75,21 @@ def opened(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
     Raises:
         UnsearchableError: part of it cannot be opened.
     """
+    while bytes(raw[:6]) == NPY:
+        inner = npy_arrays(raw)
+        numbers, rest = raw[inner.begin : inner.end], raw[inner.end :]
+        yield Content(name, raw[: inner.end], inner.arrays, depth=depth)
+        # A header may be long, bytes that count as numbers may be something else, and something may follow the array.
+        if inner.begin > PLAIN_HEADER:
+            yield Content(name, raw[len(NPY) : inner.begin], depth=depth)
+        if inner.arrays and _TEXT.search(numbers):
+            yield Content(name, numbers, depth=depth)
+        elif inner.dated:
+            yield Content(name, numbers[:DATES], depth=depth)
+        if not len(rest):
+            return
+        raw = rest
     head = bytes(raw[:512])
-    if head.startswith(b"\x93NUMPY"):
-        yield Content(name, raw, _npy_arrays(raw), depth=depth)
-        return
     if head.startswith((b"PAR1", b"ARROW1")):
         yield from _columnar(raw, name, depth)
         return
@@ -90,7 +107,7 @@ def opened(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
 
 def is_container(head: bytes) -> bool:
     """Whether bytes that begin so can be opened."""
-    return head.startswith((b"\x93NUMPY", b"PAR1", b"ARROW1", b"PK\x03\x04", *_STREAMS)) or _is_zlib(head)
+    return head.startswith((NPY, b"PAR1", b"ARROW1", b"PK\x03\x04", *_STREAMS)) or _is_zlib(head)
 
 
 def spooled(pieces: Iterable[bytes], name: str) -> memoryview:
@@ -113,25 +130,6 @@ def spooled(pieces: Iterable[bytes], name: str) -> memoryview:
 def _mapped(stream: IO[bytes]) -> memoryview:
     # The map outlives the file, which is closed and has no name any more.
     return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def _npy_arrays(raw: memoryview) -> tuple[NDArray[Any], ...]:
-    """The array in an ``.npy`` file, each field of its own if it has fields; none if it holds no numbers."""
-    stream = io.BytesIO(bytes(raw[: 1 << 16]))
-    try:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(stream)
-        # Objects are pickles, and unpickling runs what they say.
-        if dtype.hasobject:
-            return ()
-        count = int(np.prod(shape, dtype=np.int64))
-        flat = np.frombuffer(raw, dtype=dtype, count=count, offset=stream.tell())
-    except (ValueError, TypeError):
-        return ()
-    array = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
-    fields = [array] if dtype.names is None else [array[name] for name in dtype.names]
-    return tuple(np.atleast_1d(field) for field in fields if field.dtype.kind in "fiub" and field.size)
 
 
 def _columnar(raw: memoryview, name: str, depth: int) -> Iterator[Content]:

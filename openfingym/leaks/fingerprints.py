@@ -9,6 +9,7 @@ is the same for standardised, negated, percent or otherwise linearly mapped copi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -45,6 +46,11 @@ class FingerprintTable:
     names: tuple[str, ...]
     sieves: tuple[NDArray[np.bool_], NDArray[np.bool_]]
     """Whether any hash has these bits; see :func:`sieved`."""
+
+    @cached_property
+    def beyond(self) -> float:
+        """Bits of the run that tells most, less those of the number of runs of its source."""
+        return float((self.bits - np.log2(np.bincount(self.source))[self.source]).max(initial=-np.inf))
 
     @property
     def span(self) -> int:

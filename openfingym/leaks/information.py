@@ -43,24 +43,36 @@ def bits(
     n = symbols.size
     if not n:
         return np.zeros(0)
-    _, kind, counts = np.unique(symbols, return_inverse=True, return_counts=True)
+    kinds, counts = np.unique(symbols, return_counts=True)
     once, twice = int(np.count_nonzero(counts == 1)), int(np.count_nonzero(counts == 2))
-    single = min(1.0 / n, 2.0 * (twice + 1) / (n * max(once, 1)))
-    chance = np.where(counts == 1, single, counts / n)[kind]
-    if neighbourhood is not None:
-        chance = np.maximum(chance, _within(kind.astype(np.int64), np.unique(neighbourhood, return_inverse=True)[1]))
-    if previous is not None:
-        known = np.flatnonzero(~np.isnan(previous))
-        before = np.unique(previous[known], return_inverse=True)[1]
-        chance[known] = np.maximum(chance[known], _within(kind[known].astype(np.int64), before))
-    return -np.log2(chance)
+    chance: NDArray[np.float64] = np.full(n, min(1.0 / n, 2.0 * (twice + 1) / (n * max(once, 1))))
+    # What is met once is met once in every group as well: only the others have frequencies.
+    often, counts = kinds[counts > 1], counts[counts > 1]
+    if len(often):
+        place = np.searchsorted(often, symbols).clip(max=len(often) - 1)
+        same = np.flatnonzero((often[place] == symbols) | (np.isnan(often[place]) & np.isnan(symbols)))
+        kind = place[same]
+        chance[same] = counts[kind] / n
+        for groups in (neighbourhood, previous):
+            if groups is not None:
+                chance[same] = np.maximum(chance[same], _within(kind, same, groups))
+    told: NDArray[np.float64] = -np.log2(chance)
+    return told
 
 
-def _within(kind: NDArray[np.int64], group: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The frequency of each symbol in its group, 0 where it is there once."""
-    sizes = np.bincount(group)
-    _, which, counts = np.unique(kind * len(sizes) + group, return_inverse=True, return_counts=True)
-    return np.where(counts[which] > 1, counts[which] / sizes[group], 0.0)
+def _within(kind: NDArray[np.int64], same: NDArray[np.int64], groups: NDArray[np.generic]) -> NDArray[np.float64]:
+    """The frequency of symbols in their groups, 0 where they are there once or there is none.
+
+    Args:
+        kind: int64[k], of each symbol that is met more than once.
+        same: int64[k], where each of them stands.
+        groups: [n], the group at each place, NaN where there is none.
+    """
+    names, sizes = np.unique(groups, return_counts=True, equal_nan=False)
+    group = np.searchsorted(names, groups[same])
+    _, which, counts = np.unique(kind * (len(names) + 1) + group, return_inverse=True, return_counts=True)
+    known = groups[same] == groups[same]
+    return np.where((counts[which] > 1) & known, counts[which] / sizes[group.clip(max=len(sizes) - 1)], 0.0)
 
 
 def row_kinds(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ WRITTEN = 4
 """Times this that numbers are worth which are written as such."""
 BATCH = 1 << 14
 """Numbers that are compared before the next ones are."""
-PIECE = 1 << 22
+PIECE = 1 << 20
 """Numbers of a comparison held at a time."""
 
 
@@ -54,53 +54,80 @@ def matches(streams: Iterable[Stream], blocks: Sequence[HiddenBlocks]) -> Iterat
     work = sum(len(group.directions) * group.length for group in blocks)
     for batch in _batches(cut, WORK // max(work, 1)):
         for length in sorted({group.length for group in blocks}):
-            windows, owner = _windows(batch, length)
+            values, owner = _windows(batch, length)
             for form in dict.fromkeys(group.form.public for group in blocks if group.length == length):
                 groups = [group for group in blocks if group.length == length and group.form.public is form]
-                yield from _met(windows, owner, batch, groups) if len(owner) else ()
+                yield from _met(values, owner, batch, groups) if len(owner) else ()
 
 
 def _windows(streams: Sequence[Stream], length: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Windows float64[n, length] of all the streams that are long enough, and the stream of each."""
+    """Numbers float64[m] of all the streams that are long enough, one after the other, and the stream of the window of
+    each of the m - length + 1 starts: -1 where the window reaches into the next stream.
+    """
     fitting = [number for number, stream in enumerate(streams) if len(stream.values) >= length]
     if not fitting:
-        return np.zeros((0, length)), np.zeros(0, dtype=np.int64)
-    windows = np.concatenate(
-        [np.lib.stride_tricks.sliding_window_view(streams[number].values, length) for number in fitting]
-    )
-    return windows, np.repeat(fitting, [len(streams[number].values) - length + 1 for number in fitting])
+        return np.zeros(0), np.zeros(0, dtype=np.int64)
+    owner = [np.full(len(streams[number].values), number) for number in fitting]
+    for one in owner:
+        one[len(one) - length + 1 :] = -1
+    return np.concatenate([streams[number].values for number in fitting]), np.concatenate(owner)[: 1 - length]
 
 
 def _met(
-    windows: Floats, owner: NDArray[np.int64], streams: Sequence[Stream], groups: Sequence[HiddenBlocks]
+    values: Floats, owner: NDArray[np.int64], streams: Sequence[Stream], groups: Sequence[HiddenBlocks]
 ) -> Iterator[Match]:
     """The surest match of each group; they are all of one length, and windows are looked at in one form by all of
     them.
     """
+    form, length = groups[0].form, groups[0].length
+    count = math.log2(np.count_nonzero(owner >= 0))
+    sought = [_Sought.of(group, count + math.log2(len(group.directions)) + MARGIN) for group in groups]
+    sought = [one for one in sought if len(one.chosen)]
     best: dict[int, tuple[int, int, float]] = {}
-    limits = [_limit(group, math.log2(len(windows)) + math.log2(len(group.directions)) + MARGIN) for group in groups]
-    step = max(PIECE // max(windows.shape[1], *(len(group.directions) for group in groups)), 1)
-    for start in range(0, len(windows), step):
-        public = directed(groups[0].form.public(windows[start : start + step]))
-        coarse = public.astype(np.float32)
-        for number, (group, (chosen, limit, needed)) in enumerate(zip(groups, limits, strict=True)):
-            close = np.abs(coarse @ group.coarse[chosen].T) >= limit
-            for window, column in np.argwhere(close) if close.any() else ():
-                bits = _bits(public[window], group, int(chosen[column]))
-                if bits >= needed and bits > best.get(number, (0, 0, 0.0))[2]:
-                    best[number] = start + int(window), int(chosen[column]), bits
+    step = max(PIECE // max(length, *(len(one.chosen) for one in sought)), 1) if sought else len(owner)
+    for start in range(0, len(owner) if sought else 0, step):
+        piece = values[start : start + step + length - 1]
+        public = form.sliding(piece, length)
+        for number, one in enumerate(sought):
+            cosines = one.directions @ public
+            np.abs(cosines, out=cosines)
+            if cosines.max() < one.least:
+                continue
+            columns, windows = np.nonzero(cosines >= one.limit[:, None])
+            inside = owner[start + windows] >= 0
+            for window, column in sorted(zip(windows[inside].tolist(), columns[inside].tolist(), strict=True)):
+                exact = directed(form.public(piece[None, window : window + length]))[0]
+                bits = _bits(exact, one.group, int(one.chosen[column]))
+                if bits >= one.needed and bits > best.get(number, (0, 0, 0.0))[2]:
+                    best[number] = start + window, int(one.chosen[column]), bits
     for number, (window, block, bits) in best.items():
-        row, channel = groups[number].place[block].tolist()
-        array, reading = groups[number].readings[groups[number].reading[block]]
-        yield Match(streams[owner[window]].how, array, reading, row, channel, groups[number].length, bits)
+        group = sought[number].group
+        row, channel = group.place[block].tolist()
+        array, reading = group.readings[group.reading[block]]
+        yield Match(streams[owner[window]].how, array, reading, row, channel, length, bits)
 
 
-def _limit(group: HiddenBlocks, needed: float) -> tuple[NDArray[np.int64], Floats, float]:
-    """(blocks that can tell so much, the cosines from which on they may, how much)."""
-    chosen = np.flatnonzero(group.told[:, -1] >= needed)
-    sine = ERRORS[np.argmax(group.told[chosen] >= needed, axis=1)]
-    # Single precision is made up for.
-    return chosen, (np.sqrt(1.0 - sine**2) - 4e-6).astype(np.float32), needed
+@dataclass(frozen=True, eq=False)
+class _Sought:
+    """The blocks of a group that can tell enough."""
+
+    group: HiddenBlocks
+    chosen: NDArray[np.int64]
+    directions: NDArray[np.float32]
+    """float32[chosen, length]"""
+    limit: NDArray[np.float32]
+    """float32[chosen]: the cosines from which on they may."""
+    least: float
+    needed: float
+    """How much is enough, in bits."""
+
+    @classmethod
+    def of(cls, group: HiddenBlocks, needed: float) -> _Sought:
+        chosen = np.flatnonzero(group.told[:, -1] >= needed)
+        sine = ERRORS[np.argmax(group.told[chosen] >= needed, axis=1)]
+        # Single precision is made up for.
+        limit = (np.sqrt(1.0 - sine**2) - 4e-6).astype(np.float32)
+        return cls(group, chosen, group.coarse[chosen], limit, float(limit.min(initial=1.0)), needed)
 
 
 def _batches(streams: Sequence[Stream], most: int) -> Iterator[list[Stream]]:

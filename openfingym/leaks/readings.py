@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from openfingym.leaks.sliding import Directions, as_ranks, in_order, in_rising_order
+
 Floats = NDArray[np.float64]
 Change = Callable[[Floats], Floats]
 
@@ -143,14 +145,16 @@ class Form:
     """The form of hidden blocks, float64[blocks, values]."""
     public: Change
     """The form of as many public values."""
+    sliding: Callable[[Floats, int], Directions]
+    """The form of all windows of a public sequence, as directions; see :mod:`openfingym.leaks.sliding`."""
     whole: bool = False
     """Whether a part of a row means nothing without the rest of it."""
     ranks: bool = False
 
 
 FORMS: tuple[Form, ...] = (
-    Form("", lambda blocks: blocks, lambda blocks: blocks),
-    Form("as ranks", _ranks, _ranks, ranks=True),
-    Form("in another order", _sorted, _sorted, whole=True),
-    Form("negated in another order", lambda blocks: _sorted(-blocks), _sorted, whole=True),
+    Form("", lambda blocks: blocks, lambda blocks: blocks, in_order),
+    Form("as ranks", _ranks, _ranks, as_ranks, ranks=True),
+    Form("in another order", _sorted, _sorted, in_rising_order, whole=True),
+    Form("negated in another order", lambda blocks: _sorted(-blocks), _sorted, in_rising_order, whole=True),
 )

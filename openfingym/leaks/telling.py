@@ -109,8 +109,12 @@ class _Relative:
         # Less the median, so that a jump among equal values is one surprise and not many.
         surprise = self.surprise - np.median(self.surprise, axis=1, keepdims=True)
         # The largest two are spent on shift and scale.
-        known = [_rates(np.sort(part**2, axis=1)[:, :-2], errors) for part in (surprise, self.residue)]
+        known = [_rates(np.sort(part**2, axis=1)[:, :-2], errors, rising=True) for part in (surprise, self.residue)]
         return np.minimum(known[0], known[1])
+
+    def at_most(self, told: Floats, form: Form) -> Floats:
+        """These bits, but no more than the values of each block tell one by one, and less of ranks."""
+        return np.minimum(told, self.most) * (RANKS * _turns(self.hidden) if form.ranks else 1.0)
 
 
 def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInformation:
@@ -123,10 +127,13 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInforma
     """
     length = blocks.hidden.shape[1]
     nothing = CopyInformation(False, np.zeros((0, length)), np.zeros((0, len(ERRORS))))
-    sample = _Relative.of(form, blocks.some())
+    some_blocks = blocks.some()
+    # A block tells no more than its values do one by one, whatever else is known of it.
+    if np.quantile(some_blocks.most.sum(axis=1), SOME) < NEEDED:
+        return nothing
+    sample = _Relative.of(form, some_blocks)
     near = np.full((len(sample.hidden), 1), CLOSE * float(np.sqrt(np.mean(sample.surprise**2))))
-    told_close = sample.own(near)
-    if np.quantile(told_close, SOME) < NEEDED:
+    if np.quantile(sample.at_most(sample.own(near), form), SOME) < NEEDED:
         return nothing
     share, whole = 1.0, sample
     if rows is not None:
@@ -150,9 +157,7 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInforma
             all_in_all = np.minimum(
                 all_in_all, pairs + CAUTION * dimension * np.maximum(np.log2(nearest / errors), 0.0)
             )
-        return np.minimum(np.minimum(of.own(errors), all_in_all), of.most) * (
-            RANKS * _turns(of.hidden) if form.ranks else 1.0
-        )
+        return of.at_most(np.minimum(of.own(errors), all_in_all), form)
 
     told_close = told(sample, near)
     if np.quantile(told_close, SOME) < NEEDED:
@@ -219,33 +224,33 @@ def _curves(length: int) -> Floats:
     return basis
 
 
-def _rates(variances: Floats, errors: Floats) -> Floats:
+def _rates(variances: Floats, errors: Floats, *, rising: bool = False) -> Floats:
     """The rate-distortion function of independent Gaussian values, by reverse water-filling.
 
     Args:
         variances: float64[k or 1, n], eigenvalues of the covariance.
         errors: float64[k, e], root mean squares over all n values.
+        rising: whether the variances are in rising order already.
 
     Returns:
         float64[k, e], bits that a copy with each error tells.
     """
-    rising = np.sort(variances, axis=1)
-    n = rising.shape[1]
+    levels = variances if rising else np.sort(variances, axis=1)
+    n = levels.shape[1]
     above = n - np.arange(n + 1)
-    below = np.concatenate([np.zeros((len(rising), 1)), np.cumsum(rising, axis=1)], axis=1)
+    below = np.concatenate([np.zeros((len(levels), 1)), np.cumsum(levels, axis=1)], axis=1)
     # Distortion where the water stands at each variance: what lies lower is lost whole.
-    distortion = below[:, :-1] + above[:-1] * rising
+    distortion = below[:, :-1] + above[:-1] * levels
     total = n * errors**2
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.concatenate(
-            [np.cumsum(np.log2(rising)[:, ::-1], axis=1)[:, ::-1], np.zeros((len(rising), 1))], axis=1
+            [np.cumsum(np.log2(levels)[:, ::-1], axis=1)[:, ::-1], np.zeros((len(levels), 1))], axis=1
         )
-        lost = (
-            (distortion[:, :, None] <= total[:, None, :]).sum(axis=1)
-            if len(rising) > 1
-            else np.searchsorted(distortion[0], total, side="right")
-        )
-        row = np.arange(len(rising))[:, None]
+        if len(levels) > 1:
+            lost = np.stack([np.count_nonzero(distortion <= one[:, None], axis=1) for one in total.T], axis=1)
+        else:
+            lost = np.searchsorted(distortion[0], total, side="right")
+        row = np.arange(len(levels))[:, None]
         left = above[lost]
         water = (total - below[row, lost]) / left
         rates: Floats = np.where(left > 0, 0.5 * (logs[row, lost] - left * np.log2(water)), 0.0)

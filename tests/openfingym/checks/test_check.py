@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import base64
-import bz2
-import gzip
-import io
-import json
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from openfingym.catalog import load_task
 from openfingym.checks.check import check_task
 from openfingym.cli import main
 from openfingym.errors import TaskError
-from openfingym.leaks import find_leak, find_leaks
 from openfingym.packages.build import build
 
 FIVE = ["commodity-forecast", "crypto-forecast", "equity-forecast", "fx-forecast", "treasury-forecast"]
@@ -63,72 +55,6 @@ def test_an_interface_that_carries_the_labels_is_caught(own_task: Path) -> None:
         finding.name: finding.detail for finding in check_task(load_task(own_task)).findings if not finding.passed
     }
     assert "interface.py" in failed["leak"]
-
-
-def _npy(array: NDArray[np.generic]) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
-
-
-def _zip(content: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("inner.bin", content)
-    return buffer.getvalue()
-
-
-ENCODINGS: dict[str, Callable[[NDArray[np.float64]], bytes]] = {
-    "npy": _npy,
-    "npy flattened": lambda t: _npy(t.reshape(-1)),
-    "npy as rows": lambda t: _npy(t.reshape(-1, t.shape[2])),
-    "npy float32": lambda t: _npy(t.astype(np.float32)),
-    "npy rounded to 6": lambda t: _npy(np.round(t, 6)),
-    "npy rounded to 4": lambda t: _npy(np.round(t, 4)),
-    "npy channels first": lambda t: _npy(np.swapaxes(t, 1, 2)),
-    "raw little-endian": lambda t: b"junk" + t.tobytes(),
-    "raw big-endian": lambda t: b"x" + t.astype(">f8").tobytes(),
-    "raw float32": lambda t: t.astype("<f4").tobytes(),
-    "json": lambda t: json.dumps(t.tolist()).encode(),
-    "csv, 6 significant digits": lambda t: "\n".join(
-        ",".join(f"{v:.6g}" for v in row) for row in t.reshape(-1, t.shape[2])
-    ).encode(),
-    "csv, 6 decimals": lambda t: "\n".join(
-        ",".join(f"{v:.6f}" for v in row) for row in t.reshape(-1, t.shape[2])
-    ).encode(),
-    "a column a channel's series": lambda t: " ".join(f"{v:.5g}" for v in np.swapaxes(t, 1, 2).reshape(-1)).encode(),
-    "hex": lambda t: t.tobytes().hex().encode(),
-    "HEX": lambda t: t.tobytes().hex().upper().encode(),
-    "base64": lambda t: base64.b64encode(b"ab" + t.tobytes()),
-    "gzip": lambda t: gzip.compress(t.tobytes()),
-    "bzip2 of json": lambda t: bz2.compress(json.dumps(t.tolist()).encode()),
-    "zip of npy": lambda t: _zip(_npy(t)),
-}
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_a_few_hidden_windows_are_found_in_any_common_encoding(encoding: str, tmp_path: Path) -> None:
-    truth = 0.01 * np.random.default_rng(7).standard_normal((40, 5, 3))
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "file").write_bytes(ENCODINGS[encoding](truth[17:20]))
-    found = find_leak(tmp_path, {"targets": truth})
-    assert found is not None
-    assert "deep/file" in str(found)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_other_values_of_the_same_kind_are_not_a_leak(encoding: str, tmp_path: Path) -> None:
-    generator = np.random.default_rng(8)
-    truth = 0.01 * generator.standard_normal((40, 5, 3))
-    (tmp_path / "file").write_bytes(ENCODINGS[encoding](0.01 * generator.standard_normal((40, 5, 3))))
-    # Encoded text may hide anything, and is reported as that.
-    assert {leak.finding for leak in find_leaks(tmp_path, {"targets": truth})} <= {"text of unexplained entropy"}
-
-
-def test_constant_targets_are_no_fingerprint(tmp_path: Path) -> None:
-    truth = np.zeros((10, 5, 3))
-    (tmp_path / "zeros.npy").write_bytes(_npy(np.zeros((50, 20, 3))))
-    assert find_leak(tmp_path, {"targets": truth}) is None
 
 
 def _with_a_blob(folder: Path) -> None:

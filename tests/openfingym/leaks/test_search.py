@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from openfingym.leaks import find_leak, find_leaks
+from openfingym.leaks import LeakSearch, find_leak
 from openfingym.leaks.arrays import search_array
 from openfingym.leaks.runs import build_tables
 
@@ -145,24 +145,37 @@ ENCODINGS: dict[str, Callable[[Floats], bytes]] = {
 }
 
 
+def _truth(seed: int) -> Floats:
+    return 0.01 * np.random.default_rng(seed).standard_normal((40, 5, 3))
+
+
+@pytest.fixture(scope="module")
+def search() -> LeakSearch:
+    return LeakSearch.of({"targets": _truth(7)}, public_bytes=1 << 14)
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_a_few_hidden_windows_are_found_in_any_common_encoding(encoding: str, tmp_path: Path) -> None:
-    truth = 0.01 * np.random.default_rng(7).standard_normal((40, 5, 3))
+def test_a_few_hidden_windows_are_found_in_any_common_encoding(
+    encoding: str, search: LeakSearch, tmp_path: Path
+) -> None:
     (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "file").write_bytes(ENCODINGS[encoding](truth[17:20]))
-    found = find_leak(tmp_path, {"targets": truth})
+    (tmp_path / "deep" / "file").write_bytes(ENCODINGS[encoding](_truth(7)[17:20]))
+    found = next(search.leaks(tmp_path), None)
     assert found is not None
     assert "deep/file" in str(found)
     assert "cannot be searched" not in str(found)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_other_values_of_the_same_kind_are_not_a_leak(encoding: str, tmp_path: Path) -> None:
-    generator = np.random.default_rng(8)
-    truth = 0.01 * generator.standard_normal((40, 5, 3))
-    (tmp_path / "file").write_bytes(ENCODINGS[encoding](0.01 * generator.standard_normal((40, 5, 3))))
+def test_other_values_of_the_same_kind_are_not_a_leak(encoding: str, search: LeakSearch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(ENCODINGS[encoding](_truth(8)))
     # Encoded text may hide anything, and is reported as that.
-    assert {leak.finding for leak in find_leaks(tmp_path, {"targets": truth})} <= {"text of unexplained entropy"}
+    assert {leak.finding for leak in search.leaks(tmp_path)} <= {"text of unexplained entropy"}
+
+
+def test_constant_targets_are_no_fingerprint(tmp_path: Path) -> None:
+    np.save(tmp_path / "zeros.npy", np.zeros((50, 20, 3)))
+    assert find_leak(tmp_path, {"targets": np.zeros((10, 5, 3))}) is None
 
 
 TRANSFORMATIONS: dict[str, Callable[[Floats], Floats]] = {
