@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from openfingym.compiling import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,8 +23,8 @@ def levels(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, rate: flo
 
 @cache
 def _compiled() -> Any:
-    # On first use: importing and compiling take a second or two, which a verifier of light tasks never spends.
-    return importlib.import_module("numba").njit(_fill)
+    # On first use: importing Numba takes half a second, which a verifier of light tasks never spends.
+    return compiled(_fill)
 
 
 def _fill(

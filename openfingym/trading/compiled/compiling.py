@@ -8,10 +8,10 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-import numba
 from numba.extending import intrinsic, register_jitable
 from numba.np.arrayobj import make_array
 
+from openfingym.compiling import compiled
 from openfingym.trading import orders, rules
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -29,10 +29,9 @@ def kernel(function: Function, *, parallel: bool = False) -> Function:
     """Compile a function that Python calls, at its first call.
 
     No fastmath, so that neither terms are reordered nor products fused into sums: the results are those of plain
-    Python. Without a writable folder beside this one, Numba keeps its cache in the user's.
+    Python.
     """
-    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy", parallel=parallel)(function)
-    return cast("Function", compiled)
+    return compiled(function, nogil=True, error_model="numpy", parallel=parallel)
 
 
 def rare(function: Function) -> Function:
