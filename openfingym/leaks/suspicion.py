@@ -289,15 +289,21 @@ def _persistence(
     if targets.ndim < 3:
         flat = targets.reshape(len(targets), -1)
         for shift in range(1, min(max_shift, len(flat) - FEWEST_ROWS) + 1):
-            largest = max(largest, _paired(flat[:-shift], flat[shift:], statistic))
+            rows = np.arange(0, len(flat) - shift, -(-(len(flat) - shift) // ROW_LIMIT))
+            largest = max(largest, _paired(_standard(flat[rows], statistic), _standard(flat[rows + shift], statistic)))
     for windows in (inputs, targets):
         if windows.ndim != 3:
             continue
+        rows = np.arange(0, len(windows), -(-len(windows) // ROW_LIMIT))
+        at = {}
         for shift in range(1, min(max_shift, windows.shape[1] - 1) + 1):
+            spread = []
+            for i in _positions(windows.shape[1] - shift):
+                for place in (i, i + shift):
+                    if place not in at:
+                        at[place] = _standard(windows[rows, place], statistic)
+                spread.append(_paired(at[i], at[i + shift]))
             # The median over positions: one planted row must not explain itself.
-            spread = [
-                _paired(windows[:, i], windows[:, i + shift], statistic) for i in _positions(windows.shape[1] - shift)
-            ]
             largest = max(largest, float(np.median(spread)))
     return min(largest, 1.0 - 1e-12)
 
@@ -306,8 +312,6 @@ def _positions(count: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, count - 1, 5).round().astype(np.int64))
 
 
-def _paired(one: NDArray[np.float64], other: NDArray[np.float64], statistic: Statistic) -> float:
-    """The largest correlation of a column with its partner."""
-    rows = np.arange(0, len(one), -(-len(one) // ROW_LIMIT))
-    products = _standard(one[rows], statistic) * _standard(other[rows], statistic)
-    return float(np.abs(products.mean(axis=0)).max(initial=0.0))
+def _paired(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """The largest correlation of a standard column with its partner."""
+    return float(np.abs(np.einsum("ij,ij->j", one, other) / len(one)).max(initial=0.0))

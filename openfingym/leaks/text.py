@@ -62,14 +62,15 @@ def decoded(raw: memoryview, name: str) -> Iterator[tuple[str, memoryview]]:
         ("escapes", _ESCAPED, (_unescape,)),
         ("base64", _BASE64, tuple(_unbase64(skip) for skip in range(4))),
     ):
+        stretches = [match.span() for match in pattern.finditer(raw)]
         for decode in decoders:
             rest: list[tuple[int, int]] = []
-            for match in pattern.finditer(raw):
-                head = b"".join(decode(raw[match.start() : min(match.end(), match.start() + 1024)]))
+            for begin, end in stretches:
+                head = b"".join(decode(raw[begin : min(end, begin + 1024)]))
                 if is_container(head):
-                    yield encoding, spooled(decode(raw[match.start() : match.end()]), name)
+                    yield encoding, spooled(decode(raw[begin:end]), name)
                 else:
-                    rest.append(match.span())
+                    rest.append((begin, end))
             content = spooled((piece for begin, end in rest for piece in (*decode(raw[begin:end]), bytes(16))), name)
             if len(content):
                 yield encoding, content

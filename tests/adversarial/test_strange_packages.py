@@ -95,6 +95,8 @@ def test_every_command_refuses_a_link_and_names_it(
         if command[0] == "rollout"
         else (str(own_task),)
     )
+    home = own_task.parent / "home"
+    monkeypatch.setenv("OPENFINGYM_HOME", str(home))
     monkeypatch.setattr("sys.argv", ["openfingym", *command, *tasks])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -103,11 +105,7 @@ def test_every_command_refuses_a_link_and_names_it(
     assert f"{name}: is a link to '{secret}'" in said.err
     assert "the-hash-of" not in said.out + said.err
     assert "Traceback" not in said.err
-    assert not [
-        path
-        for path in Path(os.environ["OPENFINGYM_HOME"]).rglob("*")
-        if path.is_file() and b"the-hash-of" in path.read_bytes()
-    ]
+    assert not [path for path in home.rglob("*") if path.is_file() and b"the-hash-of" in path.read_bytes()]
 
 
 def test_the_library_refuses_it_too(own_task: Path, secret: Path, monkeypatch) -> None:

@@ -249,9 +249,9 @@ def test_graphs_are_of_the_published_size_and_hide_their_labels(name: str) -> No
     task = load_task(name)
     divided = nodes.KIND.load(task)
     material = nodes.KIND.shape(task, divided)
-    labels = divided.graph.labels
-    assert (divided.graph.nodes, divided.graph.features.shape[1]) == (count, features)
-    assert divided.graph.anomaly_rate == pytest.approx(rate, abs=0.0005)
+    labels = divided.items.labels
+    assert (divided.items.nodes, divided.items.features.shape[1]) == (count, features)
+    assert divided.items.anomaly_rate == pytest.approx(rate, abs=0.0005)
     train, hidden = (np.asarray(material.public[key]) for key in ("train_nodes", "test_nodes"))
     assert np.array_equal(np.sort(np.concatenate([train, hidden])), np.arange(count))
     assert np.array_equal(material.public["train_labels"], labels[train])

@@ -314,12 +314,13 @@ def test_killed_under_load_every_answered_step_is_kept(
     process = launch([package], state)
     with process.client() as client:
         tickets = [client.create_rollout(TASK) for _ in range(4)]
+        for ticket in tickets:
+            client.start_episode(ticket.token)
     answered = dict.fromkeys((ticket.token for ticket in tickets), 0)
     plenty = threading.Event()
 
     def load(token: str) -> None:
         with process.client() as client, contextlib.suppress(VerifierError):
-            client.start_episode(token)
             for k in range(1, STEPS + 1):
                 client.step(token, 1, k, act(np.full(3, k / 1000)))
                 answered[token] = k

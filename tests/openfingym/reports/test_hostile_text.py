@@ -17,7 +17,7 @@ from openfingym.reports.runs import Damaged, FoundRuns
 from openfingym.reports.trading.tearsheet import Heading
 from openfingym.reports.trading.tearsheet import render as render_sheet
 from tests.openfingym.reports.made import failed, scored
-from tests.openfingym.reports.test_html import opened
+from tests.openfingym.reports.test_html import sized
 from tests.openfingym.reports.trading.test_tearsheet import P, trace
 
 TOKENS = (
@@ -150,7 +150,7 @@ def test_in_a_browser_too(tmp_path):
         folder = tmp_path / page.__name__
         folder.mkdir()
         own = [part for part in parts if isinstance(part, tuple)]
-        found = [part for part in structure(opened(page(WORST), folder, 900)).parts if isinstance(part, tuple)]
+        found = [part for part in structure(sized(page(WORST), folder, 900)).parts if isinstance(part, tuple)]
         assert len(found) == len(own)
         assert [tag for tag, _, _ in found] == [tag for tag, _, _ in own]
         # The cursor of the tear sheet has places, and the root says how many charts it found.

@@ -163,7 +163,7 @@ def test_ctrl_c_before_the_first_rollout_says_how_to_go_on(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("openfingym.rollouts.prepare", interrupted)
+    monkeypatch.setattr("openfingym.rollouts.running.prepare", interrupted)
     monkeypatch.setattr(
         "sys.argv", ["openfingym", "rollout", *TREASURY, "--agent", "naive", "--out", str(tmp_path / "run")]
     )
