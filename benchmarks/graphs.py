@@ -82,7 +82,8 @@ def rows(graph: Graph, folder: Path) -> Iterator[Row]:
         "scipy.io.loadmat",
         lambda: scipy.io.loadmat(io.BytesIO(content)),
     )
-    fresh = lambda: Graph(pairs, graph.features, graph.labels).adjacency  # noqa: E731  # a cached property: a new graph each time
+    # A cached property: a new graph each time.
+    fresh = lambda: Graph(pairs, graph.features, graph.labels).adjacency  # noqa: E731
     yield "neighbour lists, check included", fresh, "csr_array(...)", lambda: _matrix(both, graph.nodes)
     yield from networkx_rows(graph, folder)
     scores = np.random.default_rng(0).normal(size=graph.nodes) + graph.labels

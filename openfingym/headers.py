@@ -29,7 +29,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     A date is compared with the answer's own, so that it does not matter what time this machine thinks it is.
 
     Args:
-        headers: of an answer; names are in lower case, or found in any.
+        headers: header fields of an answer, by names in lower case or in a mapping that ignores case.
     """
     stated = headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(stated):

@@ -99,9 +99,9 @@ def require_simulated(name: str, found: str, expected: str, rounded: str) -> Non
     """Refuse simulated data that is not to the last bit what the dataset's digest stands for.
 
     Args:
-        name: of the dataset.
+        name: name of the dataset.
         found: hex SHA-256 of what was made.
-        expected: of what the dataset is.
+        expected: SHA-256 digest of the dataset as it is released.
         rounded: the values whose rounding should have hidden differences between machines.
 
     Raises:

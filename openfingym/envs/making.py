@@ -38,7 +38,7 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
 
     Args:
         task: a task's name, its folder, or a task.
-        split: for sequential tasks; ``train`` if None.
+        split: bars that a sequential task is played on, ``train``, ``practice`` or ``test``; None for ``train``.
         options: options of the environment, such as ``action`` and ``reward`` of a batch task, or ``lookback``,
             ``action``, ``observation`` and ``reward`` of a trading task.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from openfingym import catalog
 from openfingym.envs.hidden import Split, hidden_episodes
 from openfingym.errors import SubmissionError, UsageError
-from openfingym.kinds.bars import Window
+from openfingym.kinds.bar_episodes import Window
 from openfingym.kinds.rolling import RollingContract, RollingEpisode
 from openfingym.packages.build import build
 from openfingym.task import Task

@@ -23,7 +23,7 @@ def gaussian_windows(targets: Array, shape: tuple[int, ...], low: float, high: f
 
     Args:
         targets: training windows, [n, rows, channels].
-        shape: of the draws; its last two axes are those of a window.
+        shape: shape of the array of draws; its last two axes are those of a window.
         low: draws are held within these limits.
         high: see ``low``.
     """
@@ -59,8 +59,9 @@ def _wanders(deviation: NDArray[np.float64], spread: NDArray[np.float64]) -> boo
     go on, as those of a rough fractional motion or the sizes in an order book, are nearer to independent ones.
 
     Args:
-        deviation: of the values, float64[rows - 1, channels], without the first row, which both draw alike.
-        spread: of the increments, of the same shape.
+        deviation: standard deviations of the values, float64[rows - 1, channels], without the first row, which both
+            draw alike.
+        spread: standard deviations of the increments, of the same shape.
     """
     known = (deviation > 0.0) & (spread > 0.0)
     gain = np.log(deviation[known]) - np.log(spread[known])

@@ -14,8 +14,9 @@ import numpy as np
 
 from openfingym.data.bars import FIELDS
 from openfingym.errors import SubmissionError, TaskError
-from openfingym.kinds import bars as blocks_of_bars
-from openfingym.kinds.bars import BarsContract, BarsKind, Source, bars_start
+from openfingym.kinds import bar_episodes
+from openfingym.kinds.bar_data import BarsContract, Source
+from openfingym.kinds.bars import BarsKind, bars_start
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.skillless.rolling import skillless
 from openfingym.task.contracts import Contract, Family, PositiveInt
@@ -32,7 +33,7 @@ CLOSE = 3
 class RollingEpisode:
     """One pass of the origin over hidden bars; an :class:`~openfingym.task.episodes.Episode`."""
 
-    def __init__(self, contract: RollingContract, window: blocks_of_bars.Window) -> None:
+    def __init__(self, contract: RollingContract, window: bar_episodes.Window) -> None:
         """Begin at the first origin.
 
         Args:
@@ -166,8 +167,8 @@ class RollingKind(BarsKind):
                 path=task.config_path,
                 key="dataset",
             )
-        cut = blocks_of_bars.cut(task, len(source.bars), contract.horizon)
-        return blocks_of_bars.material(
+        cut = bar_episodes.cut(task, len(source.bars), contract.horizon)
+        return bar_episodes.material(
             task,
             source,
             cut,
@@ -179,14 +180,12 @@ class RollingKind(BarsKind):
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
         """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
         contract = _contract(spec.contract)
-        return RollingEpisode(contract, blocks_of_bars.window(contract, hidden, number, contract.horizon))
+        return RollingEpisode(contract, bar_episodes.window(contract, hidden, number, contract.horizon))
 
     def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
         """The action of each step of an episode that predicts what happened."""
         contract = _contract(spec.contract)
-        for values in realised(
-            contract, blocks_of_bars.window(contract, hidden, number, contract.horizon).bars
-        ).tolist():
+        for values in realised(contract, bar_episodes.window(contract, hidden, number, contract.horizon).bars).tolist():
             yield {"predictions": values}
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -202,7 +201,7 @@ class RollingKind(BarsKind):
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The returns as they were."""
         own = _contract(contract)
-        windows = (blocks_of_bars.window(own, hidden, number, own.horizon) for number in range(shape[0]))
+        windows = (bar_episodes.window(own, hidden, number, own.horizon) for number in range(shape[0]))
         return np.stack([realised(own, one.bars) for one in windows])
 
     def folds(

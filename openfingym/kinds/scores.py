@@ -79,7 +79,7 @@ def divided_material(
     Args:
         contract: the task's.
         source: items and labels.
-        arrays: of the items; ``labels`` among them are left out.
+        arrays: arrays of the items, by name; ``labels`` among them are left out.
         item: one of them, as names of arrays and axes have it.
         recipe: the steps before the labels are divided.
         counts: facts about the size of the data.

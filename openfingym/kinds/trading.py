@@ -15,8 +15,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from openfingym.data.bars import FIELDS, Bars
-from openfingym.kinds import bars as blocks_of_bars
-from openfingym.kinds.bars import BarsContract, BarsKind, Source, bars_start
+from openfingym.kinds import bar_episodes
+from openfingym.kinds.bar_data import BarsContract, Source
+from openfingym.kinds.bars import BarsKind, bars_start
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.skillless.trading import plans
 from openfingym.task.contracts import Contract, Family, NotNegative
@@ -50,7 +51,7 @@ LISTED = 256
 class TradingEpisode:
     """One account over hidden bars; an :class:`~openfingym.task.episodes.Episode`."""
 
-    def __init__(self, contract: TradingContract, window: blocks_of_bars.Window) -> None:
+    def __init__(self, contract: TradingContract, window: bar_episodes.Window) -> None:
         """Open the account at the first origin.
 
         Args:
@@ -172,7 +173,7 @@ def market_of(contract: TradingContract) -> MarketRules:
 def session(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Session:
     """The account of one hidden episode before its first decision, over bars that carry their times."""
     contract = contract_of(spec.contract)
-    return _session(contract, blocks_of_bars.window(contract, hidden, number, TAIL))
+    return _session(contract, bar_episodes.window(contract, hidden, number, TAIL))
 
 
 def hold_action(spec: Spec) -> object:
@@ -184,7 +185,7 @@ def _hold(contract: TradingContract) -> dict[str, list[float]]:
     return {"weights": [1.0 / len(contract.symbols)] * len(contract.symbols)}
 
 
-def _session(contract: TradingContract, window: blocks_of_bars.Window) -> Session:
+def _session(contract: TradingContract, window: bar_episodes.Window) -> Session:
     bars = Bars.restored(window.times, contract.symbols, window.bars, window.actions)
     return Session(
         bars, market_of(contract), cash=contract.initial_cash, first=contract.lookback - 1, steps=contract.steps
@@ -279,8 +280,8 @@ class TradingKind(BarsKind):
         from openfingym.metrics.performance import RECORD
 
         contract = contract_of(task.spec.contract)
-        cut = blocks_of_bars.cut(task, len(source.bars), TAIL)
-        return blocks_of_bars.material(
+        cut = bar_episodes.cut(task, len(source.bars), TAIL)
+        return bar_episodes.material(
             task,
             source,
             cut,
@@ -294,7 +295,7 @@ class TradingKind(BarsKind):
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:
         """One of the hidden episodes: public ones first, then the private ones, each in the order of time."""
         contract = contract_of(spec.contract)
-        return TradingEpisode(contract, blocks_of_bars.window(contract, hidden, number, TAIL))
+        return TradingEpisode(contract, bar_episodes.window(contract, hidden, number, TAIL))
 
     def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
         """The action of each step of an episode by whoever knows all opens: None where nothing changes."""
@@ -303,7 +304,7 @@ class TradingKind(BarsKind):
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The records of equal weights, bought at the first open and held; the reader knows the hidden arrays."""
         own = contract_of(contract)
-        hidden = {name: read(name) for name in blocks_of_bars.HIDDEN}
+        hidden = {name: read(name) for name in bar_episodes.HIDDEN}
         return _records(own, hidden, (iter([_hold(own)]) for _ in range(shape[0])))
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -323,7 +324,7 @@ class TradingKind(BarsKind):
         they are played.
         """
         own = contract_of(contract)
-        hidden = {name: read(name) for name in blocks_of_bars.HIDDEN}
+        hidden = {name: read(name) for name in bar_episodes.HIDDEN}
         found = plans(own, read, shape, generator)
         return {name: _records(own, hidden, (_planned(weights) for weights in plan)) for name, plan in found.items()}
 
@@ -387,7 +388,7 @@ while env.episodes_left:
 def _hindsight(
     contract: TradingContract, hidden: Mapping[str, Array], number: int, *, worst: bool = False
 ) -> Iterator[object]:
-    market, window = market_of(contract), blocks_of_bars.window(contract, hidden, number, TAIL)
+    market, window = market_of(contract), bar_episodes.window(contract, hidden, number, TAIL)
     live = window.bars[contract.lookback :]
     cost = (market.fee_bps + market.slippage_bps + market.half_spread_bps) * 1e-4
     before: list[float] | None = None
@@ -409,7 +410,7 @@ def _records(
     """The record of each episode, played with these actions."""
     records = []
     for number, given in enumerate(actions):
-        account = _session(contract, blocks_of_bars.window(contract, hidden, number, TAIL))
+        account = _session(contract, bar_episodes.window(contract, hidden, number, TAIL))
         for action in given:
             if account.done:
                 break

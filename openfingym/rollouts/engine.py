@@ -145,7 +145,7 @@ class RolloutEngine:
         An agent with which nothing works is given up, and the others run to their end before that is said.
 
         Raises:
-            OpenFinGymError: as for :meth:`submit`; the rollouts that were finished by then are kept.
+            OpenFinGymError: an error of :meth:`submit`; the rollouts that were finished by then are kept.
         """
         tasks = [self.submit(spec) for spec in specs]
         try:

@@ -12,7 +12,7 @@ from openfingym.checks.check import check_task
 from openfingym.data.sources import PULLABLE, SOURCES
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds import is_sequential, kind_of
-from openfingym.kinds.bars import Source
+from openfingym.kinds.bar_data import Source
 from openfingym.kinds.rolling import RollingContract
 from openfingym.kinds.trading import TradingContract
 from openfingym.packages.build import build

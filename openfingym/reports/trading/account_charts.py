@@ -36,7 +36,7 @@ def account_charts(names: tuple[str, str], chain: Chain, beside: Chain | None) -
     Args:
         names: names of the agent and of the baseline.
         chain: the episodes of the agent, in order of time.
-        beside: the same episodes as the baseline traded them; None draws none.
+        beside: traces of the same episodes as the baseline traded them; None to draw no baseline.
     """
     axis = TimeAxis(chain.times, chain.starts)
     growth, underwater, costs = (

@@ -107,7 +107,7 @@ def render(
     Args:
         heading: what the run was, as the heading of the page.
         traces: its episodes; the private ones are the page, public ones a section at its end.
-        baseline: the same episodes as the baseline traded them, to draw beside; empty for none.
+        baseline: traces of the same episodes as the baseline traded them, to draw beside; empty for none.
         surface: the decisions of the private episodes, scored again over costs and delays; None leaves it out.
 
     Returns:

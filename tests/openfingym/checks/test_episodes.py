@@ -108,10 +108,10 @@ def test_an_oracle_that_is_not_what_its_actions_lead_to(package: BuiltPackage, m
 
 
 def test_episodes_that_leave_rows_out(package: BuiltPackage, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest: Callable[..., Any] = rolling.blocks_of_bars.window
+    honest: Callable[..., Any] = rolling.bar_episodes.window
     # Every second episode: bars between two of them would be seen for the first time as the context of the later one.
     monkeypatch.setattr(
-        rolling.blocks_of_bars,
+        rolling.bar_episodes,
         "window",
         lambda c, h, number, tail: honest(c, h, 2 * number if number < 2 else number, tail),
     )

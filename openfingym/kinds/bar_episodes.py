@@ -1,0 +1,269 @@
+"""Bars cut into blocks of rows, and hidden blocks into episodes.
+
+::
+
+    rows of a hidden block   |--lookback--|------ steps ------|------ steps ------|-tail-|
+    episode 0                 [ context  o o o o o o o o o o o]            tail
+    episode 1                                     [ context  o o o o o o o o o o o]  tail
+
+An ``o`` is an origin: the last bar an agent has seen when it acts. The context of an episode are rows
+that episodes before it have played, so hidden rows are shown in the order of time, each for the first
+time at its own origin, as long as episodes are played in their order. The tail are the rows behind the
+last origin that its outcome needs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.data.bars import FIELDS, Bars
+from openfingym.errors import TaskError, UsageError
+from openfingym.kinds.bar_data import FOLDS, BarsContract, Source, contract_of
+from openfingym.kinds.material import Material
+from openfingym.kinds.panels import (
+    split_text,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.kinds.material import Array
+    from openfingym.task import Task
+    from openfingym.task.episodes import FoldName, Step
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The rows of the training, the public and the private block, and how many episodes each hidden block holds."""
+
+    train: slice
+    public: slice
+    private: slice
+    n_public: int
+    n_private: int
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The rows of one episode."""
+
+    fold: FoldName
+    first: int
+    """Row of the fold that is the first here, by which an agent may tell where episodes lie."""
+    bars: NDArray[np.float64]
+    """float64[lookback - 1 + steps + tail, S, 5]"""
+    actions: NDArray[np.float64]
+    """float64[rows, S, 2], split and dividend."""
+    times: NDArray[np.datetime64]
+    """datetime64[ns][rows]; for whoever may know them, which an agent may not."""
+
+
+def cut(task: Task, rows: int, tail: int) -> Cut:
+    """Rows of each block: embargoes left out, hidden blocks trimmed to whole episodes.
+
+    Args:
+        task: the task whose split and contract say how the rows are divided.
+        rows: number of rows in the data.
+        tail: rows that the outcome of an origin reaches behind it.
+
+    Raises:
+        TaskError: a block holds no episode; says how many rows would do.
+    """
+    contract, split = contract_of(task.spec.contract), task.spec.rows
+    from openfingym.data.recipe import train_rows
+
+    train, public = Fraction(str(split.train)), Fraction(str(split.public))
+    first = train_rows(rows, split)
+    second = first + int(public * rows)
+    shares = {
+        "public": (first + split.embargo, second, public),
+        "private": (second + split.embargo, rows, 1 - train - public),
+    }
+    if first < contract.lookback:
+        raise TaskError(
+            f"the train block has {first} of {rows} rows, fewer than one lookback ({contract.lookback})",
+            path=task.config_path,
+            key="split.train",
+        )
+    slices, counts = {}, {}
+    for name, (start, stop, share) in shares.items():
+        counts[name] = episodes_in(stop - start, contract, tail)
+        if counts[name] < 1:
+            needs = rows_of(1, contract, tail)
+            raise TaskError(
+                f"the {name} block has {max(stop - start, 0)} of {rows} rows, but one episode needs {needs} (lookback, "
+                "steps and what the "
+                f"last outcome reaches ahead); with these shares and an embargo of {split.embargo}, "
+                f"{math.ceil((needs + split.embargo) / share)} rows are enough",
+                path=task.config_path,
+                key=f"split.{name}",
+            )
+        slices[name] = slice(start, start + rows_of(counts[name], contract, tail))
+    return Cut(slice(first), slices["public"], slices["private"], counts["public"], counts["private"])
+
+
+def rows_of(episodes: int, contract: BarsContract, tail: int) -> int:
+    """Number of rows that so many consecutive episodes span."""
+    return contract.lookback - 1 + episodes * contract.steps + tail
+
+
+def episodes_in(rows: int, contract: BarsContract, tail: int) -> int:
+    """Number of whole episodes that fit into so many rows."""
+    return max(rows - rows_of(0, contract, tail), 0) // contract.steps
+
+
+def public_arrays(bars: Bars, blocks: Cut) -> dict[str, Array]:
+    """The bars of the training block and their times: what an agent has before its first episode."""
+    train = bars.between(blocks.train)
+    return {"train_bars": train.to_array(), "train_times": train.times.copy()}
+
+
+AXES: Mapping[str, tuple[str, ...]] = {"train_bars": ("row", "symbol", "field"), "train_times": ("row",)}
+HIDDEN = tuple(f"{fold}_{part}" for fold in FOLDS for part in ("bars", "actions", "times"))
+"""Names of the hidden arrays."""
+
+
+def material(
+    task: Task,
+    source: Source,
+    blocks: Cut,
+    *,
+    episode: tuple[int, int],
+    axes: tuple[str, str],
+    labels: tuple[str, ...],
+    **more: object,
+) -> Material:
+    """Training bars, and hidden ones in episodes.
+
+    Args:
+        task: the task.
+        source: its bars.
+        blocks: rows and episodes of each block, as :func:`cut` makes them.
+        episode: shape of the outcome of one episode.
+        axes: names of that shape's axes.
+        labels: along the last of them.
+        more: facts of the kind.
+    """
+    return Material(
+        info=source.info,
+        dataset_digest=source.digest,
+        public=public_arrays(source.bars, blocks),
+        axes=AXES,
+        hidden=hidden_arrays(source.bars, blocks),
+        n_train=blocks.train.stop,
+        n_public=blocks.n_public,
+        n_private=blocks.n_private,
+        shape=(blocks.n_public + blocks.n_private, *episode),
+        submission_axes=("episode", *axes),
+        labels=labels,
+        recipe=recipe(task, source, blocks),
+        facts={**facts(contract_of(task.spec.contract), blocks), **more},
+    )
+
+
+def hidden_arrays(bars: Bars, blocks: Cut) -> dict[str, Array]:
+    """The bars, splits and dividends of both hidden blocks, and their times, which no agent is shown."""
+    out: dict[str, Array] = {}
+    for name, rows in zip(FOLDS, (blocks.public, blocks.private), strict=True):
+        block = bars.between(rows)
+        out[f"{name}_bars"] = block.to_array()
+        out[f"{name}_actions"] = np.stack([block.split, block.dividend], axis=2)
+        out[f"{name}_times"] = block.times.copy()
+    return out
+
+
+def window(contract: BarsContract, hidden: Mapping[str, Array], number: int, tail: int) -> Window:
+    """The rows of one episode, as views.
+
+    Args:
+        contract: the contract of the task.
+        hidden: the hidden arrays of the task, by name.
+        number: number of the episode, from 0: public ones first, then the private ones, each in the order of time.
+        tail: rows that the outcome of an origin reaches behind it.
+
+    Raises:
+        UsageError: there is no such episode.
+    """
+    n_public, n_private = _episodes(contract, hidden, tail)
+    if not 0 <= number < n_public + n_private:
+        raise UsageError(
+            f"there is no episode {number}; there are {n_public} public and {n_private} private ones, counted from 0"
+        )
+    fold, place = (FOLDS[0], number) if number < n_public else (FOLDS[1], number - n_public)
+    first = place * contract.steps
+    rows = slice(first, first + rows_of(1, contract, tail))
+    bars, actions, times = (hidden[f"{fold}_{part}"][rows] for part in ("bars", "actions", "times"))
+    return Window(fold, first, bars, actions, times)
+
+
+def _episodes(contract: BarsContract, hidden: Mapping[str, Array], tail: int) -> tuple[int, int]:
+    """Number of episodes in the public and in the private block."""
+    public, private = (episodes_in(len(hidden[f"{fold}_bars"]), contract, tail) for fold in FOLDS)
+    return public, private
+
+
+def fold_of(contract: BarsContract, hidden: Mapping[str, Array], number: int) -> FoldName:
+    """The fold that an episode belongs to."""
+    return FOLDS[number >= _episodes(contract, hidden, contract.horizon)[0]]
+
+
+def row_of(step: Step) -> int:
+    """The number of the last row that an observation shows, counted within the fold."""
+    found = step.info["time_index"]
+    assert isinstance(found, int)
+    return found
+
+
+def scrambled(source: Source, blocks: Cut, generator: np.random.Generator) -> Source:
+    """The bars with everything from the first hidden row on replaced by noise, which still are bars; the embargo
+    between as well.
+    """
+    bars = source.bars
+    values = bars.to_array()
+    hidden = values[blocks.public.start :]
+    low, high = bars.low.min(axis=0), bars.high.max(axis=0)
+    prices = np.sort(generator.uniform(low[:, None], high[:, None], (*hidden.shape[:2], 4)), axis=2)
+    hidden[:, :, 2], hidden[:, :, 0], hidden[:, :, 3], hidden[:, :, 1] = np.moveaxis(prices, 2, 0)
+    hidden[:, :, 4] = generator.uniform(1.0, 2.0, hidden.shape[:2]) * bars.volume.max(axis=0)
+    return replace(
+        source, bars=Bars.from_array(bars.times, bars.symbols, values, split=bars.split, dividend=bars.dividend)
+    )
+
+
+def recipe(task: Task, source: Source, blocks: Cut) -> tuple[str, ...]:
+    """Every step from the dataset to the episodes."""
+    contract = contract_of(task.spec.contract)
+    halts = int((~source.bars.tradable).sum())
+    return (
+        *source.recipe,
+        f"bars of {', '.join(contract.symbols)}: {', '.join(FIELDS)}, as they are",
+        f"halts: {halts or 'none'}; a bar without prices or volume stands at the last close and cannot be traded",
+        f"{split_text(task.spec.rows)} rows dropped between",
+        (
+            f"episodes of {contract.steps} steps, one after the other: {blocks.n_public} public, {blocks.n_private} "
+            "private"
+        ),
+        (
+            f"an observation shows {contract.lookback} bars; those before an episode's first origin are rows of the "
+            "episode before"
+        ),
+    )
+
+
+def facts(contract: BarsContract, blocks: Cut) -> dict[str, object]:
+    """What a program should know, for ``contract.json``."""
+    return {
+        "sequential": True,
+        "lookback": contract.lookback,
+        "horizon": contract.horizon,
+        "steps": contract.steps,
+        "symbols": list(contract.symbols),
+        "channels": list(FIELDS),
+        "episodes": {"public": blocks.n_public, "private": blocks.n_private},
+    }
