@@ -108,6 +108,9 @@ def _show_report(found: Report, *, each_task: bool) -> None:
             if sentence:
                 click.echo(one_line(sentence, LONGEST))
         click.echo()
+    models = tables.model_table(found)
+    if models is not None:
+        _show_table(models, note=True)
     click.echo(f"{found.runs:,} runs" + (f", {found.copies:,} copies left out" if found.copies else ""))
     for caution in found.cautions:
         click.echo(f"beware: {one_line(caution.sentence, LONGEST)}")

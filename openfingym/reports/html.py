@@ -28,6 +28,7 @@ def render(report: Report) -> str:
         cautions=[one.sentence for one in report.cautions],
         damaged=[one.reason for one in report.damaged],
         most_damaged=tables.DAMAGED,
+        models=tables.model_table(report),
         blocks=[_block(report, kind) for kind in kinds],
         seed=report.seed,
     )

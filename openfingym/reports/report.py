@@ -12,6 +12,7 @@ from openfingym.errors import UsageError
 from openfingym.reports.cautions import Caution, cautions_of
 from openfingym.reports.cells import Cell, Field, Row, RunGroup, TaskCell, cells_of, families_of, grouped, task_cells_of
 from openfingym.reports.comparisons import RowComparison, compare
+from openfingym.reports.endpoints import AskedModel, asked_models
 from openfingym.reports.runs import Damaged, FoundRuns
 from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, REPLICATES
 
@@ -54,6 +55,8 @@ class Report:
     damaged: tuple[Damaged, ...]
     seed: int
     """Seed of the bootstrap and the tests."""
+    models: tuple[AskedModel, ...] = ()
+    """Every model at every endpoint."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as ``openfingym report --json`` prints them; docs/reports.md describes them."""
@@ -64,6 +67,7 @@ class Report:
             "copies": self.copies,
             "damaged": [{"path": str(one.path), "reason": one.reason} for one in self.damaged],
             "method": {"level": LEVEL, "replicates": REPLICATES, "seed": self.seed, "fewest_units": FEWEST_UNITS},
+            "models": [asdict(one) for one in self.models],
             "cells": [self._named(asdict(cell)) | {"success": cell.counts.success} for cell in self.cells],
             "tasks": [self._named(asdict(cell)) for cell in self.tasks],
             "comparisons": [
@@ -141,6 +145,7 @@ def make_report(runs: FoundRuns, by: Sequence[Field] = ("agent", "model"), *, se
         copies=runs.copies,
         damaged=runs.damaged,
         seed=seed,
+        models=tuple(asked_models(runs.results, runs.made)),
     )
 
 

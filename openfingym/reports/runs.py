@@ -10,6 +10,7 @@ from pathlib import Path
 
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, read_json, walk
+from openfingym.models.spec import without_credentials
 from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
 
 CONFIG_LIMIT = 16 * MEGABYTE
@@ -34,6 +35,10 @@ class Made:
     """Digest of the agent, and its allowance."""
     environment: str | None = None
     """Digest of what its programs ran in."""
+    endpoint: str | None = None
+    """Base URL that its model was asked at, without credentials."""
+    version: str | None = None
+    """Version of this library that it ran with."""
 
 
 @dataclass(frozen=True)
@@ -133,11 +138,19 @@ def _made(folder: Path) -> Made:
     except (OSError, ValueError):
         return Made()
     inputs, environment = (_section(config, name) for name in ("inputs", "environment"))
+    endpoint = _text(config, "base_url")
     setting = [inputs["agent_digest"], inputs.get("allowance")] if "agent_digest" in inputs else None
-    digest = environment.get("digest")
     return Made(
-        None if setting is None else json.dumps(setting, sort_keys=True), None if digest is None else str(digest)
+        None if setting is None else json.dumps(setting, sort_keys=True),
+        _text(environment, "digest"),
+        None if endpoint is None else without_credentials(endpoint),
+        _text(config, "openfingym"),
     )
+
+
+def _text(values: object, name: str) -> str | None:
+    found = values.get(name) if isinstance(values, dict) else None
+    return None if found is None else str(found)
 
 
 def _section(config: object, name: str) -> Mapping[str, object]:

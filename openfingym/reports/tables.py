@@ -167,6 +167,19 @@ def cost_table(report: Report, data_kind: str) -> TextTable:
     )
 
 
+def model_table(report: Report) -> TextTable | None:
+    """Every model and where it was asked; None of programs alone."""
+    if not report.models:
+        return None
+    return TextTable(
+        "Models",
+        ("model", "endpoint", "runs"),
+        tuple((one.model, one.where, str(one.runs)) for one in report.models),
+        2,
+        "Base URLs without credentials, as each run recorded them.",
+    )
+
+
 def boundary_table(report: Report, data_kind: str) -> TextTable | None:
     """Failed runs by the boundary their failure crossed; None where none failed."""
     found: dict[Row, Counter[str]] = {}

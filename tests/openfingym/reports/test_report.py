@@ -10,6 +10,7 @@ import random
 import pytest
 
 from openfingym.errors import UsageError
+from openfingym.reports.html import render
 from openfingym.reports.report import REASON_LENGTH, make_report
 from openfingym.reports.runs import Damaged, FoundRuns, Made
 from openfingym.reports.tables import figure, overall, percent, said, skill_table, task_table
@@ -177,6 +178,26 @@ def test_agents_of_one_name_that_are_not_the_same_are_said_to_be_pooled():
     assert "ridge on real data pools 2 settings" in sentence
     # A run that does not state its setting says nothing.
     assert cautions(first, second, made={first.rollout_id: Made("a"), second.rollout_id: Made()}) == []
+
+
+def test_a_model_is_named_with_every_endpoint_that_it_was_asked_at():
+    asked = [scored(0.5, agent="react", model=model, seed=seed) for model in ("a", "stand-in/b") for seed in range(2)]
+    made = {
+        run.rollout_id: Made(endpoint=endpoint)
+        for run, endpoint in zip(asked, ("http://one/v1", "http://two/v1", None, None), strict=True)
+    }
+    report = make_report(FoundRuns((*asked, scored(0.5)), made=made))
+    assert [(one.model, one.where, one.runs) for one in report.models] == [
+        ("a", "http://one/v1", 1),
+        ("a", "http://two/v1", 1),
+        ("stand-in/b", "started for each rollout", 2),
+    ]
+    assert "http://two/v1" in render(report)
+    assert report.to_dict()["models"][0] == {"model": "a", "endpoint": "http://one/v1", "runs": 1}
+    ((concern, sentence),) = cautions(*asked, made=made)
+    assert concern == "endpoints"
+    assert "react / a on real data pools rollouts of a at 2 endpoints (http://one/v1, http://two/v1)" in sentence
+    assert cautions(*asked, made={asked[0].rollout_id: made[asked[0].rollout_id]}) == []
 
 
 def test_unlike_environments_are_said_of_all_rows_together():
