@@ -340,6 +340,7 @@ def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapp
     click.echo(
         "loss: the source paper's total; oracle and nop are checks: the best there is, and an agent that does nothing"
     )
+    click.echo("seconds: of the whole rollout, the verifier's scoring included")
     if old:
         click.echo(
             f"stale: {len(old)} results are of tasks or programs that have changed since; measure again with --run"

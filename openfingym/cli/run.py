@@ -210,6 +210,9 @@ def print_results(results: list[RolloutResult]) -> None:
         "relative: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; this "
         "one ranks"
     )
+    beside = [result.verifier_s for result in results if result.verifier_s is not None]
+    if beside:
+        click.echo(f"seconds: the agent's own; the verifier took {sum(beside):.1f} s beside them")
     if any(result.relative_interval for result in results):
         click.echo(
             "[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart"

@@ -211,6 +211,8 @@ def _account(result: RolloutResult, rollout: RolloutRecord | None) -> Iterator[s
     if rollout is not None:
         timing = rollout.timing
         took += f", {timing.model_s:.1f} s of them waiting for the model, {timing.execution_s:.1f} s running programs"
+    if result.verifier_s is not None:
+        took += f", and {result.verifier_s:.1f} s of the verifier"
     accepted = f"{result.submissions_accepted} of {result.budget} submissions accepted"
     yield f"{took}; ended by {result.ended_by or 'nothing known'}; {accepted}"
     if result.turns:

@@ -162,8 +162,8 @@ def cost_table(report: Report, data_kind: str) -> TextTable:
         (*report.by, "scored", "USD", "tokens", "seconds"),
         tuple(rows),
         len(report.by),
-        "All judged runs together, rejected ones included, over those that were scored. A dash: not known, or no "
-        "success.",
+        "All judged runs together, rejected ones included, over those that were scored; seconds are the agent's, "
+        "without the verifier's. A dash: not known, or no success.",
     )
 
 
@@ -235,7 +235,7 @@ def task_table(report: Report, data_kind: str) -> TextTable:
         tuple(_task_row(cell) for cell in cells),
         1 + len(report.by),
         f"Interval over runs, from {FEWEST_UNITS} on; of one run, over other hidden rows of the same market. "
-        "Loss: the paper's total, lower is better. USD and seconds: of a success.",
+        "Loss: the paper's total, lower is better. USD and seconds, the agent's own: of a success.",
         ("seconds", "USD", "worst", "best", "success", "loss"),
     )
 

@@ -101,6 +101,10 @@ class RolloutResult:
     (:data:`openfingym.agents.llm.ending.EndName`)."""
     exit_code: int | None = None
     wall_s: float = 0.0
+    """Seconds that the agent took: without the start of what it ran in, and without waiting for the verifier."""
+    verifier_s: float | None = None
+    """Seconds that the verifier took, for what the agent asked of it and for the final score; None of runs that do not
+    state it, whose ``wall_s`` holds both."""
     started_at: str = ""
     model: str | None = None
     """Language model that acted; None for a program."""
