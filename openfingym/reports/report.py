@@ -16,7 +16,7 @@ from openfingym.reports.endpoints import AskedModel, asked_models
 from openfingym.reports.runs import Damaged, FoundRuns
 from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, REPLICATES
 
-FORMAT = 1
+FORMAT = 2
 REASON_LENGTH = 160
 UNSTATED = "not stated"
 """Boundary of a run that does not say what its failure crossed."""
@@ -110,6 +110,9 @@ class Report:
             "skill_low": cell.skill.low,
             "skill_high": cell.skill.high,
             "interval_over": cell.skill.over,
+            "penalized_loss": cell.penalized.value,
+            "penalized_low": cell.penalized.low,
+            "penalized_high": cell.penalized.high,
             "skill_scored": cell.skill_scored,
             "better_than_baseline": cell.better,
             "no_skill_shown": cell.no_skill,
