@@ -188,14 +188,9 @@ def _outcome(result: RolloutResult) -> str:
         return f"{result.state}{whose}: {one_line(result.reason or 'no reason was given', 1000)}"
     against = f" ({result.baseline} {number(result.baseline_total)})" if result.baseline else ""
     verdict = f", {VERDICTS[result.verdict]}" if result.verdict else ""
-    skill = (
-        None
-        if result.relative_interval is None
-        else (1.0 - result.relative_interval[1], 1.0 - result.relative_interval[0])
-    )
     return (
-        f"scored: skill {with_interval(result.skill, skill)}, loss {number(result.total)}{against}, {result.data_kind} "
-        f"data{verdict}"
+        f"scored: skill {with_interval(result.skill, result.skill_interval)}, total "
+        f"{with_interval(result.total, result.total_interval)}{against}, {result.data_kind} data{verdict}"
     )
 
 

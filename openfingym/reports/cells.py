@@ -208,12 +208,12 @@ def log_penalized(run: RolloutResult) -> float:
 
 
 def skill_of(log_ratio: float) -> float:
-    """1 - exp(mean log relative loss): 0 is the baseline, 0.5 half its loss, negative is worse."""
+    """1 - exp(mean log relative total): 0 is the baseline, 0.5 half its loss, negative is worse."""
     return -math.expm1(log_ratio)
 
 
 def skill_estimate(tasks: Sequence[Sequence[RolloutResult]], seed: int) -> Estimate:
-    """Skill from the judged runs of each task: 1 - the geometric mean of relative losses (Shchur et al. 2025).
+    """Skill from the judged runs of each task: 1 - the geometric mean of relative totals (Shchur et al. 2025).
 
     An agent that never delivers is not as good as the baseline; it has no skill to state.
     """

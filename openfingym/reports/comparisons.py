@@ -1,6 +1,6 @@
 """Paired comparisons: which of two agents is better on the tasks and seeds that both ran.
 
-What is tested is the penalized loss, in which a run without a score counts as 100 times the baseline
+What is tested is the penalized total, in which a run without a score counts as 100 times the baseline
 (:func:`openfingym.reports.cells.log_penalized`). The losses where both were scored are beside it, as a
 description: whoever fails where it is hard is not tested on what is left.
 """
@@ -46,7 +46,7 @@ class RowComparison:
     pairs: int
     """Number of (task, seed) pairs that both agents ran."""
     loss_ratio: Estimate
-    """Geometric mean over tasks of the penalized loss of a over that of b; below 1 a is better."""
+    """Geometric mean over tasks of the penalized total of a over that of b; below 1 a is better."""
     scored: tuple[int, int]
     """Runs of a and of b with a score, of those at common tasks and seeds."""
     judged: tuple[int, int]
@@ -69,7 +69,7 @@ class RowComparison:
     success_p_holm: float | None
     """The same test of how often they were scored, adjusted for all comparisons on data of this kind."""
     verdict: Verdict
-    """Verdict on the penalized loss of agent a."""
+    """Verdict on the penalized total of agent a."""
 
     @property
     def sentence(self) -> str:

@@ -90,7 +90,7 @@ def _skill(cell: Cell | None) -> dict[str, object] | None:
     of = f"{cell.tasks} task{'' if cell.tasks == 1 else 's'}"
     runs = f"{percent(cell.counts.success)} of {cell.counts.judged} scored"
     if cell.counts.rejected:
-        runs += f"; penalized loss {tables.penalized(cell)}"
+        runs += f"; penalized total {tables.penalized(cell)}"
     return {
         "skill": strength(cell),
         "enough": cell.skill.enough,

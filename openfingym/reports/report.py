@@ -110,7 +110,7 @@ class Report:
             "skill_low": cell.skill.low,
             "skill_high": cell.skill.high,
             "interval_over": cell.skill.over,
-            "penalized_loss": cell.penalized.value,
+            "penalized_total": cell.penalized.value,
             "penalized_low": cell.penalized.low,
             "penalized_high": cell.penalized.high,
             "skill_scored": cell.skill_scored,

@@ -43,7 +43,7 @@ def kinds_of(report: Report) -> list[str]:
 
 
 def overall(report: Report, data_kind: str) -> list[Cell]:
-    """Of each row, the cell over all its tasks on data of a kind, the lowest penalized loss first.
+    """Of each row, the cell over all its tasks on data of a kind, the lowest penalized total first.
 
     Rows of too few tasks to stand for others come after those of enough, and rows without a skill last.
     """
@@ -87,7 +87,7 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
             "tasks",
             "skill",
             "95 % interval",
-            "penalized loss",
+            "penalized total",
             "if scored",
             "success",
             "runs",
@@ -98,8 +98,8 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
         tuple(rows),
         len(report.by) + 1,
         "Skill: 1 - geometric mean over tasks of the loss relative to the baseline's; 0 is the baseline, 1 perfect, "
-        "higher is better. A rejected run counts as the baseline; 'if scored' leaves it out. Penalized loss, by which "
-        "rows are ranked: the geometric mean of the relative loss itself, a rejected run counted as 100, so that "
+        "higher is better. A rejected run counts as the baseline; 'if scored' leaves it out. Penalized total, by which "
+        "rows are ranked: the geometric mean of the relative total itself, a rejected run counted as 100, so that "
         "failing never pays. Better: share of runs that beat the baseline, beyond their sampling error where they have "
         "an interval. No skill: share of scored runs whose advantage is within sampling error, or that an answer "
         "without skill reaches; a dash where what such answers reach is not recorded. Left out of everything: errors, "
@@ -229,15 +229,15 @@ def task_table(report: Report, data_kind: str) -> TextTable:
             "worst",
             "best",
             "no skill",
-            "loss",
+            "total",
             "USD",
             "seconds",
         ),
         tuple(_task_row(cell) for cell in cells),
         1 + len(report.by),
         f"Interval over runs, from {FEWEST_UNITS} on; of one run, over other hidden rows of the same market. "
-        "Loss: the paper's total, lower is better. USD and seconds, the agent's own: of a success.",
-        ("seconds", "USD", "worst", "best", "success", "loss"),
+        "Total: the paper's loss, lower is better. USD and seconds, the agent's own: of a success.",
+        ("seconds", "USD", "worst", "best", "success", "total"),
     )
 
 
@@ -284,7 +284,7 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
         ),
         tuple(rows),
         2,
-        "On common tasks and seeds: two-sided sign-flip permutation test of task means of log relative loss, a "
+        "On common tasks and seeds: two-sided sign-flip permutation test of task means of log relative total, a "
         "rejected run counted as 100, adjusted by Holm's method for "
         f"all comparisons on this kind of data. Of fewer than {FEWEST_UNITS} common tasks, over their seeds, "
         f"{FEWEST_UNITS} of each.{rest}",
@@ -369,7 +369,7 @@ def interval(estimate: Estimate, *, sign: bool = True) -> str:
 
 
 def penalized(cell: Cell) -> str:
-    """The penalized loss of a cell, with its interval where there is one."""
+    """The penalized total of a cell, with its interval where there is one."""
     found = cell.penalized
     ends = "" if found.low is None else f" [{figure(found.low)}, {figure(found.high)}]"
     return f"{figure(found.value)}{ends}"

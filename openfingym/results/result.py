@@ -136,6 +136,14 @@ class RolloutResult:
         return None if self.relative_total is None else 1.0 - self.relative_total
 
     @property
+    def skill_interval(self) -> tuple[float, float] | None:
+        """95 % interval of the skill; None without one of the relative total."""
+        if self.relative_interval is None:
+            return None
+        low, high = self.relative_interval
+        return 1.0 - high, 1.0 - low
+
+    @property
     def verdict(self) -> Verdict | None:
         """Whether it beats the baseline beyond the sampling error of the hidden rows; None without an interval."""
         if self.relative_interval is None:

@@ -61,7 +61,7 @@ def test_the_headline_has_skill_interval_and_success():
     assert (
         rows[1]
         == f"good / m {good.skill.value:+.3f} {good.skill.low:+.3f} to {good.skill.high:+.3f}, 7 tasks 86% of 7 scored"
-        f"; penalized loss {penalized(good)}"
+        f"; penalized total {penalized(good)}"
     )
     assert rows[2].startswith("bad / m −1.000")
 
