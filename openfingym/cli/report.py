@@ -12,6 +12,7 @@ from openfingym.cli.choices import BACKENDS, FAMILIES, REPORTED_BY
 from openfingym.cli.printable import one_line
 from openfingym.cli.render import TerminalProgress, print_json, print_table, with_interval
 from openfingym.cli.task import json_option
+from openfingym.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,6 +113,9 @@ def _show_report(found: Report, *, each_task: bool) -> None:
     if models is not None:
         _show_table(models, note=True)
     click.echo(f"{found.runs:,} runs" + (f", {found.copies:,} copies left out" if found.copies else ""))
+    versions = ", ".join(f"{version} ({count:,})" for version, count in found.versions)
+    if versions:
+        click.echo(f"made with openfingym {one_line(versions, LONGEST)}; compared by {__version__} on {found.made_at}")
     for caution in found.cautions:
         click.echo(f"beware: {one_line(caution.sentence, LONGEST)}")
     for damaged in found.damaged[: tables.DAMAGED]:

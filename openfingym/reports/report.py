@@ -15,6 +15,7 @@ from openfingym.reports.comparisons import RowComparison, compare
 from openfingym.reports.endpoints import AskedModel, asked_models
 from openfingym.reports.runs import Damaged, FoundRuns
 from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, REPLICATES
+from openfingym.version import __version__
 
 FORMAT = 2
 REASON_LENGTH = 160
@@ -57,6 +58,13 @@ class Report:
     """Seed of the bootstrap and the tests."""
     models: tuple[AskedModel, ...] = ()
     """Every model at every endpoint."""
+    folders: tuple[str, ...] = ()
+    """Absolute paths of the folders that the runs are from."""
+    made_at: str | None = None
+    """When the runs were read, ISO 8601 in UTC."""
+    versions: tuple[tuple[str, int], ...] = ()
+    """Versions of this library that the runs were made with, and the number of runs of each; those that state none are
+    left out."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as ``openfingym report --json`` prints them; docs/reports.md describes them."""
@@ -67,6 +75,10 @@ class Report:
             "copies": self.copies,
             "damaged": [{"path": str(one.path), "reason": one.reason} for one in self.damaged],
             "method": {"level": LEVEL, "replicates": REPLICATES, "seed": self.seed, "fewest_units": FEWEST_UNITS},
+            "folders": list(self.folders),
+            "made_at": self.made_at,
+            "openfingym": __version__,
+            "versions": dict(self.versions),
             "models": [asdict(one) for one in self.models],
             "cells": [self._named(asdict(cell)) | {"success": cell.counts.success} for cell in self.cells],
             "tasks": [self._named(asdict(cell)) for cell in self.tasks],
@@ -149,6 +161,9 @@ def make_report(runs: FoundRuns, by: Sequence[Field] = ("agent", "model"), *, se
         damaged=runs.damaged,
         seed=seed,
         models=tuple(asked_models(runs.results, runs.made)),
+        folders=tuple(map(str, runs.folders)),
+        made_at=None if runs.read_at is None else runs.read_at.isoformat(),
+        versions=tuple(sorted(Counter(one.version for one in runs.made.values() if one.version is not None).items())),
     )
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from openfingym.errors import StoreError, UsageError
@@ -53,6 +54,10 @@ class FoundRuns:
     """Folders left out because they hold a rollout that is already there."""
     made: Mapping[str, Made] = field(default_factory=dict)
     """What rollouts were made of, by id."""
+    folders: tuple[Path, ...] = ()
+    """Absolute paths of the folders that were asked for."""
+    read_at: datetime | None = None
+    """When they were read, UTC."""
 
 
 def read_runs(paths: Iterable[Path]) -> FoundRuns:
@@ -83,7 +88,14 @@ def read_runs(paths: Iterable[Path]) -> FoundRuns:
         made[result.rollout_id] = config
     if not results and not damaged:
         raise UsageError(f"no run was found below {', '.join(map(str, paths))}; a run is a folder with a result.json")
-    return FoundRuns(tuple(sorted(results.values(), key=_order)), tuple(damaged), copies, made)
+    return FoundRuns(
+        tuple(sorted(results.values(), key=_order)),
+        tuple(damaged),
+        copies,
+        made,
+        tuple(path.absolute() for path in paths),
+        datetime.now(UTC).replace(microsecond=0),
+    )
 
 
 def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
