@@ -10,8 +10,9 @@ import click
 
 from openfingym.cli.choices import BACKENDS, FAMILIES, REPORTED_BY
 from openfingym.cli.printable import one_line
-from openfingym.cli.render import TerminalProgress, number, print_json, print_table, with_interval
+from openfingym.cli.render import TerminalProgress, print_json, print_table, with_interval
 from openfingym.cli.task import json_option
+from openfingym.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -108,7 +109,13 @@ def _show_report(found: Report, *, each_task: bool) -> None:
             if sentence:
                 click.echo(one_line(sentence, LONGEST))
         click.echo()
+    models = tables.model_table(found)
+    if models is not None:
+        _show_table(models, note=True)
     click.echo(f"{found.runs:,} runs" + (f", {found.copies:,} copies left out" if found.copies else ""))
+    versions = ", ".join(f"{version} ({count:,})" for version, count in found.versions)
+    if versions:
+        click.echo(f"made with openfingym {one_line(versions, LONGEST)}; compared by {__version__} on {found.made_at}")
     for caution in found.cautions:
         click.echo(f"beware: {one_line(caution.sentence, LONGEST)}")
     for damaged in found.damaged[: tables.DAMAGED]:
@@ -285,7 +292,7 @@ def _plain(row: BaselineResult) -> dict[str, object]:
     return {**asdict(row), "success": row.success}
 
 
-COLUMNS = ["task", "data", "agent", "success", "relative", "skill", "loss", "seconds"]
+COLUMNS = ["task", "data", "agent", "success", "relative total", "skill", "total", "seconds"]
 
 
 def _cells(row: BaselineResult, old: set[tuple[str, str]], shown: Mapping[tuple[str, str], str]) -> tuple[str, ...]:
@@ -297,7 +304,7 @@ def _cells(row: BaselineResult, old: set[tuple[str, str]], shown: Mapping[tuple[
         "yes" if row.success else row.state,
         with_interval(row.relative_total, row.relative_interval),
         shown.get((row.task, row.agent), "-"),
-        number(row.total),
+        with_interval(row.total, row.total_interval),
         f"{row.wall_s:.1f}",
     )
 
@@ -321,22 +328,24 @@ def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapp
                 f"{kind} data",
                 COLUMNS,
                 [_cells(row, old, shown) for row in chosen],
-                right=["relative", "loss", "seconds"],
+                right=["relative total", "total", "seconds"],
             )
     count = len({row.task for row in rows})
     click.echo(f"{count} tasks, {len(rows)} results")
     if any(row.relative_interval for row in rows):
         click.echo(
-            "[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart"
+            "[low, high]: 95 % interval; where that of the relative total holds 1, agent and baseline cannot be told "
+            "apart"
         )
     click.echo(
-        "relative: loss over the task's baseline, geometric mean over metrics; 1 is the baseline, lower is better"
+        "relative total: loss over the task's baseline, geometric mean over metrics; 1 is the baseline, lower is better"
     )
     for meaning in meanings_of(shown.values()):
         click.echo(meaning)
     click.echo(
-        "loss: the source paper's total; oracle and nop are checks: the best there is, and an agent that does nothing"
+        "total: the source paper's loss; oracle and nop are checks: the best there is, and an agent that does nothing"
     )
+    click.echo("seconds: of the whole rollout, the verifier's scoring included")
     if old:
         click.echo(
             f"stale: {len(old)} results are of tasks or programs that have changed since; measure again with --run"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 import click
 
 from openfingym.cli.printable import one_line
-from openfingym.cli.render import TerminalProgress
+from openfingym.cli.render import TerminalProgress, with_interval
 from openfingym.results import RolloutResult
 from openfingym.rollouts.spec import RolloutSpec
 
@@ -146,7 +146,11 @@ class LiveProgress:
         self._cost_usd += result.cost_usd or 0.0
         if self._live is None or result.state == "error":
             reason, left = one_line(result.reason or "", SHOWN_REASON), self._left()
-            how = f"scored, skill {result.skill:.3g}" if result.skill is not None else f"{result.state}: {reason}"
+            how = (
+                f"scored, skill {with_interval(result.skill, result.skill_interval)}"
+                if result.skill is not None
+                else f"{result.state}: {reason}"
+            )
             self._say(
                 f"{self._finished}/{self._total} {spec.title}: {how} ({result.wall_s:.1f} "
                 f"s{f'; {left}' if left else ''})"

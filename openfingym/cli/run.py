@@ -172,14 +172,14 @@ def print_results(results: list[RolloutResult]) -> None:
 
     print_table(
         "",
-        ["task", "data", "agent", "state", "loss", "baseline", "relative", "skill", "tries", "seconds", "where"],
+        ["task", "data", "agent", "state", "total", "baseline", "relative total", "skill", "tries", "seconds", "where"],
         [
             (
                 r.task,
                 r.data_kind,
                 r.agent,
                 r.state,
-                number(r.total),
+                with_interval(r.total, r.total_interval),
                 "-" if r.baseline is None else f"{r.baseline} {number(r.baseline_total)}",
                 with_interval(r.relative_total, r.relative_interval),
                 skill_of(r) or "-",
@@ -189,7 +189,7 @@ def print_results(results: list[RolloutResult]) -> None:
             )
             for r in results
         ],
-        right=["loss", "baseline", "relative", "tries", "seconds"],
+        right=["total", "baseline", "relative total", "tries", "seconds"],
         optional=["where", "seconds", "tries", "agent"],
     )
     for result in results:
@@ -204,15 +204,19 @@ def print_results(results: list[RolloutResult]) -> None:
         for flag in result.flags:
             click.echo(f"{result.task}: flagged by the verifier: {flag}")
     click.echo(
-        "loss: the task's total, the source paper's where it has one, verified on the private fold, lower is better"
+        "total: the task's loss, the source paper's where it has one, verified on the private fold, lower is better"
     )
     click.echo(
-        "relative: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; this "
-        "one ranks"
+        "relative total: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; "
+        "this one ranks"
     )
+    beside = [result.verifier_s for result in results if result.verifier_s is not None]
+    if beside:
+        click.echo(f"seconds: the agent's own; the verifier took {sum(beside):.1f} s beside them")
     if any(result.relative_interval for result in results):
         click.echo(
-            "[low, high]: 95 % interval of the relative loss; where it holds 1, agent and baseline cannot be told apart"
+            "[low, high]: 95 % interval; where that of the relative total holds 1, agent and baseline cannot be told "
+            "apart"
         )
     for meaning in meanings_of(map(skill_of, results)):
         click.echo(meaning)

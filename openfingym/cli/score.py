@@ -43,8 +43,8 @@ def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -
         for key in names
     ]
     both = card.public, card.private
-    rows.append(("loss", *(with_interval(fold.total, fold.total_interval) for fold in both), ""))
-    rows.append(("relative", *(with_interval(fold.relative_total, fold.relative_interval) for fold in both), "1"))
+    rows.append(("total", *(with_interval(fold.total, fold.total_interval) for fold in both), ""))
+    rows.append(("relative total", *(with_interval(fold.relative_total, fold.relative_interval) for fold in both), "1"))
     right = ["public fold", "private fold", f"{card.baseline} (private)"]
     for remark in card.warnings:
         click.echo(f"warning: {remark}", err=True)
@@ -52,6 +52,6 @@ def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -
     if card.private.relative_interval is not None:
         click.echo("[low, high]: 95 % interval, for what other hidden rows of the same market would have given")
     click.echo(
-        "loss: the source paper's total, lower is better; relative: loss over the baseline's, geometric mean, 1 is the "
-        "baseline"
+        "total: the source paper's loss, lower is better; relative total: each metric's loss over the baseline's, "
+        "geometric mean, 1 is the baseline"
     )

@@ -188,14 +188,9 @@ def _outcome(result: RolloutResult) -> str:
         return f"{result.state}{whose}: {one_line(result.reason or 'no reason was given', 1000)}"
     against = f" ({result.baseline} {number(result.baseline_total)})" if result.baseline else ""
     verdict = f", {VERDICTS[result.verdict]}" if result.verdict else ""
-    skill = (
-        None
-        if result.relative_interval is None
-        else (1.0 - result.relative_interval[1], 1.0 - result.relative_interval[0])
-    )
     return (
-        f"scored: skill {with_interval(result.skill, skill)}, loss {number(result.total)}{against}, {result.data_kind} "
-        f"data{verdict}"
+        f"scored: skill {with_interval(result.skill, result.skill_interval)}, total "
+        f"{with_interval(result.total, result.total_interval)}{against}, {result.data_kind} data{verdict}"
     )
 
 
@@ -211,6 +206,8 @@ def _account(result: RolloutResult, rollout: RolloutRecord | None) -> Iterator[s
     if rollout is not None:
         timing = rollout.timing
         took += f", {timing.model_s:.1f} s of them waiting for the model, {timing.execution_s:.1f} s running programs"
+    if result.verifier_s is not None:
+        took += f", and {result.verifier_s:.1f} s of the verifier"
     accepted = f"{result.submissions_accepted} of {result.budget} submissions accepted"
     yield f"{took}; ended by {result.ended_by or 'nothing known'}; {accepted}"
     if result.turns:

@@ -21,6 +21,7 @@ import numpy as np
 from openfingym.errors import OpenFinGymError, UsageError
 from openfingym.metrics.cases import CASES, Arrays, Case
 from openfingym.metrics.laws import LAWS
+from openfingym.metrics.questions import guarded
 from openfingym.metrics.record import SHAPES, Metric
 
 SEEDS = (0, 1, 2)
@@ -31,16 +32,20 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 def admit(metric: object) -> Metric:
-    """The metric, if it passes.
+    """The metric, if it passes, with its arrays checked before it is called (:mod:`openfingym.metrics.questions`).
 
     Raises:
-        UsageError: it does not; the message lists everything found.
+        UsageError: it does not; the message lists everything found, one a line.
     """
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric must be an openfingym.metrics.record.Metric, found {type(metric).__name__}")
-    failures = examine(metric)
+    failures = tuple(_interface(metric))
+    if not failures:
+        metric = replace(metric, function=guarded(metric.problem, metric.function))
+        failures = examine(metric)
     if failures:
-        raise UsageError(f"the metric {metric.name!r} is not admitted: " + "; ".join(failures))
+        listed = "".join(f"\n- {failure}" for failure in failures)
+        raise UsageError(f"the metric {metric.name!r} is not admitted:{listed}")
     return metric
 
 

@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import importlib.util
 import os
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Self
+from urllib.parse import urlsplit
 
 from openfingym.errors import UsageError
 from openfingym.models.endpoint import CONCURRENCY, NEEDS_CLIENT, PATIENCE_S, TIMEOUT_S, ChatModel, ModelEndpoint
@@ -16,6 +18,10 @@ from openfingym.models.prices import LOCAL, PriceTable
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
+DEFAULT_URL = "https://api.openai.com/v1"
+"""Where a model is asked if nobody says where."""
+_PLACE = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\[\]:@\s]+)(:\d*)?")
+"""Host and port of a URL."""
 _NO_KEY = "none"
 """Sent in place of a key to a user's own endpoint, which checks none but needs the header."""
 
@@ -27,7 +33,7 @@ class ModelSpec:
     name: str
     """Name that the endpoint knows it by; ``stand-in/POLICY`` is the stand-in of :mod:`openfingym.models.testing`."""
     base_url: str | None = None
-    """Base URL of the endpoint; None for ``$OPENAI_BASE_URL``, or else the `openai` client's default."""
+    """Base URL of the endpoint; None for ``$OPENAI_BASE_URL``, or else :data:`DEFAULT_URL`."""
     key_variable: str = KEY_VARIABLE
 
     @classmethod
@@ -52,6 +58,21 @@ class ModelSpec:
     def _stands_in(self) -> bool:
         """Whether it is the stand-in, to be started where it is asked."""
         return self.name.startswith(LOCAL) and self.base_url is None
+
+    @property
+    def _resolved_url(self) -> str:
+        return self.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
+
+    @property
+    def endpoint(self) -> str | None:
+        """Base URL that the model is asked at, fit to be kept; None of a stand-in that is started for it.
+
+        User, password, query and fragment are left out, and the key if the path has it: they may open the endpoint to
+        whoever reads them.
+        """
+        if self._stands_in:
+            return None
+        return without_credentials(self._resolved_url, os.environ.get(self.key_variable))
 
     def require_access(self) -> None:
         """Make sure that this process can ask the model, as far as that is known without asking.
@@ -94,11 +115,7 @@ class ModelSpec:
         """
         async with contextlib.AsyncExitStack() as stack:
             self.require_access()
-            base_url, key, local = (
-                self.base_url or os.environ.get(URL_VARIABLE),
-                os.environ.get(self.key_variable, ""),
-                False,
-            )
+            base_url, key, local = self._resolved_url, os.environ.get(self.key_variable, ""), False
             if self._stands_in:
                 from openfingym.models.testing import StandIn
 
@@ -117,3 +134,16 @@ class ModelSpec:
                 )
             )
             yield endpoint.model(self.name, prices=prices, stream=stream, tokens=tokens)
+
+
+def without_credentials(url: str, key: str | None = None) -> str:
+    """A URL without anything that may be a credential; ``***`` in the place of what cannot be told from one."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "***"
+    host = parts.netloc.rpartition("@")[2]
+    # Of a password with "/", "?" or "#" in it, whoever reads URLs takes a part for the host and the rest for a path.
+    strange = "@" in url.partition(parts.netloc)[2] or not _PLACE.fullmatch(host)
+    bare = f"{parts.scheme}://{'***' if strange else host + parts.path}"
+    return bare.replace(key, "***") if key else bare

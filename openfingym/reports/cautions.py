@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from openfingym.adversarial.marks import skill_of
 from openfingym.reports.cells import RunGroup, judged, label
+from openfingym.reports.endpoints import asked_models
 
 if TYPE_CHECKING:
     from openfingym.reports.runs import Made
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 NAMED = 3
 """Tasks named in a caution."""
 
-Concern = Literal["flags", "disclosure", "tapes", "sampling", "skill", "settings", "tasks", "environments"]
+Concern = Literal["flags", "disclosure", "tapes", "sampling", "skill", "settings", "endpoints", "tasks", "environments"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def cautions_of(groups: Sequence[RunGroup], made: Mapping[str, Made]) -> Iterato
             yield from (Caution(kind, "tapes", said) for said in _tapes(group))
             yield from (Caution(kind, "sampling", said) for said in _sampling(group))
             yield from (Caution(kind, "settings", said) for said in _settings(group, made))
+            yield from (Caution(kind, "endpoints", said) for said in _endpoints(group, made))
         yield from (Caution(kind, "skill", f"On {kind} data {said}") for said in _skill(mine))
         yield from (Caution(kind, "tasks", f"On {kind} data {said}") for said in _tasks(mine))
         yield from (Caution(kind, "environments", f"On {kind} data {said}") for said in _environments(mine, made))
@@ -125,6 +127,20 @@ def _settings(group: RunGroup, made: Mapping[str, Made]) -> Iterator[str]:
             "or allowance); "
             "report on folders of one setting, or name the agents apart"
         )
+
+
+def _endpoints(group: RunGroup, made: Mapping[str, Made]) -> Iterator[str]:
+    asked: dict[str, list[str]] = defaultdict(list)
+    for one in asked_models(_judged(group), made):
+        if one.endpoint is not None:
+            asked[one.model].append(one.endpoint)
+    for model, endpoints in asked.items():
+        if len(endpoints) > 1:
+            named = f"{', '.join(endpoints[:NAMED])}{', ...' if len(endpoints) > NAMED else ''}"
+            yield (
+                f"{label(group.row)} on {group.data_kind} data pools rollouts of {model} at {len(endpoints)} endpoints "
+                f"({named}), which may serve different models under one name"
+            )
 
 
 def _tasks(groups: Sequence[RunGroup]) -> Iterator[str]:

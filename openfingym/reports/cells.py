@@ -112,8 +112,11 @@ class Cell:
     """The paper's: mean over tasks of the mean over scored runs; see :func:`paper_reward`."""
     skill: Estimate
     """A rejected run counts as the baseline, whose answer one would fall back on. No value where nothing was scored."""
+    penalized: Estimate
+    """Geometric mean over tasks of the relative total, a rejected run counted as 100 (:func:`log_penalized`): rows are
+    ranked by it, lower is better. No value where no run was judged."""
     skill_scored: float | None
-    """The same of scored runs alone; flatters an agent that fails where it is hard."""
+    """The skill of scored runs alone; flatters an agent that fails where it is hard."""
     better: float | None
     """Share of judged runs that are better than the baseline, beyond their sampling error where they have an
     interval."""
@@ -195,13 +198,22 @@ def log_relative(run: RolloutResult) -> float:
     return 0.0 if run.relative_total is None or run.state != "scored" else math.log(run.relative_total)
 
 
+def log_penalized(run: RolloutResult) -> float:
+    """Log of a judged run's loss relative to the baseline's, where a rejected run counts as 100 times the baseline.
+
+    That is the log of minus the reward ``relative`` (:meth:`openfingym.results.RolloutResult.reward`), by which no
+    answer, however bad, is worth less than none: whoever answers only where it is good gains nothing.
+    """
+    return math.log(-run.reward("relative"))
+
+
 def skill_of(log_ratio: float) -> float:
-    """1 - exp(mean log relative loss): 0 is the baseline, 0.5 half its loss, negative is worse."""
+    """1 - exp(mean log relative total): 0 is the baseline, 0.5 half its loss, negative is worse."""
     return -math.expm1(log_ratio)
 
 
 def skill_estimate(tasks: Sequence[Sequence[RolloutResult]], seed: int) -> Estimate:
-    """Skill from the judged runs of each task: 1 - the geometric mean of relative losses (Shchur et al. 2025).
+    """Skill from the judged runs of each task: 1 - the geometric mean of relative totals (Shchur et al. 2025).
 
     An agent that never delivers is not as good as the baseline; it has no skill to state.
     """
@@ -272,6 +284,7 @@ def _cell(group: RunGroup, family: str, tasks: Sequence[str], seed: int) -> Cell
         counts=counts,
         reward=fmean(map(fmean, known)) if known and all(known) else None,
         skill=skill_estimate(by_task, seed),
+        penalized=mean_estimate([[log_penalized(run) for run in runs] for runs in by_task], seed).map(math.exp),
         skill_scored=skill_of(fmean(fmean(map(log_relative, alone)) for alone in scored)) if scored else None,
         better=sum(map(_is_better, runs)) / len(runs) if runs else None,
         no_skill=share_without_skill(runs),

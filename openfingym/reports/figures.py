@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LOWEST, HIGHEST = -1.0, 1.0
 """What is drawn of an interval of skill; one that goes on is cut, and its numbers are beside it."""
 TINTS = (0.02, 0.1, 0.25, 0.5)
-"""Sizes of the mean log relative loss from which a cell of the heat map is tinted more strongly."""
+"""Sizes of the mean log relative total from which a cell of the heat map is tinted more strongly."""
 TONES = 8
 TEMPLATE = "figures.html.jinja"
 
@@ -46,7 +46,7 @@ def forest(cells: Sequence[Cell]) -> Markup | None:
 
 
 def heat_map(cells: Sequence[TaskCell], rows: Sequence[Row]) -> Markup:
-    """Skill of every row in every task, tinted by the mean log of the relative loss.
+    """Skill of every row in every task, tinted by the mean log of the relative total.
 
     Args:
         cells: cells of one kind of data.

@@ -8,7 +8,10 @@ from openfingym.reports.figures import cost_scatter, forest, heat_map
 from openfingym.reports.page import document, kind_notice
 from openfingym.reports.report import Report
 from openfingym.reports.tables import interval, percent, strength
+from openfingym.version import __version__
 
+MODELS = 5
+"""Models named in the heading; all are in a table at the end."""
 KINDS = {
     "real": "Real data.",
     "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
@@ -28,6 +31,7 @@ def render(report: Report) -> str:
         cautions=[one.sentence for one in report.cautions],
         damaged=[one.reason for one in report.damaged],
         most_damaged=tables.DAMAGED,
+        models=tables.model_table(report),
         blocks=[_block(report, kind) for kind in kinds],
         seed=report.seed,
     )
@@ -50,6 +54,12 @@ def _facts(report: Report, kinds: list[str]) -> dict[str, str]:
         "Void": f"{sum(one.void for one in counts):,}",
         "Tasks": f"{len({cell.task for cell in report.tasks}):,}",
         "Data": ", ".join(kinds) or "none",
+        "Folders": ", ".join(report.folders),
+        "Made": report.made_at or "",
+        "OpenFinGym": __version__,
+        "Runs made with": ", ".join(f"{version} ({count:,})" for version, count in report.versions),
+        "Models": ", ".join(f"{one.model} at {one.where}" for one in report.models[:MODELS])
+        + (f" and {len(report.models) - MODELS} more" if len(report.models) > MODELS else ""),
         "Copies": f"{report.copies:,}, left out" if report.copies else "",
     }
 
@@ -88,6 +98,8 @@ def _skill(cell: Cell | None) -> dict[str, object] | None:
         return None
     of = f"{cell.tasks} task{'' if cell.tasks == 1 else 's'}"
     runs = f"{percent(cell.counts.success)} of {cell.counts.judged} scored"
+    if cell.counts.rejected:
+        runs += f"; penalized total {tables.penalized(cell)}"
     return {
         "skill": strength(cell),
         "enough": cell.skill.enough,

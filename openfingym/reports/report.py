@@ -12,10 +12,12 @@ from openfingym.errors import UsageError
 from openfingym.reports.cautions import Caution, cautions_of
 from openfingym.reports.cells import Cell, Field, Row, RunGroup, TaskCell, cells_of, families_of, grouped, task_cells_of
 from openfingym.reports.comparisons import RowComparison, compare
+from openfingym.reports.endpoints import AskedModel, asked_models
 from openfingym.reports.runs import Damaged, FoundRuns
 from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, REPLICATES
+from openfingym.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 REASON_LENGTH = 160
 UNSTATED = "not stated"
 """Boundary of a run that does not say what its failure crossed."""
@@ -54,6 +56,15 @@ class Report:
     damaged: tuple[Damaged, ...]
     seed: int
     """Seed of the bootstrap and the tests."""
+    models: tuple[AskedModel, ...] = ()
+    """Every model at every endpoint."""
+    folders: tuple[str, ...] = ()
+    """Absolute paths of the folders that the runs are from."""
+    made_at: str | None = None
+    """When the runs were read, ISO 8601 in UTC."""
+    versions: tuple[tuple[str, int], ...] = ()
+    """Versions of this library that the runs were made with, and the number of runs of each; those that state none are
+    left out."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as ``openfingym report --json`` prints them; docs/reports.md describes them."""
@@ -64,6 +75,11 @@ class Report:
             "copies": self.copies,
             "damaged": [{"path": str(one.path), "reason": one.reason} for one in self.damaged],
             "method": {"level": LEVEL, "replicates": REPLICATES, "seed": self.seed, "fewest_units": FEWEST_UNITS},
+            "folders": list(self.folders),
+            "made_at": self.made_at,
+            "openfingym": __version__,
+            "versions": dict(self.versions),
+            "models": [asdict(one) for one in self.models],
             "cells": [self._named(asdict(cell)) | {"success": cell.counts.success} for cell in self.cells],
             "tasks": [self._named(asdict(cell)) for cell in self.tasks],
             "comparisons": [
@@ -106,6 +122,9 @@ class Report:
             "skill_low": cell.skill.low,
             "skill_high": cell.skill.high,
             "interval_over": cell.skill.over,
+            "penalized_total": cell.penalized.value,
+            "penalized_low": cell.penalized.low,
+            "penalized_high": cell.penalized.high,
             "skill_scored": cell.skill_scored,
             "better_than_baseline": cell.better,
             "no_skill_shown": cell.no_skill,
@@ -141,6 +160,10 @@ def make_report(runs: FoundRuns, by: Sequence[Field] = ("agent", "model"), *, se
         copies=runs.copies,
         damaged=runs.damaged,
         seed=seed,
+        models=tuple(asked_models(runs.results, runs.made)),
+        folders=tuple(map(str, runs.folders)),
+        made_at=None if runs.read_at is None else runs.read_at.isoformat(),
+        versions=tuple(sorted(Counter(one.version for one in runs.made.values() if one.version is not None).items())),
     )
 
 

@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, read_json, walk
+from openfingym.models.spec import without_credentials
 from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
 
 CONFIG_LIMIT = 16 * MEGABYTE
@@ -34,6 +36,10 @@ class Made:
     """Digest of the agent, and its allowance."""
     environment: str | None = None
     """Digest of what its programs ran in."""
+    endpoint: str | None = None
+    """Base URL that its model was asked at, without credentials."""
+    version: str | None = None
+    """Version of this library that it ran with."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,10 @@ class FoundRuns:
     """Folders left out because they hold a rollout that is already there."""
     made: Mapping[str, Made] = field(default_factory=dict)
     """What rollouts were made of, by id."""
+    folders: tuple[Path, ...] = ()
+    """Absolute paths of the folders that were asked for."""
+    read_at: datetime | None = None
+    """When they were read, UTC."""
 
 
 def read_runs(paths: Iterable[Path]) -> FoundRuns:
@@ -78,7 +88,14 @@ def read_runs(paths: Iterable[Path]) -> FoundRuns:
         made[result.rollout_id] = config
     if not results and not damaged:
         raise UsageError(f"no run was found below {', '.join(map(str, paths))}; a run is a folder with a result.json")
-    return FoundRuns(tuple(sorted(results.values(), key=_order)), tuple(damaged), copies, made)
+    return FoundRuns(
+        tuple(sorted(results.values(), key=_order)),
+        tuple(damaged),
+        copies,
+        made,
+        tuple(path.absolute() for path in paths),
+        datetime.now(UTC).replace(microsecond=0),
+    )
 
 
 def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
@@ -133,11 +150,19 @@ def _made(folder: Path) -> Made:
     except (OSError, ValueError):
         return Made()
     inputs, environment = (_section(config, name) for name in ("inputs", "environment"))
+    endpoint = _text(config, "base_url")
     setting = [inputs["agent_digest"], inputs.get("allowance")] if "agent_digest" in inputs else None
-    digest = environment.get("digest")
     return Made(
-        None if setting is None else json.dumps(setting, sort_keys=True), None if digest is None else str(digest)
+        None if setting is None else json.dumps(setting, sort_keys=True),
+        _text(environment, "digest"),
+        None if endpoint is None else without_credentials(endpoint),
+        _text(config, "openfingym"),
     )
+
+
+def _text(values: object, name: str) -> str | None:
+    found = values.get(name) if isinstance(values, dict) else None
+    return None if found is None else str(found)
 
 
 def _section(config: object, name: str) -> Mapping[str, object]:

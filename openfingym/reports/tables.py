@@ -43,14 +43,14 @@ def kinds_of(report: Report) -> list[str]:
 
 
 def overall(report: Report, data_kind: str) -> list[Cell]:
-    """Of each row, the cell over all its tasks on data of a kind, the best first.
+    """Of each row, the cell over all its tasks on data of a kind, the lowest penalized total first.
 
     Rows of too few tasks to stand for others come after those of enough, and rows without a skill last.
     """
     last = {cell.row: cell for cell in report.cells if cell.data_kind == data_kind}
 
     def rank(cell: Cell) -> tuple[bool, bool, float, Row]:
-        return cell.skill.value is None, cell.skill.over != "task", -(cell.skill.value or 0.0), cell.row
+        return cell.skill.value is None, cell.skill.over != "task", cell.penalized.value or 0.0, cell.row
 
     return sorted(last.values(), key=rank)
 
@@ -69,6 +69,7 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
             str(cell.tasks),
             strength(cell),
             interval(cell.skill),
+            penalized(cell),
             signed(cell.skill_scored),
             percent(cell.counts.success),
             f"{cell.counts.scored}/{cell.counts.judged}",
@@ -86,6 +87,7 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
             "tasks",
             "skill",
             "95 % interval",
+            "penalized total",
             "if scored",
             "success",
             "runs",
@@ -96,13 +98,12 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
         tuple(rows),
         len(report.by) + 1,
         "Skill: 1 - geometric mean over tasks of the loss relative to the baseline's; 0 is the baseline, 1 perfect, "
-        "higher is better. A "
-        "rejected run counts as the baseline; 'if scored' leaves it out. Better: share of runs that beat the baseline, "
-        "beyond their "
-        "sampling error where they have an interval. No skill: share of scored runs whose advantage is within sampling "
-        "error, or that an "
-        "answer without skill reaches; a dash where what such answers reach is not recorded. Left out of "
-        "everything: errors, which are ours, deferred and void runs. The interval is over tasks; of fewer than "
+        "higher is better. A rejected run counts as the baseline; 'if scored' leaves it out. Penalized total, by which "
+        "rows are ranked: the geometric mean of the relative total itself, a rejected run counted as 100, so that "
+        "failing never pays. Better: share of runs that beat the baseline, beyond their sampling error where they have "
+        "an interval. No skill: share of scored runs whose advantage is within sampling error, or that an answer "
+        "without skill reaches; a dash where what such answers reach is not recorded. Left out of everything: errors, "
+        "which are ours, deferred and void runs. The interval is over tasks; of fewer than "
         f"{FEWEST_UNITS} it is over "
         f"the runs of each, where there are {FEWEST_UNITS}, and says nothing of other tasks.",
         ("if scored", "better", "no skill", "runs", "tasks"),
@@ -162,8 +163,21 @@ def cost_table(report: Report, data_kind: str) -> TextTable:
         (*report.by, "scored", "USD", "tokens", "seconds"),
         tuple(rows),
         len(report.by),
-        "All judged runs together, rejected ones included, over those that were scored. A dash: not known, or no "
-        "success.",
+        "All judged runs together, rejected ones included, over those that were scored; seconds are the agent's, "
+        "without the verifier's. A dash: not known, or no success.",
+    )
+
+
+def model_table(report: Report) -> TextTable | None:
+    """Every model and where it was asked; None of programs alone."""
+    if not report.models:
+        return None
+    return TextTable(
+        "Models",
+        ("model", "endpoint", "runs"),
+        tuple((one.model, one.where, str(one.runs)) for one in report.models),
+        2,
+        "Base URLs without credentials, as each run recorded them.",
     )
 
 
@@ -215,15 +229,15 @@ def task_table(report: Report, data_kind: str) -> TextTable:
             "worst",
             "best",
             "no skill",
-            "loss",
+            "total",
             "USD",
             "seconds",
         ),
         tuple(_task_row(cell) for cell in cells),
         1 + len(report.by),
         f"Interval over runs, from {FEWEST_UNITS} on; of one run, over other hidden rows of the same market. "
-        "Loss: the paper's total, lower is better. USD and seconds: of a success.",
-        ("seconds", "USD", "worst", "best", "success", "loss"),
+        "Total: the paper's loss, lower is better. USD and seconds, the agent's own: of a success.",
+        ("seconds", "USD", "worst", "best", "success", "total"),
     )
 
 
@@ -242,6 +256,8 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
             str(one.tasks),
             figure(one.loss_ratio.value),
             interval(one.loss_ratio, sign=False),
+            f"{one.scored[0]}/{one.judged[0]} {one.scored[1]}/{one.judged[1]}",
+            figure(one.scored_ratio.value),
             signed(one.effect),
             f"{one.wins}-{one.losses}-{one.ties}",
             figure(one.p_value),
@@ -252,11 +268,24 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
     )
     return TextTable(
         "Paired comparisons",
-        ("a", "b", "tasks", "loss a/b", "95 % interval", "d_z", "wins-losses-ties", "p", "p (Holm)", "a is"),
+        (
+            "a",
+            "b",
+            "tasks",
+            "loss a/b",
+            "95 % interval",
+            "scored a, b",
+            "a/b if both scored",
+            "d_z",
+            "wins-losses-ties",
+            "p",
+            "p (Holm)",
+            "a is",
+        ),
         tuple(rows),
         2,
-        "On common tasks and seeds: two-sided sign-flip permutation test of task means of log relative loss, adjusted "
-        "by Holm's method for "
+        "On common tasks and seeds: two-sided sign-flip permutation test of task means of log relative total, a "
+        "rejected run counted as 100, adjusted by Holm's method for "
         f"all comparisons on this kind of data. Of fewer than {FEWEST_UNITS} common tasks, over their seeds, "
         f"{FEWEST_UNITS} of each.{rest}",
     )
@@ -337,6 +366,13 @@ def interval(estimate: Estimate, *, sign: bool = True) -> str:
         return "" if estimate.value is None else TOO_FEW
     ends = f"{estimate.low:+z.3f} to {estimate.high:+z.3f}" if sign else f"{estimate.low:.3f} to {estimate.high:.3f}"
     return f"{ends}, over runs" if estimate.over == "run" else ends
+
+
+def penalized(cell: Cell) -> str:
+    """The penalized total of a cell, with its interval where there is one."""
+    found = cell.penalized
+    ends = "" if found.low is None else f" [{figure(found.low)}, {figure(found.high)}]"
+    return f"{figure(found.value)}{ends}"
 
 
 def left_out(cell: Cell) -> str:

@@ -101,6 +101,10 @@ class RolloutResult:
     (:data:`openfingym.agents.llm.ending.EndName`)."""
     exit_code: int | None = None
     wall_s: float = 0.0
+    """Seconds that the agent took: without the start of what it ran in, and without waiting for the verifier."""
+    verifier_s: float | None = None
+    """Seconds that the verifier took, for what the agent asked of it and for the final score; None of runs that do not
+    state it, whose ``wall_s`` holds both."""
     started_at: str = ""
     model: str | None = None
     """Language model that acted; None for a program."""
@@ -130,6 +134,14 @@ class RolloutResult:
     def skill(self) -> float | None:
         """1 - relative_total: 0 is no better than the baseline, 0.99 the most there is."""
         return None if self.relative_total is None else 1.0 - self.relative_total
+
+    @property
+    def skill_interval(self) -> tuple[float, float] | None:
+        """95 % interval of the skill; None without one of the relative total."""
+        if self.relative_interval is None:
+            return None
+        low, high = self.relative_interval
+        return 1.0 - high, 1.0 - low
 
     @property
     def verdict(self) -> Verdict | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -208,7 +207,7 @@ class Launcher:
         # An engine that is away is waited for before the rollout exists, so that its time has not begun.
         if backend is not None:
             backend.ready(self._patience_s, cancel)
-        started, clock = datetime.now(UTC), time.monotonic()
+        started = datetime.now(UTC)
         ttl_s = lifetime_s(package, setup.wall_s if setup else None)
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
         ticket = client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=ttl_s, fresh=fresh)
@@ -231,11 +230,13 @@ class Launcher:
         contact = Contact()
         acted, evidence = Acted(contact=contact), Evidence()
         try:
-            with seen_with(package, _own_data(client, ticket)) as seen:
+            with seen_with(package, _own_data(client, ticket)) as seen, contact.acting.running():
                 acted = self._act(seen, agent, setup, backend, line, client, ticket, seed, cancel, contact)
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
-            final = judged(result, client.finalize(ticket.rollout_id), acted)
+            with contact.finalizing.running():
+                verified = client.finalize(ticket.rollout_id)
+            final = judged(result, verified, acted)
             # A score without its evidence would be one that nobody can check.
             evidence = evidence_of(client, package, ticket.rollout_id) if out else evidence
             result = final
@@ -248,7 +249,7 @@ class Launcher:
                 # Interrupted: the rollout is ended at the verifier too, so that its token opens nothing any more.
                 line.client.finalize(ticket.rollout_id)
             raise
-        result = replace(result, wall_s=round(time.monotonic() - clock, 3))
+        result = replace(result, wall_s=round(acted.own_s, 3), verifier_s=round(acted.verifier_s, 3))
         if out is None:
             return result
         return write_run(out, result, files_of(package, agent, setup, backend, result, acted, evidence))
@@ -296,7 +297,9 @@ class Launcher:
                     "run it without --fresh, or on a verifier that gives rollouts the package's own"
                 )
             submit_truth(client, ticket, package)
-            return Acted()
+            # All that the oracle does is ask the verifier.
+            contact.verifier_s = contact.acting.elapsed_s
+            return Acted(contact=contact)
         body, calls = gate_bounds(package)
         if setup is not None:
             from openfingym.agents.llm.launching import RolloutResources, play_rollout
@@ -315,7 +318,11 @@ class Launcher:
                 pool,
             )
             played = play_rollout(resources, package, setup, ticket, seed=seed, cancel=cancel)
-            contact.failures, contact.told = played.verifier_failures, played.told
+            contact.failures, contact.told, contact.verifier_s = (
+                played.verifier_failures,
+                played.told,
+                played.verifier_s,
+            )
             return Acted(played.outcome, contact, played)
         from openfingym_runtime.job import Job
 
@@ -335,6 +342,7 @@ class Launcher:
                 return Acted(backend.run(job), contact)
             finally:
                 contact.failures, contact.told = gate.verifier_failures, gate.told
+                contact.verifier_s = gate.waiting.elapsed_s
 
     def _model_setup(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import ModelUnavailableError, OpenFinGymError, RuntimeFailureError, VerifierError
 from openfingym.results import Boundary, RolloutResult, State
+from openfingym.verifiers.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.playing import PlayedConversation
@@ -26,6 +27,12 @@ class Contact:
     """Requests that our side failed."""
     told: bool = False
     """Whether the verifier answered it with anything that follows from hidden data."""
+    verifier_s: float = 0.0
+    """Seconds for which it waited for the verifier's answers."""
+    acting: Stopwatch = field(default_factory=Stopwatch)
+    """Runs while it acts, and while that is prepared."""
+    finalizing: Stopwatch = field(default_factory=Stopwatch)
+    """Runs while the verifier makes the final score."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,23 @@ class Acted:
         if self.outcome is not None:
             return self.outcome.ended_by == "exit" and self.outcome.exit_code == 0
         return self.played is None or self.played.ending.how == "finished"
+
+    @property
+    def own_s(self) -> float:
+        """Seconds that the agent took itself: without the start of its container or workspace, as far as that is
+        known, and without waiting for the verifier.
+        """
+        took = self.contact.acting.elapsed_s
+        if self.played is not None:
+            took = self.played.spent.wall_s
+        elif self.outcome is not None:
+            took = self.outcome.wall_s
+        return max(0.0, took - self.contact.verifier_s)
+
+    @property
+    def verifier_s(self) -> float:
+        """Seconds that the verifier took: for what the agent asked of it, and for the final score."""
+        return self.contact.verifier_s + self.contact.finalizing.elapsed_s
 
     @property
     def output(self) -> bytes:

@@ -35,7 +35,8 @@ def to_trial(rollout: RolloutRecord) -> Json:
     exception, and has none.
     """
     name, score = trial_name(rollout), rollout.score
-    ended_at = (rollout.timing.started_at + timedelta(seconds=rollout.timing.wall_s)).isoformat()
+    timing = rollout.timing
+    ended_at = (timing.started_at + timedelta(seconds=timing.wall_s + (timing.verifier_s or 0.0))).isoformat()
     agent: Json = {"name": rollout.agent, "version": rollout.provenance.versions.get("openfingym", "unknown")}
     if rollout.model is not None:
         provider, _, model = rollout.model.rpartition("/")

@@ -192,6 +192,9 @@ class RunTiming(RecordSection):
 
     started_at: AwareDatetime
     wall_s: Seconds
+    """Time of the agent, which ``model_s`` and ``execution_s`` are parts of."""
+    verifier_s: Seconds | None = None
+    """Time of the verifier; None where it is not stated, and ``wall_s`` holds both."""
     model_s: Seconds = 0.0
     """Waiting for the model."""
     execution_s: Seconds = 0.0

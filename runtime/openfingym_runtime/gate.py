@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from openfingym.errors import RuntimeFailureError, UsageError, VerifierError
+from openfingym.verifiers.stopwatch import Stopwatch
 from openfingym_runtime import owned_directory
 from openfingym_runtime.gate_protocol import GateConnection, Gatekeeping
 from openfingym_runtime.gate_request import LIVE, GateRequest, Refusal
@@ -60,6 +61,8 @@ class Gate:
         the agent's."""
         self.told = False
         """Whether the agent was answered anything that follows from hidden data."""
+        self.waiting = Stopwatch()
+        """How long requests were at the verifier; frames of a WebSocket, which take milliseconds, are not counted."""
         self._keeper = keeper
         self._authorization = f"Authorization: Bearer {token}\r\n".encode("ascii")
         self._max_calls = max_calls
@@ -110,9 +113,10 @@ class Gate:
         headers = self._authorization + request.forwarded_headers()
         body = request.body[0] if len(request.body) == 1 else b"".join(request.body)
         try:
-            answer = await self._keeper.upstream.request(
-                request.method.decode("ascii"), request.target.decode("ascii"), headers, body
-            )
+            with self.waiting.running():
+                answer = await self._keeper.upstream.request(
+                    request.method.decode("ascii"), request.target.decode("ascii"), headers, body
+                )
         except VerifierError:
             self.verifier_failures += 1
             return UNAVAILABLE.answer()

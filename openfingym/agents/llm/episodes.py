@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from openfingym.agents.llm.observations import StepEvents, first_text, next_text
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.trajectory.record import StepReward
+from openfingym.verifiers.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from openfingym.task.episodes import EpisodeStep
@@ -25,11 +26,13 @@ class Player:
     Attributes:
         over: whether all private ones are played.
         rewards: the reward of each step of the private episodes, for the record.
+        waiting: how long the verifier took for episodes and steps.
     """
 
     def __init__(self, client: VerifierClient, ticket: RolloutTicket, symbols: tuple[str, ...]) -> None:
         self.over = False
         self.rewards: list[StepReward] = []
+        self.waiting = Stopwatch()
         self._client = client
         self._ticket = ticket
         self._symbols = symbols
@@ -60,9 +63,10 @@ class Player:
         if self._at is not None and self._at.fold == "private" and not self._at.done:
             return f"Episode {self._at.number + 1} is under way: go on with step.", True
         try:
-            self._at = await asyncio.to_thread(
-                self._client.start_episode, self._ticket.token, "public" if practice else "private"
-            )
+            with self.waiting.running():
+                self._at = await asyncio.to_thread(
+                    self._client.start_episode, self._ticket.token, "public" if practice else "private"
+                )
         except SubmissionError as error:
             if practice:
                 return f"Refused: {error}", True
@@ -95,13 +99,14 @@ class Player:
         passed, earned = StepEvents(), 0.0
         for number in range(1 + max(0, min(wait, MAX_WAIT))):
             try:
-                self._at = await asyncio.to_thread(
-                    self._client.step,
-                    self._ticket.token,
-                    self._at.episode,
-                    self._at.step + 1,
-                    None if number else action,
-                )
+                with self.waiting.running():
+                    self._at = await asyncio.to_thread(
+                        self._client.step,
+                        self._ticket.token,
+                        self._at.episode,
+                        self._at.step + 1,
+                        None if number else action,
+                    )
             except SubmissionError as error:
                 return f"Refused, and nothing was done: {error}", True
             # A reward that is not a number is none.

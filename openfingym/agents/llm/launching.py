@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 TURNS = 40
 WALL_S = 3600.0
 TURNS_A_STEP = 1.25
-_CREDENTIALS = re.compile(r"//[^/@]*@")
 WALL_A_STEP_S = 30.0
 
 
@@ -70,7 +68,7 @@ class ModelSetup:
         sampling = getattr(self.agent, "sampling", None)
         return {
             "model": self.spec.name if self.spec else None,
-            "base_url": _CREDENTIALS.sub("//", self.spec.base_url or "") or None if self.spec else None,
+            "base_url": self.spec.endpoint if self.spec else None,
             "sampling": asdict(sampling) if isinstance(sampling, Sampling) else None,
             "prices": self.prices.describe(self.spec.name) if self.spec else None,
             "allowance": asdict(self.allowance),

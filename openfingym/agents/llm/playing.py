@@ -61,9 +61,12 @@ class PlayedConversation:
     program: str
     output: bytes
     execution_s: float
+    """Seconds that its programs ran, without waiting for the verifier."""
     verifier_failures: int
     told: bool
     """Whether it was answered anything that follows from hidden data."""
+    verifier_s: float
+    """Seconds for which it waited for the verifier."""
     outcome: Outcome | None = field(default=None, repr=False)
     """How its one program ended, where it had but one."""
     prompt_sha256: str | None = None
@@ -96,8 +99,9 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
         spent=session.meter.spent,
         program=programs.program,
         output=bytes(programs.log),
-        execution_s=programs.execution_s,
+        execution_s=max(0.0, programs.execution_s - programs.waited_s),
         verifier_failures=programs.verifier_failures,
+        verifier_s=programs.waited_s + (player.waiting.elapsed_s if player else 0.0),
         told=programs.told or (player is not None and player.told),
         outcome=programs.outcome,
         prompt_sha256=session.prompt_sha256,

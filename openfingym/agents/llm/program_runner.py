@@ -95,6 +95,11 @@ class ProgramRunner:
         """Whether programs were answered anything that follows from hidden data."""
         return self._gate is not None and self._gate.told
 
+    @property
+    def waited_s(self) -> float:
+        """Seconds for which they waited for the verifier."""
+        return self._gate.waiting.elapsed_s if self._gate else 0.0
+
     async def workspace(self) -> Workspace:
         """The rollout's workspace.
 

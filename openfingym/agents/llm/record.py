@@ -38,6 +38,7 @@ def rollout_record(played: PlayedConversation, result: RolloutResult) -> Rollout
         timing=RunTiming(
             started_at=datetime.fromisoformat(result.started_at),
             wall_s=result.wall_s,
+            verifier_s=result.verifier_s,
             model_s=played.spent.model_s,
             execution_s=played.execution_s,
         ),

@@ -60,7 +60,7 @@ class Heading:
     state: str = "not verified"
     """How the run ended; ``not verified`` for an account that no verifier has scored."""
     relative_total: float | None = None
-    """The verified score: loss over the baseline's, lower is better, 1 is the baseline."""
+    """The verified relative total: lower is better, 1 is the baseline."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """Verified metrics; they go before those computed here."""
     baseline_metrics: Mapping[str, float] = field(default_factory=dict)
@@ -68,6 +68,10 @@ class Heading:
     """Further lines of the header: digests, backend, seed."""
     relative_interval: tuple[float, float] | None = None
     """95 % interval of ``relative_total``; None where nothing can be said."""
+    total: float | None = None
+    """The verified total: the task's loss, lower is better."""
+    total_interval: tuple[float, float] | None = None
+    """95 % interval of ``total``; None where nothing can be said."""
 
     @classmethod
     def of_run(cls, result: RolloutResult, periods_per_year: float) -> Heading:
@@ -93,6 +97,8 @@ class Heading:
             result.baseline_metrics,
             {name: text for name, text in facts.items() if text},
             result.relative_interval,
+            result.total,
+            result.total_interval,
         )
 
 
@@ -183,8 +189,14 @@ def _facts(heading: Heading, chain: Chain) -> dict[str, str]:
         "Symbols": ", ".join(chain.symbols[:20])
         + (f" and {len(chain.symbols) - 20} more" if len(chain.symbols) > 20 else ""),
         "State": heading.state,
+        **({} if heading.total is None else {"Total": _total(heading.total, heading.total_interval)}),
         **heading.facts,
     }
+
+
+def _total(total: float, interval: tuple[float, float] | None) -> str:
+    ends = "" if interval is None else "; 95 % interval {:.3g} to {:.3g}".format(*interval)
+    return f"{total:.4g}, verified; lower is better{ends}"
 
 
 def _tiles(heading: Heading, own: Performance | None, other: Performance | None) -> list[tuple[str, str, str]]:
@@ -200,7 +212,9 @@ def _tiles(heading: Heading, own: Performance | None, other: Performance | None)
             if heading.relative_interval is None
             else "; 95 % interval {:.3g} to {:.3g}".format(*heading.relative_interval)
         )
-        tiles.append(("Verified score", value, f"{better} {heading.baseline}, which has 1; lower is better{interval}"))
+        tiles.append(
+            ("Relative total", value, f"verified; {better} {heading.baseline}, which has 1; lower is better{interval}")
+        )
     for name, label, unit, _ in (FIGURES[0], FIGURES[3], FIGURES[6]):
         values = _values(name, heading, own, other)
         if values[0] is not None:

@@ -236,7 +236,7 @@ def test_score(
     ]
     status, out, err = invoke(monkeypatch, capsys, *files)
     assert status == 0
-    assert re.search(r"relative +[\d.]+ \[[\d.]+, [\d.]+\] +[\d.]+ \[[\d.]+, [\d.]+\] +1", out)
+    assert re.search(r"relative total +[\d.]+ \[[\d.]+, [\d.]+\] +[\d.]+ \[[\d.]+, [\d.]+\] +1", out)
     assert err == "warning: constant: all 160 predictions are 0.01\n"
     status, out, _ = invoke(monkeypatch, capsys, *files, "--json")
     card = json.loads(out)

@@ -102,7 +102,7 @@ def test_one_rollout_is_read_from_its_first_message_to_its_score(show, tmp_path:
         "reward of step 4: -0.5",
         "answer 2",
         "I am done.",
-        "scored: skill 0.25, loss 0.5 (naive 0.6), real data",
+        "scored: skill 0.25, total 0.5 (naive 0.6), real data",
         "rmse 0.25 (naive 0.5)",
         "$0.5000",
         "trajectory.json",
@@ -253,6 +253,6 @@ def test_the_sampling_error_is_shown(
 ) -> None:
     path = rollout(tmp_path, relative_interval=(0.5, 1.1), standard_errors={"rmse": 0.0123})
     _, out, _ = view(capsys, monkeypatch, path)
-    assert "scored: skill 0.25 [-0.1, 0.5], loss 0.5" in out
+    assert "scored: skill 0.25 [-0.1, 0.5], total 0.5" in out
     assert "not to be told from the baseline on these hidden rows" in out
     assert "rmse 0.25 +- 0.012 (naive 0.5)" in out

@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from openfingym.metrics.admission import admit, examine
 from openfingym.metrics.arrays import answer, number, pair
 from openfingym.metrics.cases import CASES
 from openfingym.metrics.laws import LAWS
+from openfingym.metrics.questions import check_arrays
 from openfingym.metrics.record import ANSWERS, SHAPES, Metric
 from openfingym.metrics.registry import METRICS
 
@@ -104,8 +107,7 @@ def everything_positive(labels, scores):
         (planted(good, direction="higher", optimum=None), "does not score worse"),
         (planted(lambda y_true, y_pred: float(pair(y_true, y_pred)[0].std())), "does not score worse"),
         (planted(lambda y_true, y_pred: 0.0 * good(y_true, y_pred)), "does not score worse"),
-        (planted(swallowing), "NaN in y_pred: gave 0 where only an error is right"),
-        (planted(lambda y_true, y_pred: float(np.abs(y_true - y_pred).mean())), r"returns nan"),
+        (planted(lambda y_true, y_pred: math.nan * good(y_true, y_pred)), "returns nan"),
         (planted(lambda y_true, y_pred: math.sqrt(-1.0)), "raises ValueError"),
         (planted(lambda y_true, y_pred: np.float64(good(y_true, y_pred))), "returns float64, expected float"),
         (planted(lambda y_true, y_pred: np.array([good(y_true, y_pred)])), "returns ndarray"),
@@ -134,6 +136,61 @@ def everything_positive(labels, scores):
 def test_a_flawed_metric_is_refused(metric, words):
     with pytest.raises(UsageError, match=words):
         admit(metric)
+
+
+def natural(y_true, y_pred):
+    return float(((y_true - y_pred) ** 2).mean())
+
+
+@pytest.mark.parametrize("function", [natural, swallowing])
+def test_a_metric_need_not_check_its_arrays(function):
+    assert examine(planted(function))
+    metric = admit(planted(function))
+    truth = np.ones((4, 2))
+    assert metric.compute({"y_true": truth, "y_pred": truth + 2.0}) == function(truth, truth + 2.0)
+    for wrong in (truth * np.nan, truth[:2], truth.astype(str), truth[:0], truth[:, :1], None):
+        with pytest.raises(UsageError, match="y_pred"):
+            metric.compute({"y_true": truth, "y_pred": wrong})
+        with pytest.raises((DataError, UsageError), match="y_"):
+            metric.compute({"y_true": wrong, "y_pred": truth})
+
+
+@pytest.mark.parametrize("problem", SHAPES)
+def test_every_array_of_every_question_is_checked(problem):
+    case = CASES[problem](np.random.default_rng(0))
+    whole = {**case.truth, **case.perfect}
+    for answered in (case.perfect, *case.ladder, *case.rivals):
+        check_arrays(problem, {**case.truth, **answered})
+    for name in SHAPES[problem]:
+        values, error = np.asarray(whole[name]), UsageError if name in ANSWERS[problem] else DataError
+        wrong = [
+            values.astype(str),
+            values[None] if values.ndim else np.zeros((3, 3, 3, 3)),
+            values.astype(float) * np.nan,
+        ]
+        for broken in wrong:
+            with pytest.raises((DataError, UsageError)):
+                check_arrays(problem, {**whole, name: broken})
+        with pytest.raises(error, match=name):
+            check_arrays(problem, {**whole, name: wrong[-1]})
+
+
+def test_what_speaks_against_a_metric_is_listed_one_a_line():
+    with pytest.raises(UsageError) as raised:
+        admit(planted(lambda y_true, y_pred: -1.0, range=(0.0, 1.0)))
+    first, *findings = str(raised.value).splitlines()
+    assert first == "the metric 'planted' is not admitted:"
+    assert findings
+    assert all(line.startswith("- ") and len(line) < 160 for line in findings)
+
+
+def test_the_example_of_the_documentation_is_admitted(tmp_path):
+    text = (Path(__file__).resolve().parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    example = text.partition("[project.entry-points")[2].partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "my_package.py").write_text(example, encoding="utf-8")
+    namespace = runpy.run_path(str(tmp_path / "my_package.py"))
+    assert examine(namespace["METRIC"]) == ()
+    assert admit(namespace["METRIC"]).name == "power_error"
 
 
 def test_why_width_is_a_diagnostic():

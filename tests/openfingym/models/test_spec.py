@@ -68,6 +68,48 @@ def test_the_key_is_not_in_the_spec(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sk-secret" not in repr(ModelSpec.parse("gpt-4o"))
 
 
+KEY = "sk-test-0123456789"
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("http://localhost:8000/v1", "http://localhost:8000/v1"),
+        ("http://[::1]:8000/v1/", "http://[::1]:8000/v1/"),
+        ("http://user:secret@gateway/v1", "http://gateway/v1"),
+        ("http://secret@gateway:80/v1", "http://gateway:80/v1"),
+        ("http://user:sec@ret@gateway/v1", "http://gateway/v1"),
+        ("http://user:sec/ret@gateway/v1", "http://***"),
+        ("http://user:sec?ret@gateway/v1", "http://***"),
+        ("http://user:sec#ret@gateway/v1", "http://***"),
+        ("http://user:sec/ret", "http://***"),
+        ("http://user:12/secret@gateway/v1", "http://***"),
+        ("http://gateway/v1?key=secret", "http://gateway/v1"),
+        ("http://gateway/v1?mail=a@b&key=secret", "http://***"),
+        ("http://gateway/v1#secret", "http://gateway/v1"),
+        (f"http://gateway/{KEY}/v1", "http://gateway/***/v1"),
+        ("http://[secret/v1", "***"),
+    ],
+)
+def test_the_endpoint_is_known_wherever_it_was_stated_and_opens_nothing(
+    url: str, kept: str, no_key: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert ModelSpec.parse("gpt-4o", base_url=url).endpoint == kept
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    assert ModelSpec.parse("gpt-4o").endpoint == kept
+    assert "sec" not in kept
+    assert KEY not in kept
+
+
+def test_the_endpoint_where_nobody_states_one(no_key: None) -> None:
+    import openai
+
+    found = ModelSpec.parse("gpt-4o").endpoint
+    assert found == str(openai.OpenAI(api_key="x").base_url).rstrip("/")
+    assert ModelSpec.parse("stand-in/competent").endpoint is None
+
+
 def test_importing_asks_for_no_client() -> None:
     heavy = "{'openai', 'tenacity', 'fastapi', 'pydantic'}"
     probe = f"import sys, openfingym.models, openfingym.models.testing; print(sorted({heavy} & sys.modules.keys()))"

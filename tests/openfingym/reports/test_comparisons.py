@@ -78,18 +78,27 @@ def test_attempts_are_averaged_within_a_seed_before_seeds_are():
     assert found.pairs == 12
 
 
-def test_ours_are_left_out_and_rejected_ones_count_as_the_baseline():
+def test_ours_are_left_out_and_rejected_ones_count_as_a_hundred_times_the_baseline():
     spoilt = [failed("error", agent="b", task=TASKS[0]), failed("rejected", agent="b", task=TASKS[1])]
     found = compared(*runs("a", [0.5] * 10), *spoilt, *runs("b", [0.5] * 10)[2:])["real", "a", "b"]
     assert found.tasks == 9
     assert (found.wins, found.losses, found.ties) == (1, 0, 8)
-    assert found.loss_ratio.value == pytest.approx(0.5 ** (1 / 9))
+    assert found.loss_ratio.value == pytest.approx((0.5 / 100) ** (1 / 9))
+    assert (found.scored, found.judged, found.scored_ratio.value) == ((9, 8), (9, 9), 1.0)
     assert found.verdict == "no difference"
     assert "cannot be told apart" in found.sentence
+    assert "; a was scored in 9 of 9 runs, b in 8 of 9; where both were, the loss of a is 0.0% lower" in found.sentence
 
 
-def test_a_row_that_was_never_scored_is_not_compared():
-    assert compared(*runs("a", [2.0] * 10), *(failed("rejected", agent="nop", task=task) for task in TASKS)) == {}
+def test_a_row_that_was_never_scored_is_worse_than_one_that_was():
+    nop = [failed("rejected", agent="nop", task=task) for task in TASKS]
+    found = compared(*runs("a", [2.0] * 10), *nop)["real", "a", "nop"]
+    assert found.verdict == "better"
+    assert found.sentence.startswith(
+        "a is better than nop on real data: its loss, a failure counted as 100 times the baseline's, is 98.0% lower"
+    )
+    assert "a was scored in 10 of 10 runs, nop in 0 of 10, and never both" in found.sentence
+    assert compared(*nop, *(failed("rejected", agent="other", task=task) for task in TASKS)) == {}
 
 
 def test_too_few_common_tasks_are_too_few_to_say():

@@ -17,7 +17,7 @@ from openfingym.reports.figures import cost_scatter, forest, heat_map
 from openfingym.reports.html import render
 from openfingym.reports.report import make_report
 from openfingym.reports.runs import Damaged, FoundRuns
-from openfingym.reports.tables import DAMAGED
+from openfingym.reports.tables import DAMAGED, penalized
 from tests.openfingym.reports.browser import opened
 from tests.openfingym.reports.made import HOSTILE, failed, runs, scored
 
@@ -61,6 +61,7 @@ def test_the_headline_has_skill_interval_and_success():
     assert (
         rows[1]
         == f"good / m {good.skill.value:+.3f} {good.skill.low:+.3f} to {good.skill.high:+.3f}, 7 tasks 86% of 7 scored"
+        f"; penalized total {penalized(good)}"
     )
     assert rows[2].startswith("bad / m −1.000")
 

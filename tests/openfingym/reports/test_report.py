@@ -6,14 +6,17 @@ import csv
 import io
 import json
 import random
+from datetime import UTC, datetime
 
 import pytest
 
 from openfingym.errors import UsageError
+from openfingym.reports.html import render
 from openfingym.reports.report import REASON_LENGTH, make_report
-from openfingym.reports.runs import Damaged, FoundRuns, Made
+from openfingym.reports.runs import Damaged, FoundRuns, Made, read_runs
 from openfingym.reports.tables import figure, overall, percent, said, skill_table, task_table
-from tests.openfingym.reports.made import failed, runs, scored
+from openfingym.version import __version__
+from tests.openfingym.reports.made import failed, runs, scored, write
 
 TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)] + ["fx-forecast", "treasury-forecast"]
 
@@ -177,6 +180,43 @@ def test_agents_of_one_name_that_are_not_the_same_are_said_to_be_pooled():
     assert "ridge on real data pools 2 settings" in sentence
     # A run that does not state its setting says nothing.
     assert cautions(first, second, made={first.rollout_id: Made("a"), second.rollout_id: Made()}) == []
+
+
+def test_a_report_says_what_it_is_about(tmp_path):
+    old, new, silent = write(tmp_path / "my-runs", *(scored(0.5, agent="react", model="m", seed=n) for n in range(3)))
+    for folder, version in ((old, "0.0.9"), (new, "0.1.0")):
+        config = {"openfingym": version, "base_url": f"http://{version}/v1"}
+        (folder / "config.json").write_text(json.dumps(config))
+    (silent / "config.json").unlink()
+    before = datetime.now(UTC).replace(microsecond=0)
+    report = make_report(read_runs([tmp_path / "my-runs"]))
+    told = report.to_dict()
+    assert before <= datetime.fromisoformat(str(told["made_at"])) <= datetime.now(UTC)
+    assert told["folders"] == [str(tmp_path / "my-runs")]
+    assert (told["openfingym"], told["versions"]) == (__version__, {"0.0.9": 1, "0.1.0": 1})
+    page = render(report)
+    for text in (*told["folders"], told["made_at"], __version__, "0.0.9 (1), 0.1.0 (1)", "m at http://0.0.9/v1"):
+        assert str(text) in page
+
+
+def test_a_model_is_named_with_every_endpoint_that_it_was_asked_at():
+    asked = [scored(0.5, agent="react", model=model, seed=seed) for model in ("a", "stand-in/b") for seed in range(2)]
+    made = {
+        run.rollout_id: Made(endpoint=endpoint)
+        for run, endpoint in zip(asked, ("http://one/v1", "http://two/v1", None, None), strict=True)
+    }
+    report = make_report(FoundRuns((*asked, scored(0.5)), made=made))
+    assert [(one.model, one.where, one.runs) for one in report.models] == [
+        ("a", "http://one/v1", 1),
+        ("a", "http://two/v1", 1),
+        ("stand-in/b", "started for each rollout", 2),
+    ]
+    assert "http://two/v1" in render(report)
+    assert report.to_dict()["models"][0] == {"model": "a", "endpoint": "http://one/v1", "runs": 1}
+    ((concern, sentence),) = cautions(*asked, made=made)
+    assert concern == "endpoints"
+    assert "react / a on real data pools rollouts of a at 2 endpoints (http://one/v1, http://two/v1)" in sentence
+    assert cautions(*asked, made={asked[0].rollout_id: made[asked[0].rollout_id]}) == []
 
 
 def test_unlike_environments_are_said_of_all_rows_together():

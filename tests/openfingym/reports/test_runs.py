@@ -113,11 +113,15 @@ def test_nothing_to_report_on_is_an_error(tmp_path):
 def test_what_a_rollout_was_made_of_is_read_where_it_is_stated(tmp_path):
     folders = write(tmp_path, *(scored(0.5, seed=seed) for seed in range(6)))
     stated = [
-        {"inputs": {"agent_digest": "x", "allowance": {"turns": 3}}, "environment": {"digest": "e"}},
+        {
+            "inputs": {"agent_digest": "x", "allowance": {"turns": 3}},
+            "environment": {"digest": "e"},
+            "base_url": "http://u:pw@h/v1",
+        },
         {"inputs": {"allowance": {"turns": 3}, "agent_digest": "x"}, "environment": None},
         {"inputs": {"agent_digest": "y"}, "environment": {"image": "i"}},
         {"inputs": "text", "environment": "text"},
-        ["inputs"],
+        ["base_url"],
     ]
     for folder, config in zip(folders, stated, strict=False):
         (folder / "config.json").write_text(json.dumps(config))
@@ -128,4 +132,5 @@ def test_what_a_rollout_was_made_of_is_read_where_it_is_stated(tmp_path):
     same, again, other, *silent = made
     assert same.setting == again.setting != other.setting
     assert [one.environment for one in made] == ["e", *[None] * 5]
+    assert [one.endpoint for one in made] == ["http://h/v1", *[None] * 5]
     assert [one.setting for one in silent] == [None] * 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 import time
 from dataclasses import dataclass
@@ -296,5 +297,10 @@ def test_no_key_is_written_anywhere(
                     content = path.read_bytes()
                     assert key.encode() not in content, path
                     assert b"hunter22" not in content, path
-    assert left.result.state == "error"
+        assert left.result.state == "error"
+        monkeypatch.setenv("OPENAI_BASE_URL", where)
+        left = play("react", ModelSpec.parse("my-model"), allowance=Allowance(turns=1))
+        config = (left.folder / "config.json").read_text()
+        assert json.loads(config)["base_url"] == stand_in.base_url
+        assert "hunter22" not in config
     assert key not in caplog.text

@@ -27,6 +27,7 @@ from openfingym.reports.trading.trace import Chain, EpisodeTrace
 from openfingym.results import RolloutResult, RunFiles, write_run
 from openfingym.trading.orders import Event, EventKind, Reason
 from tests.openfingym.reports.browser import opened
+from tests.openfingym.reports.made import scored
 
 P = 252.0
 HOSTILE = "</script></style><img src=x onerror=alert(1)>\"'&amp;<b>"
@@ -118,8 +119,19 @@ def test_what_the_verifier_said_goes_first():
     tree = parsed(render(heading, [trace(0)]))
     assert table(tree, "Performance")["Sharpe ratio"] == ["1.23✓", "1.50"]
     tiles = ["".join(tile.itertext()) for tile in next(n for n in tree.iter() if n.get("class") == "tiles")]
-    assert tiles[0].startswith("Verified score0.812better than buy-and-hold")
+    assert "Verified score" not in tiles[0]
+    assert tiles[0].startswith("Relative total0.812verified; better than buy-and-hold")
     assert "Sharpe ratio1.23buy-and-hold: 1.50" in tiles
+
+
+def test_total_and_relative_total_have_their_names_and_intervals():
+    result = scored(0.8, total_interval=(0.01, 0.2), relative_interval=(0.7, 0.9))
+    page = render(Heading.of_run(result, 252.0), [trace(0)])
+    said = "".join(parsed(page).itertext())
+    assert "Total0.08, verified; lower is better; 95 % interval 0.01 to 0.2" in " ".join(said.split()).replace(
+        "Total ", "Total"
+    )
+    assert "95 % interval 0.7 to 0.9" in said
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,112 @@
+"""Checking the arrays of a question before a metric of another author sees them.
+
+The metrics of this library check their own, some of them on the way, which is quicker.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from openfingym.errors import DataError, UsageError
+from openfingym.metrics.arrays import answer, known, same_shape
+from openfingym.metrics.record import ANSWERS, SHAPES, Problem
+
+Array = np.ndarray[Any, np.dtype[Any]]
+AXES: Mapping[str, int] = {
+    "last_value": 2,
+    "levels": 1,
+    "real": 3,
+    "fake": 3,
+    "train": 3,
+    "held_out": 3,
+    "futures": 4,
+    "labels": 1,
+    "scores": 1,
+    "record": 3,
+}
+"""Number of axes of the arrays that have a fixed one."""
+
+
+def guarded(problem: Problem, function: Callable[..., float]) -> Callable[..., float]:
+    """A metric's function that is called with sound arrays alone, and gives no infinity.
+
+    Args:
+        problem: the kind of question, which fixes names and shapes of the arrays.
+        function: takes the arrays by name.
+
+    Returns:
+        A function that takes the same; it raises DataError where the truth is at fault, and UsageError where the
+        answer is, or where the result is too large for float64.
+    """
+
+    @functools.wraps(function)
+    def checked(**arguments: Any) -> float:
+        check_arrays(problem, arguments)
+        result = function(**arguments)
+        if isinstance(result, float) and math.isinf(result):
+            raise UsageError("the result is too large for float64; the values must be of a plausible size")
+        return result
+
+    return checked
+
+
+def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
+    """Make sure that arrays are what a question of this kind has.
+
+    Args:
+        problem: the kind of question.
+        arrays: its arrays by name; what is none of them is not looked at.
+
+    Raises:
+        DataError: an array of ours is not numeric, not finite, empty, or of another shape.
+        UsageError: an answer is.
+    """
+    answers = ANSWERS[problem]
+    found: dict[str, Array] = {}
+    for name in SHAPES[problem]:
+        check = answer if name in answers else known
+        values = arrays[name]
+        # One number may stand for a benchmark.
+        found[name] = check(name, np.asarray(values) if isinstance(values, int | float) else values, AXES.get(name))
+    if problem == "forecast":
+        known("y_true", found["y_true"], 3)
+        _ours("last_value", found["last_value"], (found["y_true"].shape[0], found["y_true"].shape[2]))
+    if problem == "quantiles":
+        same_shape("quantiles", found["quantiles"], (*found["y_true"].shape, found["levels"].size))
+        levels = found["levels"]
+        if not (levels[0] > 0.0 and levels[-1] < 1.0 and (np.diff(levels) > 0.0).all()):
+            raise DataError(f"levels must increase, between 0 and 1; found {levels.tolist()}")
+    elif problem == "ensemble":
+        same_shape("samples", found["samples"], (*found["y_true"].shape, found["samples"].shape[-1]))
+    elif problem in {"paths", "copying"}:
+        first, *others = found
+        for name in others:
+            _require(name, found[name], (found[name].shape[0], *found[first].shape[1:]), answered=name in answers)
+    elif problem == "futures":
+        contexts, *shape = found["real"].shape
+        same_shape("futures", found["futures"], (contexts, found["futures"].shape[1], *shape))
+    elif problem == "ranking":
+        same_shape("scores", found["scores"], found["labels"].shape)
+        if not np.isin(found["labels"], (0.0, 1.0)).all():
+            raise DataError("labels must be 0 or 1")
+    elif "y_true" in found:
+        for name in answers:
+            same_shape(name, found[name], found["y_true"].shape)
+        if problem == "benchmark" and found["benchmark"].ndim:
+            _ours("benchmark", found["benchmark"], found["y_true"].shape)
+        if problem == "panel" and found["period"].shape != found["y_true"].shape:
+            _ours("period", found["period"], found["y_true"].shape[:1])
+
+
+def _ours(name: str, values: Array, shape: tuple[int, ...]) -> None:
+    _require(name, values, shape, answered=False)
+
+
+def _require(name: str, values: Array, shape: tuple[int, ...], *, answered: bool) -> None:
+    if values.shape != shape:
+        raise (UsageError if answered else DataError)(f"{name} has shape {values.shape}, expected {shape}")
