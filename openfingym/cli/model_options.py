@@ -50,6 +50,12 @@ _OPTIONS = (
     ),
     click.option("--prices", type=click.Path(dir_okay=False, path_type=Path), help="TOML file of prices of models."),
 )
+patience_option = click.option(
+    "--patience",
+    type=_POSITIVE,
+    metavar="SECONDS",
+    help="How long a model's endpoint, Docker or a verifier that does not answer is waited for.  [default: 600]",
+)
 
 
 @dataclass(frozen=True)

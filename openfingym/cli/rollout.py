@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.choices import BACKENDS
-from openfingym.cli.model_options import ModelOptions, model_options
+from openfingym.cli.model_options import ModelOptions, model_options, patience_option
+from openfingym.cli.notices import noticing
 from openfingym.cli.rollout_tables import print_ended, print_intended
 from openfingym.cli.run import exit_status
 from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
@@ -62,12 +63,7 @@ INTERRUPTED = 130
     help="How programs are isolated; ray: on the nodes of a running Ray cluster.",
 )
 @verifier_option
-@click.option(
-    "--patience",
-    type=click.FloatRange(min=0.0, min_open=True),
-    metavar="SECONDS",
-    help="How long a model's endpoint, Docker or a verifier that does not answer is waited for.  [default: 600]",
-)
+@patience_option
 @click.option(
     "--shard", "part", metavar="K/N", help="Only every N-th rollout, from the K-th on: one part for each of N machines."
 )
@@ -130,7 +126,7 @@ def rollout(
     for sign in _endings():
         signal.signal(sign, signal.default_int_handler)
     retry_errors, jobs = retry == "error", default_jobs()
-    with RunReporter(out, quiet=quiet) as reporter:
+    with RunReporter(out, quiet=quiet) as reporter, noticing(reporter.notice):
         try:
             if dry_run:
                 selection = rollouts.select(plan, program=program)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.choices import BACKENDS
-from openfingym.cli.model_options import ModelOptions, model_options
+from openfingym.cli.model_options import ModelOptions, model_options, patience_option
+from openfingym.cli.notices import noticing
 from openfingym.cli.printable import printable
 from openfingym.cli.render import TerminalProgress, number, print_json, print_table, typed, with_interval
 from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     help="Folder for results.",
 )
 @verifier_option
+@patience_option
 @real_option
 @fresh_option
 @quiet_option
@@ -71,6 +73,7 @@ def run(
     seed: int,
     out: Path,
     address: str | None,
+    patience: float | None,
     real: bool,
     fresh: bool,
     quiet: bool,
@@ -84,6 +87,7 @@ def run(
     from openfingym import catalog
     from openfingym.adversarial.marks import skill_of
     from openfingym.agents import require_model, resolve, suited
+    from openfingym.models.endpoint import PATIENCE_S
     from openfingym.packages.tapes import require_renewal
     from openfingym.rollouts.launcher import Launcher
 
@@ -101,9 +105,18 @@ def run(
         from openfingym_runtime.images import ensure_agent_image
 
         ensure_agent_image(log=lambda line: click.echo(line, err=True))
-    with TerminalProgress(enabled=not (as_json or quiet)) as show:
+
+    def notice(line: str) -> None:
+        if show.console is not None:
+            show.console.print(line, markup=False, soft_wrap=True)
+        elif not quiet:
+            click.echo(line, err=True)
+
+    with TerminalProgress(enabled=not (as_json or quiet)) as show, noticing(notice):
         show(f"building {', '.join(names)}")
-        with Launcher.for_tasks(tasks, backend=backend, verifier=address) as launcher:
+        with Launcher.for_tasks(
+            tasks, backend=backend, verifier=address, patience_s=patience or PATIENCE_S
+        ) as launcher:
             results = []
             for package in launcher.packages if fresh else ():
                 require_renewal(package)

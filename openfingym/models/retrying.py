@@ -2,6 +2,7 @@
 
 | what happened | what follows |
 |---|---|
+| no connection, and there never was one | asked again for some seconds, then ModelUnavailableError |
 | no connection, timeout, connection cut, garbage instead of an answer | asked again |
 | 408, 409, 425, 429, 5xx | asked again, after ``Retry-After`` where it is given |
 | 402 or 429 for want of credit, 401, 403, 404 | ModelUnavailableError: asking again cannot help |
@@ -49,9 +50,15 @@ _log = logging.getLogger(__name__)
 class Transient(Exception):  # noqa: N818  # internal: it never leaves this package
     """An attempt failed in a way that another may not."""
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(self, message: str, *, retry_after_s: float | None = None, connected: bool = True) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.connected = connected
+        """Whether the endpoint was reached."""
+
+
+class Adapted(Transient):
+    """The endpoint works, and is asked again for the same in another form."""
 
 
 def refuses(error: APIStatusError, word: str) -> bool:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from openfingym.errors import UsageError
-from openfingym.models.endpoint import CONCURRENCY, NEEDS_CLIENT, PATIENCE_S, TIMEOUT_S, ChatModel, ModelEndpoint
+from openfingym.models.endpoint import CONCURRENCY, PATIENCE_S, TIMEOUT_S, ChatModel, ModelEndpoint
 from openfingym.models.prices import LOCAL, PriceTable
+from openfingym.models.transport import NEEDS_CLIENT
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"

@@ -105,6 +105,7 @@ class Launcher:
         backend: str = "auto",
         verifier: str | VerifierAddress | None = None,
         real: bool = False,
+        patience_s: float = PATIENCE_S,
     ) -> Launcher:
         """A launcher for tasks given by name, folder or value, building what is not built.
 
@@ -113,6 +114,7 @@ class Launcher:
             backend: how programs are isolated; see the constructor.
             verifier: where a running one is, or a registry file; None for what the environment says, or one of its own.
             real: whether to use pulled real data where a task's own data is simulated.
+            patience_s: seconds to wait for what is away; see the constructor.
 
         Raises:
             UsageError: a task is named twice, or none or two of the running verifiers are for it.
@@ -126,7 +128,7 @@ class Launcher:
         packages = [build(task) for task in loaded]
         if verifiers is not None:
             require_served(packages, verifiers)
-        return cls(packages, backend=backend, verifiers=verifiers)
+        return cls(packages, backend=backend, verifiers=verifiers, patience_s=patience_s)
 
     def __enter__(self) -> Self:
         if self._verifiers is None:
