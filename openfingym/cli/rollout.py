@@ -113,6 +113,7 @@ def rollout(
         "attempts": attempts,
         "models": model.model_name,
         "base_url": model.base_url,
+        "stream": model.stream,
         "limits": model.limits,
         "sampling": model.sampling,
         "prices": model.prices and str(model.prices),

@@ -13,7 +13,7 @@ import logging
 import re
 import time
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Self, TypeVar, Unpack
+from typing import Self, TypeVar, Unpack
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
 from openfingym.models.messages import Completion, Message, Tool, Usage
@@ -116,7 +116,7 @@ class ModelEndpoint:
         """
         return ChatModel(self, name, request_name or name, prices or PriceTable.load(), stream=stream, tokens=tokens)
 
-    async def complete(self, body: Json, *, stream: bool) -> tuple[ParsedCompletion, float, int]:
+    async def complete(self, body: Json) -> tuple[ParsedCompletion, float, int]:
         """Send a request until it is answered.
 
         Returns:
@@ -133,7 +133,7 @@ class ModelEndpoint:
                 async for attempt in retrying(lambda: self._outage.patient_until(end) - time.monotonic()):
                     with attempt:
                         attempts, before = attempts + 1, time.monotonic()
-                        answer = await self._watched(body, stream=stream, timeout_s=min(self.timeout_s, end - before))
+                        answer = await self._watched(body, timeout_s=min(self.timeout_s, end - before))
                         return answer, time.monotonic() - before, attempts
             except Transient as last:
                 took = time.monotonic() - started
@@ -163,11 +163,11 @@ class ModelEndpoint:
             if not self._asking:
                 self._outage.forget()
 
-    async def _watched(self, body: Json, *, stream: bool, timeout_s: float) -> ParsedCompletion:
+    async def _watched(self, body: Json, *, timeout_s: float) -> ParsedCompletion:
         """An attempt, and a note of whether the endpoint works at all."""
         before = time.monotonic()
         try:
-            answer = await self._attempt(body, stream=stream, timeout_s=timeout_s)
+            answer = await self._attempt(body, timeout_s=timeout_s)
         except Adapted:
             self._outage.answered()
             raise
@@ -180,14 +180,14 @@ class ModelEndpoint:
         self._outage.answered()
         return answer
 
-    async def _attempt(self, body: Json, *, stream: bool, timeout_s: float) -> ParsedCompletion:
+    async def _attempt(self, body: Json, *, timeout_s: float) -> ParsedCompletion:
         import openai
 
         named = self._adapted(body)
         try:
             # The client's own timeout is of a silence; an answer that drips would never end.
             async with asyncio.timeout(max(timeout_s, 0.001)):
-                return read_answer(await (self._streamed(named) if stream else self._whole(named)))
+                return read_answer(await (self._streamed(named) if named.get("stream") else self._whole(named)))
         except openai.APIStatusError as error:
             word = next(
                 (word for word, adapt in ADAPTATIONS.items() if refuses(error, word) and adapt(named) != named), None
@@ -196,7 +196,7 @@ class ModelEndpoint:
                 # Remembered, so that only the first request of a run is sent twice.
                 self._refused.add((body["model"], word))
                 raise Adapted(f"the model takes no {word}", retry_after_s=0.0) from None
-            raise self._without_key(judge(error, tools="tools" in named)) from None
+            raise self._without_key(judge(error, tools="tools" in named, streamed="stream" in named)) from None
         except (TimeoutError, openai.APITimeoutError) as error:
             if never_connected(error):
                 raise Transient("no connection: nothing answers at that address", connected=False) from None
@@ -215,11 +215,16 @@ class ModelEndpoint:
         return await self._client.post("/chat/completions", cast_to=object, body=body)
 
     async def _streamed(self, body: Json) -> Json:
-        answer, model = StreamedAnswer(), str(body["model"])
-        options: Any = {"stream": True, "stream_options": {"include_usage": True}, "extra_body": body}
-        async with await self._client.chat.completions.create(model=model, messages=[], **options) as chunks:
+        import openai
+
+        answer = StreamedAnswer()
+        # As they are, like whole answers: the client's own types would be built of whatever a chunk holds.
+        stream = await self._client.post(
+            "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[object]
+        )
+        async with stream as chunks:
             async for chunk in chunks:
-                answer.add(chunk.model_dump())
+                answer.add(chunk)
                 if answer.too_long:
                     break
         if not (answer.finished or answer.too_long):
@@ -263,10 +268,12 @@ class ChatModel:
         if tools and self._toolless:
             raise ModelRefusedError(self._toolless, reason="no-tools")
         body = request_body(self._request_name, messages, tools=tools, **options)
+        if self._stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
         if self._tokens:
             body |= {"logprobs": True, "return_token_ids": True}
         try:
-            answer, latency_s, attempts = await self._endpoint.complete(body, stream=self._stream)
+            answer, latency_s, attempts = await self._endpoint.complete(body)
         except ModelRefusedError as refused:
             if refused.reason == "no-tools":
                 self._toolless = str(refused)

@@ -30,9 +30,13 @@ class ModelSpec:
     base_url: str | None = None
     """Base URL of the endpoint; None for ``$OPENAI_BASE_URL``, or else the `openai` client's default."""
     key_variable: str = KEY_VARIABLE
+    stream: bool = False
+    """Have answers sent piece by piece, where the endpoint answers in no other way or cuts silent connections."""
 
     @classmethod
-    def parse(cls, name: str, *, base_url: str | None = None, key_variable: str = KEY_VARIABLE) -> Self:
+    def parse(
+        cls, name: str, *, base_url: str | None = None, key_variable: str = KEY_VARIABLE, stream: bool = False
+    ) -> Self:
         """Check what a user gave.
 
         Raises:
@@ -47,7 +51,7 @@ class ModelSpec:
             from openfingym.models.testing import find_policy
 
             find_policy(name)
-        return cls(name, base_url, key_variable)
+        return cls(name, base_url, key_variable, stream)
 
     @property
     def _stands_in(self) -> bool:
@@ -84,7 +88,7 @@ class ModelSpec:
 
         Args:
             prices: prices of models; None for the table of the package.
-            stream: have answers sent piece by piece; see :meth:`ModelEndpoint.model`.
+            stream: have answers sent piece by piece, also where :attr:`stream` does not say so.
             tokens: ask for token ids and log probabilities; see :meth:`ModelEndpoint.model`.
             concurrency: largest number of requests that are under way at once.
             timeout_s: seconds that one attempt at a request may take.
@@ -117,4 +121,4 @@ class ModelSpec:
                     loopback=local,
                 )
             )
-            yield endpoint.model(self.name, prices=prices, stream=stream, tokens=tokens)
+            yield endpoint.model(self.name, prices=prices, stream=stream or self.stream, tokens=tokens)

@@ -57,8 +57,8 @@ class AgentChoice(Section):
 
 
 class ModelChoice(Section):
-    """One of ``models``: its name alone, or ``{ name, base_url, key }``, a model with an endpoint or a key of its
-    own.
+    """One of ``models``: its name alone, or ``{ name, base_url, key, stream }``, a model with an endpoint or a key of
+    its own.
     """
 
     name: str
@@ -66,6 +66,8 @@ class ModelChoice(Section):
     """Its endpoint; by default the plan's, or the environment's."""
     key: str = KEY_VARIABLE
     """Name of the environment variable that holds its key."""
+    stream: bool | None = None
+    """Whether its answers come piece by piece; by default as the plan says."""
 
     @field_validator("key")
     @classmethod
@@ -110,6 +112,8 @@ class Plan(Section):
     sampling: SamplingChoice = SamplingChoice()
     base_url: str | None = None
     """Endpoint of the models; by default the environment's."""
+    stream: bool = False
+    """Have answers of models sent piece by piece."""
     prices: str | None = None
     """File with prices of models, relative to the plan."""
     real: bool = False
@@ -190,7 +194,12 @@ class Plan(Section):
             UsageError: an entry of ``models`` names no model.
         """
         return [
-            ModelSpec.parse(model.name, base_url=model.base_url or self.base_url, key_variable=model.key)
+            ModelSpec.parse(
+                model.name,
+                base_url=model.base_url or self.base_url,
+                key_variable=model.key,
+                stream=self.stream if model.stream is None else model.stream,
+            )
             for model in self.models
         ]
 

@@ -71,6 +71,7 @@ class ModelSetup:
         return {
             "model": self.spec.name if self.spec else None,
             "base_url": _CREDENTIALS.sub("//", self.spec.base_url or "") or None if self.spec else None,
+            "stream": self.spec.stream if self.spec else None,
             "sampling": asdict(sampling) if isinstance(sampling, Sampling) else None,
             "prices": self.prices.describe(self.spec.name) if self.spec else None,
             "allowance": asdict(self.allowance),

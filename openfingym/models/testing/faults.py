@@ -30,6 +30,8 @@ REFUSALS = {
         "tool_use_failed",
         "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.",
     ),
+    "stream-only": (400, "invalid_parameter", "This model only supports stream mode; set stream to true."),
+    "no-stream-options": (400, None, "body.stream_options: Extra inputs are not permitted"),
     "no-system": (400, None, "System role not supported"),
     "seedless": (422, None, "body.seed: Extra inputs are not permitted"),
     "renamed": (400, "unsupported_parameter", "Unsupported parameter: 'max_tokens' is not supported with this model."),
@@ -43,8 +45,14 @@ REFUSALS = {
     "error-503": (503, "overloaded", "The model is overloaded."),
 }
 """Name to status, code and message. What follows ``rate-limit`` is the form of ``Retry-After``, and what follows
-``no-tools`` whose words they are; only requests with a system's message meet ``no-system``."""
-OF_A_FIELD = {"renamed": "max_tokens", "seedless": "seed", "bad-call": "tools"}
+``no-tools`` whose words they are; only requests with a system's message meet ``no-system``, and only
+those for a whole answer ``stream-only``."""
+OF_A_FIELD = {
+    "renamed": "max_tokens",
+    "seedless": "seed",
+    "bad-call": "tools",
+    "no-stream-options": "stream_options",
+}
 OF_A_FIELD |= dict.fromkeys((name for name in REFUSALS if name.startswith("no-tools")), "tools")
 """Faults that only requests with this field meet."""
 WIRE = ("hang", "cut", "garbage")

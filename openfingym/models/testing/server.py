@@ -131,6 +131,8 @@ class StandIn:
             fault = None
         if fault and fault.name == "no-system" and request.messages[0].role != "system":
             fault = None
+        if fault and fault.name == "stream-only" and body.get("stream"):
+            fault = None
         met = self._meet(model, fault)
         if met in REFUSALS:
             return _refusal(met, http.headers.get("authorization", "").removeprefix("Bearer "))
