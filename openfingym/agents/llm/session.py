@@ -248,6 +248,20 @@ class Conversation:
         if told is not None:
             self.tell(told)
 
+    async def run_block(self, program: str, told: str = "") -> None:
+        """Run the program in the text of the model's latest message, which calls no tool, and tell it the output,
+        with ``told`` before it.
+
+        Raises:
+            Ended: the workspace is no more.
+            RuntimeFailureError: our machinery failed, not the program.
+        """
+        index = next(index for index in range(len(self.turns) - 1, -1, -1) if self.turns[index].role == "assistant")
+        self.turns[index] = self.turns[index].called_by_block()
+        found = await self.tools.run(program)
+        self.useful()
+        self.tell("\n\n".join(part for part in (told, f"Output:\n{found.text}") if part))
+
     async def run_once(self, program: str) -> None:
         """Run the one program of the rollout, as a program of the user's own is run; nobody sees what it prints until
         it is over.

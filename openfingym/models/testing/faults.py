@@ -55,6 +55,8 @@ OF_A_FIELD = {
 }
 OF_A_FIELD |= dict.fromkeys((name for name in REFUSALS if name.startswith("no-tools")), "tools")
 """Faults that only requests with this field meet."""
+ONLY_BLOCKS = "only-blocks"
+"""Tools are taken, and never called: the model writes fenced code."""
 WIRE = ("hang", "cut", "garbage")
 """No answer at all; an answer cut in the middle; an answer that is no JSON."""
 RETRY_AFTER_S = 1
@@ -86,7 +88,7 @@ class Fault:
             UsageError: there is no such fault.
         """
         name, colon, times = text.partition(":")
-        known = (*REFUSALS, *WIRE, *WRITTEN, *SORTS)
+        known = (*REFUSALS, *WIRE, ONLY_BLOCKS, *WRITTEN, *SORTS)
         if name not in known:
             raise UsageError(f"no fault is named {name!r}; known: {', '.join(known)}")
         if colon and not times.isdigit():
