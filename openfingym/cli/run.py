@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 @click.option(
     "--files",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Run --command inside the container, with the files of this folder in /work.",
+    help="Folder of --command's own text files, copied to /work in the container, where it is run then: without "
+    "network, and with `import interface` instead of JSON. Such as --files my-agent --command 'python3 main.py'.",
 )
 @model_options()
 @click.option(

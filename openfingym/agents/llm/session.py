@@ -234,8 +234,14 @@ class Conversation:
         """Record that an answer was of use."""
         self._useless, self._ever_useful = 0, True
 
-    def useless(self, how: EndName, told: str | None, *, once: bool = False) -> None:
+    def useless(self, how: EndName, told: str | None, *, once: bool = False, found: str | None = None) -> None:
         """Record that an answer was of no use, and tell the model why unless it was told already.
+
+        Args:
+            how: how the rollout ends if this was once too often.
+            told: what the model is told.
+            once: whether the first time is once too often.
+            found: what the answer was, for the people who read why the rollout ended.
 
         Raises:
             Ended: the model has given too many useless answers.
@@ -243,7 +249,8 @@ class Conversation:
         self._useless += 1
         if once or self._useless >= USELESS_IN_A_ROW:
             number, answers = (self._useless, "answers in a row") if self._useless > 1 else ("its", "answer")
-            raise Ended(how, _USELESS.get(how, how).format(f"{number} {answers}"))
+            reason = _USELESS.get(how, how).format(f"{number} {answers}")
+            raise Ended(how, reason if found is None else f"{reason}: {found}")
         self._close_calls()
         if told is not None:
             self.tell(told)
