@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym.workspace import WorkspacePool
     from openfingym_runtime.gate import GateKeeper
-    from openfingym_runtime.job import Backend
+    from openfingym_runtime.job import Backend, Outcome
 
 
 @dataclass
@@ -175,6 +175,7 @@ class Launcher:
         cancel: threading.Event | None = None,
         listener: Listener | None = None,
         fresh: bool = False,
+        ended: Callable[[Outcome], None] | None = None,
     ) -> RolloutResult:
         """Run one rollout to its verified result.
 
@@ -190,6 +191,7 @@ class Launcher:
             listener: told what an agent that talks says and does, as it does; called in another thread.
             fresh: whether the rollout gets hidden data of its own, where the task can have any; the result's ``tape``
                 says which it had.
+            ended: told how the program of an agent that is one ended, and what it printed, before it is scored.
 
         Returns:
             The result; ``state`` is ``error`` where our machinery failed.
@@ -235,6 +237,8 @@ class Launcher:
         try:
             with seen_with(package, _own_data(client, ticket)) as seen:
                 acted = self._act(seen, agent, setup, backend, line, client, ticket, seed, cancel, contact)
+            if ended is not None and acted.outcome is not None:
+                ended(acted.outcome)
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
             final = judged(result, client.finalize(ticket.rollout_id), acted)
