@@ -28,7 +28,7 @@ INTERRUPTED = 130
 @click.option(
     "--tasks", multiple=True, help="Name, glob over names, family/glob such as 'forecasting/*', or folder; repeatable."
 )
-@click.option("--agent", "agents", multiple=True, help="Built-in agent; repeatable. `openfingym agents` lists them.")
+@click.option("--agent", "agents", multiple=True, help="Name of an agent; repeatable. `openfingym agents` lists them.")
 @click.option(
     "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
 )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
-@click.option("--agent", default="naive", show_default=True, help="Built-in agent; `openfingym agents` lists them.")
+@click.option("--agent", default="naive", show_default=True, help="Its name; `openfingym agents` lists them.")
 @click.option(
     "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
 )
