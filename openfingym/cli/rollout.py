@@ -55,6 +55,13 @@ INTERRUPTED = 130
 )
 @model_options(many=True)
 @click.option(
+    "--budget",
+    type=click.FloatRange(min=0.0, min_open=True),
+    metavar="DOLLARS",
+    help="What the whole run may spend on models: once it is reached, no further rollout begins.",
+)
+@click.option("--budget-tokens", type=click.IntRange(min=1), help="The same in tokens, input and output together.")
+@click.option(
     "--concurrency", type=click.IntRange(min=1), help="Rollouts at once on each machine; default: one a core."
 )
 @click.option(
@@ -85,6 +92,8 @@ def rollout(
     again: bool,
     retry: str | None,
     model: ModelOptions,
+    budget: float | None,
+    budget_tokens: int | None,
     concurrency: int | None,
     backend: str | None,
     address: str | None,
@@ -115,6 +124,7 @@ def rollout(
         "base_url": model.base_url,
         "stream": model.stream,
         "limits": model.limits,
+        "budget": {key: value for key, value in (("cost_usd", budget), ("tokens", budget_tokens)) if value is not None},
         "sampling": model.sampling,
         "prices": model.prices and str(model.prices),
         "concurrency": concurrency,
@@ -161,7 +171,7 @@ def rollout(
             _say_how_to_go_on(reporter.work, out, again=again)
             ctx.exit(INTERRUPTED)
     assert reporter.work is not None
-    print_ended(results, out, resumed=len(reporter.work.done), wall_s=reporter.wall_s, as_json=as_json)
+    print_ended(results, out, work=reporter.work, wall_s=reporter.wall_s, as_json=as_json)
     ctx.exit(exit_status(results))
 
 

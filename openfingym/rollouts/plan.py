@@ -89,6 +89,13 @@ class SpendingLimits(Section):
     wall_s: Annotated[float, Field(gt=0.0)] | None = None
 
 
+class BudgetChoice(Section):
+    """``[budget]``: what all rollouts of the run together may spend on models; once it is reached, none begins."""
+
+    cost_usd: Annotated[float, Field(gt=0.0)] | None = None
+    tokens: PositiveInt | None = None
+
+
 class SamplingChoice(Section):
     """``[sampling]``: how models are asked; what is not stated is as :class:`openfingym.agents.llm.Sampling` has it."""
 
@@ -109,6 +116,7 @@ class Plan(Section):
     attempts: PositiveInt = 1
     """Repetitions with the same seed."""
     limits: SpendingLimits = SpendingLimits()
+    budget: BudgetChoice = BudgetChoice()
     sampling: SamplingChoice = SamplingChoice()
     base_url: str | None = None
     """Endpoint of the models; by default the environment's."""
@@ -349,7 +357,7 @@ def _check_models(plan: Plan, agents: Sequence[Agent]) -> None:
         raise UsageError("a model is given twice; run each of its endpoints into a folder of its own")
     prices = PriceTable.load(plan.prices)
     for model in plan.model_specs:
-        if plan.limits.cost_usd is not None:
+        if plan.limits.cost_usd is not None or plan.budget.cost_usd is not None:
             prices.require(model.name)
 
 
