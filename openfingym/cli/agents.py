@@ -23,7 +23,7 @@ def agents(name: str | None, as_json: bool) -> None:
 
     spec = catalog.load_task(name).spec if name else None
     records = [record for record in BUILTIN.values() if spec is None or record.fits(spec)]
-    rows = [(record.name, record.role, record.fit, record.does) for record in records]
+    rows: list[tuple[str, str, str, str]] = [(record.name, record.role, record.fit, record.does) for record in records]
     broken = []
     for entries in installed_agents().values():
         try:
