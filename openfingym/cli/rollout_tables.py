@@ -94,10 +94,8 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
     print_table("", columns, rows, right=columns[2:], optional=["tasks"])
     errors = [result for result in results if result.state == "error"]
     for result in errors[:SHOWN_ERRORS]:
-        click.echo(
-            f"{result.task} {result.agent} seed {result.seed}: a failure of ours, not a score: "
-            f"{printable(result.reason or '')}"
-        )
+        who = " ".join(filter(None, (result.task, result.agent, result.model)))
+        click.echo(f"{who} seed {result.seed}: a failure of ours, not a score: {printable(result.reason or '')}")
     again = sum(not result.told for result in errors)
     if again:
         click.echo(
