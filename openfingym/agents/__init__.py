@@ -1,4 +1,4 @@
-"""The built-in agents: programs, language models in a loop, external commands, and the oracle.
+"""The agents, built-in and installed: programs, language models in a loop, external commands, and the oracle.
 
 A *program* agent is a Python program run in isolation through the task's interface, as an
 agent's own code would be. The *oracle* runs on the host, reads the hidden targets and submits
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from openfingym.agents.builtin import BUILTIN, Builtin, fitting
+from openfingym.agents.installed import Installed, installed_agents, load_installed
 from openfingym.errors import UsageError
 from openfingym.kinds import kind_of
 
@@ -29,7 +30,10 @@ __all__ = [
     "PROGRAM_LIMIT",
     "Agent",
     "Builtin",
+    "Installed",
     "fitting",
+    "installed_agents",
+    "load_installed",
     "read_program",
     "require_model",
     "resolve",
@@ -70,7 +74,7 @@ def resolve(
     """Turn an agent's name into an :class:`Agent`.
 
     Args:
-        agent: a built-in name, or an agent, which is returned as it is.
+        agent: the name of a built-in or an installed one, or an agent, which is returned as it is.
         program: path of the program, for ``script`` only.
         command: program and arguments, for ``command`` only.
         files: folder whose files go into the container, where the command is run then; for ``command`` only.
@@ -80,9 +84,10 @@ def resolve(
     """
     if isinstance(agent, Agent):
         return agent
-    if agent not in BUILTIN:
-        near = difflib.get_close_matches(agent, BUILTIN, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(BUILTIN)}"
+    others = {} if agent in BUILTIN else installed_agents()
+    if agent not in BUILTIN and agent not in others:
+        near = difflib.get_close_matches(agent, [*BUILTIN, *others], 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join([*BUILTIN, *others])}"
         raise UsageError(f"no agent is named {agent!r}; {hint}")
     if (agent == "script") != (program is not None):
         raise UsageError(
@@ -100,6 +105,8 @@ def resolve(
         return _command(command, files)
     if files is not None:
         raise UsageError(f"--files goes with --agent command, not with {agent!r}")
+    if agent in others:
+        return load_installed(others[agent]).agent
     if BUILTIN[agent].role == "model":
         from openfingym.agents.llm import MODEL_AGENTS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
 
@@ -12,16 +13,28 @@ from openfingym.cli.task import json_option
 @click.option("--task", "name", help="Only agents that fit this task (a name or a folder).")
 @json_option
 def agents(name: str | None, as_json: bool) -> None:
-    """List the built-in agents.
+    """List the agents, built-in ones and those of installed packages.
 
     A baseline is a short program that a careful practitioner would call fair; it runs in isolation like any other.
     """
     from openfingym import catalog
-    from openfingym.agents import BUILTIN
+    from openfingym.agents import BUILTIN, installed_agents, load_installed
+    from openfingym.errors import UsageError
 
     spec = catalog.load_task(name).spec if name else None
     records = [record for record in BUILTIN.values() if spec is None or record.fits(spec)]
+    rows: list[tuple[str, str, str, str]] = [(record.name, record.role, record.fit, record.does) for record in records]
+    broken = []
+    for entries in installed_agents().values():
+        try:
+            found = load_installed(entries)
+        except UsageError as error:
+            broken.append(str(error))
+        else:
+            rows.append((found.name, f"installed {found.agent.kind}", "any", found.does))
     if as_json:
-        print_json([{"name": r.name, "role": r.role, "fits": r.fit, "does": r.does} for r in records])
-        return
-    print_table("", ["agent", "role", "fits", "what it does"], [(r.name, r.role, r.fit, r.does) for r in records])
+        print_json([dict(zip(("name", "role", "fits", "does"), row, strict=True)) for row in rows])
+    else:
+        print_table("", ["agent", "role", "fits", "what it does"], rows)
+    for reason in broken:
+        click.echo(printable(f"left out: {reason}"), err=True)

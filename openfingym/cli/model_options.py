@@ -29,6 +29,9 @@ _OPTIONS = (
     click.option(
         "--base-url", help="Its OpenAI-compatible endpoint; default: $OPENAI_BASE_URL. The key is in $OPENAI_API_KEY."
     ),
+    click.option(
+        "--stream", is_flag=True, help="Have its answers sent piece by piece, for endpoints that do nothing else."
+    ),
     click.option("--temperature", type=click.FloatRange(min=0.0), help="Its randomness; default: the endpoint's."),
     click.option("--reply-tokens", type=click.IntRange(min=1), help="Longest answer of the model.  [default: 16384]"),
     click.option(
@@ -50,6 +53,12 @@ _OPTIONS = (
     ),
     click.option("--prices", type=click.Path(dir_okay=False, path_type=Path), help="TOML file of prices of models."),
 )
+patience_option = click.option(
+    "--patience",
+    type=_POSITIVE,
+    metavar="SECONDS",
+    help="How long a model's endpoint, Docker or a verifier that does not answer is waited for.  [default: 600]",
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,7 @@ class ModelOptions:
     model_name: str | tuple[str, ...] | None
     """One or None; of a command that takes several, those."""
     base_url: str | None
+    stream: bool
     temperature: float | None
     reply_tokens: int | None
     text_tools: bool | None
@@ -79,7 +89,7 @@ class ModelOptions:
         from openfingym.models.spec import ModelSpec
 
         assert isinstance(self.model_name, str)
-        spec = ModelSpec.parse(self.model_name, base_url=self.base_url)
+        spec = ModelSpec.parse(self.model_name, base_url=self.base_url, stream=self.stream)
         spec.require_access()
         return spec
 

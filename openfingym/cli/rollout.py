@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.choices import BACKENDS
-from openfingym.cli.model_options import ModelOptions, model_options
+from openfingym.cli.model_options import ModelOptions, model_options, patience_option
+from openfingym.cli.notices import noticing
 from openfingym.cli.rollout_tables import print_ended, print_intended
 from openfingym.cli.run import exit_status
 from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
@@ -27,7 +28,7 @@ INTERRUPTED = 130
 @click.option(
     "--tasks", multiple=True, help="Name, glob over names, family/glob such as 'forecasting/*', or folder; repeatable."
 )
-@click.option("--agent", "agents", multiple=True, help="Built-in agent; repeatable. `openfingym agents` lists them.")
+@click.option("--agent", "agents", multiple=True, help="Name of an agent; repeatable. `openfingym agents` lists them.")
 @click.option(
     "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
 )
@@ -54,6 +55,13 @@ INTERRUPTED = 130
 )
 @model_options(many=True)
 @click.option(
+    "--budget",
+    type=click.FloatRange(min=0.0, min_open=True),
+    metavar="DOLLARS",
+    help="What the whole run may spend on models: once it is reached, no further rollout begins.",
+)
+@click.option("--budget-tokens", type=click.IntRange(min=1), help="The same in tokens, input and output together.")
+@click.option(
     "--concurrency", type=click.IntRange(min=1), help="Rollouts at once on each machine; default: one a core."
 )
 @click.option(
@@ -62,12 +70,7 @@ INTERRUPTED = 130
     help="How programs are isolated; ray: on the nodes of a running Ray cluster.",
 )
 @verifier_option
-@click.option(
-    "--patience",
-    type=click.FloatRange(min=0.0, min_open=True),
-    metavar="SECONDS",
-    help="How long a model's endpoint, Docker or a verifier that does not answer is waited for.  [default: 600]",
-)
+@patience_option
 @click.option(
     "--shard", "part", metavar="K/N", help="Only every N-th rollout, from the K-th on: one part for each of N machines."
 )
@@ -89,6 +92,8 @@ def rollout(
     again: bool,
     retry: str | None,
     model: ModelOptions,
+    budget: float | None,
+    budget_tokens: int | None,
     concurrency: int | None,
     backend: str | None,
     address: str | None,
@@ -117,7 +122,9 @@ def rollout(
         "attempts": attempts,
         "models": model.model_name,
         "base_url": model.base_url,
+        "stream": model.stream,
         "limits": model.limits,
+        "budget": {key: value for key, value in (("cost_usd", budget), ("tokens", budget_tokens)) if value is not None},
         "sampling": model.sampling,
         "prices": model.prices and str(model.prices),
         "concurrency": concurrency,
@@ -130,7 +137,7 @@ def rollout(
     for sign in _endings():
         signal.signal(sign, signal.default_int_handler)
     retry_errors, jobs = retry == "error", default_jobs()
-    with RunReporter(out, quiet=quiet) as reporter:
+    with RunReporter(out, quiet=quiet) as reporter, noticing(reporter.notice):
         try:
             if dry_run:
                 selection = rollouts.select(plan, program=program)
@@ -164,7 +171,7 @@ def rollout(
             _say_how_to_go_on(reporter.work, out, again=again)
             ctx.exit(INTERRUPTED)
     assert reporter.work is not None
-    print_ended(results, out, resumed=len(reporter.work.done), wall_s=reporter.wall_s, as_json=as_json)
+    print_ended(results, out, work=reporter.work, wall_s=reporter.wall_s, as_json=as_json)
     ctx.exit(exit_status(results))
 
 

@@ -94,6 +94,13 @@ class RunReporter:
         if self._live is not None:
             self._live.stopping()
 
+    def notice(self, line: str) -> None:
+        """Say what concerns no rollout alone, such as an endpoint that is away; may be called in any thread."""
+        if self._live is not None:
+            self._live.say(line)
+        elif not self._quiet:
+            click.echo(line, err=True)
+
 
 class LiveProgress:
     """A bar, or lines, on stderr; a context manager."""
@@ -136,7 +143,7 @@ class LiveProgress:
     def again(self, spec: RolloutSpec, reason: str) -> None:
         """A rollout failed for a reason of ours, and will be tried again."""
         self._running.pop(spec.identity, None)
-        self._say(f"{spec.title}: failed for a reason of ours, will be tried again: {one_line(reason, SHOWN_REASON)}")
+        self.say(f"{spec.title}: failed for a reason of ours, will be tried again: {one_line(reason, SHOWN_REASON)}")
 
     def ended(self, spec: RolloutSpec, result: RolloutResult) -> None:
         """A rollout's result is kept."""
@@ -151,7 +158,7 @@ class LiveProgress:
                 if result.skill is not None
                 else f"{result.state}: {reason}"
             )
-            self._say(
+            self.say(
                 f"{self._finished}/{self._total} {spec.title}: {how} ({result.wall_s:.1f} "
                 f"s{f'; {left}' if left else ''})"
             )
@@ -159,15 +166,16 @@ class LiveProgress:
     def stopping(self) -> None:
         """Say that the request to stop was received."""
         if not self._stopping:
-            self._say("stopping: what runs now is ended and not kept, what is finished stays")
+            self.say("stopping: what runs now is ended and not kept, what is finished stays")
         else:
-            self._say(
+            self.say(
                 "still stopping; nothing would be lost by `kill -9`, but what runs now would be left for the next run "
                 "to remove"
             )
         self._stopping = True
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Print a line, above the bar where there is one."""
         if self._live is not None:
             self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
         else:

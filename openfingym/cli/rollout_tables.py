@@ -58,22 +58,23 @@ class _Intended:
     """What the limits let the missing ones cost; None where nothing limits it, or no price is known."""
 
 
-def print_ended(results: Sequence[RolloutResult], out: Path, *, resumed: int, wall_s: float, as_json: bool) -> None:
+def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall_s: float, as_json: bool) -> None:
     """Print the results of a run, and what to do next.
 
     Args:
-        results: results of all rollouts of the run.
+        results: results of the rollouts of the run.
         out: the folder of the run.
-        resumed: number of rollouts that were finished before this call.
+        work: what there was to run; what has no result was left unrun, because the budget was reached.
         wall_s: seconds that the other rollouts took together, from start to end.
         as_json: print JSON for programs instead of tables.
     """
     from openfingym.cli.rollout_progress import duration
 
+    resumed, unrun = len(work.done), len(work.specs) - len(results)
     groups = [_ended(found) for found in _by_agent(results)]
     if as_json:
-        counts = {"out": str(out), "rollouts": len(results), "finished_before": resumed, "wall_s": round(wall_s, 1)}
-        print_json({**counts, "groups": [asdict(group) for group in groups]})
+        counts = {"out": str(out), "rollouts": len(results), "finished_before": resumed, "unrun": unrun}
+        print_json({**counts, "wall_s": round(wall_s, 1), "groups": [asdict(group) for group in groups]})
         return
     columns = ["agent", "model", "tasks", "runs", "scored", "rejected", "errors", "skill", "cost"]
     rows = [
@@ -93,10 +94,8 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, resumed: int, wa
     print_table("", columns, rows, right=columns[2:], optional=["tasks"])
     errors = [result for result in results if result.state == "error"]
     for result in errors[:SHOWN_ERRORS]:
-        click.echo(
-            f"{result.task} {result.agent} seed {result.seed}: a failure of ours, not a score: "
-            f"{printable(result.reason or '')}"
-        )
+        who = " ".join(filter(None, (result.task, result.agent, result.model)))
+        click.echo(f"{who} seed {result.seed}: a failure of ours, not a score: {printable(result.reason or '')}")
     again = sum(not result.told for result in errors)
     if again:
         click.echo(
@@ -110,8 +109,14 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, resumed: int, wa
         )
     ran = len(results) - resumed
     before = f", {resumed} finished before" if resumed else ""
-    where = f"; backend {', '.join(sorted({result.backend for result in results}))}"
-    click.echo((f"{ran} run in {duration(wall_s)}" if ran else "nothing was left to run") + before + where)
+    where = f"; backend {', '.join(sorted({result.backend for result in results}))}" if results else ""
+    nothing = "nothing was run" if unrun else "nothing was left to run"
+    click.echo((f"{ran} run in {duration(wall_s)}" if ran else nothing) + before + where)
+    if unrun:
+        click.echo(
+            f"{unrun} of {len(work.specs)} rollouts were left unrun, as the run's budget is reached; with a higher "
+            "one, the same command goes on"
+        )
     click.echo("skill: median of what was scored; 0 is the baseline, higher is better")
     click.echo(f"compare: openfingym report {out}")
     click.echo(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.choices import BACKENDS
-from openfingym.cli.model_options import ModelOptions, model_options
+from openfingym.cli.model_options import ModelOptions, model_options, patience_option
+from openfingym.cli.notices import noticing
 from openfingym.cli.printable import printable
 from openfingym.cli.render import TerminalProgress, number, print_json, print_table, typed, with_interval
 from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
-@click.option("--agent", default="naive", show_default=True, help="Built-in agent; `openfingym agents` lists them.")
+@click.option("--agent", default="naive", show_default=True, help="Its name; `openfingym agents` lists them.")
 @click.option(
     "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
 )
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 @click.option(
     "--files",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Run --command inside the container, with the files of this folder in /work.",
+    help="Folder of --command's own text files, copied to /work in the container, where it is run then: without "
+    "network, and with `import interface` instead of JSON. Such as --files my-agent --command 'python3 main.py'.",
 )
 @model_options()
 @click.option(
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     help="Folder for results.",
 )
 @verifier_option
+@patience_option
 @real_option
 @fresh_option
 @quiet_option
@@ -71,6 +74,7 @@ def run(
     seed: int,
     out: Path,
     address: str | None,
+    patience: float | None,
     real: bool,
     fresh: bool,
     quiet: bool,
@@ -84,6 +88,7 @@ def run(
     from openfingym import catalog
     from openfingym.adversarial.marks import skill_of
     from openfingym.agents import require_model, resolve, suited
+    from openfingym.models.endpoint import PATIENCE_S
     from openfingym.packages.tapes import require_renewal
     from openfingym.rollouts.launcher import Launcher
 
@@ -101,9 +106,18 @@ def run(
         from openfingym_runtime.images import ensure_agent_image
 
         ensure_agent_image(log=lambda line: click.echo(line, err=True))
-    with TerminalProgress(enabled=not (as_json or quiet)) as show:
+
+    def notice(line: str) -> None:
+        if show.console is not None:
+            show.console.print(line, markup=False, soft_wrap=True)
+        elif not quiet:
+            click.echo(line, err=True)
+
+    with TerminalProgress(enabled=not (as_json or quiet)) as show, noticing(notice):
         show(f"building {', '.join(names)}")
-        with Launcher.for_tasks(tasks, backend=backend, verifier=address) as launcher:
+        with Launcher.for_tasks(
+            tasks, backend=backend, verifier=address, patience_s=patience or PATIENCE_S
+        ) as launcher:
             results = []
             for package in launcher.packages if fresh else ():
                 require_renewal(package)

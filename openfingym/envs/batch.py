@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from openfingym import catalog
 from openfingym.agents import PROGRAM_LIMIT, Agent
+from openfingym.envs.code import told_of
 from openfingym.envs.lease import Lease, as_result
 from openfingym.errors import RuntimeFailureError, SubmissionError, UsageError
 from openfingym.packages.build import build
@@ -54,7 +56,10 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     Always terminated after one step. ``info`` of that step has ``state``, ``reason``, ``total`` (the
     paper's weighted loss), ``relative_total``, their 95 % intervals ``total_interval`` and ``relative_interval``,
     ``standard_errors`` of the metrics, ``verdict`` (better or worse than the baseline beyond the sampling error, or no
-    difference), ``direction``, ``metrics``, ``baseline`` with its total and metrics, ``skill`` and provenance. The
+    difference), ``direction``, ``metrics``, ``baseline`` with its total and metrics, ``skill`` and provenance. With
+    ``code`` also what its program printed, ``output``; the ``traceback`` in it if it crashed, else None; ``ended_by``
+    (exit, timeout, memory, output, ...) and ``exit_code``; and ``program_s`` and ``wall_s``, the seconds of the program
+    and of the whole step. The
     attribute ``rollout_id`` names the last rollout in the verifier's log.
 
     ## Arguments
@@ -154,7 +159,8 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             raise UsageError("call reset() first; an episode of a batch task is one step long")
         self._ready = False
         lease = self._taken()
-        result = self._run_code(lease, action) if isinstance(action, str) else self._submit(lease, action)
+        ran: Info = {}
+        result = self._run_code(lease, action, ran) if isinstance(action, str) else self._submit(lease, action)
         self.rollout_id = result.rollout_id
         reward = result.reward(self._reward)
         info: Info = {
@@ -174,6 +180,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             "baseline_metrics": dict(result.baseline_metrics),
             "skill": result.skill,
             "tape": result.tape,
+            **ran,
         }
         return self._observe(), reward, True, False, info
 
@@ -206,8 +213,17 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             "data_kind": manifest.data_kind,
         }
 
-    def _run_code(self, lease: Lease, source: str) -> RolloutResult:
-        result = lease.launcher.run(self.package, Agent("code", "program", source), seed=self._seed, fresh=self._fresh)
+    def _run_code(self, lease: Lease, source: str, ran: Info) -> RolloutResult:
+        """Run a program to its result, and note in ``ran`` how it ended."""
+        before = time.monotonic()
+        result = lease.launcher.run(
+            self.package,
+            Agent("code", "program", source),
+            seed=self._seed,
+            fresh=self._fresh,
+            ended=lambda outcome: ran.update(told_of(outcome)),
+        )
+        ran["wall_s"] = round(time.monotonic() - before, 3)
         if result.state == "error":
             raise RuntimeFailureError(result.reason or "the rollout failed for a reason of ours")
         return result

@@ -10,16 +10,18 @@ import asyncio
 import contextlib
 import json
 import logging
-import sys
 import time
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import Self, TypeVar, Unpack
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
 from openfingym.models.messages import Completion, Message, Tool, Usage
 from openfingym.models.model import CompletionOptions
+from openfingym.models.outage import Outage
 from openfingym.models.prices import PriceTable
-from openfingym.models.retrying import Transient, judge, refuses, retrying
+from openfingym.models.retrying import Adapted, Transient, judge, refuses, retrying
+from openfingym.models.transport import cause_of, never_connected, open_client, transport_errors
+from openfingym.models.urls import without_credentials
 from openfingym.models.wire import (
     ADAPTATIONS,
     Json,
@@ -30,14 +32,10 @@ from openfingym.models.wire import (
     request_body,
 )
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
 E = TypeVar("E", bound=Exception)
 
 _log = logging.getLogger(__name__)
 
-NEEDS_CLIENT = "talking to a model needs the extra `llm`: pip install 'openfingym[llm]'"
 CONCURRENCY = 16
 TIMEOUT_S = 300.0
 PATIENCE_S = 600.0
@@ -54,7 +52,8 @@ class ModelEndpoint:
             limits us is asked less, not more.
         timeout_s: seconds one request may take, to the last byte of its answer.
         patience_s: seconds after which a completion is given up, its retries included; what comes when the endpoint has
-            answered nobody for that long has one attempt.
+            answered nobody for that long has one attempt. An endpoint to which no connection was ever made is given up
+            after :data:`~openfingym.models.outage.UNREACHED_S`.
         loopback: the endpoint is on this machine: no proxy is used.
 
     Raises:
@@ -82,16 +81,18 @@ class ModelEndpoint:
         self._slots = asyncio.Semaphore(concurrency)
         self._asking = 0
         """Requests under way or waiting for a slot."""
-        self._failing_since: float | None = None
-        """Monotonic time of the first of the failures since anything was answered."""
         self._refused: set[tuple[object, str]] = set()
         """Models, and words of :data:`ADAPTATIONS` that they were found not to take."""
-        self._client = _client(base_url, api_key, timeout_s, loopback=loopback)
+        self._client = open_client(base_url, api_key, timeout_s, loopback=loopback)
+        self.place = without_credentials(str(self._client.base_url).rstrip("/"), api_key)
+        """Its URL, for people: without credentials."""
+        self._outage = Outage(self.place, patience_s)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._outage.forget()
         await self._client.close()
 
     def model(
@@ -114,7 +115,7 @@ class ModelEndpoint:
         """
         return ChatModel(self, name, request_name or name, prices or PriceTable.load(), stream=stream, tokens=tokens)
 
-    async def complete(self, body: Json, *, stream: bool) -> tuple[ParsedCompletion, float, int]:
+    async def complete(self, body: Json) -> tuple[ParsedCompletion, float, int]:
         """Send a request until it is answered.
 
         Returns:
@@ -128,17 +129,21 @@ class ModelEndpoint:
             started, attempts = time.monotonic(), 0
             end = started + self.patience_s
             try:
-                async for attempt in retrying(lambda: self._patient_until(end) - time.monotonic()):
+                async for attempt in retrying(lambda: self._outage.patient_until(end) - time.monotonic()):
                     with attempt:
                         attempts, before = attempts + 1, time.monotonic()
-                        answer = await self._watched(body, stream=stream, timeout_s=min(self.timeout_s, end - before))
+                        answer = await self._watched(body, timeout_s=min(self.timeout_s, end - before))
                         return answer, time.monotonic() - before, attempts
             except Transient as last:
-                since = min(started, self._failing_since or started)
+                took = time.monotonic() - started
+                if self._outage.unreached:
+                    raise ModelUnavailableError(
+                        f"{self.place} cannot be reached: {attempts} request(s) in {took:.0f} s, {last}; check "
+                        "the base URL, and have the endpoint up before the run begins"
+                    ) from last
                 raise ModelUnavailableError(
-                    f"the endpoint gave no answer to {attempts} request(s) in {time.monotonic() - started:.0f} s, and "
-                    "fails for "
-                    f"{time.monotonic() - since:.0f} s (patience {self.patience_s:g} s); the last: {last}"
+                    f"the endpoint gave no answer to {attempts} request(s) in {took:.0f} s, and fails for "
+                    f"{self._outage.lasted_s(started):.0f} s (patience {self.patience_s:g} s); the last: {last}"
                 ) from last
         raise AssertionError("attempts end in an answer or an error")
 
@@ -147,41 +152,41 @@ class ModelEndpoint:
         """A place among the requests under way. One that finds no others knows nothing of failures before its time."""
         # Nobody was waiting: an outage from before the pause may be over, and patience begins anew.
         if not self._asking:
-            self._failing_since = None
+            self._outage.forget()
         self._asking += 1
         try:
             async with self._slots:
                 yield
         finally:
             self._asking -= 1
+            if not self._asking:
+                self._outage.forget()
 
-    def _patient_until(self, end: float) -> float:
-        """When to give up a request: when an endpoint is down, many that wait must not each wait the whole patience."""
-        return end if self._failing_since is None else min(end, self._failing_since + self.patience_s)
-
-    async def _watched(self, body: Json, *, stream: bool, timeout_s: float) -> ParsedCompletion:
+    async def _watched(self, body: Json, *, timeout_s: float) -> ParsedCompletion:
         """An attempt, and a note of whether the endpoint works at all."""
         before = time.monotonic()
         try:
-            answer = await self._attempt(body, stream=stream, timeout_s=timeout_s)
-        except Transient:
-            # Shared by all requests: what has been waited for by one is not waited for once more by each of hundreds.
-            self._failing_since = self._failing_since or before
+            answer = await self._attempt(body, timeout_s=timeout_s)
+        except Adapted:
+            self._outage.answered()
+            raise
+        except Transient as error:
+            self._outage.failed(before, str(error), connected=error.connected)
             raise
         except ModelRefusedError:
-            self._failing_since = None
+            self._outage.answered()
             raise
-        self._failing_since = None
+        self._outage.answered()
         return answer
 
-    async def _attempt(self, body: Json, *, stream: bool, timeout_s: float) -> ParsedCompletion:
+    async def _attempt(self, body: Json, *, timeout_s: float) -> ParsedCompletion:
         import openai
 
         named = self._adapted(body)
         try:
             # The client's own timeout is of a silence; an answer that drips would never end.
             async with asyncio.timeout(max(timeout_s, 0.001)):
-                return read_answer(await (self._streamed(named) if stream else self._whole(named)))
+                return read_answer(await (self._streamed(named) if named.get("stream") else self._whole(named)))
         except openai.APIStatusError as error:
             word = next(
                 (word for word, adapt in ADAPTATIONS.items() if refuses(error, word) and adapt(named) != named), None
@@ -189,15 +194,19 @@ class ModelEndpoint:
             if word is not None:
                 # Remembered, so that only the first request of a run is sent twice.
                 self._refused.add((body["model"], word))
-                raise Transient(f"the model takes no {word}", retry_after_s=0.0) from None
-            raise self._without_key(judge(error, tools="tools" in named)) from None
-        except (TimeoutError, openai.APITimeoutError):
+                raise Adapted(f"the model takes no {word}", retry_after_s=0.0) from None
+            raise self._without_key(judge(error, tools="tools" in named, streamed="stream" in named)) from None
+        except (TimeoutError, openai.APITimeoutError) as error:
+            if never_connected(error):
+                raise Transient("no connection: nothing answers at that address", connected=False) from None
             raise Transient(f"no answer within {timeout_s:.3g} s") from None
         except (MalformedAnswer, UnicodeDecodeError, json.JSONDecodeError) as error:
             raise Transient(f"what came back is no chat completion ({error})") from None
         except openai.APIError as error:
-            raise self._without_key(Transient(f"{type(error).__name__}: {error}")) from None
-        except _transport_errors() as error:
+            unconnected = never_connected(error)
+            reason = f"no connection: {cause_of(error)}" if unconnected else f"{type(error).__name__}: {error}"
+            raise self._without_key(Transient(reason, connected=not unconnected)) from None
+        except transport_errors() as error:
             raise Transient(f"{type(error).__name__}: {error}") from None
 
     async def _whole(self, body: Json) -> object:
@@ -205,11 +214,16 @@ class ModelEndpoint:
         return await self._client.post("/chat/completions", cast_to=object, body=body)
 
     async def _streamed(self, body: Json) -> Json:
-        answer, model = StreamedAnswer(), str(body["model"])
-        options: Any = {"stream": True, "stream_options": {"include_usage": True}, "extra_body": body}
-        async with await self._client.chat.completions.create(model=model, messages=[], **options) as chunks:
+        import openai
+
+        answer = StreamedAnswer()
+        # As they are, like whole answers: the client's own types would be built of whatever a chunk holds.
+        stream = await self._client.post(
+            "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[object]
+        )
+        async with stream as chunks:
             async for chunk in chunks:
-                answer.add(chunk.model_dump())
+                answer.add(chunk)
                 if answer.too_long:
                     break
         if not (answer.finished or answer.too_long):
@@ -253,10 +267,12 @@ class ChatModel:
         if tools and self._toolless:
             raise ModelRefusedError(self._toolless, reason="no-tools")
         body = request_body(self._request_name, messages, tools=tools, **options)
+        if self._stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
         if self._tokens:
             body |= {"logprobs": True, "return_token_ids": True}
         try:
-            answer, latency_s, attempts = await self._endpoint.complete(body, stream=self._stream)
+            answer, latency_s, attempts = await self._endpoint.complete(body)
         except ModelRefusedError as refused:
             if refused.reason == "no-tools":
                 self._toolless = str(refused)
@@ -286,22 +302,3 @@ def _estimate(messages: Sequence[Message], answer: Message) -> Usage:
         for part in (messages, (answer,))
     )
     return Usage(-(-said // CHARACTERS_A_TOKEN), -(-answered // CHARACTERS_A_TOKEN))
-
-
-def _client(base_url: str | None, api_key: str, timeout_s: float, *, loopback: bool) -> AsyncOpenAI:
-    try:
-        import openai
-    except ImportError:
-        raise UsageError(NEEDS_CLIENT) from None
-    transport: Any = openai.DefaultAsyncHttpxClient(trust_env=False) if loopback else None
-    return openai.AsyncOpenAI(
-        base_url=base_url, api_key=api_key, timeout=timeout_s, max_retries=0, http_client=transport
-    )
-
-
-def _transport_errors() -> tuple[type[Exception], ...]:
-    """What the client lets through of its transport while it reads a stream; which package that is differs by the
-    client's version.
-    """
-    modules: list[Any] = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
-    return tuple(module.TransportError for module in modules)

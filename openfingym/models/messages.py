@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
-CallForm = Literal["native", "text", "written"]
+CallForm = Literal["native", "text", "written", "block"]
 """How tools were offered and called. ``native``: by the endpoint's own means. ``text``: told in the system message, and
-called in the text of answers. ``written``: offered natively, and yet called in the text."""
+called in the text of answers. ``written``: offered natively, and yet called in the text. ``block``: offered, and
+never called; a code block was run instead."""
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 """Why a completion ended. ``refusal``: the model said, in the field made for it, that it will not."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")

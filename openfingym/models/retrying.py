@@ -2,6 +2,7 @@
 
 | what happened | what follows |
 |---|---|
+| no connection, and there never was one | asked again for some seconds, then ModelUnavailableError |
 | no connection, timeout, connection cut, garbage instead of an answer | asked again |
 | 408, 409, 425, 429, 5xx | asked again, after ``Retry-After`` where it is given |
 | 402 or 429 for want of credit, 401, 403, 404 | ModelUnavailableError: asking again cannot help |
@@ -35,6 +36,7 @@ _FILTERED = ("content_filter", "content filter", "content_policy", "content poli
 _BAD_CALL = frozenset({"tool_use_failed"})
 _TOOLLESS = frozenset({400, 404, 422, 500, 501})
 _TOOLS = re.compile(r"\btools?\b|\btool[ _-](?:use|calls?|choice)|\bfunction[ _-]?call")
+_STREAM = re.compile(r"\bstream(?:s|ed|ing)?\b")
 _NONE = re.compile(
     r"not? support|n['’]t support|unsupported|(?:not|isn't) (?:enabled|available|allowed|permitted)|requires?\b.*--|no "
     r"endpoints found|"
@@ -49,9 +51,15 @@ _log = logging.getLogger(__name__)
 class Transient(Exception):  # noqa: N818  # internal: it never leaves this package
     """An attempt failed in a way that another may not."""
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(self, message: str, *, retry_after_s: float | None = None, connected: bool = True) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.connected = connected
+        """Whether the endpoint was reached."""
+
+
+class Adapted(Transient):
+    """The endpoint works, and is asked again for the same in another form."""
 
 
 def refuses(error: APIStatusError, word: str) -> bool:
@@ -62,8 +70,14 @@ def refuses(error: APIStatusError, word: str) -> bool:
     return error.param == word or bool(re.search(rf"\b{word}\b", text) and _NONE.search(text))
 
 
-def judge(error: APIStatusError, *, tools: bool = False) -> Transient | OpenFinGymError:
-    """The error that a status other than success means; ``tools`` says whether some were offered."""
+def judge(error: APIStatusError, *, tools: bool = False, streamed: bool = False) -> Transient | OpenFinGymError:
+    """The error that a status other than success means.
+
+    Args:
+        error: what the endpoint said.
+        tools: whether some were offered.
+        streamed: whether the answer was to come piece by piece.
+    """
     status, code = error.status_code, str(error.code or "")
     body = error.body
     message = str(body["message"] if isinstance(body, Mapping) and "message" in body else body or error.message)
@@ -81,7 +95,13 @@ def judge(error: APIStatusError, *, tools: bool = False) -> Transient | OpenFinG
             )
         if code in _BAD_CALL:
             return ModelRefusedError(f"the endpoint could not read the model's call ({said})", reason="bad-call")
-        return ModelRefusedError(f"the endpoint refused the request ({said})", reason="bad-request")
+        # Endpoints that answer in streams alone say so in words of their own, and all name what they want.
+        hint = (
+            ""
+            if streamed or not _STREAM.search(text)
+            else "; where it answers in streams alone, --stream asks for them"
+        )
+        return ModelRefusedError(f"the endpoint refused the request ({said}){hint}", reason="bad-request")
     if status == 402 or (status == 429 and code in _NO_CREDIT):
         return ModelUnavailableError(f"the account at the endpoint has no credit left ({said})")
     if status in _AGAIN or status >= 500:

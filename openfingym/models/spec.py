@@ -6,21 +6,20 @@ import asyncio
 import contextlib
 import importlib.util
 import os
-import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Self
-from urllib.parse import urlsplit
 
 from openfingym.errors import UsageError
-from openfingym.models.endpoint import CONCURRENCY, NEEDS_CLIENT, PATIENCE_S, TIMEOUT_S, ChatModel, ModelEndpoint
+from openfingym.models.endpoint import CONCURRENCY, PATIENCE_S, TIMEOUT_S, ChatModel, ModelEndpoint
 from openfingym.models.prices import LOCAL, PriceTable
+from openfingym.models.transport import NEEDS_CLIENT
+from openfingym.models.urls import without_credentials
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
 DEFAULT_URL = "https://api.openai.com/v1"
 """Where a model is asked if nobody says where."""
-_PLACE = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\[\]:@\s]+)(:\d*)?")
 """Host and port of a URL."""
 _NO_KEY = "none"
 """Sent in place of a key to a user's own endpoint, which checks none but needs the header."""
@@ -35,9 +34,13 @@ class ModelSpec:
     base_url: str | None = None
     """Base URL of the endpoint; None for ``$OPENAI_BASE_URL``, or else :data:`DEFAULT_URL`."""
     key_variable: str = KEY_VARIABLE
+    stream: bool = False
+    """Have answers sent piece by piece, where the endpoint answers in no other way or cuts silent connections."""
 
     @classmethod
-    def parse(cls, name: str, *, base_url: str | None = None, key_variable: str = KEY_VARIABLE) -> Self:
+    def parse(
+        cls, name: str, *, base_url: str | None = None, key_variable: str = KEY_VARIABLE, stream: bool = False
+    ) -> Self:
         """Check what a user gave.
 
         Raises:
@@ -52,7 +55,7 @@ class ModelSpec:
             from openfingym.models.testing import find_policy
 
             find_policy(name)
-        return cls(name, base_url, key_variable)
+        return cls(name, base_url, key_variable, stream)
 
     @property
     def _stands_in(self) -> bool:
@@ -104,7 +107,7 @@ class ModelSpec:
 
         Args:
             prices: prices of models; None for the table of the package.
-            stream: have answers sent piece by piece; see :meth:`ModelEndpoint.model`.
+            stream: have answers sent piece by piece, also where :attr:`stream` does not say so.
             tokens: ask for token ids and log probabilities; see :meth:`ModelEndpoint.model`.
             concurrency: largest number of requests that are under way at once.
             timeout_s: seconds that one attempt at a request may take.
@@ -133,17 +136,4 @@ class ModelSpec:
                     loopback=local,
                 )
             )
-            yield endpoint.model(self.name, prices=prices, stream=stream, tokens=tokens)
-
-
-def without_credentials(url: str, key: str | None = None) -> str:
-    """A URL without anything that may be a credential; ``***`` in the place of what cannot be told from one."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "***"
-    host = parts.netloc.rpartition("@")[2]
-    # Of a password with "/", "?" or "#" in it, whoever reads URLs takes a part for the host and the rest for a path.
-    strange = "@" in url.partition(parts.netloc)[2] or not _PLACE.fullmatch(host)
-    bare = f"{parts.scheme}://{'***' if strange else host + parts.path}"
-    return bare.replace(key, "***") if key else bare
+            yield endpoint.model(self.name, prices=prices, stream=stream or self.stream, tokens=tokens)

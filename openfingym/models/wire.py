@@ -88,7 +88,16 @@ def _folded(body: Json) -> Json:
     return body | {"messages": [{"role": "user", "content": f"{first['content']}\n\n{following}".strip()}, *rest]}
 
 
-ADAPTATIONS: Mapping[str, Callable[[Json], Json]] = {"max_tokens": _renamed, "seed": _seedless, "system": _folded}
+def _uncounted(body: Json) -> Json:
+    return {key: value for key, value in body.items() if key != "stream_options"}
+
+
+ADAPTATIONS: Mapping[str, Callable[[Json], Json]] = {
+    "max_tokens": _renamed,
+    "seed": _seedless,
+    "system": _folded,
+    "stream_options": _uncounted,
+}
 """What some models refuse, by the word that they say, and how a request does without."""
 
 
@@ -143,7 +152,9 @@ class StreamedAnswer:
         self._content: list[str] = []
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
-        self._calls: dict[int, dict[str, str]] = {}
+        self._calls: list[dict[str, str]] = []
+        self._places: dict[int, int] = {}
+        """Position of the latest call of each index that the endpoint numbers calls by."""
         self._finish: object = None
         self._length = 0
 
@@ -169,19 +180,20 @@ class StreamedAnswer:
             choice = _object(item, "a choice")
             self._finish = choice.get("finish_reason") or self._finish
             delta = _object(choice.get("delta") or {}, "a delta")
-            for parts, key in (
-                (self._content, "content"),
-                (self._reasoning, "reasoning_content"),
-                (self._refusal, "refusal"),
+            thought = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
+            for parts, part in (
+                (self._content, _text(delta.get("content"))),
+                (self._reasoning, thought),
+                (self._refusal, _text(delta.get("refusal"))),
             ):
-                parts.append(_text(delta.get(key)))
-                self._length += len(parts[-1])
-            for part in _list(delta.get("tool_calls")):
-                self._add_call(_object(part, "a tool call"))
+                parts.append(part)
+                self._length += len(part)
+            for call in _list(delta.get("tool_calls")):
+                self._add_call(_object(call, "a tool call"))
 
     def body(self) -> Json:
         """The whole answer."""
-        calls = [{"id": call.pop("id"), "function": call} for _, call in sorted(self._calls.items())]
+        calls = [{"id": call.pop("id"), "function": call} for call in self._calls]
         message = {
             "content": "".join(self._content),
             "reasoning_content": "".join(self._reasoning),
@@ -191,10 +203,16 @@ class StreamedAnswer:
         return self._body | {"choices": [{"message": message, "finish_reason": self._finish}]}
 
     def _add_call(self, part: Mapping[str, object]) -> None:
-        index = part.get("index")
-        call = self._calls.setdefault(index if isinstance(index, int) else 0, {"id": "", "name": "", "arguments": ""})
+        index, name = part.get("index"), _text(part.get("id"))
+        place = index if isinstance(index, int) else 0
+        position = self._places.get(place)
+        # Some endpoints number no calls, or all of them 0: then a new id begins a new call.
+        if position is None or (name and self._calls[position]["id"] not in {"", name}):
+            position = self._places[place] = len(self._calls)
+            self._calls.append({"id": "", "name": "", "arguments": ""})
+        call = self._calls[position]
         function = _object(part.get("function") or {}, "a tool call's function")
-        call["id"] = call["id"] or _text(part.get("id"))
+        call["id"] = call["id"] or name
         call["name"] += _text(function.get("name"))
         call["arguments"] += _text(function.get("arguments"))
         self._length += len(_text(function.get("arguments")))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, read_json, walk
-from openfingym.models.spec import without_credentials
+from openfingym.models.urls import without_credentials
 from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
 
 CONFIG_LIMIT = 16 * MEGABYTE

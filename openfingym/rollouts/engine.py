@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from openfingym.errors import RuntimeFailureError, VerifierAwayError, VerifierError
 from openfingym.results import RolloutResult, read_run
+from openfingym.rollouts.budget import RunBudget
 from openfingym.rollouts.folders import RunFolder
 from openfingym.rollouts.local import Runner
 from openfingym.rollouts.spec import RolloutSpec
@@ -24,6 +26,8 @@ from openfingym.rollouts.spec import RolloutSpec
 if TYPE_CHECKING:
     from openfingym.rollouts.plan import Selection
     from openfingym.rollouts.preparation import Work
+
+_log = logging.getLogger(__name__)
 
 ERRORS_IN_A_ROW = 10
 """So many failures of ours with one agent, and no other result between them, are no accident."""
@@ -40,6 +44,10 @@ class Patience:
 
 class StoppedError(RuntimeFailureError):
     """Raised when rollouts of one agent keep failing for a reason of ours: no further one of that agent is run."""
+
+
+class BudgetReachedError(StoppedError):
+    """Raised when a rollout may not begin, because the run has spent its budget."""
 
 
 class RunWatcher(Protocol):
@@ -98,6 +106,7 @@ class RolloutEngine:
         scoring: int = 1,
         patience: Patience | None = None,
         watch: RunWatcher | None = None,
+        budget: RunBudget | None = None,
     ) -> None:
         """Run with ``runner``, which is closed with this, into ``folder``.
 
@@ -108,6 +117,7 @@ class RolloutEngine:
             scoring: rollouts of those that may run at once.
             patience: how often failures of ours are tried again.
             watch: who is told how the run is doing.
+            budget: what all rollouts together may spend on models; once it is reached, none that could spend begins.
         """
         self._runner = runner
         self._folder = folder
@@ -115,6 +125,9 @@ class RolloutEngine:
         self._scoring = asyncio.Semaphore(scoring)
         self._patience = patience or Patience()
         self._watch = watch or SilentWatcher()
+        self._budget = budget or RunBudget()
+        self.left: list[RolloutSpec] = []
+        """Rollouts that did not begin, because the budget was reached."""
         self._tasks: dict[str, asyncio.Task[RolloutResult]] = {}
         self._errors: Counter[tuple[str, str | None]] = Counter()
         self._stopped: dict[tuple[str, str | None], str] = {}
@@ -142,7 +155,8 @@ class RolloutEngine:
     async def run(self, specs: Iterable[RolloutSpec]) -> list[RolloutResult]:
         """Run rollouts to their end; the first failure that leaves one without a result ends them all.
 
-        An agent with which nothing works is given up, and the others run to their end before that is said.
+        An agent with which nothing works is given up, and the others run to their end before that is said. What the
+        budget keeps from beginning has no result here, and is in :attr:`left`.
 
         Raises:
             OpenFinGymError: an error of :meth:`submit`; the rollouts that were finished by then are kept.
@@ -197,6 +211,12 @@ class RolloutEngine:
             def started() -> None:
                 if (reason := self._stopped.get(_who(spec))) is not None:
                     raise StoppedError(reason)
+                # Programs spend nothing.
+                if spec.agent.acts is not None and (reason := self._budget.reached) is not None:
+                    if not self.left:
+                        _log.warning("%s; no further rollout that asks a model begins", reason)
+                    self.left.append(spec)
+                    raise BudgetReachedError(reason)
                 # Not before: of thousands that are queued, a few have a folder.
                 stack.enter_context(self._folder.staged(spec))
                 self._watch.started(spec)
@@ -213,6 +233,7 @@ class RolloutEngine:
                 self._watch.again(spec, str(error))
                 return None
             assert result.path is not None
+            self._budget.count(result)
             # A model's client has been patient already, for ten minutes; and what was asked of it may have cost money.
             # An agent that was told something of hidden data would have a second try at it.
             if result.state == "error" and result.boundary != "model" and not result.told and not last:

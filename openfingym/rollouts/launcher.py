@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym.workspace import WorkspacePool
     from openfingym_runtime.gate import GateKeeper
-    from openfingym_runtime.job import Backend
+    from openfingym_runtime.job import Backend, Outcome
 
 
 @dataclass
@@ -104,6 +104,7 @@ class Launcher:
         backend: str = "auto",
         verifier: str | VerifierAddress | None = None,
         real: bool = False,
+        patience_s: float = PATIENCE_S,
     ) -> Launcher:
         """A launcher for tasks given by name, folder or value, building what is not built.
 
@@ -112,6 +113,7 @@ class Launcher:
             backend: how programs are isolated; see the constructor.
             verifier: where a running one is, or a registry file; None for what the environment says, or one of its own.
             real: whether to use pulled real data where a task's own data is simulated.
+            patience_s: seconds to wait for what is away; see the constructor.
 
         Raises:
             UsageError: a task is named twice, or none or two of the running verifiers are for it.
@@ -125,7 +127,7 @@ class Launcher:
         packages = [build(task) for task in loaded]
         if verifiers is not None:
             require_served(packages, verifiers)
-        return cls(packages, backend=backend, verifiers=verifiers)
+        return cls(packages, backend=backend, verifiers=verifiers, patience_s=patience_s)
 
     def __enter__(self) -> Self:
         if self._verifiers is None:
@@ -172,6 +174,7 @@ class Launcher:
         cancel: threading.Event | None = None,
         listener: Listener | None = None,
         fresh: bool = False,
+        ended: Callable[[Outcome], None] | None = None,
     ) -> RolloutResult:
         """Run one rollout to its verified result.
 
@@ -187,6 +190,7 @@ class Launcher:
             listener: told what an agent that talks says and does, as it does; called in another thread.
             fresh: whether the rollout gets hidden data of its own, where the task can have any; the result's ``tape``
                 says which it had.
+            ended: told how the program of an agent that is one ended, and what it printed, before it is scored.
 
         Returns:
             The result; ``state`` is ``error`` where our machinery failed.
@@ -232,6 +236,8 @@ class Launcher:
         try:
             with seen_with(package, _own_data(client, ticket)) as seen, contact.acting.running():
                 acted = self._act(seen, agent, setup, backend, line, client, ticket, seed, cancel, contact)
+            if ended is not None and acted.outcome is not None:
+                ended(acted.outcome)
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
             with contact.finalizing.running():

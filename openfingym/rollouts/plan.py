@@ -57,8 +57,8 @@ class AgentChoice(Section):
 
 
 class ModelChoice(Section):
-    """One of ``models``: its name alone, or ``{ name, base_url, key }``, a model with an endpoint or a key of its
-    own.
+    """One of ``models``: its name alone, or ``{ name, base_url, key, stream }``, a model with an endpoint or a key of
+    its own.
     """
 
     name: str
@@ -66,6 +66,8 @@ class ModelChoice(Section):
     """Its endpoint; by default the plan's, or the environment's."""
     key: str = KEY_VARIABLE
     """Name of the environment variable that holds its key."""
+    stream: bool | None = None
+    """Whether its answers come piece by piece; by default as the plan says."""
 
     @field_validator("key")
     @classmethod
@@ -85,6 +87,13 @@ class SpendingLimits(Section):
     tokens: PositiveInt | None = None
     cost_usd: Annotated[float, Field(gt=0.0)] | None = None
     wall_s: Annotated[float, Field(gt=0.0)] | None = None
+
+
+class BudgetChoice(Section):
+    """``[budget]``: what all rollouts of the run together may spend on models; once it is reached, none begins."""
+
+    cost_usd: Annotated[float, Field(gt=0.0)] | None = None
+    tokens: PositiveInt | None = None
 
 
 class SamplingChoice(Section):
@@ -107,9 +116,12 @@ class Plan(Section):
     attempts: PositiveInt = 1
     """Repetitions with the same seed."""
     limits: SpendingLimits = SpendingLimits()
+    budget: BudgetChoice = BudgetChoice()
     sampling: SamplingChoice = SamplingChoice()
     base_url: str | None = None
     """Endpoint of the models; by default the environment's."""
+    stream: bool = False
+    """Have answers of models sent piece by piece."""
     prices: str | None = None
     """File with prices of models, relative to the plan."""
     real: bool = False
@@ -190,7 +202,12 @@ class Plan(Section):
             UsageError: an entry of ``models`` names no model.
         """
         return [
-            ModelSpec.parse(model.name, base_url=model.base_url or self.base_url, key_variable=model.key)
+            ModelSpec.parse(
+                model.name,
+                base_url=model.base_url or self.base_url,
+                key_variable=model.key,
+                stream=self.stream if model.stream is None else model.stream,
+            )
             for model in self.models
         ]
 
@@ -340,7 +357,7 @@ def _check_models(plan: Plan, agents: Sequence[Agent]) -> None:
         raise UsageError("a model is given twice; run each of its endpoints into a folder of its own")
     prices = PriceTable.load(plan.prices)
     for model in plan.model_specs:
-        if plan.limits.cost_usd is not None:
+        if plan.limits.cost_usd is not None or plan.budget.cost_usd is not None:
             prices.require(model.name)
 
 

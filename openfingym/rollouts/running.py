@@ -14,6 +14,7 @@ from openfingym.kinds import is_heavy
 from openfingym.machine import cores
 from openfingym.models.prices import PriceTable
 from openfingym.results import RolloutResult
+from openfingym.rollouts.budget import RunBudget
 from openfingym.rollouts.engine import RolloutEngine, RunWatcher, SilentWatcher
 from openfingym.rollouts.folders import RunFolder
 from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
@@ -60,7 +61,8 @@ def run(
         watch: is told how the run is doing.
 
     Returns:
-        A result for each rollout of the plan, in its order; ``state`` is ``error`` where our machinery failed.
+        A result for each rollout of the plan, in its order; ``state`` is ``error`` where our machinery failed. Those
+        that did not begin, because the plan's budget was reached, have none.
 
     Raises:
         UsageError: the plan cannot be run as it stands, or this thread runs an event loop, as notebooks do.
@@ -106,8 +108,8 @@ def run(
                 patience_s=plan.patience_s,
             )
             ran = _interruptible(_run_missing(plan, selection, work, folder, settings, watch, ray=ray), watch)
-            results |= {spec.identity: result for spec, result in zip(work.missing, ran, strict=True)}
-    return [results[spec.identity] for spec in work.specs]
+            results |= ran
+    return [results[spec.identity] for spec in work.specs if spec.identity in results]
 
 
 async def _run_missing(
@@ -119,7 +121,8 @@ async def _run_missing(
     watch: RunWatcher,
     *,
     ray: bool,
-) -> list[RolloutResult]:
+) -> dict[str, RolloutResult]:
+    """Results by identity; what the plan's budget left unrun has none."""
     runner: Runner
     if ray:
         from openfingym.rollouts.ray import RayRunner
@@ -129,8 +132,14 @@ async def _run_missing(
     else:
         runner = LocalRunner(LocalRollouts(work.needed, settings), settings.places)
     heavy = {package.manifest.name for package in work.needed if is_heavy(package.task.spec)}
-    async with RolloutEngine(runner, folder, heavy=heavy, scoring=plan.scoring or cores(), watch=watch) as engine:
-        return await engine.run(work.missing)
+    budget = RunBudget(plan.budget.cost_usd, plan.budget.tokens, work.done.values())
+    async with RolloutEngine(
+        runner, folder, heavy=heavy, scoring=plan.scoring or cores(), watch=watch, budget=budget
+    ) as engine:
+        ran = await engine.run(work.missing)
+        left = {spec.identity for spec in engine.left}
+        begun = [spec.identity for spec in work.missing if spec.identity not in left]
+        return dict(zip(begun, ran, strict=True))
 
 
 def _require_no_loop() -> None:

@@ -81,7 +81,7 @@ class Generation(RecordSection):
     tokens: TokenTrace | None = None
     call_form: CallForm | None = None
     """How tools were offered and called; None where none were offered. Of ``text`` and ``written``, the calls are taken
-    out of the content."""
+    out of the content; of ``block``, the program that was run is in it."""
 
 
 class Turn(RecordSection):
@@ -134,6 +134,11 @@ class Turn(RecordSection):
                 call_form=completion.call_form,
             ),
         )
+
+    def called_by_block(self) -> Self:
+        """The message of a model whose program was run although it called no tool."""
+        assert self.generation is not None, "a model wrote it"
+        return self.model_copy(update={"generation": self.generation.model_copy(update={"call_form": "block"})})
 
     def with_result(self, call_id: str, result: str, *, failed: bool = False, wall_s: float | None = None) -> Self:
         """The message with the result of one of its calls."""

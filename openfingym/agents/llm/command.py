@@ -33,6 +33,11 @@ from openfingym.trajectory.record import ToolUse
 from openfingym.workspace import WorkspaceError
 
 PROTOCOL = 1
+QUOTED = 80
+"""Characters of what is not understood that are shown."""
+EXPECTED = (
+    'a command writes one JSON object a line, such as {"type": "end"}, and its remarks to stderr (docs/agents.md)'
+)
 MAX_LINE_BYTES = 8 * 1024 * 1024
 MAX_ERRORS_BYTES = 1024 * 1024
 STOP_S = 5.0
@@ -108,7 +113,7 @@ class Command:
 
 async def _converse(process: asyncio.subprocess.Process, session: Conversation) -> None:
     """Answer the command's lines until it ends."""
-    brief = session.brief
+    brief, understood, junk = session.brief, False, ""
     await _send(
         process,
         {
@@ -135,12 +140,12 @@ async def _converse(process: asyncio.subprocess.Process, session: Conversation) 
                 raise ValueError(f"unknown type {kind!r}")
             call = ToolCall(well_formed(str(said["id"])), well_formed(str(said["tool"])), json.dumps(said["arguments"]))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            await _send(
-                process,
-                {"type": "result", "id": None, "text": f"not understood: {error!r}", "failed": True, "complete": False},
-            )
-            session.useless("failed", None)
+            junk = _quoted(line)
+            told = f"not understood: {junk} ({error!r}); {EXPECTED}"
+            await _send(process, {"type": "result", "id": None, "text": told, "failed": True, "complete": False})
+            session.useless("failed", None, found=f"{junk}; {EXPECTED}")
             continue
+        understood = True
         found = await session.tools.use(call, message=len(session.turns))
         session.note(
             ToolUse(id=call.id, name=call.name, arguments=call.arguments, result=found.text, failed=found.failed)
@@ -151,6 +156,8 @@ async def _converse(process: asyncio.subprocess.Process, session: Conversation) 
             process, {"type": "result", "id": call.id, "text": found.text, "failed": found.failed, "complete": complete}
         )
     status = await process.wait()
+    if junk and not understood:
+        raise Ended("failed", f"the command ended with status {status}, and all it wrote was like {junk}; {EXPECTED}")
     if status != 0:
         raise Ended("failed", f"the command ended with status {status}")
 
@@ -244,6 +251,12 @@ def _without_secrets(text: str) -> str:
     return text
 
 
+def _quoted(line: bytes) -> str:
+    """The beginning of a line in characters that do nothing to a terminal."""
+    text = line.decode("utf-8", "replace").strip()
+    return repr(text[:QUOTED]) + ("..." if len(text) > QUOTED else "")
+
+
 def _last_line(output: str) -> str:
     lines = output.strip().splitlines()
     return lines[-1][:300] if lines else "it printed nothing"
@@ -255,14 +268,13 @@ def read_files(folder: Path) -> tuple[tuple[str, str], ...]:
     Raises:
         UsageError: there is none, or one of them is no text.
     """
-    try:
-        found = tuple(
-            (str(path.relative_to(folder)), path.read_text(encoding="utf-8"))
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
-        )
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{folder}: its files cannot be read as text ({error})") from error
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            try:
+                found.append((str(path.relative_to(folder)), path.read_text(encoding="utf-8")))
+            except (OSError, UnicodeDecodeError) as error:
+                raise UsageError(f"{path}: cannot be read as UTF-8 text ({error}); --files takes text alone") from error
     if not found:
         raise UsageError(f"{folder}: holds no file; give the folder of the command's text files with --files")
-    return found
+    return tuple(found)

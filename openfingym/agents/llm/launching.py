@@ -69,6 +69,7 @@ class ModelSetup:
         return {
             "model": self.spec.name if self.spec else None,
             "base_url": self.spec.endpoint if self.spec else None,
+            "stream": self.spec.stream if self.spec else None,
             "sampling": asdict(sampling) if isinstance(sampling, Sampling) else None,
             "prices": self.prices.describe(self.spec.name) if self.spec else None,
             "allowance": asdict(self.allowance),

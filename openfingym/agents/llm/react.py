@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from openfingym.agents.llm.blocks import first_block
 from openfingym.agents.llm.prompts import METHODS, ROLE
 from openfingym.agents.llm.session import Conversation, Sampling
 
@@ -25,10 +26,18 @@ You are shown your latest {{shown}} answers and what followed them; what came be
 {METHODS}
 - `wait` lets steps pass in which you do nothing: use it where nothing is to be decided at every bar."""  # noqa: E501
 
+BLOCKS = """You call no tool. From now on the first code block of a message that calls none is run as a program, and you read what
+it prints; `interface.submit(predictions)` in it submits. When your answer is submitted and you are content, write a message without a
+code block."""  # noqa: E501
+"""For a model that was told how to call, and writes fenced code all the same."""
+
 
 @dataclass(frozen=True)
 class React:
-    """Calls tools until the model is content, or the last episode is over."""
+    """Calls tools until the model is content, or the last episode is over.
+
+    Of a model that never calls one, fenced code is run instead, from its second such message on.
+    """
 
     system: str = SYSTEM
     system_steps: str = SYSTEM_STEPS
@@ -42,9 +51,17 @@ class React:
         player = session.tools.player
         session.instruct(self.system if player is None else self.system_steps.format(shown=self.shown))
         session.present()
+        called, blocks = False, 0
         while not session.tools.complete:
             answer = await session.ask(tools=True, last=None if player is None else self.shown, sampling=self.sampling)
             if answer.tool_calls:
+                called = True
                 await session.call(answer.tool_calls)
+                continue
+            # Programs cannot take the steps of a sequential task; and who calls tools quotes code to talk about it.
+            program = None if called or player is not None else first_block(answer.content)
+            blocks += program is not None
+            if program is not None and blocks > 1:
+                await session.run_block(program, BLOCKS if blocks == 2 else "")
             elif await session.conclude():
                 return

@@ -234,8 +234,14 @@ class Conversation:
         """Record that an answer was of use."""
         self._useless, self._ever_useful = 0, True
 
-    def useless(self, how: EndName, told: str | None, *, once: bool = False) -> None:
+    def useless(self, how: EndName, told: str | None, *, once: bool = False, found: str | None = None) -> None:
         """Record that an answer was of no use, and tell the model why unless it was told already.
+
+        Args:
+            how: how the rollout ends if this was once too often.
+            told: what the model is told.
+            once: whether the first time is once too often.
+            found: what the answer was, for the people who read why the rollout ended.
 
         Raises:
             Ended: the model has given too many useless answers.
@@ -243,10 +249,25 @@ class Conversation:
         self._useless += 1
         if once or self._useless >= USELESS_IN_A_ROW:
             number, answers = (self._useless, "answers in a row") if self._useless > 1 else ("its", "answer")
-            raise Ended(how, _USELESS.get(how, how).format(f"{number} {answers}"))
+            reason = _USELESS.get(how, how).format(f"{number} {answers}")
+            raise Ended(how, reason if found is None else f"{reason}: {found}")
         self._close_calls()
         if told is not None:
             self.tell(told)
+
+    async def run_block(self, program: str, told: str = "") -> None:
+        """Run the program in the text of the model's latest message, which calls no tool, and tell it the output,
+        with ``told`` before it.
+
+        Raises:
+            Ended: the workspace is no more.
+            RuntimeFailureError: our machinery failed, not the program.
+        """
+        index = next(index for index in range(len(self.turns) - 1, -1, -1) if self.turns[index].role == "assistant")
+        self.turns[index] = self.turns[index].called_by_block()
+        found = await self.tools.run(program)
+        self.useful()
+        self.tell("\n\n".join(part for part in (told, f"Output:\n{found.text}") if part))
 
     async def run_once(self, program: str) -> None:
         """Run the one program of the rollout, as a program of the user's own is run; nobody sees what it prints until

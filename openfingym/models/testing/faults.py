@@ -30,6 +30,8 @@ REFUSALS = {
         "tool_use_failed",
         "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.",
     ),
+    "stream-only": (400, "invalid_parameter", "This model only supports stream mode; set stream to true."),
+    "no-stream-options": (400, None, "body.stream_options: Extra inputs are not permitted"),
     "no-system": (400, None, "System role not supported"),
     "seedless": (422, None, "body.seed: Extra inputs are not permitted"),
     "renamed": (400, "unsupported_parameter", "Unsupported parameter: 'max_tokens' is not supported with this model."),
@@ -43,10 +45,18 @@ REFUSALS = {
     "error-503": (503, "overloaded", "The model is overloaded."),
 }
 """Name to status, code and message. What follows ``rate-limit`` is the form of ``Retry-After``, and what follows
-``no-tools`` whose words they are; only requests with a system's message meet ``no-system``."""
-OF_A_FIELD = {"renamed": "max_tokens", "seedless": "seed", "bad-call": "tools"}
+``no-tools`` whose words they are; only requests with a system's message meet ``no-system``, and only
+those for a whole answer ``stream-only``."""
+OF_A_FIELD = {
+    "renamed": "max_tokens",
+    "seedless": "seed",
+    "bad-call": "tools",
+    "no-stream-options": "stream_options",
+}
 OF_A_FIELD |= dict.fromkeys((name for name in REFUSALS if name.startswith("no-tools")), "tools")
 """Faults that only requests with this field meet."""
+ONLY_BLOCKS = "only-blocks"
+"""Tools are taken, and never called: the model writes fenced code."""
 WIRE = ("hang", "cut", "garbage")
 """No answer at all; an answer cut in the middle; an answer that is no JSON."""
 RETRY_AFTER_S = 1
@@ -78,7 +88,7 @@ class Fault:
             UsageError: there is no such fault.
         """
         name, colon, times = text.partition(":")
-        known = (*REFUSALS, *WIRE, *WRITTEN, *SORTS)
+        known = (*REFUSALS, *WIRE, ONLY_BLOCKS, *WRITTEN, *SORTS)
         if name not in known:
             raise UsageError(f"no fault is named {name!r}; known: {', '.join(known)}")
         if colon and not times.isdigit():

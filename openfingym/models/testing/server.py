@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Self
@@ -17,7 +18,7 @@ from openfingym.errors import RuntimeFailureError, UsageError
 from openfingym.models.testing.answers import CREATED, SentReply, answer
 from openfingym.models.testing.broken import SORTS, Broken
 from openfingym.models.testing.conversation import CompletionRequest
-from openfingym.models.testing.faults import OF_A_FIELD, REFUSALS, RETRY_AFTER_S, WRITTEN, Fault
+from openfingym.models.testing.faults import OF_A_FIELD, ONLY_BLOCKS, REFUSALS, RETRY_AFTER_S, WRITTEN, Fault
 from openfingym.models.testing.policies import StandInPolicy, find_policy, known_models
 
 if TYPE_CHECKING:
@@ -131,12 +132,16 @@ class StandIn:
             fault = None
         if fault and fault.name == "no-system" and request.messages[0].role != "system":
             fault = None
+        if fault and fault.name == "stream-only" and body.get("stream"):
+            fault = None
         met = self._meet(model, fault)
         if met in REFUSALS:
             return _refusal(met, http.headers.get("authorization", "").removeprefix("Bearer "))
         if met == "hang":
             await self._hang(http)
             return Response(status_code=503)
+        if met == ONLY_BLOCKS:
+            request = replace(request, form="blocks", tools={})
         reply = (Broken(met) if met in SORTS else policy).respond(request)
         if met is not None and met in WRITTEN and request.form == "tools":
             reply = reply.written(WRITTEN[met])

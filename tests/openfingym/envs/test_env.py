@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,10 +133,22 @@ def test_code_actions_run_in_isolation_and_score_the_same() -> None:
     _, reward, _, _, info = env.step(program)
     assert info["state"] == "scored", info
     assert info["total"] == pytest.approx(float(str(info["baseline_total"])))
+    assert (info["output"], info["traceback"], info["ended_by"], info["exit_code"]) == ("", None, "exit", 0)
+    assert 0 < float(str(info["program_s"])) <= float(str(info["wall_s"]))
+    env.reset()
+    _, _, _, _, info = env.step("print('é', flush=True)\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    {}['x']\n")
+    assert (info["state"], info["ended_by"], info["exit_code"]) == ("rejected", "exit", 1)
+    assert str(info["output"]).startswith("é\nTraceback")
+    assert str(info["traceback"]).startswith("Traceback (most recent call last):")
+    assert re.search(r"ZeroDivisionError: .*During handling.*KeyError: 'x'$", str(info["traceback"]), re.DOTALL)
+    env.reset()
+    _, _, _, _, info = env.step("print(1\n")
+    assert str(info["traceback"]).endswith("SyntaxError: '(' was never closed")
     env.reset()
     _, failure, _, _, info = env.step("raise SystemExit('no idea')")
     assert (failure, info["state"]) == (-100.0, "rejected")
     assert "no idea" in str(info["reason"])
+    assert (info["output"], info["traceback"]) == ("no idea\n", None)
     assert reward > failure
     assert observation["train_inputs"].dtype == np.float64
     env.close()

@@ -62,7 +62,7 @@ _generations = st.builds(
     latency_s=_positive,
     attempts=st.integers(1, 9),
     tokens=_traces(),
-    call_form=st.sampled_from([None, "native", "text", "written"]),
+    call_form=st.sampled_from([None, "native", "text", "written", "block"]),
 )
 _arguments = st.dictionaries(_text, _json, max_size=2).map(
     lambda value: __import__("json").dumps(value)

@@ -103,6 +103,37 @@ def test_it_fails(program: str, how: str, reason: str, play: Play) -> None:
     assert reason in str(left.result.reason)
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "print('hello \\x1b[31m' + 'x' * 500)",
+        "print('hello \\x1b[31m' + 'x' * 500); sys.exit(3)",
+        "for _ in range(5): print('hello \\x1b[31m' + 'x' * 500, flush=True)\nsys.stdin.read()",
+    ],
+    ids=["once", "status", "again"],
+)
+def test_what_it_prints_that_is_no_json_is_quoted(program: str, play: Play) -> None:
+    left = play(_command(program))
+    assert (left.result.state, left.result.ended_by) == ("rejected", "failed")
+    assert r"'hello \x1b[31mxxx" in str(left.result.reason), left.result.reason
+    assert "one JSON object a line" in str(left.result.reason)
+    assert "x" * 100 not in str(left.result.reason)
+    assert "\x1b" not in str(left.result.reason)
+
+
+def test_what_goes_into_the_container(tmp_path: Path) -> None:
+    (tmp_path / "lib" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "main.py").write_text("import lib.a")
+    (tmp_path / "lib" / "a.py").write_text("é = 1")
+    (tmp_path / "lib" / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"\xa7\r\r\n\xff")
+    found = resolve("command", command=["python3", "main.py"], files=tmp_path).acts
+    assert isinstance(found, Command)
+    assert dict(found.files) == {"main.py": "import lib.a", "lib/a.py": "é = 1"}
+    (tmp_path / "lib" / "weights.bin").write_bytes(b"\xff\xff")
+    with pytest.raises(UsageError, match=r"weights.bin: cannot be read as UTF-8 text"):
+        resolve("command", command=["python3", "main.py"], files=tmp_path)
+
+
 def test_what_it_started_ends_with_it(play: Play, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     play(

@@ -112,6 +112,27 @@ def test_a_model_that_is_not_understood_is_told_how_to_call(play: Play) -> None:
     assert (never.result.state, never.result.ended_by, never.told.count(HOW_TO_CALL)) == ("rejected", "no-program", 2)
 
 
+def test_a_model_that_writes_code_and_calls_nothing_has_its_code_run(play: Play) -> None:
+    left = play("react", "competent+only-blocks")
+    assert (left.result.state, left.result.ended_by) == ("scored", "finished"), left.result.reason
+    forms = [turn.generation.call_form for turn in left.record.messages if turn.generation]
+    assert forms == ["native", "block", "native"], "told how to call once, then run, then content"
+    assert left.told.count(HOW_TO_CALL) == left.told.count("You call no tool. From now on") == 1
+    assert "Output:" in left.told
+    assert "interface.submit" in left.record.messages[4].content, "the program stays where the model wrote it"
+
+
+def test_who_calls_tools_may_show_code(play: Play) -> None:
+    left = play("react", "competent+only-blocks:1")
+    assert left.result.state == "scored"
+    assert "You call no tool. From now on" not in left.told
+
+
+def test_code_takes_no_steps(play: Play) -> None:
+    left = play("react", "competent+only-blocks", kind="trading")
+    assert (left.result.state, left.result.ended_by) == ("rejected", "no-program")
+
+
 def test_calls_that_the_endpoint_cannot_read(play: Play) -> None:
     left = play("react", "competent+bad-call:2")
     assert (left.result.state, left.told.count("Your call could not be read")) == ("scored", 2)

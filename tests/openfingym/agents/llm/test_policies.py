@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from openfingym.agents import resolve
 from openfingym.rollouts.launcher import Launcher
 
 from .conftest import Left, Play, player
@@ -93,6 +94,15 @@ def test_the_hostile_one_gets_nothing(agent: str, kind: str, play: Play) -> None
         assert left.result.relative_total > 0.99
     if kind == "trading":
         assert left.result.state == "rejected", "it played nothing"
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("name", ["python", "python3"])
+def test_python_has_both_its_names_in_containers(name: str, contained: Launcher, tmp_path: Path) -> None:
+    program = "import interface, numpy\ninterface.submit(numpy.zeros(interface.SUBMISSION_SHAPE))\n"
+    (tmp_path / "main.py").write_text(program)
+    left = player(contained, tmp_path / "runs")(resolve("command", command=[name, "main.py"], files=tmp_path))
+    assert left.result.state == "scored", left.result.reason
 
 
 @pytest.mark.docker

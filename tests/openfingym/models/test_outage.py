@@ -1,0 +1,91 @@
+"""What is said of an endpoint that does not answer, and how long it is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import socket
+import time
+
+import pytest
+
+from openfingym.errors import ModelUnavailableError
+from openfingym.models import Completion, Message, ModelEndpoint
+from openfingym.models.testing import StandIn
+
+HELLO = (Message("system", "Be brief."), Message("user", "inputs, targets = interface.load_train()"))
+
+
+def nowhere() -> str:
+    """A URL at which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return f"http://user:a-password@127.0.0.1:{taken.getsockname()[1]}/v1"
+
+
+def ask(url: str, *, patience_s: float = 600.0, model: str = "stand-in/competent", times: int = 1) -> list[Completion]:
+    async def asking() -> list[Completion]:
+        async with ModelEndpoint(url, "none", patience_s=patience_s, loopback=True) as endpoint:
+            return [await endpoint.model(model).complete(HELLO) for _ in range(times)]
+
+    return asyncio.run(asking())
+
+
+@pytest.mark.parametrize("url", [nowhere(), "http://no-such-host.invalid:81/v1"])
+def test_what_was_never_reached_is_given_up_after_seconds(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openfingym.models.outage.UNREACHED_S", 0.6)
+    before = time.monotonic()
+    with pytest.raises(
+        ModelUnavailableError, match=r"cannot be reached: .* no connection: .*check the base URL"
+    ) as error:
+        ask(url)
+    assert time.monotonic() - before < 60.0, "and not after the ten minutes of its patience"
+    assert "a-password" not in str(error.value)
+
+
+def test_what_was_reached_once_has_the_whole_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openfingym.models.outage.UNREACHED_S", 0.01)
+
+    async def asking() -> None:
+        with StandIn() as stand_in:
+            endpoint = ModelEndpoint(stand_in.base_url, "none", patience_s=1.5, loopback=True)
+            await endpoint.model("stand-in/competent").complete(HELLO)
+        async with endpoint:
+            before = time.monotonic()
+            with pytest.raises(ModelUnavailableError, match=r"patience 1.5 s"):
+                await endpoint.model("stand-in/competent").complete(HELLO)
+            assert time.monotonic() - before > 0.02
+
+    asyncio.run(asking())
+
+
+def test_an_outage_is_told_at_once_and_again(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openfingym.models.outage.TELL_EVERY_S", 0.3)
+    with caplog.at_level(logging.WARNING, "openfingym"), pytest.raises(ModelUnavailableError):
+        ask(nowhere(), patience_s=2.5)
+    first, *others = [record.getMessage() for record in caplog.records]
+    assert re.fullmatch(
+        r"http://127.0.0.1:\d+/v1 does not answer \(no connection: Connection refused\); "
+        r"it is tried for up to 2 s more",
+        first,
+    )
+    assert others
+    assert all("does not answer" in line for line in others)
+
+
+def test_the_end_of_an_outage_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openfingym.models.outage.TELL_EVERY_S", 0.3)
+    with StandIn() as stand_in, caplog.at_level(logging.WARNING, "openfingym"):
+        ask(stand_in.base_url, model="stand-in/competent+rate-limit-seconds:1")
+    said = [record.getMessage() for record in caplog.records]
+    assert "does not answer (status 429: Too many requests.)" in said[0]
+    assert "answers again, after" in said[-1]
+
+
+def test_endpoints_that_work_are_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
+    with StandIn() as stand_in, caplog.at_level(logging.WARNING, "openfingym"):
+        # A request that is sent in another form is no outage, and refusals that alternate with answers are one line.
+        ask(stand_in.base_url, model="stand-in/competent+no-system:1")
+        assert not caplog.records
+        ask(stand_in.base_url, model="stand-in/competent+error-503:3", times=3)
+    assert len(caplog.records) == 1
