@@ -40,7 +40,9 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
         task: a task's name, its folder, or a task.
         split: bars that a sequential task is played on, ``train``, ``practice`` or ``test``; None for ``train``.
         options: options of the environment, such as ``action`` and ``reward`` of a batch task, or ``lookback``,
-            ``action``, ``observation`` and ``reward`` of a trading task.
+            ``action``, ``observation`` and ``reward`` of a trading task. Target weights are projected onto the
+            admissible ones on training bars, and refused where they are not admissible on hidden ones, unless
+            ``action`` says otherwise.
 
     Raises:
         TaskNotFoundError: no task has this name; the message suggests similar ones.

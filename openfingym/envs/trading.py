@@ -21,6 +21,7 @@ from openfingym.trading.compiled.mirror import mirror
 from openfingym.trading.compiled.observing import Layout
 from openfingym.trading.compiled.requests import ask, table
 from openfingym.trading.market import MarketRules
+from openfingym.trading.orders import EventKind
 from openfingym.trading.session import walk
 from openfingym.trading.simulator import Simulator
 
@@ -37,8 +38,11 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
     shows bars up to there. Nothing fills at a price that was seen. docs/trading.md has the rules.
 
     ## Action space
-    ``action="weights"``: ``Box(-1 or 0, 1, (S,), float64)``, target shares of equity, negative for short. The long ones
-    may add up to 1 and the short ones to ``market.max_short``; otherwise they are rejected and positions stay.
+    ``action="projected"``: ``Box(-1 or 0, 1, (S,), float64)``, target shares of equity, negative for short. The long
+    ones may add up to 1 and the short ones to ``market.max_short``; of others, the nearest that do are traded (see
+    :func:`openfingym.trading.projection.project`).
+
+    ``action="weights"``: the same, but weights that are not admissible are refused, and positions stay.
 
     ``action="orders"``: ``Dict`` of ``orders`` and ``cancels``. ``orders`` is a ``Sequence`` of ``Dict`` with
     ``symbol`` (its position), ``side`` (0 buy, 1 sell), ``quantity`` (units), ``type`` (0 market, 1 limit, 2 stop, 3
@@ -70,7 +74,8 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
 
     ## Episode end
     Terminated when equity reaches 0; truncated after ``steps`` bars or with the last bar. ``info`` has ``equity``
-    (cash), ``row``, ``prices`` [S] (closes) and, if there were any, ``events``
+    (cash), ``row``, ``prices`` [S] (closes), ``refusals`` (how many requests of this episode the market has refused so
+    far; a warning tells of the first refused weights) and, if there were any, ``events``
     (:class:`~openfingym.envs.trading_forms.EventList`).
 
     ## Version history
@@ -87,7 +92,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         initial_cash: float = 100_000.0,
         lookback: int = 16,
         steps: int | None = None,
-        action: ActionName = "weights",
+        action: ActionName = "projected",
         observation: Literal["flat", "dict"] = "flat",
         reward: RewardName = "log-return",
         start: Start = "random",
@@ -102,7 +107,8 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             initial_cash: cash of the account at the start of an episode, in units of currency.
             lookback: number of rows that an observation shows.
             steps: largest number of rows in an episode; None for all rows to the end of the bars.
-            action: form of the action: target ``weights``, or a batch of ``orders``.
+            action: form of the action: target weights, ``projected`` onto the admissible ones or, as ``weights``,
+                refused where they are not admissible; or a batch of ``orders``.
             observation: form of the observation: one ``flat`` array, or a ``dict`` of arrays.
             reward: reward of a step: ``log-return`` of equity, ``differential-sharpe``, or ``pnl`` in units of
                 currency.
@@ -127,8 +133,8 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         self.bars, self.market, self.render_mode = bars, self._episodes.market, None
         self.layout: dict[str, Layout] = self._episodes.layout
         self._flat, self._size = observation == "flat", self._episodes.size
-        self._weighted, self._symbols = action == "weights", len(bars.symbols)
-        self._shape = (self._symbols,)
+        self._weighted, self._symbols = self._episodes.weighted, len(bars.symbols)
+        self._refusals, self._warned = 0, False
         self._numbers, self._tape, self._features = self._episodes.numbers, self._episodes.tape, self._episodes.features
         self._closes, self._most = bars.close, self.market.max_orders_per_batch
         self._state = State.empty(1, self._symbols, self._episodes.open_orders, self._most)
@@ -177,11 +183,12 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             self._simulator = Simulator(
                 self.market, cash=self._episodes.initial_cash, closes=closes, volumes=volumes, row=row
             )
-        self._over = False
+        self._over, self._refusals = False, 0
         return self._seen(out[0]), {
             "equity": self._episodes.initial_cash,
             "row": row,
             "prices": self._closes[row].copy(),
+            "refusals": 0,
         }
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
@@ -195,11 +202,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         numbers = self._numbers
         asked: Floats | Decision
         if self._weighted:
-            asked = np.asarray(action, np.float64, "C")
-            if asked.shape != self._shape:
-                raise UsageError(
-                    f"an action is {self._symbols} target weights, shape {self._shape}; found shape {asked.shape}"
-                )
+            asked = self._episodes.weights(action)
         else:
             asked = read(action)
             if isinstance(asked, Decision):
@@ -220,9 +223,19 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         reward, equity, row, last, bankrupt, happened = stepped
         info: Info = {"equity": equity, "row": row, "prices": self._closes[row].copy()}
         if happened:
-            info["events"] = EventList(self._events[:happened].copy(), client_ids)
+            events = self._events[:happened].copy()
+            info["events"] = EventList(events, client_ids)
+            self._count(int(np.count_nonzero(events[:, 0] == EventKind.REJECTED)))
+        info["refusals"] = self._refusals
         self._over = bankrupt or last
         return out if self._flat else self._seen(out), reward, bankrupt, last and not bankrupt, info
+
+    def _count(self, refused: int) -> None:
+        """Count what the market refused in a step, and warn of the first refused weights."""
+        self._refusals += refused
+        if refused and self._weighted and not self._warned:
+            self._warned = True
+            self._episodes.warn_of_refused_weights()
 
     def _step_readable(self, asked: Floats | Decision, out: NDArray[np.float32]) -> tuple[Stepped, list[str | None]]:
         """A step of the readable simulator, and the client ids of its events."""

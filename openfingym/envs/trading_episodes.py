@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +18,10 @@ from openfingym.errors import UsageError
 from openfingym.trading.compiled.layout import REQUEST, Floats, market_numbers, tape
 from openfingym.trading.compiled.observing import Layout, bounds, layout
 from openfingym.trading.market import MarketRules
+from openfingym.trading.projection import project
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
-ActionName = Literal["weights", "orders"]
+ActionName = Literal["projected", "weights", "orders"]
 RewardName = Literal["log-return", "differential-sharpe", "pnl"]
 Start = Literal["random", "first"] | int
 
@@ -109,6 +111,36 @@ class Episodes:
         reward = get_args(RewardName).index(self.reward)
         return np.append(
             market_numbers(self.market, forgiving=forgiving), (self.initial_cash, self.lookback, reward, self.decay)
+        )
+
+    @property
+    def weighted(self) -> bool:
+        """Whether an action is target weights, and not orders."""
+        return self.action != "orders"
+
+    def weights(self, action: object, *leading: int) -> Floats:
+        """Target weights, as the market is to have them.
+
+        Args:
+            action: what the agent asks for.
+            leading: number of environments, where there are several.
+
+        Raises:
+            UsageError: the action has another shape.
+        """
+        asked, shape = np.asarray(action, np.float64, "C"), (*leading, len(self.bars.symbols))
+        if asked.shape != shape:
+            raise UsageError(f"an action is target weights of shape {shape}; found shape {asked.shape}")
+        return project(asked, self.market.max_short) if self.action == "projected" else asked
+
+    def warn_of_refused_weights(self) -> None:
+        """Tell the user that the market did not trade what was asked for."""
+        warnings.warn(
+            "target weights were refused (BAD_WEIGHTS), and positions stay as they are: weights must be finite, the "
+            f"long ones add up to at most 1 and the short ones to at most max_short, {self.market.max_short:g}. "
+            "action='projected' trades the nearest admissible weights instead. info['refusals'] counts refusals; this "
+            "is said once for each environment",
+            stacklevel=3,
         )
 
     def start_of(self, options: dict[str, object] | None) -> object:

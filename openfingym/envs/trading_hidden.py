@@ -39,7 +39,8 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
     both.
 
     ## Action space
-    As there: target weights, or orders (which may have client ids here).
+    As there: target weights, or orders (which may have client ids here). Weights that are not admissible are refused
+    by default; ``action="projected"`` trades the nearest admissible ones.
 
     ## Observation space
     As there, flat. What the verifier shows beside it, such as fills, rejections with their reasons and open orders, is
@@ -74,7 +75,8 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
             fold: fold whose episodes are played: ``private``, which is scored, or ``public``, for practice.
             lookback: rows that an observation shows.
             fresh: whether each rollout gets hidden bars of its own instead of the package's (docs/trust.md).
-            action: form of the action: target ``weights``, or a batch of ``orders``.
+            action: form of the action: target ``weights``, which are refused where they are not admissible;
+                ``projected``, of which the nearest admissible ones are traded; or a batch of ``orders``.
 
         Raises:
             UsageError: the task does not show enough bars for this lookback.
@@ -90,17 +92,18 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         bars = training_bars(package)
         self.package, self.market, self.render_mode = package, market_of(contract), None
         self._hidden = HiddenEpisodes(package, fold=fold, fresh=fresh)
-        self._contract, self._lookback, self._weighted = contract, lookback, action == "weights"
-        episodes = Episodes(
+        self._contract, self._lookback = contract, lookback
+        self._episodes = episodes = Episodes(
             bars, self.market, contract.initial_cash, lookback, contract.steps, action, "log-return", "random", 0.01
         )
         self.layout = episodes.layout
         self._size = episodes.size
+        self._refusals, self._warned = 0, False
         self._open_orders: list[_Open] = []
         self._splits: deque[NDArray[np.float64]] = deque(maxlen=contract.lookback)
         # Gymnasium's Env is generic in what a space holds, its spaces are not.
         self.observation_space = episodes.observation_space(self.market.max_orders_per_batch)  # type: ignore[assignment]
-        self.action_space = episodes.weights_space() if self._weighted else order_space(len(bars.symbols))  # type: ignore[assignment]
+        self.action_space = episodes.weights_space() if episodes.weighted else order_space(len(bars.symbols))  # type: ignore[assignment]
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
         """Begin the next episode.
@@ -118,6 +121,7 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
                 f"unknown reset options: {', '.join(map(str, options))}; hidden episodes come in order of time"
             )
         shown = self._hidden.start(seed)
+        self._refusals = 0
         self._splits.clear()
         self._splits.extend([np.ones(len(self._contract.symbols))] * (self._contract.lookback - 1))
         return self._observed(shown), self._info(shown)
@@ -132,6 +136,11 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
             shown = self._hidden.step(self._message(action))
         except SubmissionError as error:
             raise UsageError(str(error)) from None
+        refused = len(cast("Sequence[object]", shown.observation["rejections"]))
+        self._refusals += refused
+        if refused and self._episodes.weighted and not self._warned:
+            self._warned = True
+            self._episodes.warn_of_refused_weights()
         return self._observed(shown), shown.reward, shown.terminated, shown.truncated, self._info(shown)
 
     def result(self) -> RolloutResult:
@@ -148,13 +157,9 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
 
     def _message(self, action: Action) -> dict[str, object]:
         """An action as the verifier takes it."""
-        if not self._weighted:
+        if not self._episodes.weighted:
             return decision_json(_decision(action, self._open_orders), self._contract.symbols)
-        weights = np.asarray(action, np.float64)
-        if weights.shape != self.action_space.shape:
-            raise UsageError(
-                f"an action is target weights of shape {self.action_space.shape}; found shape {weights.shape}"
-            )
+        weights = self._episodes.weights(action)
         # JSON has no NaN: like null, which stands for it, it is rejected by the market.
         return {"weights": [weight if math.isfinite(weight) else None for weight in weights.tolist()]}
 
@@ -200,6 +205,7 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
             "equity": seen["equity"],
             "prices": np.array(seen["bars"])[-1, :, 3],
             "shown": seen,
+            "refusals": self._refusals,
             "episodes_left": shown.episodes_left,
             **shown.info,
             "task": manifest.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import numba
 import numpy as np
@@ -33,7 +34,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
     A process that has made a step must not be forked afterwards (OpenMP forbids it); start workers by ``spawn``.
 
     ## Action space
-    ``action="weights"``: ``Box(-1 or 0, 1, (N, S), float64)``, target shares of equity.
+    ``action="projected"`` or ``"weights"``: ``Box(-1 or 0, 1, (N, S), float64)``, target shares of equity.
 
     ``action="orders"``: ``Box((N, max_orders, 8), float64)``, a table of requests for each environment with the columns
     of :mod:`openfingym.trading.compiled.requests`: symbol, side, quantity, type, limit price, stop price, time in
@@ -48,7 +49,8 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
     ## Episode end
     ``metadata["autoreset_mode"]`` is what was asked for: in the step after an episode's last one (``NEXT_STEP``, the
     action is ignored and the reward 0), or within the last one (``SAME_STEP``; ``info`` then has ``final_obs`` and
-    ``final_info``). ``info`` has ``equity`` [N] in cash.
+    ``final_info``). ``info`` has ``equity`` [N] in cash and ``refusals`` [N], the requests refused so far in each
+    environment's episode.
 
     ## Version history
     v0: first version.
@@ -63,7 +65,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         initial_cash: float = 100_000.0,
         lookback: int = 16,
         steps: int | None = None,
-        action: ActionName = "weights",
+        action: ActionName = "projected",
         reward: RewardName = "log-return",
         start: Start = "random",
         decay: float = 0.01,
@@ -79,7 +81,8 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             initial_cash: initial cash of each account.
             lookback: rows that an observation shows.
             steps: most rows of an episode.
-            action: form of the action: target ``weights``, or a batch of ``orders``.
+            action: form of the action: target weights, ``projected`` onto the admissible ones or, as ``weights``,
+                refused where they are not admissible; or a batch of ``orders``.
             reward: reward of a step: ``log-return`` of equity, ``differential-sharpe``, or ``pnl`` in units of
                 currency.
             start: where episodes start, the first ones and all later ones.
@@ -104,7 +107,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         self.num_envs, self.bars, self.market, self.render_mode = num_envs, bars, market, None
         self.metadata = {"render_modes": [], "autoreset_mode": autoreset_mode}
         self.layout: dict[str, Layout] = e.layout
-        weighted, requests = action == "weights", 0 if action == "weights" else max_orders
+        weighted, requests = e.weighted, 0 if e.weighted else max_orders
         self.single_action_space = e.weights_space() if weighted else e.table_space(max_orders)
         self.action_space = e.weights_space(num_envs) if weighted else e.table_space(num_envs, max_orders)
         self.single_observation_space = e.observation_space(requests)
@@ -116,6 +119,8 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         self._final = np.zeros((num_envs, e.size if self._same_step else 0), np.float32)
         self._step: Callable[..., None] | None = None
         self._begun = False
+        self._refusals: NDArray[np.int64] = np.zeros(num_envs, np.int64)
+        self._warned = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observations, Info]:
         """Start an episode in every environment.
@@ -135,7 +140,8 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         self._over[:] = False
         self._draw(np.ones(self.num_envs, np.bool_))
         self._begun = True
-        return out, {"equity": np.full(self.num_envs, e.initial_cash)}
+        self._refusals[:] = 0
+        return out, {"equity": np.full(self.num_envs, e.initial_cash), "refusals": self._refusals.copy()}
 
     def step(self, actions: Floats) -> tuple[Observations, Floats, Flags, Flags, Info]:
         """Decide in every environment, and let its next bar pass.
@@ -145,10 +151,10 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         """
         if not self._begun:
             raise UsageError("call reset() first")
-        asked = np.asarray(actions, np.float64, "C")
-        if asked.shape != self._shape:
-            raise UsageError(f"actions have the shape {self._shape}; found {asked.shape}")
         count, e = self.num_envs, self._episodes
+        asked = e.weights(actions, count) if e.weighted else np.asarray(actions, np.float64, "C")
+        if asked.shape != self._shape:
+            raise UsageError(f"actions have the shape {self._shape}; found shape {asked.shape}")
         out, rewards, equity = np.empty((count, e.size), np.float32), np.empty(count), np.empty(count)
         terminated, truncated = np.empty(count, np.bool_), np.empty(count, np.bool_)
         begins = self._over.copy()
@@ -172,24 +178,48 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         )
         self._step = self._step or bound(KERNELS.step_many, *arguments)
         self._step(*arguments)
-        info: Info = {"equity": equity}
+        self._refusals[begins] = 0
         if self._same_step:
             begins = terminated | truncated
-            if begins.any():
-                info |= self._ended(begins, equity)
+        self._count(out, begins if self._same_step else None)
+        info: Info = {"equity": equity, "refusals": self._refusals.copy()}
+        if self._same_step and begins.any():
+            info |= self._ended(begins, info)
         if begins.any():
             self._draw(begins)
         return out, rewards, terminated, truncated, info
 
-    def _ended(self, ended: Flags, equity: Floats) -> Info:
-        """What Gymnasium has ``info`` say of episodes that ended within the step; ``equity`` becomes that of the new
+    def _count(self, out: Observations, ended: Flags | None) -> None:
+        """Count what the market refused in a step, and warn of the first refused weights.
+
+        Args:
+            out: observations after the step.
+            ended: where they are already those of the next episode; None for nowhere.
+        """
+        place = self.layout["rejections"].place
+        told = out[:, place] if ended is None else np.where(ended[:, None], self._final[:, place], out[:, place])
+        refused = told.sum(axis=1).astype(np.int64)
+        self._refusals += refused
+        if self._episodes.weighted and not self._warned and refused.any():
+            self._warned = True
+            self._episodes.warn_of_refused_weights()
+
+    def _ended(self, ended: Flags, info: Info) -> Info:
+        """What Gymnasium has ``info`` say of episodes that ended within the step; ``info`` becomes that of the new
         ones.
         """
         final = np.full(self.num_envs, None, object)
         for place in np.flatnonzero(ended):
             final[place] = self._final[place].copy()
-        last = {"equity": np.where(ended, equity, 0.0), "_equity": ended}
+        equity, refusals = cast("Floats", info["equity"]), cast("NDArray[np.int64]", info["refusals"])
+        last = {
+            "equity": np.where(ended, equity, 0.0),
+            "_equity": ended,
+            "refusals": np.where(ended, refusals, 0),
+            "_refusals": ended,
+        }
         equity[ended] = self._episodes.initial_cash
+        refusals[ended] = self._refusals[ended] = 0
         return {"final_obs": final, "_final_obs": ended, "final_info": last, "_final_info": ended}
 
     def _starts(self, start: object) -> NDArray[np.int64]:

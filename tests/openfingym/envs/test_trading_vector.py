@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numba
 import numpy as np
@@ -69,6 +70,7 @@ def orders_of(rng: np.random.Generator, count: int, rows: int, symbols: int) -> 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 @pytest.mark.parametrize("action", ["weights", "orders"])
 @pytest.mark.parametrize("symbols", [1, 3])
+@pytest.mark.filterwarnings("ignore:target weights were refused")
 def test_equal_to_single_environments(symbols, action, mode) -> None:
     """Against Gymnasium's own vectorisation of the single environment, through several episodes."""
     count, bars, rng = 5, walk(symbols=symbols, volatility=0.1), np.random.default_rng(3)
@@ -219,8 +221,9 @@ def test_threads_change_nothing() -> None:
     assert all(np.array_equal(a, b) for other in outcomes[1:] for a, b in zip(first, other, strict=True))
 
 
+@pytest.mark.filterwarnings("ignore:target weights were refused")
 def test_spaces_and_metadata() -> None:
-    for action in ("weights", "orders"):
+    for action in ("projected", "weights", "orders"):
         env = TradingVectorEnv(4, walk(), COSTS, action=action)
         assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
         assert env.observation_space == batch_space(env.single_observation_space, 4)
@@ -234,6 +237,31 @@ def test_spaces_and_metadata() -> None:
             assert [part.shape for part in (rewards, terminated, truncated, info["equity"])] == [(4,)] * 4
             assert np.isfinite(rewards).all()
             assert not (terminated & truncated).any()
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("action", ["weights", "projected"])
+def test_refusals_are_counted_as_by_single_environments(action, mode) -> None:
+    options = {"lookback": 3, "steps": 7, "action": action, "start": 20}
+    ours = TradingVectorEnv(6, walk(), COSTS, autoreset_mode=mode, **options)
+    theirs = SyncVectorEnv([lambda: TradingEnv(walk(), COSTS, **options)] * 6, autoreset_mode=mode)
+    ours.action_space.seed(0)
+    assert ours.reset(seed=0)[1]["refusals"].tolist() == theirs.reset(seed=0)[1]["refusals"].tolist() == [0] * 6
+    ended = 0
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(30):
+            asked = ours.action_space.sample()
+            asked[0] = [np.nan, 0.0]
+            *_, found = ours.step(asked)
+            *_, wanted = theirs.step(asked)
+            assert found["refusals"].tolist() == wanted["refusals"].tolist()
+            if "final_info" in wanted:
+                ended += 1
+                assert found["final_info"]["refusals"].tolist() == wanted["final_info"]["refusals"].tolist()
+    assert (ended > 0) == (mode == AutoresetMode.SAME_STEP)
+    said = [str(warning.message) for warning in told if "BAD_WEIGHTS" in str(warning.message)]
+    assert len(said) == (7 if action == "weights" else 2), "one for each environment that refuses, once"
 
 
 def test_seeds() -> None:
@@ -292,5 +320,5 @@ def test_wrong_calls_are_named() -> None:
     with pytest.raises(UsageError, match="row 3"):
         env.reset(options={"start": [20, 20, 20, 3]})
     env.reset()
-    with pytest.raises(UsageError, match=r"\(4, 2\); found \(4, 3\)"):
+    with pytest.raises(UsageError, match=r"\(4, 2\); found shape \(4, 3\)"):
         env.step(np.zeros((4, 3)))
