@@ -8,15 +8,17 @@ from typing import Literal, cast
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.core import RenderFrame
 from numpy.typing import NDArray
 
 from openfingym.data.bars import Bars
-from openfingym.envs.trading_episodes import ActionName, Episodes, RewardName, Start, bound
+from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes, RewardName, Start, bound
 from openfingym.envs.trading_forms import EventList, OrdersAction, account_space, describe, order_space, read
+from openfingym.envs.trading_screen import RENDER_FPS, RENDER_MODES, RenderMode, Screen
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision, carry_out
 from openfingym.trading.compiled.kernels import KERNELS, Stepped
-from openfingym.trading.compiled.layout import Floats, State, events_of_a_step
+from openfingym.trading.compiled.layout import EQUITY, MARK, POSITION, Floats, State, events_of_a_step
 from openfingym.trading.compiled.mirror import mirror
 from openfingym.trading.compiled.observing import Layout
 from openfingym.trading.compiled.requests import ask, table
@@ -82,7 +84,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
     v0: first version.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  # Gymnasium's convention
 
     def __init__(
         self,
@@ -98,6 +100,8 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         start: Start = "random",
         decay: float = 0.01,
         engine: Literal["compiled", "python"] = "compiled",
+        action_dtype: ActionType = "float64",
+        render_mode: RenderMode | None = None,
     ) -> None:
         """Make an environment.
 
@@ -117,6 +121,9 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             decay: weight of the newest return in the moments of the differential Sharpe ratio.
             engine: ``compiled``, or the readable simulator, which does the same to the last bit, slower, and takes
                 orders with client ids.
+            action_dtype: type of target weights in the action space; they are calculated with in float64.
+            render_mode: what :meth:`render` gives: ``ansi``, a line of text, or ``rgb_array``, a picture (which needs
+                Pillow: the extra ``render``).
 
         Raises:
             UsageError: an option is unknown or does not fit the bars.
@@ -128,17 +135,26 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             if value not in known:
                 raise UsageError(f"{name} is {value!r}; known: {known[0]!r}, {known[1]!r}")
         self._episodes = Episodes(
-            bars, market or MarketRules(), float(initial_cash), lookback, steps, action, reward, start, decay
+            bars,
+            market or MarketRules(),
+            float(initial_cash),
+            lookback,
+            steps,
+            action,
+            reward,
+            start,
+            decay,
+            action_dtype,
         )
-        self.bars, self.market, self.render_mode = bars, self._episodes.market, None
+        self.bars, self.market, self.render_mode = bars, self._episodes.market, render_mode
+        self._screen = None if render_mode is None else Screen(render_mode, bars.symbols)
         self.layout: dict[str, Layout] = self._episodes.layout
         self._flat, self._size = observation == "flat", self._episodes.size
         self._weighted, self._symbols = self._episodes.weighted, len(bars.symbols)
         self._refusals, self._warned = 0, False
-        self._numbers, self._tape, self._features = self._episodes.numbers, self._episodes.tape, self._episodes.features
         self._closes, self._most = bars.close, self.market.max_orders_per_batch
+        self._find_arrays()
         self._state = State.empty(1, self._symbols, self._episodes.open_orders, self._most)
-        self._events = self._state.events[0]
         self._readable = engine == "python"
         self._step: Callable[..., Stepped] | None = None
         self._simulator: Simulator | None = None
@@ -184,6 +200,8 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
                 self.market, cash=self._episodes.initial_cash, closes=closes, volumes=volumes, row=row
             )
         self._over, self._refusals = False, 0
+        if self._screen is not None:
+            self._screen.begin(row, self._episodes.initial_cash)
         return self._seen(out[0]), {
             "equity": self._episodes.initial_cash,
             "row": row,
@@ -198,7 +216,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             UsageError: the episode is over, or the action is not of the action space's form.
         """
         if self._over:
-            raise UsageError("the episode is over, or none was begun; call reset() first")
+            raise UsageError("the episode is over, none was begun, or the environment is closed; call reset() first")
         numbers = self._numbers
         asked: Floats | Decision
         if self._weighted:
@@ -223,12 +241,41 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         reward, equity, row, last, bankrupt, happened = stepped
         info: Info = {"equity": equity, "row": row, "prices": self._closes[row].copy()}
         if happened:
-            events = self._events[:happened].copy()
+            events = self._state.events[0, :happened].copy()
             info["events"] = EventList(events, client_ids)
             self._count(int(np.count_nonzero(events[:, 0] == EventKind.REJECTED)))
         info["refusals"] = self._refusals
         self._over = bankrupt or last
+        if self._screen is not None:
+            self._screen.add(row, equity)
         return out if self._flat else self._seen(out), reward, bankrupt, last and not bankrupt, info
+
+    def render(self) -> RenderFrame | list[RenderFrame] | None:
+        """The account value over the episode and the present weights, in the form of ``render_mode``.
+
+        Raises:
+            UsageError: the environment was made without ``render_mode``, no episode was begun, or Pillow is missing.
+        """
+        if self._screen is None:
+            raise UsageError(f"nothing to render; make the environment with render_mode, one of {RENDER_MODES}")
+        cells, book = self._state.cells[0], self._state.book[0]
+        return self._screen.draw(book[:, POSITION] * book[:, MARK] / max(cells[EQUITY], 1e-9))
+
+    def close(self) -> None:
+        """End the episode."""
+        self._over = True
+
+    def __getstate__(self) -> dict[str, object]:
+        # Machine code and shared arrays are found again.
+        return {**self.__dict__, "_step": None, "_numbers": None, "_tape": None, "_features": None, "_closes": None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._closes = self.bars.close
+        self._find_arrays()
+
+    def _find_arrays(self) -> None:
+        self._numbers, self._tape, self._features = self._episodes.numbers, self._episodes.tape, self._episodes.features
 
     def _count(self, refused: int) -> None:
         """Count what the market refused in a step, and warn of the first refused weights."""
@@ -264,4 +311,4 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             return
         needed = events_of_a_step(self._symbols, self._episodes.open_orders, requests)
         self._state = self._state._replace(events=np.zeros((1, needed, self._state.events.shape[2])))
-        self._events, self._most = self._state.events[0], requests
+        self._most = requests

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -22,6 +22,7 @@ from openfingym.trading.projection import project
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 ActionName = Literal["projected", "weights", "orders"]
+ActionType = Literal["float64", "float32"]
 RewardName = Literal["log-return", "differential-sharpe", "pnl"]
 Start = Literal["random", "first"] | int
 
@@ -50,6 +51,7 @@ class Episodes:
     reward: RewardName
     start: Start
     decay: float
+    action_dtype: ActionType = "float64"
 
     def __post_init__(self) -> None:
         rows = len(self.bars)
@@ -67,10 +69,14 @@ class Episodes:
             )
         if not 0.0 < self.decay < 1.0:
             raise UsageError(f"decay is {self.decay}; expected a share above 0 and below 1")
-        for name, known in (("action", ActionName), ("reward", RewardName)):
+        for name, known in (("action", ActionName), ("reward", RewardName), ("action_dtype", ActionType)):
             if getattr(self, name) not in get_args(known):
                 raise UsageError(f"{name} is {getattr(self, name)!r}; known: {', '.join(map(repr, get_args(known)))}")
         self.starts(1, np.random.default_rng(0), self.start)
+
+    def __reduce__(self) -> tuple[type[Episodes], tuple[object, ...]]:
+        # Without what is derived: it is made again, with the same flags, on which the compiled core depends.
+        return Episodes, tuple(getattr(self, item.name) for item in fields(self))
 
     @cached_property
     def layout(self) -> dict[str, Layout]:
@@ -182,7 +188,7 @@ class Episodes:
     def weights_space(self, *leading: int) -> spaces.Box:
         """Target weights."""
         low = 0.0 if self.market.max_short == 0.0 else -1.0
-        return spaces.Box(low, 1.0, (*leading, len(self.bars.symbols)), np.float64)
+        return spaces.Box(low, 1.0, (*leading, len(self.bars.symbols)), np.dtype(self.action_dtype).type)
 
     def observation_space(self, requests: int, *leading: int) -> spaces.Box:
         """Flat observations, where a step can have that many requests."""

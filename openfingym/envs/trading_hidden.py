@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import gymnasium
 import numpy as np
+from gymnasium.core import RenderFrame
 from numpy.typing import NDArray
 
 from openfingym.data.bars import VOLUME_WINDOW, Bars
 from openfingym.envs.hidden import HiddenEpisodes
-from openfingym.envs.trading_episodes import ActionName, Episodes
+from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes
 from openfingym.envs.trading_forms import OrdersAction, order_space, read
+from openfingym.envs.trading_screen import RENDER_FPS, RENDER_MODES, RenderMode, Screen
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.kinds.trading import contract_of, market_of
 from openfingym.trading.actions import Decision, Replacement, decision_json
@@ -57,7 +59,7 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
     v0: first version.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  # Gymnasium's convention
 
     def __init__(
         self,
@@ -67,6 +69,8 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         lookback: int = 16,
         action: ActionName = "weights",
         fresh: bool = False,
+        action_dtype: ActionType = "float64",
+        render_mode: RenderMode | None = None,
     ) -> None:
         """Make an environment; the verifier is started with the first episode.
 
@@ -77,6 +81,9 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
             fresh: whether each rollout gets hidden bars of its own instead of the package's (docs/trust.md).
             action: form of the action: target ``weights``, which are refused where they are not admissible;
                 ``projected``, of which the nearest admissible ones are traded; or a batch of ``orders``.
+            action_dtype: type of target weights in the action space; they are calculated with in float64.
+            render_mode: what :meth:`render` gives: ``ansi``, a line of text, or ``rgb_array``, a picture (which needs
+                Pillow: the extra ``render``).
 
         Raises:
             UsageError: the task does not show enough bars for this lookback.
@@ -90,14 +97,25 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
                 f"{most}"
             )
         bars = training_bars(package)
-        self.package, self.market, self.render_mode = package, market_of(contract), None
+        self.package, self.market, self.render_mode = package, market_of(contract), render_mode
+        self._screen = None if render_mode is None else Screen(render_mode, contract.symbols)
         self._hidden = HiddenEpisodes(package, fold=fold, fresh=fresh)
         self._contract, self._lookback = contract, lookback
         self._episodes = episodes = Episodes(
-            bars, self.market, contract.initial_cash, lookback, contract.steps, action, "log-return", "random", 0.01
+            bars,
+            self.market,
+            contract.initial_cash,
+            lookback,
+            contract.steps,
+            action,
+            "log-return",
+            "random",
+            0.01,
+            action_dtype,
         )
         self.layout = episodes.layout
         self._size = episodes.size
+        self._weights = np.zeros(len(bars.symbols))
         self._refusals, self._warned = 0, False
         self._open_orders: list[_Open] = []
         self._splits: deque[NDArray[np.float64]] = deque(maxlen=contract.lookback)
@@ -122,6 +140,8 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
             )
         shown = self._hidden.start(seed)
         self._refusals = 0
+        if self._screen is not None:
+            self._screen.begin(0, _equity(shown))
         self._splits.clear()
         self._splits.extend([np.ones(len(self._contract.symbols))] * (self._contract.lookback - 1))
         return self._observed(shown), self._info(shown)
@@ -141,7 +161,19 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         if refused and self._episodes.weighted and not self._warned:
             self._warned = True
             self._episodes.warn_of_refused_weights()
+        if self._screen is not None:
+            self._screen.add(shown.step, _equity(shown))
         return self._observed(shown), shown.reward, shown.terminated, shown.truncated, self._info(shown)
+
+    def render(self) -> RenderFrame | list[RenderFrame] | None:
+        """The account value over the episode and the present weights, in the form of ``render_mode``.
+
+        Raises:
+            UsageError: the environment was made without ``render_mode``, no episode was begun, or Pillow is missing.
+        """
+        if self._screen is None:
+            raise UsageError(f"nothing to render; make the environment with render_mode, one of {RENDER_MODES}")
+        return self._screen.draw(self._weights)
 
     def result(self) -> RolloutResult:
         """End the rollout and get its verified score.
@@ -174,7 +206,8 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         equity = cast("float", seen["equity"])
         scale = 1.0 / equity if equity > 0.0 else 0.0
         closes = window[-1, :, 3]
-        parts["weights"][:] = np.clip(np.array(seen["positions"]) * closes * scale, -BOUND, BOUND)
+        self._weights = np.array(seen["positions"]) * closes * scale
+        parts["weights"][:] = np.clip(self._weights, -BOUND, BOUND)
         parts["cash"][:] = np.clip(cast("float", seen["cash"]) * scale, -BOUND, BOUND)
         symbols = self._contract.symbols
         self._open_orders = []
@@ -223,6 +256,10 @@ def training_bars(package: BuiltPackage) -> Bars:
         np.asarray(package.array("train_bars")),
         name=package.manifest.name,
     )
+
+
+def _equity(shown: EpisodeStep) -> float:
+    return cast("float", shown.observation["equity"])
 
 
 class _Open(NamedTuple):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import math
+import pickle
+import re
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -322,6 +326,66 @@ def test_what_the_market_refuses_does_not_raise() -> None:
         env.step(wrong)
     seen, *_ = env.step(wrong[:-1])
     assert seen["rejections"][0, Reason.BAD_QUANTITY] == 4
+
+
+@pytest.mark.parametrize("engine", ["compiled", "python"])
+@pytest.mark.parametrize("action", ["projected", "orders"])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_a_copy_goes_on_as_the_original(copied, action, engine) -> None:
+    env = TradingEnv(walk(), COSTS, action=action, engine=engine, steps=20)
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    twin = copied(env)
+    for _ in range(10):
+        asked = env.action_space.sample()
+        (seen, *results, told), (other, *others, said) = env.step(asked), twin.step(asked)
+        assert (seen.tobytes(), results) == (other.tobytes(), others)
+        assert told.get("events") == said.get("events")
+    assert env.reset()[1]["row"] == twin.reset()[1]["row"]
+
+
+def test_a_closed_environment_takes_no_step() -> None:
+    env = TradingEnv(walk(), COSTS)
+    env.reset(seed=0)
+    env.close()
+    env.close()
+    with pytest.raises(UsageError, match="closed"):
+        env.step(np.zeros(2))
+
+
+def test_a_line_of_text_and_a_picture() -> None:
+    env = TradingEnv(walk(), COSTS, start="first", render_mode="ansi")
+    with pytest.raises(UsageError, match="reset"):
+        env.render()
+    env.reset()
+    env.step(np.array([0.5, -0.25]))
+    assert re.fullmatch(
+        r"row 16  account value [\d,.]+ \([+-][\d.]+%\)  weights: s0 \+\d+.\d%  s1 -\d+.\d%", env.render()
+    )
+    pytest.importorskip("PIL")
+    env = TradingEnv(walk(symbols=20), COSTS, start="first", render_mode="rgb_array")
+    env.reset()
+    pictures = [env.render()]
+    for _ in range(5):
+        env.step(np.full(20, 0.05))
+        pictures.append(env.render())
+    assert {(picture.shape, picture.dtype) for picture in pictures} == {((400, 640, 3), np.dtype(np.uint8))}
+    assert all((a != b).any() for a, b in itertools.pairwise(pictures))
+    blue = (pictures[-1] == [0, 114, 178]).all(axis=2)
+    assert blue[48:257, 96:].any(), "the curve"
+    assert blue[288:330, 96:].any(), "the weights, above their axis"
+    assert not blue[330:, :].any(), "none is short"
+
+
+def test_what_cannot_be_drawn(monkeypatch) -> None:
+    with pytest.raises(UsageError, match="'ansi', 'rgb_array'"):
+        TradingEnv(walk(), COSTS, render_mode="human")
+    with pytest.raises(UsageError, match="render_mode"):
+        TradingEnv(walk(), COSTS).render()
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(UsageError, match=r"openfingym\[render\]"):
+        TradingEnv(walk(), COSTS, render_mode="rgb_array")
 
 
 @pytest.mark.parametrize("engine", ["compiled", "python"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import warnings
 
 import numba
@@ -279,6 +281,94 @@ def test_seeds() -> None:
     assert not np.array_equal(first[0], first[21]), "a new episode starts elsewhere"
 
 
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("seed", [5, [3, None, 3, 9]], ids=["one", "a list"])
+def test_seeds_and_autoreset_as_gymnasiums_own(seed, mode) -> None:
+    """Random starts of many episodes, and what every step gives, as SyncVectorEnv of single environments."""
+    bars, options = walk(rows=400), {"lookback": 3, "steps": 5, "action_dtype": "float32"}
+    ours = TradingVectorEnv(4, bars, COSTS, autoreset_mode=mode, **options)
+    theirs = SyncVectorEnv([lambda: TradingEnv(bars, COSTS, **options)] * 4, autoreset_mode=mode)
+    assert ours.action_space == theirs.action_space
+    ours.action_space.seed(0)
+    known = [0, 1, 2, 3] if seed == 5 else [0, 2, 3]
+
+    def same(a: np.ndarray, b: np.ndarray) -> None:
+        assert np.array_equal(a[known], b[known])
+
+    same(ours.reset(seed=seed)[0], theirs.reset(seed=seed)[0])
+    assert [ours.np_random_seed[i] for i in known] == [theirs.np_random_seed[i] for i in known]
+    for step in range(25):
+        asked = ours.action_space.sample()
+        found, wanted = ours.step(asked), theirs.step(asked)
+        for a, b in zip(found[:4], wanted[:4], strict=True):
+            same(a, b)
+        same(found[4]["equity"], wanted[4]["equity"])
+        over = found[2] | found[3]
+        if mode == AutoresetMode.DISABLED and over.any():
+            with pytest.raises(UsageError, match=r"environments \[0, 1, 2, 3\] are over"):
+                ours.step(asked)
+            half = over & (np.arange(4) < 2)
+            for mask in (half, over & ~half):
+                (seen, told), (expected, said) = (
+                    env.reset(options={"reset_mask": mask.copy()}) for env in (ours, theirs)
+                )
+                same(seen, expected)
+                same(told["equity"], said["equity"])
+                assert told["_equity"].tolist() == said["_equity"].tolist() == mask.tolist()
+        elif step == 13:
+            same(ours.reset()[0], theirs.reset()[0])
+    same(ours.reset(seed=seed)[0], theirs.reset(seed=seed)[0])
+
+
+def test_a_mask_says_which_environments_start() -> None:
+    env = TradingVectorEnv(3, walk(), COSTS, autoreset_mode="Disabled")
+    with pytest.raises(UsageError, match="first reset is for all"):
+        env.reset(options={"reset_mask": np.array([True, False, False])})
+    env.reset(seed=0)
+    for mask in ([True, False, True], np.array([True, False]), np.zeros(3, np.bool_), np.ones(3)):
+        with pytest.raises(UsageError, match="bool array of shape"):
+            env.reset(options={"reset_mask": mask})
+    with pytest.raises(UsageError, match="one for each of 3"):
+        env.reset(seed=[1, 2])
+    with pytest.raises(UsageError, match="DISABLED"):
+        TradingVectorEnv(3, walk(), COSTS).reset(options={"reset_mask": np.ones(3, np.bool_)})
+
+
+def test_weights_of_single_precision_change_nothing_beyond_rounding() -> None:
+    rng = np.random.default_rng(0)
+    envs = [TradingVectorEnv(5, walk(), COSTS, steps=50, action_dtype=kind) for kind in ("float64", "float32")]
+    assert [env.action_space.dtype for env in envs] == [np.float64, np.float32]
+    for env in envs:
+        env.reset(seed=0)
+    for _ in range(40):
+        asked = rng.uniform(-1.0, 1.0, (5, 2)).astype(np.float32)
+        (wide, gained, *_, told), (narrow, got, *_, said) = envs[0].step(asked.astype(np.float64)), envs[1].step(asked)
+        assert (wide.tobytes(), gained.tobytes()) == (narrow.tobytes(), got.tobytes())
+        assert told["refusals"].tolist() == said["refusals"].tolist() == [0] * 5
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_a_copy_goes_on_as_the_original(copied) -> None:
+    env = TradingVectorEnv(4, walk(), COSTS, steps=6)
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    twin = copied(env)
+    for _ in range(15):
+        asked = env.action_space.sample()
+        for a, b in zip(env.step(asked)[:4], twin.step(asked)[:4], strict=True):
+            assert np.array_equal(a, b)
+
+
+def test_a_closed_environment_takes_no_step() -> None:
+    env = TradingVectorEnv(4, walk(), COSTS)
+    env.reset(seed=0)
+    env.close()
+    env.close()
+    with pytest.raises(UsageError, match="closed"):
+        env.step(np.zeros((4, 2)))
+
+
 def test_one_copy_of_the_data() -> None:
     """1,024 environments on ten years of daily bars of 50 symbols: no more than what the accounts and one table of bars
     need."""
@@ -302,7 +392,8 @@ def test_one_copy_of_the_data() -> None:
         ({"num_envs": 0}, "num_envs"),
         ({"max_orders": 0}, "max_orders"),
         ({"max_orders": 1000}, "max_orders_per_batch"),
-        ({"autoreset_mode": AutoresetMode.DISABLED}, "NEXT_STEP and SAME_STEP"),
+        ({"autoreset_mode": "sometimes"}, "NEXT_STEP.*SAME_STEP.*DISABLED"),
+        ({"action_dtype": "float16"}, "'float64', 'float32'"),
         ({"lookback": 100}, "lookback"),
     ],
 )
