@@ -133,7 +133,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         self._warned = False
 
     @property
-    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]  # as Gymnasium's SyncVectorEnv
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override, misc]  # as Gymnasium's SyncVectorEnv
         """The generators from which each environment draws its starts."""
         return tuple(self._next.generators)
 
