@@ -13,9 +13,10 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from openfingym.envs.making import make_vec
-from openfingym.envs.trading_vector import Floats, Info, Observations, TradingVectorEnv
+from openfingym.envs.trading_vector import Info, Observations, TradingVectorEnv
 from openfingym.errors import UsageError
 from openfingym.task import Task
+from openfingym.trading.compiled.layout import Floats
 
 
 def make_vec_env(task: str | Path | Task, num_envs: int, **options: object) -> Any:

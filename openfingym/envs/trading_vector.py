@@ -132,8 +132,8 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         self._refusals: NDArray[np.int64] = np.zeros(num_envs, np.int64)
         self._warned = False
 
-    @property
-    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override, misc]  # as Gymnasium's SyncVectorEnv
+    @property  # type: ignore[misc]  # nobody sets it
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]  # as Gymnasium's SyncVectorEnv
         """The generators from which each environment draws its starts."""
         return tuple(self._next.generators)
 
