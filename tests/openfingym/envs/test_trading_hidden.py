@@ -150,6 +150,25 @@ def test_the_nearest_admissible_weights_are_traded_where_asked_for(package: Buil
         env.close()
 
 
+def test_hidden_episodes_are_drawn_as_training_ones(package: BuiltPackage) -> None:
+    env = HiddenTradingEnv(package, fold="public", render_mode="ansi", action_dtype="float32")
+    try:
+        assert env.action_space.dtype == np.float32
+        with pytest.raises(UsageError, match="reset"):
+            env.render()
+        env.reset(seed=0)
+        *_, info = env.step(np.array([0.5, 0.0, -0.25], np.float32))
+        text = env.render()
+        assert isinstance(text, str)
+        assert f"account value {info['equity']:,.2f}" in text
+        assert "aapl +" in text
+        assert "msft -" in text
+    finally:
+        env.close()
+    with pytest.raises(UsageError, match="reset"):
+        env.step(np.zeros(3))
+
+
 def test_a_wrong_shape_is_told(hidden: HiddenTradingEnv) -> None:
     hidden.reset()
     with pytest.raises(UsageError, match=r"shape \(3,\)"):
