@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, cast
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.core import RenderFrame
 from numpy.typing import NDArray
 
 from openfingym.data.bars import Bars
+from openfingym.envs.trading_account import AccountEnv, Action
 from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes, RewardName, Start, bound
-from openfingym.envs.trading_forms import EventList, OrdersAction, account_space, describe, order_space, read
-from openfingym.envs.trading_screen import RENDER_FPS, RENDER_MODES, RenderMode, Screen
+from openfingym.envs.trading_forms import EventList, account_space, describe, order_space, read
+from openfingym.envs.trading_screen import RenderMode
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision, carry_out
 from openfingym.trading.compiled.kernels import KERNELS, Stepped
@@ -28,11 +27,10 @@ from openfingym.trading.session import walk
 from openfingym.trading.simulator import Simulator
 
 Observation = NDArray[np.float32] | dict[str, NDArray[np.generic]]
-Action = NDArray[np.floating] | OrdersAction
 Info = dict[str, object]
 
 
-class TradingEnv(gymnasium.Env[Observation, Action]):
+class TradingEnv(AccountEnv[Observation]):
     """A trading account on bars of one or more instruments.
 
     At row t the agent has seen the bars up to t and its close. What it decides is live from bar t + 1 on: orders trade
@@ -84,8 +82,6 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
     v0: first version.
     """
 
-    metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  # Gymnasium's convention
-
     def __init__(
         self,
         bars: Bars,
@@ -134,7 +130,7 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         ):
             if value not in known:
                 raise UsageError(f"{name} is {value!r}; known: {known[0]!r}, {known[1]!r}")
-        self._episodes = Episodes(
+        episodes = Episodes(
             bars,
             market or MarketRules(),
             float(initial_cash),
@@ -146,12 +142,11 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             decay,
             action_dtype,
         )
-        self.bars, self.market, self.render_mode = bars, self._episodes.market, render_mode
-        self._screen = None if render_mode is None else Screen(render_mode, bars.symbols)
+        super().__init__(episodes, render_mode)
+        self.bars, self.market = bars, self._episodes.market
         self.layout: dict[str, Layout] = self._episodes.layout
         self._flat, self._size = observation == "flat", self._episodes.size
         self._weighted, self._symbols = self._episodes.weighted, len(bars.symbols)
-        self._refusals, self._warned = 0, False
         self._closes, self._most = bars.close, self.market.max_orders_per_batch
         self._find_arrays()
         self._state = State.empty(1, self._symbols, self._episodes.open_orders, self._most)
@@ -199,9 +194,8 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             self._simulator = Simulator(
                 self.market, cash=self._episodes.initial_cash, closes=closes, volumes=volumes, row=row
             )
-        self._over, self._refusals = False, 0
-        if self._screen is not None:
-            self._screen.begin(row, self._episodes.initial_cash)
+        self._over = False
+        self._began(row, self._episodes.initial_cash)
         return self._seen(out[0]), {
             "equity": self._episodes.initial_cash,
             "row": row,
@@ -240,30 +234,24 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             stepped = self._step(*self._state, self._tape, self._features, numbers, asked, out)
         reward, equity, row, last, bankrupt, happened = stepped
         info: Info = {"equity": equity, "row": row, "prices": self._closes[row].copy()}
+        self._over = bankrupt or last
+        refused = 0
         if happened:
             events = self._state.events[0, :happened].copy()
             info["events"] = EventList(events, client_ids)
-            self._count(int(np.count_nonzero(events[:, 0] == EventKind.REJECTED)))
+            refused = int(np.count_nonzero(events[:, 0] == EventKind.REJECTED))
+        self._went(row, equity, refused)
         info["refusals"] = self._refusals
-        self._over = bankrupt or last
-        if self._screen is not None:
-            self._screen.add(row, equity)
         return out if self._flat else self._seen(out), reward, bankrupt, last and not bankrupt, info
-
-    def render(self) -> RenderFrame | list[RenderFrame] | None:
-        """The account value over the episode and the present weights, in the form of ``render_mode``.
-
-        Raises:
-            UsageError: the environment was made without ``render_mode``, no episode was begun, or Pillow is missing.
-        """
-        if self._screen is None:
-            raise UsageError(f"nothing to render; make the environment with render_mode, one of {RENDER_MODES}")
-        cells, book = self._state.cells[0], self._state.book[0]
-        return self._screen.draw(book[:, POSITION] * book[:, MARK] / max(cells[EQUITY], 1e-9))
 
     def close(self) -> None:
         """End the episode."""
         self._over = True
+
+    def _held(self) -> Floats:
+        book = self._state.book[0]
+        shares: Floats = book[:, POSITION] * book[:, MARK] / max(self._state.cells[0, EQUITY], 1e-9)
+        return shares
 
     def __getstate__(self) -> dict[str, object]:
         # Machine code and shared arrays are found again.
@@ -276,13 +264,6 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
 
     def _find_arrays(self) -> None:
         self._numbers, self._tape, self._features = self._episodes.numbers, self._episodes.tape, self._episodes.features
-
-    def _count(self, refused: int) -> None:
-        """Count what the market refused in a step, and warn of the first refused weights."""
-        self._refusals += refused
-        if refused and self._weighted and not self._warned:
-            self._warned = True
-            self._episodes.warn_of_refused_weights()
 
     def _step_readable(self, asked: Floats | Decision, out: NDArray[np.float32]) -> tuple[Stepped, list[str | None]]:
         """A step of the readable simulator, and the client ids of its events."""

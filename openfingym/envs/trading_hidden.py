@@ -8,16 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-import gymnasium
 import numpy as np
-from gymnasium.core import RenderFrame
 from numpy.typing import NDArray
 
 from openfingym.data.bars import VOLUME_WINDOW, Bars
 from openfingym.envs.hidden import HiddenEpisodes
+from openfingym.envs.trading_account import AccountEnv, Action
 from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes
 from openfingym.envs.trading_forms import OrdersAction, order_space, read
-from openfingym.envs.trading_screen import RENDER_FPS, RENDER_MODES, RenderMode, Screen
+from openfingym.envs.trading_screen import RenderMode
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.kinds.trading import contract_of, market_of
 from openfingym.trading.actions import Decision, Replacement, decision_json
@@ -32,11 +31,10 @@ if TYPE_CHECKING:
     from openfingym.trading.executor import Executor
 
 Observation = NDArray[np.float32]
-Action = NDArray[np.floating] | OrdersAction
 Info = dict[str, object]
 
 
-class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
+class HiddenTradingEnv(AccountEnv[Observation]):
     """Trading hidden bars, with the spaces of :class:`~openfingym.envs.trading.TradingEnv`, so that one policy fits
     both.
 
@@ -58,8 +56,6 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
     ## Version history
     v0: first version.
     """
-
-    metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  # Gymnasium's convention
 
     def __init__(
         self,
@@ -97,13 +93,12 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
                 f"{most}"
             )
         bars = training_bars(package)
-        self.package, self.market, self.render_mode = package, market_of(contract), render_mode
-        self._screen = None if render_mode is None else Screen(render_mode, contract.symbols)
+        market = market_of(contract)
         self._hidden = HiddenEpisodes(package, fold=fold, fresh=fresh)
         self._contract, self._lookback = contract, lookback
-        self._episodes = episodes = Episodes(
+        episodes = Episodes(
             bars,
-            self.market,
+            market,
             contract.initial_cash,
             lookback,
             contract.steps,
@@ -113,10 +108,10 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
             0.01,
             action_dtype,
         )
-        self.layout = episodes.layout
+        super().__init__(episodes, render_mode)
+        self.package, self.market, self.layout = package, market, episodes.layout
         self._size = episodes.size
         self._weights = np.zeros(len(bars.symbols))
-        self._refusals, self._warned = 0, False
         self._open_orders: list[_Open] = []
         self._splits: deque[NDArray[np.float64]] = deque(maxlen=contract.lookback)
         # Gymnasium's Env is generic in what a space holds, its spaces are not.
@@ -139,9 +134,7 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
                 f"unknown reset options: {', '.join(map(str, options))}; hidden episodes come in order of time"
             )
         shown = self._hidden.start(seed)
-        self._refusals = 0
-        if self._screen is not None:
-            self._screen.begin(0, _equity(shown))
+        self._began(0, _equity(shown))
         self._splits.clear()
         self._splits.extend([np.ones(len(self._contract.symbols))] * (self._contract.lookback - 1))
         return self._observed(shown), self._info(shown)
@@ -157,23 +150,11 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         except SubmissionError as error:
             raise UsageError(str(error)) from None
         refused = len(cast("Sequence[object]", shown.observation["rejections"]))
-        self._refusals += refused
-        if refused and self._episodes.weighted and not self._warned:
-            self._warned = True
-            self._episodes.warn_of_refused_weights()
-        if self._screen is not None:
-            self._screen.add(shown.step, _equity(shown))
+        self._went(shown.step, _equity(shown), refused)
         return self._observed(shown), shown.reward, shown.terminated, shown.truncated, self._info(shown)
 
-    def render(self) -> RenderFrame | list[RenderFrame] | None:
-        """The account value over the episode and the present weights, in the form of ``render_mode``.
-
-        Raises:
-            UsageError: the environment was made without ``render_mode``, no episode was begun, or Pillow is missing.
-        """
-        if self._screen is None:
-            raise UsageError(f"nothing to render; make the environment with render_mode, one of {RENDER_MODES}")
-        return self._screen.draw(self._weights)
+    def _held(self) -> NDArray[np.float64]:
+        return self._weights
 
     def result(self) -> RolloutResult:
         """End the rollout and get its verified score.
