@@ -61,6 +61,9 @@ class Bars:
     def __len__(self) -> int:
         return len(self.times)
 
+    def __deepcopy__(self, _: object) -> Bars:
+        return self  # read-only
+
     @classmethod
     def from_arrays(
         cls,

@@ -186,6 +186,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
 
     def close(self) -> None:
         """Release the verifier; the last environment of a task stops it."""
+        self._ready = False
         if self._lease is not None:
             self._lease.give_back()
             self._lease = None

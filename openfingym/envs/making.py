@@ -40,7 +40,9 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
         task: a task's name, its folder, or a task.
         split: bars that a sequential task is played on, ``train``, ``practice`` or ``test``; None for ``train``.
         options: options of the environment, such as ``action`` and ``reward`` of a batch task, or ``lookback``,
-            ``action``, ``observation`` and ``reward`` of a trading task.
+            ``action``, ``observation`` and ``reward`` of a trading task. Target weights are projected onto the
+            admissible ones on training bars, and refused where they are not admissible on hidden ones, unless
+            ``action`` says otherwise.
 
     Raises:
         TaskNotFoundError: no task has this name; the message suggests similar ones.
@@ -52,13 +54,14 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
     kind = kind_of(loaded)
     maker = _named(kind.environment)
     if isinstance(kind, SequentialKind):
-        return _made(maker, loaded, split=split or "train", **options)
+        env = _made(maker, loaded, split=split or "train", **options)
+        return _with_spec(env, task, loaded, {"split": split or "train", **options})
     if split is not None:
         raise UsageError(
             f"split is for tasks that are stepped through; {loaded.name!r} is a {kind.name} task, scored on its hidden "
             "part"
         )
-    return _made(maker, loaded, **options)
+    return _with_spec(_made(maker, loaded, **options), task, loaded, options)
 
 
 def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> VectorEnv[Any, Any, Any]:
@@ -83,7 +86,8 @@ def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> Vecto
             f"{loaded.name!r} is a {kind.name} task, and only trading tasks are vectorised; "
             "gymnasium.vector.SyncVectorEnv runs several of any other"
         )
-    return _made(_named(kind.vector_environment), loaded, num_envs=num_envs, **options)
+    env = _made(_named(kind.vector_environment), loaded, num_envs=num_envs, **options)
+    return _with_spec(env, task, loaded, {"num_envs": num_envs, **options})
 
 
 def trading_vector(task: Task, *, num_envs: int, **options: object) -> TradingVectorEnv:
@@ -124,6 +128,14 @@ def _training(package: BuiltPackage, options: dict[str, object]) -> dict[str, ob
         "steps": contract.steps,
     }
     return {"bars": training_bars(package), **own, **options}
+
+
+def _with_spec(env: T, task: str | Path | Task, loaded: Task, options: dict[str, object]) -> T:
+    """An environment that says how it was made, so that Gymnasium can make it again."""
+    from openfingym.envs.registration import spec_of
+
+    env.unwrapped.spec = spec_of(loaded.name, {"task": str(task) if isinstance(task, Path) else task, **options})  # type: ignore[attr-defined]
+    return env
 
 
 def _named(place: str) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec
 
 from openfingym import catalog
 
@@ -38,9 +39,24 @@ def register_envs() -> None:
 
 def register_env(name: str) -> None:
     """Make one task known to Gymnasium, unless it is already."""
-    env_id = f"{NAMESPACE}/{name}-v0"
-    if env_id not in gymnasium.registry:
-        making = "openfingym.envs.making"
+    made = spec_of(name, {"task": name})
+    if made.id not in gymnasium.registry:
         gymnasium.register(
-            id=env_id, entry_point=f"{making}:make", vector_entry_point=f"{making}:make_vec", kwargs={"task": name}
+            id=made.id,
+            entry_point=made.entry_point,
+            vector_entry_point=made.vector_entry_point,
+            kwargs=made.kwargs,
         )
+
+
+def spec_of(name: str, options: dict[str, object]) -> EnvSpec:
+    """How Gymnasium makes the environment of a task with these options of ``openfingym.make``."""
+    making = "openfingym.envs.making"
+    return EnvSpec(
+        id=f"{NAMESPACE}/{name}-v0",
+        entry_point=f"{making}:make",
+        vector_entry_point=f"{making}:make_vec",
+        order_enforce=False,
+        disable_env_checker=True,
+        kwargs=options,
+    )

@@ -131,7 +131,8 @@ class RollingEnv(gymnasium.Env[Observation, NDArray[np.float64]]):
         return self._hidden.finish()
 
     def close(self) -> None:
-        """Release the verifier."""
+        """End the episode, and release the verifier."""
+        self._over = True
         if self._hidden is not None:
             self._hidden.close()
 

@@ -5,31 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, cast
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from openfingym.data.bars import Bars
-from openfingym.envs.trading_episodes import ActionName, Episodes, RewardName, Start, bound
-from openfingym.envs.trading_forms import EventList, OrdersAction, account_space, describe, order_space, read
+from openfingym.envs.trading_account import AccountEnv, Action
+from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes, RewardName, Start, bound
+from openfingym.envs.trading_forms import EventList, account_space, describe, order_space, read
+from openfingym.envs.trading_screen import RenderMode
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision, carry_out
 from openfingym.trading.compiled.kernels import KERNELS, Stepped
-from openfingym.trading.compiled.layout import Floats, State, events_of_a_step
+from openfingym.trading.compiled.layout import EQUITY, MARK, POSITION, Floats, State, events_of_a_step
 from openfingym.trading.compiled.mirror import mirror
 from openfingym.trading.compiled.observing import Layout
 from openfingym.trading.compiled.requests import ask, table
 from openfingym.trading.market import MarketRules
+from openfingym.trading.orders import EventKind
 from openfingym.trading.session import walk
 from openfingym.trading.simulator import Simulator
 
 Observation = NDArray[np.float32] | dict[str, NDArray[np.generic]]
-Action = NDArray[np.floating] | OrdersAction
 Info = dict[str, object]
 
 
-class TradingEnv(gymnasium.Env[Observation, Action]):
+class TradingEnv(AccountEnv[Observation]):
     """A trading account on bars of one or more instruments.
 
     At row t the agent has seen the bars up to t and its close. What it decides is live from bar t + 1 on: orders trade
@@ -37,8 +38,11 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
     shows bars up to there. Nothing fills at a price that was seen. docs/trading.md has the rules.
 
     ## Action space
-    ``action="weights"``: ``Box(-1 or 0, 1, (S,), float64)``, target shares of equity, negative for short. The long ones
-    may add up to 1 and the short ones to ``market.max_short``; otherwise they are rejected and positions stay.
+    ``action="projected"``: ``Box(-1 or 0, 1, (S,), float64)``, target shares of equity, negative for short. The long
+    ones may add up to 1 and the short ones to ``market.max_short``; of others, the nearest that do are traded (see
+    :func:`openfingym.trading.projection.project`).
+
+    ``action="weights"``: the same, but weights that are not admissible are refused, and positions stay.
 
     ``action="orders"``: ``Dict`` of ``orders`` and ``cancels``. ``orders`` is a ``Sequence`` of ``Dict`` with
     ``symbol`` (its position), ``side`` (0 buy, 1 sell), ``quantity`` (units), ``type`` (0 market, 1 limit, 2 stop, 3
@@ -70,14 +74,13 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
 
     ## Episode end
     Terminated when equity reaches 0; truncated after ``steps`` bars or with the last bar. ``info`` has ``equity``
-    (cash), ``row``, ``prices`` [S] (closes) and, if there were any, ``events``
+    (cash), ``row``, ``prices`` [S] (closes), ``refusals`` (how many requests of this episode the market has refused so
+    far; a warning tells of the first refused weights) and, if there were any, ``events``
     (:class:`~openfingym.envs.trading_forms.EventList`).
 
     ## Version history
     v0: first version.
     """
-
-    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
 
     def __init__(
         self,
@@ -87,12 +90,14 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         initial_cash: float = 100_000.0,
         lookback: int = 16,
         steps: int | None = None,
-        action: ActionName = "weights",
+        action: ActionName = "projected",
         observation: Literal["flat", "dict"] = "flat",
         reward: RewardName = "log-return",
         start: Start = "random",
         decay: float = 0.01,
         engine: Literal["compiled", "python"] = "compiled",
+        action_dtype: ActionType = "float64",
+        render_mode: RenderMode | None = None,
     ) -> None:
         """Make an environment.
 
@@ -102,7 +107,8 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             initial_cash: cash of the account at the start of an episode, in units of currency.
             lookback: number of rows that an observation shows.
             steps: largest number of rows in an episode; None for all rows to the end of the bars.
-            action: form of the action: target ``weights``, or a batch of ``orders``.
+            action: form of the action: target weights, ``projected`` onto the admissible ones or, as ``weights``,
+                refused where they are not admissible; or a batch of ``orders``.
             observation: form of the observation: one ``flat`` array, or a ``dict`` of arrays.
             reward: reward of a step: ``log-return`` of equity, ``differential-sharpe``, or ``pnl`` in units of
                 currency.
@@ -111,6 +117,9 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             decay: weight of the newest return in the moments of the differential Sharpe ratio.
             engine: ``compiled``, or the readable simulator, which does the same to the last bit, slower, and takes
                 orders with client ids.
+            action_dtype: type of target weights in the action space; they are calculated with in float64.
+            render_mode: what :meth:`render` gives: ``ansi``, a line of text, or ``rgb_array``, a picture (which needs
+                Pillow: the extra ``render``).
 
         Raises:
             UsageError: an option is unknown or does not fit the bars.
@@ -121,18 +130,26 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
         ):
             if value not in known:
                 raise UsageError(f"{name} is {value!r}; known: {known[0]!r}, {known[1]!r}")
-        self._episodes = Episodes(
-            bars, market or MarketRules(), float(initial_cash), lookback, steps, action, reward, start, decay
+        episodes = Episodes(
+            bars,
+            market or MarketRules(),
+            float(initial_cash),
+            lookback,
+            steps,
+            action,
+            reward,
+            start,
+            decay,
+            action_dtype,
         )
-        self.bars, self.market, self.render_mode = bars, self._episodes.market, None
+        super().__init__(episodes, render_mode)
+        self.bars, self.market = bars, self._episodes.market
         self.layout: dict[str, Layout] = self._episodes.layout
         self._flat, self._size = observation == "flat", self._episodes.size
-        self._weighted, self._symbols = action == "weights", len(bars.symbols)
-        self._shape = (self._symbols,)
-        self._numbers, self._tape, self._features = self._episodes.numbers, self._episodes.tape, self._episodes.features
+        self._weighted, self._symbols = self._episodes.weighted, len(bars.symbols)
         self._closes, self._most = bars.close, self.market.max_orders_per_batch
+        self._find_arrays()
         self._state = State.empty(1, self._symbols, self._episodes.open_orders, self._most)
-        self._events = self._state.events[0]
         self._readable = engine == "python"
         self._step: Callable[..., Stepped] | None = None
         self._simulator: Simulator | None = None
@@ -178,10 +195,12 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
                 self.market, cash=self._episodes.initial_cash, closes=closes, volumes=volumes, row=row
             )
         self._over = False
+        self._began(row, self._episodes.initial_cash)
         return self._seen(out[0]), {
             "equity": self._episodes.initial_cash,
             "row": row,
             "prices": self._closes[row].copy(),
+            "refusals": 0,
         }
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:
@@ -191,15 +210,11 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             UsageError: the episode is over, or the action is not of the action space's form.
         """
         if self._over:
-            raise UsageError("the episode is over, or none was begun; call reset() first")
+            raise UsageError("the episode is over, none was begun, or the environment is closed; call reset() first")
         numbers = self._numbers
         asked: Floats | Decision
         if self._weighted:
-            asked = np.asarray(action, np.float64, "C")
-            if asked.shape != self._shape:
-                raise UsageError(
-                    f"an action is {self._symbols} target weights, shape {self._shape}; found shape {asked.shape}"
-                )
+            asked = self._episodes.weights(action)
         else:
             asked = read(action)
             if isinstance(asked, Decision):
@@ -219,10 +234,36 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             stepped = self._step(*self._state, self._tape, self._features, numbers, asked, out)
         reward, equity, row, last, bankrupt, happened = stepped
         info: Info = {"equity": equity, "row": row, "prices": self._closes[row].copy()}
-        if happened:
-            info["events"] = EventList(self._events[:happened].copy(), client_ids)
         self._over = bankrupt or last
+        refused = 0
+        if happened:
+            events = self._state.events[0, :happened].copy()
+            info["events"] = EventList(events, client_ids)
+            refused = int(np.count_nonzero(events[:, 0] == EventKind.REJECTED))
+        self._went(row, equity, refused)
+        info["refusals"] = self._refusals
         return out if self._flat else self._seen(out), reward, bankrupt, last and not bankrupt, info
+
+    def close(self) -> None:
+        """End the episode."""
+        self._over = True
+
+    def _held(self) -> Floats:
+        book = self._state.book[0]
+        shares: Floats = book[:, POSITION] * book[:, MARK] / max(self._state.cells[0, EQUITY], 1e-9)
+        return shares
+
+    def __getstate__(self) -> dict[str, object]:
+        # Machine code and shared arrays are found again.
+        return {**self.__dict__, "_step": None, "_numbers": None, "_tape": None, "_features": None, "_closes": None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._closes = self.bars.close
+        self._find_arrays()
+
+    def _find_arrays(self) -> None:
+        self._numbers, self._tape, self._features = self._episodes.numbers, self._episodes.tape, self._episodes.features
 
     def _step_readable(self, asked: Floats | Decision, out: NDArray[np.float32]) -> tuple[Stepped, list[str | None]]:
         """A step of the readable simulator, and the client ids of its events."""
@@ -251,4 +292,4 @@ class TradingEnv(gymnasium.Env[Observation, Action]):
             return
         needed = events_of_a_step(self._symbols, self._episodes.open_orders, requests)
         self._state = self._state._replace(events=np.zeros((1, needed, self._state.events.shape[2])))
-        self._events, self._most = self._state.events[0], requests
+        self._most = requests

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -17,9 +18,11 @@ from openfingym.errors import UsageError
 from openfingym.trading.compiled.layout import REQUEST, Floats, market_numbers, tape
 from openfingym.trading.compiled.observing import Layout, bounds, layout
 from openfingym.trading.market import MarketRules
+from openfingym.trading.projection import project
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
-ActionName = Literal["weights", "orders"]
+ActionName = Literal["projected", "weights", "orders"]
+ActionType = Literal["float64", "float32"]
 RewardName = Literal["log-return", "differential-sharpe", "pnl"]
 Start = Literal["random", "first"] | int
 
@@ -48,6 +51,7 @@ class Episodes:
     reward: RewardName
     start: Start
     decay: float
+    action_dtype: ActionType = "float64"
 
     def __post_init__(self) -> None:
         rows = len(self.bars)
@@ -65,10 +69,14 @@ class Episodes:
             )
         if not 0.0 < self.decay < 1.0:
             raise UsageError(f"decay is {self.decay}; expected a share above 0 and below 1")
-        for name, known in (("action", ActionName), ("reward", RewardName)):
+        for name, known in (("action", ActionName), ("reward", RewardName), ("action_dtype", ActionType)):
             if getattr(self, name) not in get_args(known):
                 raise UsageError(f"{name} is {getattr(self, name)!r}; known: {', '.join(map(repr, get_args(known)))}")
         self.starts(1, np.random.default_rng(0), self.start)
+
+    def __reduce__(self) -> tuple[type[Episodes], tuple[object, ...]]:
+        # Without what is derived: it is made again, with the same flags, on which the compiled core depends.
+        return Episodes, tuple(getattr(self, item.name) for item in fields(self))
 
     @cached_property
     def layout(self) -> dict[str, Layout]:
@@ -111,6 +119,36 @@ class Episodes:
             market_numbers(self.market, forgiving=forgiving), (self.initial_cash, self.lookback, reward, self.decay)
         )
 
+    @property
+    def weighted(self) -> bool:
+        """Whether an action is target weights, and not orders."""
+        return self.action != "orders"
+
+    def weights(self, action: object, *leading: int) -> Floats:
+        """Target weights, as the market is to have them.
+
+        Args:
+            action: what the agent asks for.
+            leading: number of environments, where there are several.
+
+        Raises:
+            UsageError: the action has another shape.
+        """
+        asked, shape = np.asarray(action, np.float64, "C"), (*leading, len(self.bars.symbols))
+        if asked.shape != shape:
+            raise UsageError(f"an action is target weights of shape {shape}; found shape {asked.shape}")
+        return project(asked, self.market.max_short) if self.action == "projected" else asked
+
+    def warn_of_refused_weights(self) -> None:
+        """Tell the user that the market did not trade what was asked for."""
+        warnings.warn(
+            "target weights were refused (BAD_WEIGHTS), and positions stay as they are: weights must be finite, the "
+            f"long ones add up to at most 1 and the short ones to at most max_short, {self.market.max_short:g}. "
+            "action='projected' trades the nearest admissible weights instead. info['refusals'] counts refusals; this "
+            "is said once for each environment",
+            stacklevel=3,
+        )
+
     def start_of(self, options: dict[str, object] | None) -> object:
         """Where the next episode starts, from the options of ``reset``.
 
@@ -150,7 +188,7 @@ class Episodes:
     def weights_space(self, *leading: int) -> spaces.Box:
         """Target weights."""
         low = 0.0 if self.market.max_short == 0.0 else -1.0
-        return spaces.Box(low, 1.0, (*leading, len(self.bars.symbols)), np.float64)
+        return spaces.Box(low, 1.0, (*leading, len(self.bars.symbols)), np.dtype(self.action_dtype).type)
 
     def observation_space(self, requests: int, *leading: int) -> spaces.Box:
         """Flat observations, where a step can have that many requests."""

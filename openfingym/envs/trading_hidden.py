@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.data.bars import VOLUME_WINDOW, Bars
 from openfingym.envs.hidden import HiddenEpisodes
-from openfingym.envs.trading_episodes import ActionName, Episodes
+from openfingym.envs.trading_account import AccountEnv, Action
+from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes
 from openfingym.envs.trading_forms import OrdersAction, order_space, read
+from openfingym.envs.trading_screen import RenderMode
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.kinds.trading import contract_of, market_of
 from openfingym.trading.actions import Decision, Replacement, decision_json
@@ -30,16 +31,16 @@ if TYPE_CHECKING:
     from openfingym.trading.executor import Executor
 
 Observation = NDArray[np.float32]
-Action = NDArray[np.floating] | OrdersAction
 Info = dict[str, object]
 
 
-class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
+class HiddenTradingEnv(AccountEnv[Observation]):
     """Trading hidden bars, with the spaces of :class:`~openfingym.envs.trading.TradingEnv`, so that one policy fits
     both.
 
     ## Action space
-    As there: target weights, or orders (which may have client ids here).
+    As there: target weights, or orders (which may have client ids here). Weights that are not admissible are refused
+    by default; ``action="projected"`` trades the nearest admissible ones.
 
     ## Observation space
     As there, flat. What the verifier shows beside it, such as fills, rejections with their reasons and open orders, is
@@ -56,8 +57,6 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
     v0: first version.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012  # Gymnasium's convention
-
     def __init__(
         self,
         package: BuiltPackage,
@@ -66,6 +65,8 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         lookback: int = 16,
         action: ActionName = "weights",
         fresh: bool = False,
+        action_dtype: ActionType = "float64",
+        render_mode: RenderMode | None = None,
     ) -> None:
         """Make an environment; the verifier is started with the first episode.
 
@@ -74,7 +75,11 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
             fold: fold whose episodes are played: ``private``, which is scored, or ``public``, for practice.
             lookback: rows that an observation shows.
             fresh: whether each rollout gets hidden bars of its own instead of the package's (docs/trust.md).
-            action: form of the action: target ``weights``, or a batch of ``orders``.
+            action: form of the action: target ``weights``, which are refused where they are not admissible;
+                ``projected``, of which the nearest admissible ones are traded; or a batch of ``orders``.
+            action_dtype: type of target weights in the action space; they are calculated with in float64.
+            render_mode: what :meth:`render` gives: ``ansi``, a line of text, or ``rgb_array``, a picture (which needs
+                Pillow: the extra ``render``).
 
         Raises:
             UsageError: the task does not show enough bars for this lookback.
@@ -88,19 +93,30 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
                 f"{most}"
             )
         bars = training_bars(package)
-        self.package, self.market, self.render_mode = package, market_of(contract), None
+        market = market_of(contract)
         self._hidden = HiddenEpisodes(package, fold=fold, fresh=fresh)
-        self._contract, self._lookback, self._weighted = contract, lookback, action == "weights"
+        self._contract, self._lookback = contract, lookback
         episodes = Episodes(
-            bars, self.market, contract.initial_cash, lookback, contract.steps, action, "log-return", "random", 0.01
+            bars,
+            market,
+            contract.initial_cash,
+            lookback,
+            contract.steps,
+            action,
+            "log-return",
+            "random",
+            0.01,
+            action_dtype,
         )
-        self.layout = episodes.layout
+        super().__init__(episodes, render_mode)
+        self.package, self.market, self.layout = package, market, episodes.layout
         self._size = episodes.size
+        self._weights = np.zeros(len(bars.symbols))
         self._open_orders: list[_Open] = []
         self._splits: deque[NDArray[np.float64]] = deque(maxlen=contract.lookback)
         # Gymnasium's Env is generic in what a space holds, its spaces are not.
         self.observation_space = episodes.observation_space(self.market.max_orders_per_batch)  # type: ignore[assignment]
-        self.action_space = episodes.weights_space() if self._weighted else order_space(len(bars.symbols))  # type: ignore[assignment]
+        self.action_space = episodes.weights_space() if episodes.weighted else order_space(len(bars.symbols))  # type: ignore[assignment]
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
         """Begin the next episode.
@@ -118,6 +134,7 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
                 f"unknown reset options: {', '.join(map(str, options))}; hidden episodes come in order of time"
             )
         shown = self._hidden.start(seed)
+        self._began(0, _equity(shown))
         self._splits.clear()
         self._splits.extend([np.ones(len(self._contract.symbols))] * (self._contract.lookback - 1))
         return self._observed(shown), self._info(shown)
@@ -132,7 +149,12 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
             shown = self._hidden.step(self._message(action))
         except SubmissionError as error:
             raise UsageError(str(error)) from None
+        refused = len(cast("Sequence[object]", shown.observation["rejections"]))
+        self._went(shown.step, _equity(shown), refused)
         return self._observed(shown), shown.reward, shown.terminated, shown.truncated, self._info(shown)
+
+    def _held(self) -> NDArray[np.float64]:
+        return self._weights
 
     def result(self) -> RolloutResult:
         """End the rollout and get its verified score.
@@ -148,13 +170,9 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
 
     def _message(self, action: Action) -> dict[str, object]:
         """An action as the verifier takes it."""
-        if not self._weighted:
+        if not self._episodes.weighted:
             return decision_json(_decision(action, self._open_orders), self._contract.symbols)
-        weights = np.asarray(action, np.float64)
-        if weights.shape != self.action_space.shape:
-            raise UsageError(
-                f"an action is target weights of shape {self.action_space.shape}; found shape {weights.shape}"
-            )
+        weights = self._episodes.weights(action)
         # JSON has no NaN: like null, which stands for it, it is rejected by the market.
         return {"weights": [weight if math.isfinite(weight) else None for weight in weights.tolist()]}
 
@@ -169,7 +187,8 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
         equity = cast("float", seen["equity"])
         scale = 1.0 / equity if equity > 0.0 else 0.0
         closes = window[-1, :, 3]
-        parts["weights"][:] = np.clip(np.array(seen["positions"]) * closes * scale, -BOUND, BOUND)
+        self._weights = np.array(seen["positions"]) * closes * scale
+        parts["weights"][:] = np.clip(self._weights, -BOUND, BOUND)
         parts["cash"][:] = np.clip(cast("float", seen["cash"]) * scale, -BOUND, BOUND)
         symbols = self._contract.symbols
         self._open_orders = []
@@ -200,6 +219,7 @@ class HiddenTradingEnv(gymnasium.Env[Observation, Action]):
             "equity": seen["equity"],
             "prices": np.array(seen["bars"])[-1, :, 3],
             "shown": seen,
+            "refusals": self._refusals,
             "episodes_left": shown.episodes_left,
             **shown.info,
             "task": manifest.name,
@@ -217,6 +237,10 @@ def training_bars(package: BuiltPackage) -> Bars:
         np.asarray(package.array("train_bars")),
         name=package.manifest.name,
     )
+
+
+def _equity(shown: EpisodeStep) -> float:
+    return cast("float", shown.observation["equity"])
 
 
 class _Open(NamedTuple):

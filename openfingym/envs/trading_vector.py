@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import numba
 import numpy as np
@@ -10,7 +11,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from openfingym.data.bars import Bars
-from openfingym.envs.trading_episodes import ActionName, Episodes, RewardName, Start, bound
+from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes, RewardName, Start, bound
+from openfingym.envs.trading_starts import NextStarts
 from openfingym.errors import UsageError
 from openfingym.trading.compiled.kernels import KERNELS
 from openfingym.trading.compiled.layout import Floats, State
@@ -33,7 +35,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
     A process that has made a step must not be forked afterwards (OpenMP forbids it); start workers by ``spawn``.
 
     ## Action space
-    ``action="weights"``: ``Box(-1 or 0, 1, (N, S), float64)``, target shares of equity.
+    ``action="projected"`` or ``"weights"``: ``Box(-1 or 0, 1, (N, S), float64)``, target shares of equity.
 
     ``action="orders"``: ``Box((N, max_orders, 8), float64)``, a table of requests for each environment with the columns
     of :mod:`openfingym.trading.compiled.requests`: symbol, side, quantity, type, limit price, stop price, time in
@@ -48,7 +50,9 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
     ## Episode end
     ``metadata["autoreset_mode"]`` is what was asked for: in the step after an episode's last one (``NEXT_STEP``, the
     action is ignored and the reward 0), or within the last one (``SAME_STEP``; ``info`` then has ``final_obs`` and
-    ``final_info``). ``info`` has ``equity`` [N] in cash.
+    ``final_info``). With ``DISABLED`` the caller does it: ``reset(options={"reset_mask": bool[N]})``; a step while one
+    is over is an error. ``info`` has ``equity`` [N] in cash and ``refusals`` [N], the requests refused so far in each
+    environment's episode.
 
     ## Version history
     v0: first version.
@@ -63,12 +67,13 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         initial_cash: float = 100_000.0,
         lookback: int = 16,
         steps: int | None = None,
-        action: ActionName = "weights",
+        action: ActionName = "projected",
         reward: RewardName = "log-return",
         start: Start = "random",
         decay: float = 0.01,
         max_orders: int = 4,
-        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        action_dtype: ActionType = "float64",
     ) -> None:
         """Make the environments; what is not said here is said at :class:`~openfingym.envs.trading.TradingEnv`.
 
@@ -79,13 +84,15 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             initial_cash: initial cash of each account.
             lookback: rows that an observation shows.
             steps: most rows of an episode.
-            action: form of the action: target ``weights``, or a batch of ``orders``.
+            action: form of the action: target weights, ``projected`` onto the admissible ones or, as ``weights``,
+                refused where they are not admissible; or a batch of ``orders``.
             reward: reward of a step: ``log-return`` of equity, ``differential-sharpe``, or ``pnl`` in units of
                 currency.
             start: where episodes start, the first ones and all later ones.
             decay: weight of the newest return in the moments of the differential Sharpe ratio.
             max_orders: rows of an environment's table of requests.
-            autoreset_mode: when an environment starts its next episode.
+            autoreset_mode: when an environment starts its next episode: Gymnasium's mode, or its value as a string.
+            action_dtype: type of target weights in the action space; they are calculated with in float64.
 
         Raises:
             UsageError: an option is unknown or does not fit the bars.
@@ -98,57 +105,93 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
                 f"max_orders is {max_orders}; expected 1 to {market.max_orders_per_batch}, the market's "
                 "max_orders_per_batch"
             )
-        if autoreset_mode not in {AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP}:
-            raise UsageError(f"autoreset_mode is {autoreset_mode}; known: NEXT_STEP and SAME_STEP")
-        self._episodes = e = Episodes(bars, market, float(initial_cash), lookback, steps, action, reward, start, decay)
+        modes = [known for known in AutoresetMode if autoreset_mode in {known, known.value}]
+        if not modes:
+            known = ", ".join(f"AutoresetMode.{mode.name}" for mode in AutoresetMode)
+            raise UsageError(f"autoreset_mode is {autoreset_mode!r}; known: {known}")
+        self._episodes = e = Episodes(
+            bars, market, float(initial_cash), lookback, steps, action, reward, start, decay, action_dtype
+        )
         self.num_envs, self.bars, self.market, self.render_mode = num_envs, bars, market, None
-        self.metadata = {"render_modes": [], "autoreset_mode": autoreset_mode}
+        self.metadata = {"render_modes": [], "autoreset_mode": modes[0]}
         self.layout: dict[str, Layout] = e.layout
-        weighted, requests = action == "weights", 0 if action == "weights" else max_orders
+        weighted, requests = e.weighted, 0 if e.weighted else max_orders
         self.single_action_space = e.weights_space() if weighted else e.table_space(max_orders)
         self.action_space = e.weights_space(num_envs) if weighted else e.table_space(num_envs, max_orders)
         self.single_observation_space = e.observation_space(requests)
         self.observation_space = e.observation_space(requests, num_envs)
         self._shape = self.action_space.shape
-        self._same_step = autoreset_mode == AutoresetMode.SAME_STEP
+        self._same_step, self._disabled = (modes[0] == m for m in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED))
+        self._next = NextStarts(e, num_envs)
+        self._seen = np.zeros((num_envs, e.size if self._disabled else 0), np.float32)
         self._state = State.empty(num_envs, len(bars.symbols), e.open_orders, requests)
         self._over: Flags = np.zeros(num_envs, np.bool_)
         self._final = np.zeros((num_envs, e.size if self._same_step else 0), np.float32)
         self._step: Callable[..., None] | None = None
         self._begun = False
+        self._refusals: NDArray[np.int64] = np.zeros(num_envs, np.int64)
+        self._warned = False
 
-    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observations, Info]:
+    @property  # type: ignore[misc]  # nobody sets it
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]  # as Gymnasium's SyncVectorEnv
+        """The generators from which each environment draws its starts."""
+        return tuple(self._next.generators)
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]  # as Gymnasium's SyncVectorEnv
+        """The seeds of those generators."""
+        return tuple(self._next.seeds)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, object] | None = None
+    ) -> tuple[Observations, Info]:
         """Start an episode in every environment.
 
         Args:
-            seed: seed of random starts, this time and at every later start.
-            options: ``start``: where these episodes start: ``random``, ``first``, a row, or N rows.
+            seed: seeds of random starts, this time and at every later start: ``seed + i`` for environment i, or a list
+                of N; None goes on with the present generators. Each environment draws what a single one would.
+            options: ``start``: where these episodes start: ``random``, ``first``, a row, or N rows. ``reset_mask``:
+                bool[N], the environments that start, with ``autoreset_mode`` ``DISABLED``.
 
         Raises:
-            UsageError: an unknown option, or no such row.
+            UsageError: an unknown option, no such row, or not one seed for each environment.
         """
-        super().reset(seed=seed)
-        rows = self._starts(self._episodes.start_of(options))
-        out = np.empty((self.num_envs, self._episodes.size), np.float32)
-        e = self._episodes
-        KERNELS.begin(*self._state, e.tape, e.features, e.numbers, np.arange(self.num_envs), rows, e.ends(rows), out)
-        self._over[:] = False
-        self._draw(np.ones(self.num_envs, np.bool_))
-        self._begun = True
-        return out, {"equity": np.full(self.num_envs, e.initial_cash)}
+        e, asked = self._episodes, dict(options or {})
+        which = self._masked(asked.pop("reset_mask", None))
+        start = e.start_of(asked)
+        self._next.seed(seed, which)
+        own = "start" not in asked
+        rows = (self._next.rows if own else self._next.given(start))[which]
+        out = np.empty((self.num_envs, e.size), np.float32)
+        if not which.all():
+            out[:] = self._seen
+        KERNELS.begin(*self._state, e.tape, e.features, e.numbers, np.flatnonzero(which), rows, e.ends(rows), out)
+        if own:
+            self._next.draw(which)
+        if self._disabled:
+            self._seen[:] = out
+        self._over[which], self._refusals[which], self._begun = False, 0, True
+        info: Info = {"equity": np.where(which, e.initial_cash, 0.0), "refusals": np.zeros(self.num_envs, np.int64)}
+        return out, info if which.all() else info | {"_equity": which, "_refusals": which.copy()}
 
     def step(self, actions: Floats) -> tuple[Observations, Floats, Flags, Flags, Info]:
         """Decide in every environment, and let its next bar pass.
 
         Raises:
-            UsageError: called before ``reset``, or the actions have another shape.
+            UsageError: called before ``reset`` or after ``close``, or the actions have another shape; or, with
+                ``DISABLED``, an episode is over.
         """
         if not self._begun:
-            raise UsageError("call reset() first")
-        asked = np.asarray(actions, np.float64, "C")
-        if asked.shape != self._shape:
-            raise UsageError(f"actions have the shape {self._shape}; found {asked.shape}")
+            raise UsageError("no episode was begun, or the environment is closed; call reset() first")
+        if self._disabled and self._over.any():
+            raise UsageError(
+                f"the episodes of environments {np.flatnonzero(self._over).tolist()} are over; with autoreset_mode "
+                "DISABLED, start their next ones with reset(options={'reset_mask': terminated | truncated})"
+            )
         count, e = self.num_envs, self._episodes
+        asked = e.weights(actions, count) if e.weighted else np.asarray(actions, np.float64, "C")
+        if asked.shape != self._shape:
+            raise UsageError(f"actions have the shape {self._shape}; found shape {asked.shape}")
         out, rewards, equity = np.empty((count, e.size), np.float32), np.empty(count), np.empty(count)
         terminated, truncated = np.empty(count, np.bool_), np.empty(count, np.bool_)
         begins = self._over.copy()
@@ -158,8 +201,8 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             e.features,
             e.numbers,
             asked,
-            self._rows,
-            self._lasts,
+            self._next.rows,
+            self._next.lasts,
             self._same_step,
             self._over,
             out,
@@ -172,38 +215,76 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         )
         self._step = self._step or bound(KERNELS.step_many, *arguments)
         self._step(*arguments)
-        info: Info = {"equity": equity}
+        self._refusals[begins] = 0
         if self._same_step:
             begins = terminated | truncated
-            if begins.any():
-                info |= self._ended(begins, equity)
+        self._count(out, begins if self._same_step else None)
+        info: Info = {"equity": equity, "refusals": self._refusals.copy()}
+        if self._same_step and begins.any():
+            info |= self._ended(begins, info)
         if begins.any():
-            self._draw(begins)
+            self._next.draw(begins)
+        if self._disabled:
+            self._seen[:] = out
         return out, rewards, terminated, truncated, info
 
-    def _ended(self, ended: Flags, equity: Floats) -> Info:
-        """What Gymnasium has ``info`` say of episodes that ended within the step; ``equity`` becomes that of the new
+    def close_extras(self, **_: object) -> None:
+        """End the episodes."""
+        self._begun = False
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_step": None}  # machine code, which is found again at the next step
+
+    def _masked(self, mask: object) -> Flags:
+        """The environments that a reset is for."""
+        if mask is None:
+            return np.ones(self.num_envs, np.bool_)
+        if not self._disabled:
+            raise UsageError(
+                "reset_mask is for autoreset_mode DISABLED; in the others, environments start by themselves"
+            )
+        if (
+            not isinstance(mask, np.ndarray)
+            or mask.dtype != np.bool_
+            or mask.shape != (self.num_envs,)
+            or not mask.any()
+        ):
+            raise UsageError(
+                f"reset_mask is {mask!r}; expected a bool array of shape ({self.num_envs},), True somewhere"
+            )
+        if not self._begun and not mask.all():
+            raise UsageError("no episode was begun; the first reset is for all environments, without reset_mask")
+        return mask.copy()
+
+    def _count(self, out: Observations, ended: Flags | None) -> None:
+        """Count what the market refused in a step, and warn of the first refused weights.
+
+        Args:
+            out: observations after the step.
+            ended: where they are already those of the next episode; None for nowhere.
+        """
+        place = self.layout["rejections"].place
+        told = out[:, place] if ended is None else np.where(ended[:, None], self._final[:, place], out[:, place])
+        refused = told.sum(axis=1).astype(np.int64)
+        self._refusals += refused
+        if self._episodes.weighted and not self._warned and refused.any():
+            self._warned = True
+            self._episodes.warn_of_refused_weights()
+
+    def _ended(self, ended: Flags, info: Info) -> Info:
+        """What Gymnasium has ``info`` say of episodes that ended within the step; ``info`` becomes that of the new
         ones.
         """
         final = np.full(self.num_envs, None, object)
         for place in np.flatnonzero(ended):
             final[place] = self._final[place].copy()
-        last = {"equity": np.where(ended, equity, 0.0), "_equity": ended}
+        equity, refusals = cast("Floats", info["equity"]), cast("NDArray[np.int64]", info["refusals"])
+        last = {
+            "equity": np.where(ended, equity, 0.0),
+            "_equity": ended,
+            "refusals": np.where(ended, refusals, 0),
+            "_refusals": ended,
+        }
         equity[ended] = self._episodes.initial_cash
+        refusals[ended] = self._refusals[ended] = 0
         return {"final_obs": final, "_final_obs": ended, "final_info": last, "_final_info": ended}
-
-    def _starts(self, start: object) -> NDArray[np.int64]:
-        if isinstance(start, np.ndarray | Sequence) and not isinstance(start, str):
-            if len(start) != self.num_envs:
-                raise UsageError(f"start has {len(start)} rows; expected one for each of {self.num_envs} environments")
-            return np.concatenate([self._episodes.starts(1, self.np_random, row) for row in start])
-        return self._episodes.starts(self.num_envs, self.np_random, start)
-
-    def _draw(self, which: Flags) -> None:
-        """Choose where the next episodes of these environments start."""
-        if which.all():
-            self._rows = self._starts(self._episodes.start)
-            self._lasts = self._episodes.ends(self._rows)
-        else:
-            rows = self._episodes.starts(int(which.sum()), self.np_random, self._episodes.start)
-            self._rows[which], self._lasts[which] = rows, self._episodes.ends(rows)

@@ -18,9 +18,11 @@ PROGRAM = """
 import sys
 import numpy as np
 from functions import total
+import openfingym.compiling
 from openfingym.compiling import compiled
 
-made = compiled(total)
+openfingym.compiling.PATIENCE = 0.01
+made = compiled(total, "the sum")
 print("ready", flush=True)
 sys.stdin.readline()
 assert made(np.arange(4.0)) == 6.0
@@ -28,14 +30,18 @@ print(sum(made.stats.cache_misses.values()) if made.stats else "compiled")
 """
 
 
-def start(folder: Path, **environment: str) -> subprocess.Popen[str]:
+COMPILING = "compiling the sum for the first time, about half a minute; it is cached\n"
+
+
+def start(folder: Path, first: str = "", **environment: str) -> subprocess.Popen[str]:
     (folder / "functions.py").write_text(FUNCTION)
     path = os.pathsep.join([str(folder), *filter(None, sys.path)])
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", first + PROGRAM],
         env={**os.environ, "PYTHONPATH": path, **environment},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
     assert process.stdout is not None
@@ -49,12 +55,26 @@ def test_processes_that_begin_together_compile_once(tmp_path: Path) -> None:
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    misses = [int(process.communicate()[0]) for process in processes]
+    said = [process.communicate() for process in processes]
+    misses = [int(out) for out, _ in said]
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert sorted(misses) == [0, 0, 1]
+    assert COMPILING in [errors for missed, (_, errors) in zip(misses, said, strict=True) if missed]
+    assert {errors for _, errors in said} <= {"", COMPILING}, "who waits may be told the same"
+
+
+def test_what_is_in_the_cache_is_taken_without_a_word(tmp_path: Path) -> None:
+    said = [start(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")).communicate("\n") for _ in range(2)]
+    assert said == [("1\n", COMPILING), ("0\n", "")]
+
+
+def test_a_user_silences_it_as_any_logger(tmp_path: Path) -> None:
+    quiet = 'import logging; logging.getLogger("openfingym.compiling").setLevel("ERROR")\n'
+    assert start(tmp_path, quiet, NUMBA_CACHE_DIR=str(tmp_path / "cache")).communicate("\n") == ("1\n", "")
 
 
 def test_where_nothing_can_be_written_it_is_compiled_all_the_same(tmp_path: Path) -> None:
     process = start(tmp_path, NUMBA_CACHE_DIR="/proc/nowhere")
-    process.communicate("\n")
+    _, errors = process.communicate("\n")
     assert process.returncode == 0
+    assert errors.startswith("compiling the sum for the first time")

@@ -166,6 +166,10 @@ def test_misuse_is_an_error_of_ours(env: BatchEnv) -> None:
     env.reset()
     with pytest.raises(UsageError, match="'predictions'"):
         env.step({"answers": np.zeros((40, 5, 6))})
+    env.reset()
+    env.close()
+    with pytest.raises(UsageError, match="reset"):
+        env.step(np.zeros((40, 5, 6)))
 
 
 def test_environments_of_one_task_share_a_verifier(env: BatchEnv) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 
 import openfingym
 from openfingym.envs.batch import BatchEnv
@@ -51,6 +52,23 @@ def test_gymnasium_makes_the_same() -> None:
     vector = gymnasium.make_vec("openfingym/equity-trading-v0", num_envs=3)
     assert isinstance(vector, TradingVectorEnv)
     assert np.asarray(vector.reset(seed=0)[0]).shape[0] == 3
+
+
+def test_what_was_made_says_how() -> None:
+    env = openfingym.make("equity-trading", lookback=3, render_mode="ansi")
+    again = gymnasium.make(env.spec)
+    assert again.spec.id == "openfingym/equity-trading-v0"
+    assert again.unwrapped.layout == env.layout
+    assert np.array_equal(again.reset(seed=1)[0], env.reset(seed=1)[0])
+    assert gymnasium.spec(env.spec.id).kwargs == {"task": "equity-trading"}, "of others, nothing changes"
+    vector = openfingym.make_vec("equity-trading", num_envs=3, lookback=2)
+    assert gymnasium.make_vec(vector.spec).observation_space == vector.observation_space
+    batch = openfingym.make("treasury-forecast")
+    assert type(gymnasium.make(batch.spec).unwrapped) is BatchEnv
+
+
+def test_gymnasiums_checker_passes_with_rendering() -> None:
+    check_env(openfingym.make("equity-trading", render_mode="ansi"))
 
 
 def test_many_at_once() -> None:

@@ -93,6 +93,10 @@ def test_no_step_before_reset_or_after_the_end(env: RollingEnv) -> None:
         env.step(np.zeros(3))
     with pytest.raises(UsageError, match="split='test'"):
         env.result()
+    env.reset(seed=7)
+    env.close()
+    with pytest.raises(UsageError, match="reset"):
+        env.step(np.zeros(3))
 
 
 def test_hidden_episodes_are_played_once_and_scored(hidden: RollingEnv) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import math
+import pickle
+import re
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -18,6 +23,7 @@ from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import EventKind, Order, OrderType, Reason, Side
+from openfingym.trading.projection import project
 
 COSTS = MarketRules(fee_bps=2.0, slippage_bps=3.0, lot=0.0)
 FREE = MarketRules(lot=0.0)
@@ -51,7 +57,8 @@ def walk(rows: int = 120, symbols: int = 2, seed: int = 0) -> Bars:
 
 @pytest.mark.parametrize("engine", ["compiled", "python"])
 @pytest.mark.parametrize("observation", ["flat", "dict"])
-@pytest.mark.parametrize("action", ["weights", "orders"])
+@pytest.mark.filterwarnings("ignore:target weights were refused")
+@pytest.mark.parametrize("action", ["projected", "weights", "orders"])
 def test_gymnasiums_checker_passes(action, observation, engine) -> None:
     check_env(
         TradingEnv(walk(), COSTS, action=action, observation=observation, engine=engine, steps=30),
@@ -61,6 +68,7 @@ def test_gymnasiums_checker_passes(action, observation, engine) -> None:
 
 @pytest.mark.parametrize("action", ["weights", "orders"])
 @pytest.mark.parametrize("reward", ["log-return", "differential-sharpe", "pnl"])
+@pytest.mark.filterwarnings("ignore:target weights were refused")
 def test_both_engines_give_the_same(action, reward) -> None:
     bars, rng = walk(symbols=3), np.random.default_rng(1)
     envs = [
@@ -318,12 +326,97 @@ def test_what_the_market_refuses_does_not_raise() -> None:
         env.step(wrong)
     seen, *_ = env.step(wrong[:-1])
     assert seen["rejections"][0, Reason.BAD_QUANTITY] == 4
-    env = TradingEnv(walk(), COSTS, start="first")
+
+
+@pytest.mark.parametrize("engine", ["compiled", "python"])
+@pytest.mark.parametrize("action", ["projected", "orders"])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_a_copy_goes_on_as_the_original(copied, action, engine) -> None:
+    env = TradingEnv(walk(), COSTS, action=action, engine=engine, steps=20)
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    twin = copied(env)
+    for _ in range(10):
+        asked = env.action_space.sample()
+        (seen, *results, told), (other, *others, said) = env.step(asked), twin.step(asked)
+        assert (seen.tobytes(), results) == (other.tobytes(), others)
+        assert told.get("events") == said.get("events")
+    assert env.reset()[1]["row"] == twin.reset()[1]["row"]
+
+
+def test_a_closed_environment_takes_no_step() -> None:
+    env = TradingEnv(walk(), COSTS)
+    env.reset(seed=0)
+    env.close()
+    env.close()
+    with pytest.raises(UsageError, match="closed"):
+        env.step(np.zeros(2))
+
+
+def test_a_line_of_text_and_a_picture() -> None:
+    env = TradingEnv(walk(), COSTS, start="first", render_mode="ansi")
+    with pytest.raises(UsageError, match="reset"):
+        env.render()
     env.reset()
-    for weights in ([math.nan, 0.0], [0.8, 0.8], [-0.8, -0.8], [math.inf, 0.0]):
-        seen, reward, *_, info = env.step(np.array(weights))
+    env.step(np.array([0.5, -0.25]))
+    assert re.fullmatch(
+        r"row 16  account value [\d,.]+ \([+-][\d.]+%\)  weights: s0 \+\d+.\d%  s1 -\d+.\d%", env.render()
+    )
+    pytest.importorskip("PIL")
+    env = TradingEnv(walk(symbols=20), COSTS, start="first", render_mode="rgb_array")
+    env.reset()
+    pictures = [env.render()]
+    for _ in range(5):
+        env.step(np.full(20, 0.05))
+        pictures.append(env.render())
+    assert {(picture.shape, picture.dtype) for picture in pictures} == {((400, 640, 3), np.dtype(np.uint8))}
+    assert all((a != b).any() for a, b in itertools.pairwise(pictures))
+    blue = (pictures[-1] == [0, 114, 178]).all(axis=2)
+    assert blue[48:257, 96:].any(), "the curve"
+    assert blue[288:330, 96:].any(), "the weights, above their axis"
+    assert not blue[330:, :].any(), "none is short"
+
+
+def test_what_cannot_be_drawn(monkeypatch) -> None:
+    with pytest.raises(UsageError, match="'ansi', 'rgb_array'"):
+        TradingEnv(walk(), COSTS, render_mode="human")
+    with pytest.raises(UsageError, match="render_mode"):
+        TradingEnv(walk(), COSTS).render()
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(UsageError, match=r"openfingym\[render\]"):
+        TradingEnv(walk(), COSTS, render_mode="rgb_array")
+
+
+@pytest.mark.parametrize("engine", ["compiled", "python"])
+def test_refused_weights_are_counted_and_warned_of_once(engine) -> None:
+    env = TradingEnv(walk(), COSTS, start="first", action="weights", engine=engine)
+    assert env.reset()[1]["refusals"] == 0
+    for count, weights in enumerate(([math.nan, 0.0], [0.8, 0.8], [-0.8, -0.8], [math.inf, 0.0]), start=1):
+        with pytest.warns(match="BAD_WEIGHTS") if count == 1 else nullcontext():
+            seen, reward, *_, info = env.step(np.array(weights))
         assert info["events"][0].reason == Reason.BAD_WEIGHTS
+        assert info["refusals"] == count
         assert (reward, seen[env.layout["rejections"].place].tolist()) == (0.0, [0.0, 0.0, 1.0])
+    assert env.step(np.zeros(2))[4]["refusals"] == 4
+    assert env.reset()[1]["refusals"] == 0
+
+
+@pytest.mark.parametrize("engine", ["compiled", "python"])
+def test_sampled_weights_are_traded_where_they_are_projected(engine) -> None:
+    """By default, where an agent learns: the account does what it would do with the nearest admissible weights."""
+    projecting = TradingEnv(walk(), COSTS, start="first", engine=engine)
+    strict = TradingEnv(walk(), COSTS, start="first", action="weights", engine=engine)
+    projecting.action_space.seed(0)
+    projecting.reset(), strict.reset()
+    for _ in range(50):
+        asked = 2.0 * projecting.action_space.sample()
+        seen, reward, *_, info = projecting.step(asked)
+        expected, wanted, *_ = strict.step(project(asked, COSTS.max_short))
+        assert info["refusals"] == 0
+        assert (seen.tobytes(), reward) == (expected.tobytes(), wanted)
+    with pytest.warns(match="BAD_WEIGHTS"):
+        assert projecting.step(np.array([math.nan, 0.0]))[4]["refusals"] == 1
 
 
 @pytest.mark.parametrize(

@@ -129,10 +129,44 @@ def test_every_episode_once_and_a_verified_score(package: BuiltPackage, hidden: 
 
 
 def test_weights_that_are_no_numbers_are_rejected_by_the_market(hidden: HiddenTradingEnv) -> None:
-    hidden.reset()
-    _, reward, _, _, info = hidden.step(np.array([np.nan, 0.5, 0.5]))
-    assert reward == 0.0
+    assert hidden.reset()[1]["refusals"] == 0
+    with pytest.warns(match="BAD_WEIGHTS"):
+        _, reward, _, _, info = hidden.step(np.array([np.nan, 0.5, 0.5]))
+    assert (reward, info["refusals"]) == (0.0, 1)
     assert info["shown"]["rejections"][0]["reason"] == "bad-weights"  # type: ignore[index]
+    assert hidden.step(np.array([0.9, 0.5, 0.5]))[4]["refusals"] == 2, "strict, unless it is asked to project"
+
+
+def test_the_nearest_admissible_weights_are_traded_where_asked_for(package: BuiltPackage) -> None:
+    env = HiddenTradingEnv(package, fold="public", action="projected")
+    try:
+        env.reset(seed=0)
+        seen, *_, info = env.step(np.array([2.0, 0.5, -0.5]))
+        weights = seen[env.layout["weights"].place]
+        assert info["refusals"] == 0
+        assert weights[0] > 0.5
+        assert weights[2] < -0.2
+    finally:
+        env.close()
+
+
+def test_hidden_episodes_are_drawn_as_training_ones(package: BuiltPackage) -> None:
+    env = HiddenTradingEnv(package, fold="public", render_mode="ansi", action_dtype="float32")
+    try:
+        assert env.action_space.dtype == np.float32
+        with pytest.raises(UsageError, match="reset"):
+            env.render()
+        env.reset(seed=0)
+        *_, info = env.step(np.array([0.5, 0.0, -0.25], np.float32))
+        text = env.render()
+        assert isinstance(text, str)
+        assert f"account value {info['equity']:,.2f}" in text
+        assert "aapl +" in text
+        assert "msft -" in text
+    finally:
+        env.close()
+    with pytest.raises(UsageError, match="reset"):
+        env.step(np.zeros(3))
 
 
 def test_a_wrong_shape_is_told(hidden: HiddenTradingEnv) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
+import warnings
 
 import numba
 import numpy as np
@@ -69,6 +72,7 @@ def orders_of(rng: np.random.Generator, count: int, rows: int, symbols: int) -> 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 @pytest.mark.parametrize("action", ["weights", "orders"])
 @pytest.mark.parametrize("symbols", [1, 3])
+@pytest.mark.filterwarnings("ignore:target weights were refused")
 def test_equal_to_single_environments(symbols, action, mode) -> None:
     """Against Gymnasium's own vectorisation of the single environment, through several episodes."""
     count, bars, rng = 5, walk(symbols=symbols, volatility=0.1), np.random.default_rng(3)
@@ -219,8 +223,9 @@ def test_threads_change_nothing() -> None:
     assert all(np.array_equal(a, b) for other in outcomes[1:] for a, b in zip(first, other, strict=True))
 
 
+@pytest.mark.filterwarnings("ignore:target weights were refused")
 def test_spaces_and_metadata() -> None:
-    for action in ("weights", "orders"):
+    for action in ("projected", "weights", "orders"):
         env = TradingVectorEnv(4, walk(), COSTS, action=action)
         assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
         assert env.observation_space == batch_space(env.single_observation_space, 4)
@@ -236,6 +241,31 @@ def test_spaces_and_metadata() -> None:
             assert not (terminated & truncated).any()
 
 
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("action", ["weights", "projected"])
+def test_refusals_are_counted_as_by_single_environments(action, mode) -> None:
+    options = {"lookback": 3, "steps": 7, "action": action, "start": 20}
+    ours = TradingVectorEnv(6, walk(), COSTS, autoreset_mode=mode, **options)
+    theirs = SyncVectorEnv([lambda: TradingEnv(walk(), COSTS, **options)] * 6, autoreset_mode=mode)
+    ours.action_space.seed(0)
+    assert ours.reset(seed=0)[1]["refusals"].tolist() == theirs.reset(seed=0)[1]["refusals"].tolist() == [0] * 6
+    ended = 0
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(30):
+            asked = ours.action_space.sample()
+            asked[0] = [np.nan, 0.0]
+            *_, found = ours.step(asked)
+            *_, wanted = theirs.step(asked)
+            assert found["refusals"].tolist() == wanted["refusals"].tolist()
+            if "final_info" in wanted:
+                ended += 1
+                assert found["final_info"]["refusals"].tolist() == wanted["final_info"]["refusals"].tolist()
+    assert (ended > 0) == (mode == AutoresetMode.SAME_STEP)
+    said = [str(warning.message) for warning in told if "BAD_WEIGHTS" in str(warning.message)]
+    assert len(said) == (7 if action == "weights" else 2), "one for each environment that refuses, once"
+
+
 def test_seeds() -> None:
     bars = walk(rows=400)
     env = TradingVectorEnv(50, bars, COSTS, lookback=4, steps=20)
@@ -249,6 +279,94 @@ def test_seeds() -> None:
     assert not np.array_equal(first[0], other[0])
     assert len(np.unique(first[0][:, 0])) > 30, "environments start at different rows"
     assert not np.array_equal(first[0], first[21]), "a new episode starts elsewhere"
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("seed", [5, [3, None, 3, 9]], ids=["one", "a list"])
+def test_seeds_and_autoreset_as_gymnasiums_own(seed, mode) -> None:
+    """Random starts of many episodes, and what every step gives, as SyncVectorEnv of single environments."""
+    bars, options = walk(rows=400), {"lookback": 3, "steps": 5, "action_dtype": "float32"}
+    ours = TradingVectorEnv(4, bars, COSTS, autoreset_mode=mode, **options)
+    theirs = SyncVectorEnv([lambda: TradingEnv(bars, COSTS, **options)] * 4, autoreset_mode=mode)
+    assert ours.action_space == theirs.action_space
+    ours.action_space.seed(0)
+    known = [0, 1, 2, 3] if seed == 5 else [0, 2, 3]
+
+    def same(a: np.ndarray, b: np.ndarray) -> None:
+        assert np.array_equal(a[known], b[known])
+
+    same(ours.reset(seed=seed)[0], theirs.reset(seed=seed)[0])
+    assert [ours.np_random_seed[i] for i in known] == [theirs.np_random_seed[i] for i in known]
+    for step in range(25):
+        asked = ours.action_space.sample()
+        found, wanted = ours.step(asked), theirs.step(asked)
+        for a, b in zip(found[:4], wanted[:4], strict=True):
+            same(a, b)
+        same(found[4]["equity"], wanted[4]["equity"])
+        over = found[2] | found[3]
+        if mode == AutoresetMode.DISABLED and over.any():
+            with pytest.raises(UsageError, match=r"environments \[0, 1, 2, 3\] are over"):
+                ours.step(asked)
+            half = over & (np.arange(4) < 2)
+            for mask in (half, over & ~half):
+                (seen, told), (expected, said) = (
+                    env.reset(options={"reset_mask": mask.copy()}) for env in (ours, theirs)
+                )
+                same(seen, expected)
+                same(told["equity"], said["equity"])
+                assert told["_equity"].tolist() == said["_equity"].tolist() == mask.tolist()
+        elif step == 13:
+            same(ours.reset()[0], theirs.reset()[0])
+    same(ours.reset(seed=seed)[0], theirs.reset(seed=seed)[0])
+
+
+def test_a_mask_says_which_environments_start() -> None:
+    env = TradingVectorEnv(3, walk(), COSTS, autoreset_mode="Disabled")
+    with pytest.raises(UsageError, match="first reset is for all"):
+        env.reset(options={"reset_mask": np.array([True, False, False])})
+    env.reset(seed=0)
+    for mask in ([True, False, True], np.array([True, False]), np.zeros(3, np.bool_), np.ones(3)):
+        with pytest.raises(UsageError, match="bool array of shape"):
+            env.reset(options={"reset_mask": mask})
+    with pytest.raises(UsageError, match="one for each of 3"):
+        env.reset(seed=[1, 2])
+    with pytest.raises(UsageError, match="DISABLED"):
+        TradingVectorEnv(3, walk(), COSTS).reset(options={"reset_mask": np.ones(3, np.bool_)})
+
+
+def test_weights_of_single_precision_change_nothing_beyond_rounding() -> None:
+    rng = np.random.default_rng(0)
+    envs = [TradingVectorEnv(5, walk(), COSTS, steps=50, action_dtype=kind) for kind in ("float64", "float32")]
+    assert [env.action_space.dtype for env in envs] == [np.float64, np.float32]
+    for env in envs:
+        env.reset(seed=0)
+    for _ in range(40):
+        asked = rng.uniform(-1.0, 1.0, (5, 2)).astype(np.float32)
+        (wide, gained, *_, told), (narrow, got, *_, said) = envs[0].step(asked.astype(np.float64)), envs[1].step(asked)
+        assert (wide.tobytes(), gained.tobytes()) == (narrow.tobytes(), got.tobytes())
+        assert told["refusals"].tolist() == said["refusals"].tolist() == [0] * 5
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_a_copy_goes_on_as_the_original(copied) -> None:
+    env = TradingVectorEnv(4, walk(), COSTS, steps=6)
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    twin = copied(env)
+    for _ in range(15):
+        asked = env.action_space.sample()
+        for a, b in zip(env.step(asked)[:4], twin.step(asked)[:4], strict=True):
+            assert np.array_equal(a, b)
+
+
+def test_a_closed_environment_takes_no_step() -> None:
+    env = TradingVectorEnv(4, walk(), COSTS)
+    env.reset(seed=0)
+    env.close()
+    env.close()
+    with pytest.raises(UsageError, match="closed"):
+        env.step(np.zeros((4, 2)))
 
 
 def test_one_copy_of_the_data() -> None:
@@ -274,7 +392,8 @@ def test_one_copy_of_the_data() -> None:
         ({"num_envs": 0}, "num_envs"),
         ({"max_orders": 0}, "max_orders"),
         ({"max_orders": 1000}, "max_orders_per_batch"),
-        ({"autoreset_mode": AutoresetMode.DISABLED}, "NEXT_STEP and SAME_STEP"),
+        ({"autoreset_mode": "sometimes"}, "NEXT_STEP.*SAME_STEP.*DISABLED"),
+        ({"action_dtype": "float16"}, "'float64', 'float32'"),
         ({"lookback": 100}, "lookback"),
     ],
 )
@@ -292,5 +411,5 @@ def test_wrong_calls_are_named() -> None:
     with pytest.raises(UsageError, match="row 3"):
         env.reset(options={"start": [20, 20, 20, 3]})
     env.reset()
-    with pytest.raises(UsageError, match=r"\(4, 2\); found \(4, 3\)"):
+    with pytest.raises(UsageError, match=r"\(4, 2\); found shape \(4, 3\)"):
         env.step(np.zeros((4, 3)))
