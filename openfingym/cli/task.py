@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openfingym.cli.choices import BACKENDS, FAMILIES, KINDS
+from openfingym.cli.printable import printable
 from openfingym.cli.render import Counter, print_json, print_table
+from openfingym.errors import TaskError
 
 if TYPE_CHECKING:
     from openfingym.adversarial.pooled import Pooled
@@ -32,20 +34,29 @@ real_option = click.option(
 @click.command("tasks")
 @click.option("--family", type=click.Choice(FAMILIES), help="Only this family.")
 @json_option
-def list_tasks(family: str | None, as_json: bool) -> None:
-    """List the known tasks."""
+@click.pass_context
+def list_tasks(ctx: click.Context, family: str | None, as_json: bool) -> None:
+    """List the known tasks.
+
+    One that is malformed is named on stderr, with the reason; the rest is listed, and the exit status is 5.
+    """
     from openfingym import catalog
 
-    rows = catalog.tasks(family)  # type: ignore[arg-type]  # click has checked the choice
+    found, faults = catalog.survey()
+    rows = [row for row in found if family is None or row.family == family]
     if as_json:
         print_json([row.to_dict() for row in rows])
-        return
-    print_table(
-        "",
-        ["task", "family", "data", "asset class", "frequency", "panel"],
-        [(r.name, r.family, r.data_kind, r.asset_class, r.frequency, r.panel) for r in rows],
-    )
-    click.echo(f"{len(rows)} tasks; shapes, metrics and sources: --json, or openfingym task show NAME")
+    else:
+        print_table(
+            "",
+            ["task", "family", "data", "asset class", "frequency", "panel"],
+            [(r.name, r.family, r.data_kind, r.asset_class, r.frequency, r.panel) for r in rows],
+        )
+        click.echo(f"{len(rows)} tasks; shapes, metrics and sources: --json, or openfingym task show NAME")
+    for name, fault in faults.items():
+        click.echo(printable(f"error: {name}: {fault}"), err=True)
+    if faults:
+        ctx.exit(TaskError.exit_code)
 
 
 @click.group()
