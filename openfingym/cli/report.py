@@ -12,6 +12,7 @@ from openfingym.cli.choices import BACKENDS, FAMILIES, REPORTED_BY
 from openfingym.cli.printable import one_line
 from openfingym.cli.render import TerminalProgress, number, print_json, print_table, with_interval
 from openfingym.cli.task import json_option
+from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +69,7 @@ def compare(
     """Compare finished runs: skill with intervals, success, cost, and who is better.
 
     RUN is a run's folder, or one with runs anywhere below it. Real and simulated data never share a figure; a failure
-    of ours is counted, and is in none.
+    of ours is counted, and is in none. A damaged run is named; where all are, the exit status is 2.
     """
     from openfingym.reports.report import make_report
     from openfingym.reports.runs import read_runs
@@ -76,6 +77,11 @@ def compare(
     with TerminalProgress(enabled=not as_json) as show:
         show("reading runs")
         runs = read_runs(folders)
+        if not runs.results:
+            more = f", and {len(runs.damaged) - 1:,} more" if len(runs.damaged) > 1 else ""
+            raise UsageError(
+                f"no run can be read: {runs.damaged[0].reason}{more}; give a folder with whole runs, or run them again"
+            )
         show(f"comparing {len(runs.results):,} runs")
         found = make_report(runs, cast("tuple[Field, ...]", by))
         if csv is not None:

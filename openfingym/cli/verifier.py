@@ -198,6 +198,7 @@ def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
     """The admin token, and the file that holds it: the one that is given, or the environment's, or the state folder's
     own.
     """
+    from openfingym.files.whole import store_errors
     from openfingym.verifiers.address import ADMIN_TOKEN_VARIABLE
     from openfingym.verifiers.registry import SHORTEST_TOKEN
     from openfingym_verifier.tokens import token_from_environment
@@ -213,7 +214,8 @@ def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
         return token, None
     if file is None:
         file = state / "admin.token"
-        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with store_errors(state, "choose another folder with --state"):
+            state.mkdir(mode=0o700, parents=True, exist_ok=True)
         click.echo(f"the admin token is in {file}", err=True)
     return _token_in(file), file
 
