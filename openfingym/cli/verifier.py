@@ -185,7 +185,9 @@ def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
     elif registry.entries:
         found = [_look_listed(registry, entry) for entry in registry.entries]
     else:
-        raise UsageError(f"{registry.path}: lists no verifier; start one with `openfingym verifier serve --register`")
+        raise UsageError(
+            f"{registry.path}: lists no verifier; start one with `openfingym verifier serve --register {registry.path}`"
+        )
     if as_json:
         print_json([asdict(one) for one in found])
     else:

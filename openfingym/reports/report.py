@@ -56,7 +56,7 @@ class Report:
     """Seed of the bootstrap and the tests."""
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, as ``openfingym report --json`` prints them; docs/reports.md describes them."""
+        """Plain values, as ``openfingym report RUN --json`` prints them; docs/reports.md describes them."""
         return {
             "format": FORMAT,
             "by": list(self.by),
