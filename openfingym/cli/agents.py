@@ -10,7 +10,7 @@ from openfingym.cli.task import json_option
 
 @click.command()
 @click.option("--task", "name", help="Only agents that fit this task (a name or a folder).")
-@json_option
+@json_option("a list, an object an agent")
 def agents(name: str | None, as_json: bool) -> None:
     """List the built-in agents.
 

@@ -15,7 +15,7 @@ MIN_FREE_MB = 500
 
 
 @click.command()
-@json_option
+@json_option("an object")
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
     """Say what works on this machine, and what to do about the rest.

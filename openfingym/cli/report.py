@@ -62,7 +62,7 @@ def report() -> None:
     help="What makes a row; repeat for several.",
 )
 @click.option("--tasks", "each_task", is_flag=True, help="Print every task too.")
-@json_option
+@json_option("an object")
 def compare(
     folders: tuple[Path, ...], html: Path | None, csv: Path | None, by: tuple[str, ...], each_task: bool, as_json: bool
 ) -> None:
@@ -146,7 +146,7 @@ def _write(path: Path, text: str) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write. Default: tearsheet.html in the run's folder.",
 )
-@json_option
+@json_option("an object")
 def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
     """The tear sheet of a trading run, as one HTML file.
 
@@ -187,7 +187,7 @@ def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
 
 @report.command()
 @click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@json_option
+@json_option("an object")
 def surface(run_folder: Path, as_json: bool) -> None:
     """What is left of a trading run at other costs and decision delays.
 
@@ -224,7 +224,7 @@ def surface(run_folder: Path, as_json: bool) -> None:
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="File of results; one that is there is gone on with."
 )
 @click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
-@json_option
+@json_option("a list, an object a result")
 def baselines(
     again: bool,
     pattern: str,

@@ -74,7 +74,7 @@ INTERRUPTED = 130
 @real_option
 @fresh_option
 @quiet_option
-@json_option
+@json_option("an object")
 @click.pass_context
 def rollout(
     ctx: click.Context,

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 @real_option
 @fresh_option
 @quiet_option
-@json_option
+@json_option("a list of results, also of one")
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -123,8 +123,7 @@ def run(
                 )
                 results.append(result)
     if as_json:
-        found = [{**result.to_dict(), "skill_shown": skill_of(result)} for result in results]
-        print_json(found[0] if len(found) == 1 else found)
+        print_json([{**result.to_dict(), "skill_shown": skill_of(result)} for result in results])
     else:
         print_results(results)
     ctx.exit(exit_status(results))

@@ -19,7 +19,7 @@ FILE = click.Path(path_type=Path)
     "--truth", required=True, type=FILE, help="The hidden arrays: a folder of .npy files, an .npz, or one .npy."
 )
 @real_option
-@json_option
+@json_option("an object")
 def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -> None:
     """Score an answer of your own against a truth of your own.
 

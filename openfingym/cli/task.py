@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from openfingym.adversarial.pooled import Pooled
     from openfingym.packages.many import TaskOutcome
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+C = TypeVar("C", bound=Callable[..., object])
+
+
+def json_option(form: str) -> Callable[[C], C]:
+    """The option ``--json``.
+
+    Args:
+        form: the form of what is printed, which is one for each command, however many things it is given.
+    """
+    return click.option("--json", "as_json", is_flag=True, help=f"Print JSON: {form}.")
+
+
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print the results alone, not how it goes.")
 fresh_option = click.option(
     "--fresh",
@@ -33,7 +44,7 @@ real_option = click.option(
 
 @click.command("tasks")
 @click.option("--family", type=click.Choice(FAMILIES), help="Only this family.")
-@json_option
+@json_option("a list, an object a task")
 @click.pass_context
 def list_tasks(ctx: click.Context, family: str | None, as_json: bool) -> None:
     """List the known tasks.
@@ -73,7 +84,7 @@ task.add_command(list_tasks, "list")
 @task.command()
 @click.argument("name", metavar="TASK")
 @real_option
-@json_option
+@json_option("an object")
 def show(name: str, real: bool, as_json: bool) -> None:
     """Show what a task asks, how it is scored and where its data comes from."""
     from openfingym import catalog
@@ -126,7 +137,7 @@ jobs_option = click.option(
 @click.option("--force", is_flag=True, help="Build again even where the store has it.")
 @jobs_option
 @real_option
-@json_option
+@json_option("a list, an object a task, also of one")
 @click.pass_context
 def build_command(
     ctx: click.Context,
@@ -153,7 +164,7 @@ def build_command(
             rows[outcome.name] = asdict(outcome.value)
             if not as_json:
                 click.echo(f"{outcome.value.task}  {outcome.value.digest[:16]}  {outcome.value.package}")
-    if as_json and (rows or len(folders) > 1):
+    if as_json and (rows or len(folders) > 1):  # else the error is printed
         print_json([rows[folder.name] for folder in folders if folder.name in rows])
     _fail(ctx, failed, alone=len(folders) == 1)
 
@@ -176,7 +187,7 @@ def build_command(
 )
 @jobs_option
 @real_option
-@json_option
+@json_option("a list, an object a task, also of one")
 @click.pass_context
 def check(
     ctx: click.Context,

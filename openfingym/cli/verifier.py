@@ -165,7 +165,7 @@ def serve(
 
 @verifier.command()
 @click.argument("location", required=False)
-@json_option
+@json_option("a list, an object a verifier, also of one")
 @click.pass_context
 def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
     """Ask the verifier at LOCATION what it serves and how busy it is.

@@ -53,7 +53,7 @@ REASON = 200
 @click.option(
     "--full", is_flag=True, help=f"Show every line; default: of each text the first and last, {LINES} together."
 )
-@json_option
+@json_option("a list of results, also of one; that one has its trajectory as well")
 def view(
     runs: tuple[Path, ...],
     tasks: tuple[str, ...],
@@ -93,7 +93,7 @@ def view(
     folder, result = chosen[0]
     rollout = _trajectory(folder)
     if as_json:
-        print_json({"result": result.to_dict(), "trajectory": rollout.model_dump(mode="json") if rollout else None})
+        print_json([_plain(folder, result) | {"trajectory": rollout.model_dump(mode="json") if rollout else None}])
         return
     from rich.console import Console
 
@@ -120,9 +120,13 @@ def _trajectory(folder: Path) -> RolloutRecord | None:
     return read_rollout(folder / TRAJECTORY) if os.path.lexists(folder / TRAJECTORY) else None
 
 
+def _plain(folder: Path, result: RolloutResult) -> dict[str, object]:
+    return result.to_dict() | {"path": str(folder)}
+
+
 def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
     if as_json:
-        print_json([result.to_dict() | {"path": str(folder)} for folder, result in chosen])
+        print_json([_plain(folder, result) for folder, result in chosen])
         return
     from openfingym.cli.printable import one_line, printable
 
