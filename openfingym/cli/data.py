@@ -165,6 +165,7 @@ def _print_listings(rows: list[Listing], *, as_json: bool) -> None:
             for row in rows
         ],
         right=["rows", "cols", "missing"],
+        optional=["licence", "source", "form", "frequency", "missing", "cols", "first"],
     )
     click.echo("titles, full sources and terms: --json; what is not pulled: openfingym data pull NAME")
 

@@ -189,7 +189,7 @@ def print_results(results: list[RolloutResult]) -> None:
             for r in results
         ],
         right=["loss", "baseline", "relative", "tries", "seconds"],
-        optional=["where", "seconds", "tries", "agent"],
+        optional=["where", "seconds", "tries", "agent", "baseline"],
     )
     for result in results:
         if result.turns:

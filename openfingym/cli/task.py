@@ -62,6 +62,7 @@ def list_tasks(ctx: click.Context, family: str | None, as_json: bool) -> None:
             "",
             ["task", "family", "data", "asset class", "frequency", "panel"],
             [(r.name, r.family, r.data_kind, r.asset_class, r.frequency, r.panel) for r in rows],
+            optional=["frequency", "asset class"],
         )
         click.echo(f"{len(rows)} tasks; shapes, metrics and sources: --json, or openfingym task show NAME")
     for name, fault in faults.items():
