@@ -346,7 +346,7 @@ def stated_family(folder: Path) -> str | None:
 
 def _text(folder: Path) -> str:
     try:
-        return read_task_file(folder, CONFIG).decode("utf-8")
+        return read_task_file(folder, CONFIG).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TaskError(f"cannot be read: {error}", path=folder / CONFIG) from error
 
