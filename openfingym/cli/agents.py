@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import click
 
+from openfingym.cli.completion import complete_task
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
 
 
 @click.command()
-@click.option("--task", "name", help="Only agents that fit this task (a name or a folder).")
+@click.option(
+    "--task", "name", shell_complete=complete_task, help="Only agents that fit this task (a name or a folder)."
+)
 @json_option("a list, an object an agent")
 def agents(name: str | None, as_json: bool) -> None:
     """List the built-in agents.

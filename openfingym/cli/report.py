@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 import click
+from click.shell_completion import CompletionItem
 
 from openfingym.cli.choices import BACKENDS, FAMILIES, REPORTED_BY
 from openfingym.cli.printable import one_line
@@ -35,6 +36,9 @@ class _ComparesFolders(click.Group):
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["compare", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        return [*super().shell_complete(ctx, incomplete), CompletionItem(incomplete, type="dir")]
 
 
 @click.group(cls=_ComparesFolders, subcommand_metavar="RUN... | COMMAND [ARGS]...")

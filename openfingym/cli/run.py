@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.choices import BACKENDS
+from openfingym.cli.completion import complete_agent, complete_task
 from openfingym.cli.model_options import ModelOptions, model_options
 from openfingym.cli.printable import printable
 from openfingym.cli.render import TerminalProgress, number, print_json, print_table, typed, with_interval
@@ -24,8 +25,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", metavar="TASK...", nargs=-1, required=True)
-@click.option("--agent", default="naive", show_default=True, help="Built-in agent; `openfingym agents` lists them.")
+@click.argument("names", metavar="TASK...", nargs=-1, required=True, shell_complete=complete_task)
+@click.option(
+    "--agent",
+    default="naive",
+    show_default=True,
+    shell_complete=complete_agent,
+    help="Built-in agent; `openfingym agents` lists them.",
+)
 @click.option(
     "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
 )

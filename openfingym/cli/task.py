@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from openfingym.cli.choices import BACKENDS, FAMILIES, KINDS
+from openfingym.cli.completion import complete_task
 from openfingym.cli.printable import printable
 from openfingym.cli.render import Counter, print_json, print_table
 from openfingym.errors import TaskError
@@ -83,7 +84,7 @@ task.add_command(list_tasks, "list")
 
 
 @task.command()
-@click.argument("name", metavar="TASK")
+@click.argument("name", metavar="TASK", shell_complete=complete_task)
 @real_option
 @json_option("an object")
 def show(name: str, real: bool, as_json: bool) -> None:
@@ -133,7 +134,7 @@ jobs_option = click.option(
 
 
 @task.command("build")
-@click.argument("names", metavar="[TASK]...", nargs=-1)
+@click.argument("names", metavar="[TASK]...", nargs=-1, shell_complete=complete_task)
 @click.option("--all", "everything", is_flag=True, help="Build every known task.")
 @click.option("--force", is_flag=True, help="Build again even where the store has it.")
 @jobs_option
@@ -171,7 +172,7 @@ def build_command(
 
 
 @task.command()
-@click.argument("names", metavar="[TASK]...", nargs=-1)
+@click.argument("names", metavar="[TASK]...", nargs=-1, shell_complete=complete_task)
 @click.option("--all", "everything", is_flag=True, help="Check every known task.")
 @click.option(
     "--smoke",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.completion import complete_task
 from openfingym.cli.render import print_json
 from openfingym.cli.task import json_option
 from openfingym.cli.verifier_members import collect, participant, season
@@ -48,6 +49,7 @@ for command in (participant, season, collect):
     "names",
     multiple=True,
     metavar="TASK",
+    shell_complete=complete_task,
     help="A task to serve; may be repeated. Default: every known task.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.choices import STATES
+from openfingym.cli.completion import complete_agent, complete_task
 from openfingym.cli.render import number, print_json, print_table, with_interval
 from openfingym.cli.task import json_option
 from openfingym.errors import StoreError, UsageError
@@ -44,9 +45,10 @@ REASON = 200
     "--task",
     "tasks",
     multiple=True,
+    shell_complete=complete_task,
     help="Only rollouts of this task, or of tasks whose names match a glob; repeatable.",
 )
-@click.option("--agent", "agents", multiple=True, help="Only of this agent; repeatable.")
+@click.option("--agent", "agents", multiple=True, shell_complete=complete_agent, help="Only of this agent; repeatable.")
 @click.option("--model", "models", multiple=True, help="Only of this model; repeatable.")
 @click.option("--seed", "seeds", multiple=True, type=int, help="Only with this seed; repeatable.")
 @click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Only in this state; repeatable.")
