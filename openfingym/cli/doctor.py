@@ -27,8 +27,9 @@ EXTRAS = {
 @json_option("an object")
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Say what works on this machine, which extras are installed, and what to do about the rest.
+    """Say what works on this machine, and what to do about the rest.
 
+    Extras of the distribution are listed, with the command that installs each; one that is missing is no failure.
     Exit status 0 if at least one backend can isolate an agent's program, else 4.
     """
     from openfingym.errors import OpenFinGymError
