@@ -19,10 +19,14 @@ from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from openfingym.errors import TaskError, TaskNotFoundError
-from openfingym.task import AssetClass, DataKind, Family, Frequency, Task
-from openfingym.task.files import CONFIG, has_task_file
+from openfingym.catalog_cache import Rows
+from openfingym.errors import OpenFinGymError, TaskError, TaskNotFoundError
+from openfingym.task.files import CONFIG, has_task_file, read_task_file
+
+if TYPE_CHECKING:
+    from openfingym.task import AssetClass, DataKind, Family, Frequency, Task
 
 ENTRY_POINT_GROUP = "openfingym.tasks"
 TASKS_VARIABLE = "OPENFINGYM_TASKS"
@@ -83,8 +87,29 @@ def tasks(family: Family | None = None) -> list[TaskInfo]:
     Raises:
         TaskError: one of the packages is malformed.
     """
-    rows = [describe(load_task(name)) for name in task_folders()]
-    return [row for row in rows if family is None or row.family == family]
+    found, faults = survey()
+    if faults:
+        raise next(iter(faults.values()))
+    return [row for row in found if family is None or row.family == family]
+
+
+def survey() -> tuple[list[TaskInfo], dict[str, OpenFinGymError]]:
+    """The known tasks, and by name what is wrong with those that cannot be read.
+
+    Rows are kept in the store for the next time; see :mod:`openfingym.catalog_cache`.
+
+    Raises:
+        TaskError: two folders claim one name, or a folder of tasks is not there.
+    """
+    rows = Rows()
+    found, faults = [], {}
+    for name, folder in task_folders().items():
+        try:
+            found.append(_row(name, folder, rows))
+        except OpenFinGymError as error:
+            faults[name] = error
+    rows.write()
+    return found, faults
 
 
 def load_task(name: str | Path, *, real: bool = False) -> Task:
@@ -114,6 +139,7 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
             raise TaskNotFoundError(f"no task is named {text!r}; {hint}")
         folder = folders[text]
     from openfingym.kinds import kind_of
+    from openfingym.task import Task
 
     task = Task.read(folder)
     if real and not (task.spec.dataset.pulled is None and kind_of(task).data_kind(task) == "real"):
@@ -176,6 +202,34 @@ def builtin_root() -> Path:
     return installed if installed.is_dir() else Path(__file__).resolve().parent.parent / "tasks"
 
 
+def _row(name: str, folder: Path, rows: Rows) -> TaskInfo:
+    """The row of a known task, as it is kept, or else as the task says."""
+    key = rows.key(folder, read_task_file(folder, CONFIG))
+    kept: Any = key and rows.get(key)
+    if kept:
+        return TaskInfo(**{**kept, "metrics": tuple(kept["metrics"])})
+    task = load_task(name)
+    row = describe(task)
+    if key is not None and _is_all_in_key(task):
+        rows.put(key, row.to_dict())
+    return row
+
+
+def _is_all_in_key(task: Task) -> bool:
+    """Whether a row follows from nothing but the library and the files that are looked at: no plug-in, no hidden
+    file.
+    """
+    from openfingym.metrics.registry import METRICS
+    from openfingym.task.known_kinds import OWN
+
+    spec = task.spec
+    return (
+        spec.contract.kind in OWN
+        and all(metric.name in METRICS for metric in spec.scoring.metrics)
+        and not any(part.startswith(".") for part in Path(spec.dataset.file or "").parts)
+    )
+
+
 def _all_folders() -> Iterator[Path]:
     roots = [
         builtin_root(),
@@ -190,6 +244,13 @@ def _all_folders() -> Iterator[Path]:
             )
         yield from sorted(folder for folder in root.iterdir() if folder.is_dir() and has_task_file(folder, CONFIG))
     for entry in entry_points(group=ENTRY_POINT_GROUP):
-        loaded = entry.load()
-        yield Path(str(loaded() if callable(loaded) else loaded))
+        try:
+            loaded = entry.load()
+            folder = Path(str(loaded() if callable(loaded) else loaded))
+        except Exception as error:  # whatever a stranger's module may raise
+            raise TaskError(
+                f"the tasks {entry.name!r} of {entry.dist.name if entry.dist else entry.value} cannot be loaded: "
+                f"{error!r}; mend or uninstall it"
+            ) from error
+        yield folder
     yield from _registered

@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openfingym.errors import StoreError
-from openfingym.files.whole import FULL, owned_folder, remove_dead
+from openfingym.files.whole import FULL, owned_folder, remove_dead, store_errors
 
 PUBLIC_FILE, PUBLIC_FOLDER = 0o644, 0o755
 TRUTH_FILE, TRUTH_FOLDER = 0o600, 0o700
+ELSEWHERE = "set OPENFINGYM_HOME to a folder you own"
+"""What to do where the store cannot be written."""
 
 
 def home() -> Path:
@@ -46,12 +48,12 @@ def staging() -> Iterator[Path]:
         StoreError: the store cannot be written, or the disk is full.
     """
     root = home() / ".staging"
-    with writing(root):
+    with store_errors(root, ELSEWHERE):
         _make_folder(home(), PUBLIC_FOLDER)
         _make_folder(root, TRUTH_FOLDER)
         remove_dead(root)
-        with owned_folder(root / f"{os.getpid()}-{secrets.token_hex(4)}", mode=TRUTH_FOLDER) as folder:
-            yield folder
+    with writing(root), owned_folder(root / f"{os.getpid()}-{secrets.token_hex(4)}", mode=TRUTH_FOLDER) as folder:
+        yield folder
 
 
 def install(source: Path, target: Path, *, replace: bool) -> None:
@@ -95,7 +97,5 @@ def writing(path: Path) -> Iterator[None]:
                 f"{path}: the disk is full; free some space, or set OPENFINGYM_HOME to a folder on another disk"
             ) from error
         if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}:
-            raise StoreError(
-                f"{path}: cannot be written ({error.strerror}); set OPENFINGYM_HOME to a folder you own"
-            ) from error
+            raise StoreError(f"{path}: cannot be written ({error.strerror}); {ELSEWHERE}") from error
         raise

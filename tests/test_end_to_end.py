@@ -350,7 +350,8 @@ def test_the_command_line_prints_json_and_a_meaningful_status(tmp_path: Path) ->
             "--json",
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return done.returncode, json.loads(done.stdout)
+        found = json.loads(done.stdout)
+        return done.returncode, found[0] if isinstance(found, list) else found
 
     status, result = run("treasury-forecast", "--agent", "naive", "--backend", "inline")
     assert (status, result["state"]) == (0, "scored")
@@ -424,7 +425,7 @@ def test_a_verifier_that_serves_over_tcp(tmp_path: Path) -> None:
             run = [*cli, "run", "treasury-forecast", "--agent", "naive", "--backend", "inline", *where]
             done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
-            assert json.loads(done.stdout)["state"] == "scored"
+            assert json.loads(done.stdout)[0]["state"] == "scored"
             status = subprocess.run(
                 [*cli, "verifier", "status", where[1]], env=environment, capture_output=True, text=True, check=False
             )

@@ -201,7 +201,7 @@ def read_program(path: Path) -> str:
         size = path.stat().st_size
         if size > PROGRAM_LIMIT:
             raise UsageError(f"{path}: {size} bytes; expected a program of at most {PROGRAM_LIMIT} bytes")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise UsageError(f"{path}: no such program; expected the path of a Python source file") from None
     except UnicodeDecodeError:

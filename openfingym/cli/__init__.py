@@ -72,6 +72,8 @@ def cli() -> None:
 
     Exit status: 0 scored or done, 2 wrong use, 3 the agent's submission was rejected,
     4 a failure of ours or of this machine, 5 a malformed task package, 6 data or store, 130 interrupted.
+    With --json, a command prints one form of JSON however many things it is given, and what it cannot do at all as
+    {"error": {"type", "message"}}.
     Whoever stops reading what a command prints changes neither its work nor its status.
     """
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import click
 
+from openfingym.cli.completion import complete_task
 from openfingym.cli.printable import printable
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
 
 
 @click.command()
-@click.option("--task", "name", help="Only agents that fit this task (a name or a folder).")
-@json_option
+@click.option(
+    "--task", "name", shell_complete=complete_task, help="Only agents that fit this task (a name or a folder)."
+)
+@json_option("a list, an object an agent")
 def agents(name: str | None, as_json: bool) -> None:
     """List the agents, built-in ones and those of installed packages.
 

@@ -9,6 +9,40 @@ FAMILIES = ("forecasting", "generation", "trading", "fraud")
 """Those of :data:`openfingym.task.contracts.Family`."""
 KINDS = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading")
 """Those of :data:`openfingym.task.known_kinds.OWN`."""
+AGENTS = (
+    "naive",
+    "mean",
+    "seasonal",
+    "ridge",
+    "gbm",
+    "var",
+    "arima",
+    "historical",
+    "har",
+    "nelson-siegel",
+    "bootstrap",
+    "copula",
+    "garch-sim",
+    "isolation-forest",
+    "degree",
+    "graph-smooth",
+    "rolling-ridge",
+    "cash",
+    "buy-and-hold",
+    "equal-weight",
+    "momentum",
+    "mean-reversion",
+    "volatility-target",
+    "risk-parity",
+    "nop",
+    "oracle",
+    "oneshot",
+    "react",
+    "codeblock",
+    "script",
+    "command",
+)
+"""Names of :data:`openfingym.agents.BUILTIN`."""
 STATES = ("scored", "rejected", "deferred", "void", "error")
 """Those of :data:`openfingym.results.State`."""
 BACKENDS = ("auto", "docker", "sandbox", "inline")

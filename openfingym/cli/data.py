@@ -24,7 +24,7 @@ def data() -> None:
 
 
 @data.command("list")
-@json_option
+@json_option("a list, an object a dataset")
 def list_command(as_json: bool) -> None:
     """List all data: bundled, simulated, and what can be pulled."""
     from openfingym.data.listing import listings
@@ -41,7 +41,7 @@ def list_command(as_json: bool) -> None:
 @click.option("--end", metavar="YYYY-MM-DD", callback=lambda _ctx, _parameter, text: _day(text), help="Last day.")
 @click.option("--refresh", is_flag=True, help="Ask the service again even for what is held.")
 @click.option("--mirror", metavar="URL", help="Ask this address instead of the publisher's.")
-@json_option
+@json_option("an object; with --list a list")
 def pull_command(
     name: str | None,
     show: bool,
@@ -83,7 +83,7 @@ def pull_command(
 
 @data.command()
 @click.argument("names", metavar="[DATASET]...", nargs=-1)
-@json_option
+@json_option("a list, an object a dataset, also of one")
 def verify(names: tuple[str, ...], as_json: bool) -> None:
     """Load datasets and compare them with their recorded digests."""
     from openfingym.data import datasets, load_panel
@@ -165,6 +165,7 @@ def _print_listings(rows: list[Listing], *, as_json: bool) -> None:
             for row in rows
         ],
         right=["rows", "cols", "missing"],
+        optional=["licence", "source", "form", "frequency", "missing", "cols", "first"],
     )
     click.echo("titles, full sources and terms: --json; what is not pulled: openfingym data pull NAME")
 

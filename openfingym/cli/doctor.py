@@ -12,14 +12,24 @@ from openfingym.cli.task import json_option
 from openfingym.machine import ISOLATING
 
 MIN_FREE_MB = 500
+EXTRAS = {
+    "agents": (("arch", "lightgbm", "statsmodels"), "built-in programs outside of a container"),
+    "arrow": (("pyarrow",), "answers as Arrow and Parquet"),
+    "faithful": (("torch",), "metrics that train a network as their papers do"),
+    "llm": (("openai",), "agents that ask a model"),
+    "ray": (("ray",), "rollouts on several machines"),
+    "sources": (("python_calamine",), "sources that publish spreadsheets"),
+}
+"""Modules of each extra of the distribution, and what they are for."""
 
 
 @click.command()
-@json_option
+@json_option("an object")
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
     """Say what works on this machine, and what to do about the rest.
 
+    Extras of the distribution are listed, with the command that installs each; one that is missing is no failure.
     Exit status 0 if at least one backend can isolate an agent's program, else 4.
     """
     from openfingym.errors import OpenFinGymError
@@ -39,12 +49,15 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
             rows.append({"check": name, "ok": True, "detail": check()})
         except OpenFinGymError as error:
             rows.append({"check": name, "ok": False, "detail": str(error)})
+    extras = _extras()
     isolated = any(row["ok"] for row in rows if row["check"] in ISOLATING)
     needed = all(row["ok"] for row in rows if row["check"] not in ISOLATING)
     if as_json:
-        print_json({"ok": isolated and needed, "checks": rows})
+        print_json({"ok": isolated and needed, "checks": rows, "extras": extras})
     else:
-        print_table("", ["check", "", "detail"], [(r["check"], "ok" if r["ok"] else "NO", r["detail"]) for r in rows])
+        lines = [(r["check"], "ok" if r["ok"] else "NO", r["detail"]) for r in rows]
+        lines += [(f"extra {e['extra']}", "ok" if e["installed"] else "-", e["detail"]) for e in extras]
+        print_table("", ["check", "", "detail"], lines)
         if not isolated:
             click.echo("no backend can isolate an agent's program here; only built-in agents run (backend inline)")
     ctx.exit(0 if isolated and needed else 4)
@@ -54,6 +67,17 @@ def _python() -> str:
     import platform
 
     return f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()}"
+
+
+def _extras() -> list[dict[str, object]]:
+    from importlib.util import find_spec
+
+    found: list[dict[str, object]] = []
+    for name, (modules, use) in EXTRAS.items():
+        missing = [module for module in modules if find_spec(module) is None]
+        remedy = f"; not installed: pip install 'openfingym[{name}]'" if missing else ""
+        found.append({"extra": name, "installed": not missing, "detail": use + remedy})
+    return found
 
 
 def _tasks() -> str:

@@ -42,7 +42,7 @@ def export() -> None:
     type=click.Choice(STATES),
     help="Only rollouts in this state; may be given again. Default: all.",
 )
-@json_option
+@json_option("an object")
 def trajectories(runs: tuple[Path, ...], form: str, out: Path, states: tuple[str, ...], as_json: bool) -> None:
     """Export the trajectories of runs: files, run folders, or folders of run folders.
 

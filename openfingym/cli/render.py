@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+BETWEEN, MARGIN = 3, 2
+"""Characters between two columns of a table, and beside them all."""
+ROOMY, NARROWEST = 24, 12
+"""Characters that a column of texts keeps while there are optional columns to leave out, and that it keeps at least."""
+LONGEST_NAME = 40
+"""Characters of the first column, which names the rows, that are not folded."""
 LINE_S = 5.0
 """Work that takes longer has a line now and then where there is no terminal."""
 
@@ -35,11 +41,14 @@ def print_table(
 ) -> None:
     """Print a table on stdout.
 
+    Where the terminal is too narrow for it, long texts are folded, optional columns go, and all texts are folded; where
+    that does not help either, each row is a block of lines. What is no text is never folded or cut.
+
     Args:
         title: heading of the table.
         columns: headings of the columns, in order.
         rows: the cells; anything is shown by ``str``.
-        right: headings of the columns to align right.
+        right: headings of the columns to align right, which are not folded.
         optional: headings of the columns that a narrow terminal does without, the first to go first.
     """
     import sys
@@ -47,30 +56,67 @@ def print_table(
     from rich.console import Console
 
     console = Console(markup=False, emoji=False, width=None if sys.stdout.isatty() else 200)
-    left_out: set[str] = set()
+    cells = [[printable(str(cell)) for cell in row] for row in rows]
+    shown = list(range(len(columns)))
     for heading in ("", *optional):
-        left_out.add(heading)
-        table = _table(title, columns, rows, right, left_out)
-        if console.measure(table, options=console.options.update(max_width=10_000)).maximum <= console.width:
+        shown = [index for index in shown if columns[index] != heading]
+        widths = _widths([columns[i] for i in shown], [[row[i] for i in shown] for row in cells], right, console.width)
+        if widths is not None and all(width >= min(full, ROOMY) for width, full in widths):
             break
-    console.print(table)
+    if widths is None:
+        click.echo("\n".join([title] * bool(title) + [_block(columns, row, shown) for row in cells]))
+        return
+    console.print(_table(title, columns, cells, right, dict(zip(shown, widths, strict=True))))
+
+
+def _widths(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str], room: int
+) -> list[tuple[int, int]] | None:
+    """The width of each column, and the one it would like; None where there is no room for a table."""
+    from rich.cells import cell_len
+
+    room -= BETWEEN * (len(headings) - 1) + MARGIN
+    natural, least = [], []
+    for index, heading in enumerate(headings):
+        cells = [line for row in rows for line in row[index].splitlines()]
+        longest = max(map(cell_len, cells), default=0)
+        is_text = heading not in right and any(sign.isalpha() for cell in cells for sign in cell)
+        natural.append(max(longest, cell_len(heading)))
+        least.append(
+            min(natural[-1], NARROWEST if index else LONGEST_NAME)
+            if is_text
+            else max([longest, *(cell_len(word) for word in heading.split())])
+        )
+    widths = natural.copy()
+    while sum(widths) > room:
+        widest = max(range(len(widths)), key=lambda index: (widths[index] > least[index], widths[index]), default=None)
+        if widest is None or widths[widest] <= least[widest]:
+            return None
+        widths[widest] -= 1
+    return list(zip(widths, natural, strict=True))
 
 
 def _table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str], left_out: Container[str]
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[str],
+    widths: Mapping[int, tuple[int, int]],
 ) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    shown = [index for index, column in enumerate(columns) if column not in left_out]
-    for index in shown:
-        table.add_column(
-            columns[index], justify="right" if columns[index] in right else "left", no_wrap=index == 0, overflow="fold"
-        )
+    for index, (width, _) in widths.items():
+        justify: Literal["left", "right"] = "right" if columns[index] in right else "left"
+        table.add_column(columns[index], justify=justify, overflow="fold", width=width)
     for row in rows:
-        table.add_row(*(printable(str(row[index])) for index in shown))
+        table.add_row(*(row[index] for index in widths))
     return table
+
+
+def _block(columns: Sequence[str], row: Sequence[str], shown: Sequence[int]) -> str:
+    return "\n".join([*(f"{columns[index]}: {row[index]}" for index in shown), ""])
 
 
 def typed(path: Path | None) -> str:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 import click
+from click.shell_completion import CompletionItem
 
 from openfingym.cli.choices import BACKENDS, FAMILIES, REPORTED_BY
 from openfingym.cli.printable import one_line
 from openfingym.cli.render import TerminalProgress, print_json, print_table, with_interval
 from openfingym.cli.task import json_option
+from openfingym.errors import UsageError
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ class _ComparesFolders(click.Group):
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["compare", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        return [*super().shell_complete(ctx, incomplete), CompletionItem(incomplete, type="dir")]
 
 
 @click.group(cls=_ComparesFolders, subcommand_metavar="RUN... | COMMAND [ARGS]...")
@@ -62,14 +67,14 @@ def report() -> None:
     help="What makes a row; repeat for several.",
 )
 @click.option("--tasks", "each_task", is_flag=True, help="Print every task too.")
-@json_option
+@json_option("an object")
 def compare(
     folders: tuple[Path, ...], html: Path | None, csv: Path | None, by: tuple[str, ...], each_task: bool, as_json: bool
 ) -> None:
     """Compare finished runs: skill with intervals, success, cost, and who is better.
 
     RUN is a run's folder, or one with runs anywhere below it. Real and simulated data never share a figure; a failure
-    of ours is counted, and is in none.
+    of ours is counted, and is in none. A damaged run is named; where all are, the exit status is 2.
     """
     from openfingym.reports.report import make_report
     from openfingym.reports.runs import read_runs
@@ -77,6 +82,11 @@ def compare(
     with TerminalProgress(enabled=not as_json) as show:
         show("reading runs")
         runs = read_runs(folders)
+        if not runs.results:
+            more = f", and {len(runs.damaged) - 1:,} more" if len(runs.damaged) > 1 else ""
+            raise UsageError(
+                f"no run can be read: {runs.damaged[0].reason}{more}; give a folder with whole runs, or run them again"
+            )
         show(f"comparing {len(runs.results):,} runs")
         found = make_report(runs, cast("tuple[Field, ...]", by))
         if csv is not None:
@@ -147,7 +157,7 @@ def _write(path: Path, text: str) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write. Default: tearsheet.html in the run's folder.",
 )
-@json_option
+@json_option("an object")
 def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
     """The tear sheet of a trading run, as one HTML file.
 
@@ -188,7 +198,7 @@ def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
 
 @report.command()
 @click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@json_option
+@json_option("an object")
 def surface(run_folder: Path, as_json: bool) -> None:
     """What is left of a trading run at other costs and decision delays.
 
@@ -225,7 +235,7 @@ def surface(run_folder: Path, as_json: bool) -> None:
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="File of results; one that is there is gone on with."
 )
 @click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
-@json_option
+@json_option("a list, an object a result")
 def baselines(
     again: bool,
     pattern: str,

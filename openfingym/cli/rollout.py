@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.choices import BACKENDS
+from openfingym.cli.completion import complete_agent, complete_task
 from openfingym.cli.model_options import ModelOptions, model_options, patience_option
 from openfingym.cli.notices import noticing
 from openfingym.cli.rollout_tables import print_ended, print_intended
@@ -26,9 +27,18 @@ INTERRUPTED = 130
 
 @click.command()
 @click.option(
-    "--tasks", multiple=True, help="Name, glob over names, family/glob such as 'forecasting/*', or folder; repeatable."
+    "--tasks",
+    multiple=True,
+    shell_complete=complete_task,
+    help="Name, glob over names, family/glob such as 'forecasting/*', or folder; repeatable.",
 )
-@click.option("--agent", "agents", multiple=True, help="Name of an agent; repeatable. `openfingym agents` lists them.")
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    shell_complete=complete_agent,
+    help="Name of an agent; repeatable. `openfingym agents` lists them.",
+)
 @click.option(
     "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
 )
@@ -77,7 +87,7 @@ INTERRUPTED = 130
 @real_option
 @fresh_option
 @quiet_option
-@json_option
+@json_option("an object")
 @click.pass_context
 def rollout(
     ctx: click.Context,

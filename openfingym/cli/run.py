@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.choices import BACKENDS
+from openfingym.cli.completion import complete_agent, complete_task
 from openfingym.cli.model_options import ModelOptions, model_options, patience_option
 from openfingym.cli.notices import noticing
 from openfingym.cli.printable import printable
@@ -25,8 +26,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", metavar="TASK...", nargs=-1, required=True)
-@click.option("--agent", default="naive", show_default=True, help="Its name; `openfingym agents` lists them.")
+@click.argument("names", metavar="TASK...", nargs=-1, required=True, shell_complete=complete_task)
+@click.option(
+    "--agent",
+    default="naive",
+    show_default=True,
+    shell_complete=complete_agent,
+    help="Its name; `openfingym agents` lists them.",
+)
 @click.option(
     "--program", type=click.Path(dir_okay=False, path_type=Path), help="Your Python program, with --agent script."
 )
@@ -60,7 +67,7 @@ if TYPE_CHECKING:
 @real_option
 @fresh_option
 @quiet_option
-@json_option
+@json_option("a list of results, also of one")
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -137,8 +144,7 @@ def run(
                 )
                 results.append(result)
     if as_json:
-        found = [{**result.to_dict(), "skill_shown": skill_of(result)} for result in results]
-        print_json(found[0] if len(found) == 1 else found)
+        print_json([{**result.to_dict(), "skill_shown": skill_of(result)} for result in results])
     else:
         print_results(results)
     ctx.exit(exit_status(results))
@@ -204,7 +210,7 @@ def print_results(results: list[RolloutResult]) -> None:
             for r in results
         ],
         right=["total", "baseline", "relative total", "tries", "seconds"],
-        optional=["where", "seconds", "tries", "agent"],
+        optional=["where", "seconds", "tries", "agent", "baseline"],
     )
     for result in results:
         if result.turns:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from openfingym.cli.completion import complete_task
 from openfingym.cli.render import number, print_json, print_table, with_interval
 from openfingym.cli.task import json_option, real_option
 
@@ -13,13 +14,13 @@ FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.option("--task", "name", required=True, help="Name or folder of the task.")
+@click.option("--task", "name", required=True, shell_complete=complete_task, help="Name or folder of the task.")
 @click.option("--submission", required=True, type=FILE, help="The answer: .npy, .npz, .json, .csv, .arrow or .parquet.")
 @click.option(
     "--truth", required=True, type=FILE, help="The hidden arrays: a folder of .npy files, an .npz, or one .npy."
 )
 @real_option
-@json_option
+@json_option("an object")
 def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -> None:
     """Score an answer of your own against a truth of your own.
 

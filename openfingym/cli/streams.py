@@ -32,7 +32,8 @@ class _Lasting(io.FileIO):
                 self._lost = True
                 if self._needed and not isinstance(error, BrokenPipeError):
                     raise RuntimeFailureError(
-                        f"what there is to say cannot be written to the standard output: {error}"
+                        f"what there is to say cannot be written to the standard output ({error.strerror}); "
+                        "free some space, or send it elsewhere"
                     ) from error
         return size
 

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from openfingym.cli.choices import BACKENDS, FAMILIES, KINDS
+from openfingym.cli.completion import complete_task
+from openfingym.cli.printable import printable
 from openfingym.cli.render import Counter, print_json, print_table
+from openfingym.errors import TaskError
 
 if TYPE_CHECKING:
     from openfingym.adversarial.pooled import Pooled
     from openfingym.packages.many import TaskOutcome
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+C = TypeVar("C", bound=Callable[..., object])
+
+
+def json_option(form: str) -> Callable[[C], C]:
+    """The option ``--json``.
+
+    Args:
+        form: the form of what is printed, which is one for each command, however many things it is given.
+    """
+    return click.option("--json", "as_json", is_flag=True, help=f"Print JSON: {form}.")
+
+
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print the results alone, not how it goes.")
 fresh_option = click.option(
     "--fresh",
@@ -31,21 +45,31 @@ real_option = click.option(
 
 @click.command("tasks")
 @click.option("--family", type=click.Choice(FAMILIES), help="Only this family.")
-@json_option
-def list_tasks(family: str | None, as_json: bool) -> None:
-    """List the known tasks."""
+@json_option("a list, an object a task")
+@click.pass_context
+def list_tasks(ctx: click.Context, family: str | None, as_json: bool) -> None:
+    """List the known tasks.
+
+    One that is malformed is named on stderr, with the reason; the rest is listed, and the exit status is 5.
+    """
     from openfingym import catalog
 
-    rows = catalog.tasks(family)  # type: ignore[arg-type]  # click has checked the choice
+    found, faults = catalog.survey()
+    rows = [row for row in found if family is None or row.family == family]
     if as_json:
         print_json([row.to_dict() for row in rows])
-        return
-    print_table(
-        "",
-        ["task", "family", "data", "asset class", "frequency", "panel"],
-        [(r.name, r.family, r.data_kind, r.asset_class, r.frequency, r.panel) for r in rows],
-    )
-    click.echo(f"{len(rows)} tasks; shapes, metrics and sources: --json, or openfingym task show NAME")
+    else:
+        print_table(
+            "",
+            ["task", "family", "data", "asset class", "frequency", "panel"],
+            [(r.name, r.family, r.data_kind, r.asset_class, r.frequency, r.panel) for r in rows],
+            optional=["frequency", "asset class"],
+        )
+        click.echo(f"{len(rows)} tasks; shapes, metrics and sources: --json, or openfingym task show NAME")
+    for name, fault in faults.items():
+        click.echo(printable(f"error: {name}: {fault}"), err=True)
+    if faults:
+        ctx.exit(TaskError.exit_code)
 
 
 @click.group()
@@ -60,9 +84,9 @@ task.add_command(list_tasks, "list")
 
 
 @task.command()
-@click.argument("name", metavar="TASK")
+@click.argument("name", metavar="TASK", shell_complete=complete_task)
 @real_option
-@json_option
+@json_option("an object")
 def show(name: str, real: bool, as_json: bool) -> None:
     """Show what a task asks, how it is scored and where its data comes from."""
     from openfingym import catalog
@@ -110,12 +134,12 @@ jobs_option = click.option(
 
 
 @task.command("build")
-@click.argument("names", metavar="[TASK]...", nargs=-1)
+@click.argument("names", metavar="[TASK]...", nargs=-1, shell_complete=complete_task)
 @click.option("--all", "everything", is_flag=True, help="Build every known task.")
 @click.option("--force", is_flag=True, help="Build again even where the store has it.")
 @jobs_option
 @real_option
-@json_option
+@json_option("a list, an object a task, also of one")
 @click.pass_context
 def build_command(
     ctx: click.Context,
@@ -142,13 +166,13 @@ def build_command(
             rows[outcome.name] = asdict(outcome.value)
             if not as_json:
                 click.echo(f"{outcome.value.task}  {outcome.value.digest[:16]}  {outcome.value.package}")
-    if as_json and (rows or len(folders) > 1):
+    if as_json and (rows or len(folders) > 1):  # else the error is printed
         print_json([rows[folder.name] for folder in folders if folder.name in rows])
     _fail(ctx, failed, alone=len(folders) == 1)
 
 
 @task.command()
-@click.argument("names", metavar="[TASK]...", nargs=-1)
+@click.argument("names", metavar="[TASK]...", nargs=-1, shell_complete=complete_task)
 @click.option("--all", "everything", is_flag=True, help="Check every known task.")
 @click.option(
     "--smoke",
@@ -165,7 +189,7 @@ def build_command(
 )
 @jobs_option
 @real_option
-@json_option
+@json_option("a list, an object a task, also of one")
 @click.pass_context
 def check(
     ctx: click.Context,

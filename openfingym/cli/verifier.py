@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.completion import complete_task
 from openfingym.cli.render import print_json
 from openfingym.cli.task import json_option
 from openfingym.cli.verifier_members import collect, participant, season
@@ -48,6 +49,7 @@ for command in (participant, season, collect):
     "names",
     multiple=True,
     metavar="TASK",
+    shell_complete=complete_task,
     help="A task to serve; may be repeated. Default: every known task.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True)
@@ -165,7 +167,7 @@ def serve(
 
 @verifier.command()
 @click.argument("location", required=False)
-@json_option
+@json_option("a list, an object a verifier, also of one")
 @click.pass_context
 def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
     """Ask the verifier at LOCATION what it serves and how busy it is.
@@ -185,7 +187,9 @@ def status(ctx: click.Context, location: str | None, as_json: bool) -> None:
     elif registry.entries:
         found = [_look_listed(registry, entry) for entry in registry.entries]
     else:
-        raise UsageError(f"{registry.path}: lists no verifier; start one with `openfingym verifier serve --register`")
+        raise UsageError(
+            f"{registry.path}: lists no verifier; start one with `openfingym verifier serve --register {registry.path}`"
+        )
     if as_json:
         print_json([asdict(one) for one in found])
     else:
@@ -198,6 +202,7 @@ def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
     """The admin token, and the file that holds it: the one that is given, or the environment's, or the state folder's
     own.
     """
+    from openfingym.files.whole import store_errors
     from openfingym.verifiers.address import ADMIN_TOKEN_VARIABLE
     from openfingym.verifiers.registry import SHORTEST_TOKEN
     from openfingym_verifier.tokens import token_from_environment
@@ -213,7 +218,8 @@ def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
         return token, None
     if file is None:
         file = state / "admin.token"
-        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with store_errors(state, "choose another folder with --state"):
+            state.mkdir(mode=0o700, parents=True, exist_ok=True)
         click.echo(f"the admin token is in {file}", err=True)
     return _token_in(file), file
 

@@ -38,7 +38,7 @@ def participant() -> None:
 @participant.command()
 @click.argument("name")
 @address_option
-@json_option
+@json_option("an object")
 def add(name: str, address: str | None, as_json: bool) -> None:
     """Give a participant NAME a key, and print it: it is shown this once."""
     with _client(address) as client:
@@ -60,7 +60,7 @@ def revoke(name: str, address: str | None) -> None:
 
 @participant.command("list")
 @address_option
-@json_option
+@json_option("a list, an object a participant")
 def list_participants(address: str | None, as_json: bool) -> None:
     """List everybody who was given a key."""
     with _client(address) as client:
@@ -82,7 +82,7 @@ def season() -> None:
 
 @season.command("show")
 @address_option
-@json_option
+@json_option("an object")
 def show_season(address: str | None, as_json: bool) -> None:
     """Show the latest season."""
     with _client(address) as client:
@@ -91,7 +91,7 @@ def show_season(address: str | None, as_json: bool) -> None:
 
 @season.command("close")
 @address_option
-@json_option
+@json_option("an object")
 def close_season(address: str | None, as_json: bool) -> None:
     """Close the season. Participants can then collect the latest of what is held; rollouts are created again in the
     next.
@@ -103,7 +103,7 @@ def close_season(address: str | None, as_json: bool) -> None:
 @season.command("open")
 @click.argument("name")
 @address_option
-@json_option
+@json_option("an object")
 def open_season(name: str, address: str | None, as_json: bool) -> None:
     """Open the season NAME. What was told about a task's hidden data in earlier seasons still counts: labels stay the
     same.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.choices import STATES
+from openfingym.cli.completion import complete_agent, complete_task
 from openfingym.cli.render import number, print_json, print_table, with_interval
 from openfingym.cli.task import json_option
 from openfingym.errors import StoreError, UsageError
@@ -44,16 +45,17 @@ REASON = 200
     "--task",
     "tasks",
     multiple=True,
+    shell_complete=complete_task,
     help="Only rollouts of this task, or of tasks whose names match a glob; repeatable.",
 )
-@click.option("--agent", "agents", multiple=True, help="Only of this agent; repeatable.")
+@click.option("--agent", "agents", multiple=True, shell_complete=complete_agent, help="Only of this agent; repeatable.")
 @click.option("--model", "models", multiple=True, help="Only of this model; repeatable.")
 @click.option("--seed", "seeds", multiple=True, type=int, help="Only with this seed; repeatable.")
 @click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Only in this state; repeatable.")
 @click.option(
     "--full", is_flag=True, help=f"Show every line; default: of each text the first and last, {LINES} together."
 )
-@json_option
+@json_option("a list of results, also of one; that one has its trajectory as well")
 def view(
     runs: tuple[Path, ...],
     tasks: tuple[str, ...],
@@ -93,7 +95,7 @@ def view(
     folder, result = chosen[0]
     rollout = _trajectory(folder)
     if as_json:
-        print_json({"result": result.to_dict(), "trajectory": rollout.model_dump(mode="json") if rollout else None})
+        print_json([_plain(folder, result) | {"trajectory": rollout.model_dump(mode="json") if rollout else None}])
         return
     from rich.console import Console
 
@@ -120,9 +122,13 @@ def _trajectory(folder: Path) -> RolloutRecord | None:
     return read_rollout(folder / TRAJECTORY) if os.path.lexists(folder / TRAJECTORY) else None
 
 
+def _plain(folder: Path, result: RolloutResult) -> dict[str, object]:
+    return result.to_dict() | {"path": str(folder)}
+
+
 def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
     if as_json:
-        print_json([result.to_dict() | {"path": str(folder)} for folder, result in chosen])
+        print_json([_plain(folder, result) for folder, result in chosen])
         return
     from openfingym.cli.printable import one_line, printable
 

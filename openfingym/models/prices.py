@@ -57,7 +57,7 @@ class PriceTable:
         table = _read(builtin, "prices.toml")
         if path is not None:
             try:
-                table |= _read(Path(path).read_text(encoding="utf-8"), str(path))
+                table |= _read(Path(path).read_text(encoding="utf-8-sig"), str(path))
             except (OSError, UnicodeDecodeError) as error:
                 raise UsageError(f"{path}: the price table cannot be read ({error})") from error
         return cls(table, BUILTIN if path is None else f"{Path(path).name}, then {BUILTIN}")

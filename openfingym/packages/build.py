@@ -44,7 +44,7 @@ def build(task: Task, *, force: bool = False) -> BuiltPackage:
         StoreError: the store cannot be written.
     """
     public, truth = store.package_folders(task.name, build_key(task))
-    if not force and (public / "package.json").is_file() and (truth / "truth.json").is_file():
+    if not force and is_there(public / "package.json") and is_there(truth / "truth.json"):
         return BuiltPackage(public, truth)
     with store.staging() as folder:
         write_package(task, folder / "public", folder / "truth")
@@ -52,6 +52,14 @@ def build(task: Task, *, force: bool = False) -> BuiltPackage:
         store.install(folder / "truth", truth, replace=force or not _same_record(folder / "truth", truth))
         store.install(folder / "public", public, replace=force)
     return BuiltPackage(public, truth)
+
+
+def is_there(path: Path) -> bool:
+    """Whether a file of a built package is in the store."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # of a store that cannot be looked into, what keeps it from being written says more
 
 
 def build_key(task: Task) -> str:

@@ -102,6 +102,14 @@ class BuiltPackage:
     truth: Path
     """The truth half; opened by the verifier only."""
 
+    @property
+    def _remedy(self) -> str:
+        """The command that puts a damaged package right; the store has one folder a task, with one a build."""
+        return (
+            f"rebuild it with `openfingym task build {self.public.parent.name} --force` (and --real where it is on "
+            "pulled data)"
+        )
+
     @cached_property
     def manifest(self) -> Manifest:
         """``package.json``.
@@ -113,9 +121,7 @@ class BuiltPackage:
         try:
             return Manifest.from_json(read_bytes(self.public, "package.json", DOCUMENT_LIMIT).decode())
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise StoreError(
-                f"{path}: not a readable package manifest ({error}); rebuild with `openfingym task build`"
-            ) from error
+            raise StoreError(f"{path}: not a readable package manifest ({error}); {self._remedy}") from error
 
     @cached_property
     def task(self) -> Task:
@@ -154,7 +160,7 @@ class BuiltPackage:
             if not isinstance(found, dict):
                 raise ValueError("it is no object")
         except (OSError, ValueError) as error:
-            raise StoreError(f"{path} cannot be read ({error}); rebuild with `openfingym task build`") from error
+            raise StoreError(f"{path} cannot be read ({error}); {self._remedy}") from error
         return found
 
     def read_instruction(self) -> str:
@@ -166,9 +172,7 @@ class BuiltPackage:
         try:
             return read_bytes(self.public, "instruction.md", DOCUMENT_LIMIT).decode()
         except (OSError, ValueError) as error:
-            raise StoreError(
-                f"{self.instruction} cannot be read ({error}); rebuild with `openfingym task build`"
-            ) from error
+            raise StoreError(f"{self.instruction} cannot be read ({error}); {self._remedy}") from error
 
     def array(self, name: str) -> NDArray[Any]:
         """A public array by its name, such as ``test_inputs``; memory-mapped, read-only.
@@ -180,7 +184,7 @@ class BuiltPackage:
             return map_array(self.public, f"environment/data/{name}.npy")
         except (OSError, ValueError) as error:
             path = self.data / f"{name}.npy"
-            raise StoreError(f"{path} cannot be read ({error}); rebuild with `openfingym task build`") from error
+            raise StoreError(f"{path} cannot be read ({error}); {self._remedy}") from error
 
     def read_truth(self) -> dict[str, NDArray[Any]]:
         """The hidden arrays by name, after checking the digests of both halves.
@@ -199,13 +203,10 @@ class BuiltPackage:
             arrays = {name: sha256(self.truth, f"{name}.npy") for name in stated["arrays"]}
             actual = {"public_digest": self.manifest.public_digest, "arrays": arrays}
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise StoreError(
-                f"{self.truth}: the truth half cannot be read ({error}); rebuild with `openfingym task build`"
-            ) from error
+            raise StoreError(f"{self.truth}: the truth half cannot be read ({error}); {self._remedy}") from error
         if stated != actual or truth_digest(actual) != self.manifest.truth_digest:
             raise DigestMismatchError(
-                f"{self.truth}: the hidden arrays are not the ones this package was built with; rebuild with "
-                "`openfingym task build --force`"
+                f"{self.truth}: the hidden arrays are not the ones this package was built with; {self._remedy}"
             )
         return {name: np.array(map_array(self.truth, f"{name}.npy")) for name in arrays}
 
@@ -219,12 +220,10 @@ class BuiltPackage:
         try:
             require_plain(self.public)
         except FileNotFoundError as error:
-            raise StoreError(
-                f"{error.filename}: there is no built package; rebuild with `openfingym task build`"
-            ) from error
+            raise StoreError(f"{error.filename}: there is no built package; {self._remedy}") from error
         except OSError as error:
             raise DigestMismatchError(
-                f"{error.filename} {error.strerror}: no build made that; rebuild with `openfingym task build --force`"
+                f"{error.filename} {error.strerror}: no build made that; {self._remedy}"
             ) from None
         found = {
             path.relative_to(self.public).as_posix(): path
@@ -235,17 +234,12 @@ class BuiltPackage:
         for name in sorted(found.keys() | stated.keys()):
             if name not in found or name not in stated:
                 state = "is missing" if name not in found else "was added"
-                raise DigestMismatchError(
-                    f"{self.public / name} {state} after the build; rebuild with `openfingym task build --force`"
-                )
+                raise DigestMismatchError(f"{self.public / name} {state} after the build; {self._remedy}")
             if sha256(self.public, name) != stated[name]:
-                raise DigestMismatchError(
-                    f"{self.public / name} changed after the build; rebuild with `openfingym task build --force`"
-                )
+                raise DigestMismatchError(f"{self.public / name} changed after the build; {self._remedy}")
         if files_digest(stated) != self.manifest.public_digest:
             raise DigestMismatchError(
-                f"{self.public / 'package.json'}: its digest does not match its files; rebuild with `openfingym task "
-                "build --force`"
+                f"{self.public / 'package.json'}: its digest does not match its files; {self._remedy}"
             )
 
 

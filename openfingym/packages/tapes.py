@@ -123,7 +123,7 @@ def _fresh(package: BuiltPackage, seed: int) -> Drawn:
     if wrong:
         raise DataError(
             f"{package.manifest.name}: a fresh tape has other training data ({', '.join(wrong)}) than the package; "
-            "rebuild it with `openfingym task build --force`"
+            f"rebuild it with `openfingym task build {package.manifest.name} --force`"
         )
     return Drawn(changed, material.hidden)
 
@@ -134,7 +134,7 @@ def _require_same_form(name: str, found: Mapping[str, Array], expected: Mapping[
             raise DataError(
                 f"{name}: {key} of another tape is {found[key].dtype}{list(found[key].shape)}, expected "
                 f"{array.dtype}{list(array.shape)}; "
-                "rebuild the package with `openfingym task build --force`"
+                f"rebuild the package with `openfingym task build {name} --force`"
             )
 
 

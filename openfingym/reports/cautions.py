@@ -115,7 +115,7 @@ def _skill(groups: Sequence[RunGroup]) -> Iterator[str]:
         yield (
             f"it is not recorded what answers without skill reach on this build of {tasks} ({named}), so that runs "
             "better than the "
-            "baseline there carry no mark; `openfingym task check --adversarial` measures it"
+            "baseline there carry no mark; `openfingym task check TASK --adversarial` measures it"
         )
 
 

@@ -67,7 +67,7 @@ class Report:
     left out."""
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, as ``openfingym report --json`` prints them; docs/reports.md describes them."""
+        """Plain values, as ``openfingym report RUN --json`` prints them; docs/reports.md describes them."""
         return {
             "format": FORMAT,
             "by": list(self.by),

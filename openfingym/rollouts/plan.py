@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from openfingym import catalog
 from openfingym.agents import BUILTIN, Agent, read_program, require_model, resolve, suited, with_sampling
-from openfingym.errors import UsageError
+from openfingym.errors import TaskError, UsageError
 from openfingym.machine import BackendName
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
@@ -21,7 +21,8 @@ from openfingym.models.spec import KEY_VARIABLE, ModelSpec
 from openfingym.rollouts.spec import RolloutSpec
 from openfingym.task import TASK_NAME, Task
 from openfingym.task.contracts import PositiveInt, Section, as_tuple
-from openfingym.task.pattern import TaskPattern
+from openfingym.task.model import stated_family
+from openfingym.task.pattern import FAMILIES, TaskPattern
 from openfingym.task.toml import checked, read_toml
 
 MOST_SEEDS = 100_000
@@ -384,9 +385,17 @@ def _matches(pattern: str, folders: Mapping[str, Path], *, real: bool) -> tuple[
         raise UsageError(f"{pattern}: no folder of a task, and {error}") from None
     if wanted.is_name:
         return [catalog.load_task(pattern, real=real)], True  # which says what it may have meant
-    tasks = [
-        task for name in wanted.names(folders) if wanted.gives(task := catalog.load_task(folders[name], real=real))
-    ]
+    tasks = []
+    for name in wanted.names(folders):
+        try:
+            task = catalog.load_task(folders[name], real=real)
+        except TaskError:
+            # A malformed task that is of another family, as far as it says, is none of this plan's.
+            if wanted.family is not None and stated_family(folders[name]) in {*FAMILIES} - {wanted.family}:
+                continue
+            raise
+        if wanted.gives(task):
+            tasks.append(task)
     if not tasks:
         raise UsageError(f"{pattern}: matches no task; `openfingym tasks` lists them")
     return tasks, False

@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from openfingym import store
-from openfingym.packages.build import build, build_key
+from openfingym.packages.build import build, build_key, is_there
 from openfingym.packages.many import build_tasks
 from openfingym.results import RolloutResult
 from openfingym.rollouts.folders import RunFolder
@@ -101,7 +101,7 @@ def build_all(
         StoreError: the store cannot be written.
     """
     absent = [
-        task for task in tasks if not (store.package_folders(task.name, build_key(task))[0] / "package.json").is_file()
+        task for task in tasks if not is_there(store.package_folders(task.name, build_key(task))[0] / "package.json")
     ]
     for real in (False, True):
         folders = [task.folder for task in absent if task.real == real]

@@ -326,16 +326,29 @@ class Task:
         Raises:
             TaskError: a file is missing or malformed, or the folder holds a link; the message names file and key.
         """
-        path = folder / CONFIG
-        content = read_task_file(folder, CONFIG)
+        text = _text(folder)
         require_plain_folder(folder)
-        try:
-            text = content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise TaskError(f"cannot be read: {error}", path=path) from error
-        task = cls(folder, parse_task_file(text, path))
+        task = cls(folder, parse_task_file(text, folder / CONFIG))
         read_task_file(folder, INSTRUCTION)
         return task
+
+
+def stated_family(folder: Path) -> str | None:
+    """The family that a task states, whatever else is wrong with it; None where that cannot be read."""
+    try:
+        found: object = _tables(_text(folder), folder / CONFIG)
+    except TaskError:
+        return None
+    for key in ("metadata", "openfingym", "family"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _text(folder: Path) -> str:
+    try:
+        return read_task_file(folder, CONFIG).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TaskError(f"cannot be read: {error}", path=folder / CONFIG) from error
 
 
 def parse_task_file(text: str, path: Path) -> TaskFile:
@@ -348,17 +361,7 @@ def parse_task_file(text: str, path: Path) -> TaskFile:
     Raises:
         TaskError: the file is malformed; the message has one line a problem, each naming the key.
     """
-    # Reading a key of n parts takes memory of their square; a key is on one line.
-    if len(max(text.split("\n"), key=len)) > LONGEST_LINE:
-        raise TaskError(f"has a line of more than {LONGEST_LINE:,} characters; break it", path=path)
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise TaskError(f"is not valid TOML: {error}", path=path) from error
-    except (RecursionError, ValueError) as error:
-        raise TaskError(
-            "is not valid TOML: it is nested too deep, or has a number of thousands of digits", path=path
-        ) from error
+    data = _tables(text, path)
     try:
         return TaskFile.model_validate(data)
     except ValidationError as error:
@@ -367,3 +370,17 @@ def parse_task_file(text: str, path: Path) -> TaskFile:
         key = key_of(details[0]["loc"])
         # The error puts its key before the message, which starts with it.
         raise TaskError("; ".join(problems).removeprefix(f"{key}: "), path=path, key=key or None) from None
+
+
+def _tables(text: str, path: Path) -> dict[str, object]:
+    # Reading a key of n parts takes memory of their square; a key is on one line.
+    if len(max(text.split("\n"), key=len)) > LONGEST_LINE:
+        raise TaskError(f"has a line of more than {LONGEST_LINE:,} characters; break it", path=path)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TaskError(f"is not valid TOML: {error}", path=path) from error
+    except (RecursionError, ValueError) as error:
+        raise TaskError(
+            "is not valid TOML: it is nested too deep, or has a number of thousands of digits", path=path
+        ) from error

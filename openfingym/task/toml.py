@@ -16,7 +16,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_toml(path: Path, what: str) -> dict[str, object]:
-    """The content of a file.
+    """The content of a file; a byte-order mark before it is no part of it.
 
     Args:
         path: path of the TOML file.
@@ -26,7 +26,7 @@ def read_toml(path: Path, what: str) -> dict[str, object]:
         UsageError: it cannot be read, or is no TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{path}: {what} cannot be read ({error.strerror})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

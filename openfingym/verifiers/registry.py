@@ -37,7 +37,9 @@ from openfingym.task.toml import checked, read_toml
 from openfingym.verifiers.address import QUICK_ANSWER_S, VerifierAddress
 
 SHORTEST_TOKEN = 16
-HEADER = "# Which verifier serves which tasks; kept by `openfingym verifier serve --register`, which drops comments.\n"
+HEADER = (
+    "# Which verifier serves which tasks; kept by `openfingym verifier serve --register FILE`, which drops comments.\n"
+)
 
 
 class RegistryEntry(Section):

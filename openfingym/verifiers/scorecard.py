@@ -7,6 +7,7 @@ same metrics on the same folds.
 from __future__ import annotations
 
 import io
+from codecs import BOM_UTF8
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -196,7 +197,9 @@ def _read(path: Path, task: HiddenTask, package: BuiltPackage) -> tuple[str, byt
                 raise UsageError(
                     f"{path}: larger than {SUBMISSION_LIMIT // 1024**3} GiB, the most a submission may have"
                 )
-            return MEDIA_TYPES[path.suffix], path.read_bytes()
+            content = path.read_bytes()
+            # Some editors put a byte-order mark before a text; from an agent the verifier takes none.
+            return MEDIA_TYPES[path.suffix], content.removeprefix(BOM_UTF8) if path.suffix == ".json" else content
         return MEDIA_TYPES[".npy"], _csv_as_npy(path, task, package)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None

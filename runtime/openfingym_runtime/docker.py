@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CREATE_RETRIES = 5
 LOOK_S = 0.5
 """How often an engine that is away is looked for."""
-REMEDY = "build it with `openfingym image build`, or on Debian and Ubuntu with `make images`"
+REMEDY = "build it with `openfingym image build`"
 
 _log = logging.getLogger(__name__)
 

@@ -178,11 +178,13 @@ def check_readable(job: Job) -> None:
                 mode = entry.stat().st_mode
             except OSError as error:
                 raise RuntimeFailureError(
-                    f"{entry} cannot be shown to the agent ({error}); rebuild the task"
+                    f"{entry} cannot be shown to the agent ({error}); rebuild its task: "
+                    "`openfingym task build TASK --force`"
                 ) from error
             needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH
             if mode & needed != needed:
                 expected = "0755" if stat.S_ISDIR(mode) else "0644"
                 raise RuntimeFailureError(
-                    f"{entry} has mode {stat.S_IMODE(mode):04o}; the agent's user needs {expected}: rebuild the task"
+                    f"{entry} has mode {stat.S_IMODE(mode):04o}; the agent's user needs {expected}; rebuild its "
+                    "task: `openfingym task build TASK --force`"
                 )

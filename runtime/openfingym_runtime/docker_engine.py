@@ -122,4 +122,7 @@ def unavailable(error: Exception) -> str:
             "permission to use the Docker engine is denied; join its group (`sudo usermod -aG docker $USER`, then log "
             "in again)"
         )
-    return f"no Docker engine answers ({text}); start one with `scripts/docker-engine engine`, or use --backend sandbox"
+    return (
+        f"no Docker engine answers ({text}); start it (`sudo systemctl start docker`), install one "
+        "(https://docs.docker.com/engine/install/), or use --backend sandbox"
+    )

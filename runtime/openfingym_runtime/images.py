@@ -120,8 +120,8 @@ def _follow(steps: Iterator[dict[str, str]], base: str, log: Callable[[str], Non
             lines = "\n  ".join((*last, step["error"].strip()))
             raise RuntimeFailureError(
                 f"building the agent image on {base} failed:\n  {lines}\n"
-                "If the base image could not be fetched, name another with OPENFINGYM_BASE_IMAGE,"
-                " or let `scripts/docker-engine images` make one."
+                "If the base image could not be fetched, name another with Python and pip in OPENFINGYM_BASE_IMAGE,"
+                f" such as a mirror's {DEFAULT_BASE_IMAGE} or one that `docker load` has put there."
             )
 
 

@@ -31,7 +31,7 @@ from openfingym.data.sources.table import Origin
 from openfingym.digests import sha256_of_file, sha256_of_text
 from openfingym.errors import DataError
 from openfingym.files.locks import take
-from openfingym.files.whole import whole_file
+from openfingym.files.whole import store_errors, whole_file
 
 if TYPE_CHECKING:
     from openfingym.data.sources.transport import Client
@@ -217,8 +217,9 @@ class Cache:
     @contextlib.contextmanager
     def _locked(self, url: str) -> Iterator[None]:
         """Hold the lock of ``url``; the kernel drops it even after kill -9."""
-        for folder in ("blobs", "entries", "partial", "locks"):
-            (self.root / folder).mkdir(parents=True, exist_ok=True)
+        with store_errors(self.root, store.ELSEWHERE):
+            for folder in ("blobs", "entries", "partial", "locks"):
+                (self.root / folder).mkdir(parents=True, exist_ok=True)
         with take(self._file("locks", _key(url)), mode=0o644):
             yield
 

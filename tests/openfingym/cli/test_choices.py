@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+from openfingym.agents import BUILTIN
 from openfingym.cli import choices
 from openfingym.machine import BackendName
 from openfingym.reports.cells import Field
@@ -17,6 +18,7 @@ def test_choices_are_those_of_the_library() -> None:
         "FAMILIES": get_args(Family),
         "KINDS": OWN,
         "STATES": get_args(State),
+        "AGENTS": tuple(BUILTIN),
         "BACKENDS": get_args(BackendName),
         "REPORTED_BY": get_args(Field),
     }

@@ -58,3 +58,33 @@ def test_a_path_is_said_as_one_would_type_it(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     assert typed(tmp_path / "runs" / "r1") == "runs/r1"
     assert typed(tmp_path.parent / "elsewhere") == str(tmp_path.parent / "elsewhere")
+
+
+NUMBERS = ["task", "what it is about", "loss", "relative", "since"]
+FIGURES = ("0.03187123", "1.01 [0.91, 1.12]", "2012-01-03")
+TEXTS = ("treasury-forecast", "yields of the United States at six tenors, each day")
+
+
+@pytest.mark.parametrize("width", [20, 30, 40, 60, 70, 80, 90, 100, 120, 200])
+def test_a_figure_is_whole_and_on_one_line_however_narrow_the_terminal(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout", terminal := Terminal())
+    print_table("figures", NUMBERS, [(*TEXTS, *FIGURES)] * 2, right=["loss", "relative"])
+    said = click.unstyle(terminal.getvalue())
+    lines = said.splitlines()
+    for figure in FIGURES:
+        assert sum(figure in line for line in lines) == 2
+    if "task: treasury-forecast" in said:
+        assert width < 80, "there is room for a table"
+        assert all(
+            any(line == f"{name}: {cell}" for line in lines)
+            for name, cell in zip(NUMBERS, TEXTS + FIGURES, strict=True)
+        )
+    else:
+        assert max(map(len, lines)) <= width
+        letters = "".join(said.split())
+        assert sorted(letters.replace("─", "")) == sorted(
+            "".join(("figures", *NUMBERS, *(TEXTS + FIGURES) * 2)).replace(" ", "")
+        ), "nothing is cut"

@@ -38,7 +38,7 @@ def test_streams_that_were_never_open_are_not_taken_by_files(arguments: str, sta
 def test_a_full_disk_is_an_error_that_is_said(arguments: str) -> None:
     done = shell(f"{PROGRAM} {arguments} >/dev/full")
     assert done.returncode == 4
-    assert "standard output: [Errno 28] No space left on device" in done.stderr
+    assert "standard output (No space left on device); free some space" in done.stderr
     assert "Traceback" not in done.stderr
     quiet = shell(f"{PROGRAM} {arguments} 2>/dev/full")
     assert (quiet.returncode, quiet.stderr) == (0, ""), "what is said beside the results may be lost"

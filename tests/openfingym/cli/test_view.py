@@ -114,8 +114,8 @@ def test_one_rollout_is_read_from_its_first_message_to_its_score(show, tmp_path:
     assert "\x1b" not in said
     assert "\\x1b]0;owned\\x07" in said, "it is told, not done"
     assert "line_50 = 50" in show(folder, "--full")[1]
-    document = json.loads(show(folder, "--json")[1])
-    assert document["result"]["seed"] == 3
+    (document,) = json.loads(show(folder, "--json")[1])
+    assert document["seed"] == 3
     assert document["trajectory"]["messages"][3]["content"] == "I am done."
 
 
@@ -133,7 +133,7 @@ def test_a_program_is_known_by_what_it_printed_and_a_rejection_by_its_reason(sho
     _, said, _ = show(folder)
     assert "said \\x1b[2J" in said
     assert "rejected (agent): it said \\x1b[2J" in said
-    assert json.loads(show(folder, "--json")[1])["trajectory"] is None
+    assert json.loads(show(folder, "--json")[1])[0]["trajectory"] is None
 
 
 def test_many_are_listed_and_what_is_asked_for_leaves_the_one_to_read(show, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -215,7 +215,7 @@ def test_the_command_line(tmp_path: Path) -> None:
         ],
     )
     assert done.exit_code == 0, done.output
-    found = json.loads(done.output)
+    (found,) = json.loads(done.output)
     assert (found["state"], found["model"], found["turns"]) == ("scored", "stand-in/competent", 4)
     config = json.loads((Path(found["path"]) / "config.json").read_text(encoding="utf-8"))
     assert (config["model"], config["allowance"]["turns"]) == ("stand-in/competent", 9)
