@@ -7,6 +7,7 @@ import logging
 import re
 import socket
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -31,14 +32,16 @@ def ask(url: str, *, patience_s: float = 600.0, model: str = "stand-in/competent
     return asyncio.run(asking())
 
 
-@pytest.mark.parametrize("url", [nowhere(), "http://no-such-host.invalid:81/v1"])
-def test_what_was_never_reached_is_given_up_after_seconds(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("url", [nowhere, lambda: "http://no-such-host.invalid:81/v1"], ids=["port", "name"])
+def test_what_was_never_reached_is_given_up_after_seconds(
+    url: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("openfingym.models.outage.UNREACHED_S", 0.6)
     before = time.monotonic()
     with pytest.raises(
         ModelUnavailableError, match=r"cannot be reached: .* no connection: .*check the base URL"
     ) as error:
-        ask(url)
+        ask(url())
     assert time.monotonic() - before < 60.0, "and not after the ten minutes of its patience"
     assert "a-password" not in str(error.value)
 
