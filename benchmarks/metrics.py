@@ -15,6 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
 import importlib.util
+import itertools
 import statistics
 import sys
 import time
@@ -113,7 +114,7 @@ def kernels(rng: np.random.Generator) -> Iterator[Row]:
     x, y = walk[:64], walk[64:128]
     yield (
         "sig_mmd, 64 paths",
-        lambda: signature_kernel.mmd_squared(x, y, 5),
+        lambda: signature_kernel.mmd_squared(x, y, 5, backend="numpy"),
         "numpy.exp of the static kernels",
         lambda: [
             np.exp(-0.5 * ((a[:, None, :, None] - b[None, :, None]) ** 2).sum(axis=-1))
@@ -123,11 +124,27 @@ def kernels(rng: np.random.Generator) -> Iterator[Row]:
     if importlib.util.find_spec("numba") is None:
         print("Numba is not installed: its backend is left out")
         return
+    from openfingym.metrics import signature_kernel_numba
+
     yield (
         "sig_mmd, 64 paths, Numba",
         lambda: signature_kernel.mmd_squared(x, y, 5, backend="numba"),
         "our NumPy backend",
-        lambda: signature_kernel.mmd_squared(x, y, 5),
+        lambda: signature_kernel.mmd_squared(x, y, 5, backend="numpy"),
+    )
+    ahead, after = (signature_kernel.with_origin(paths) for paths in (x, y))
+    yield (
+        "sig_mmd, kernel alone, Numba",
+        lambda: signature_kernel_numba.levels(ahead, after, 5, 0.5),
+        "our NumPy backend",
+        lambda: signature_kernel.kernel_levels(ahead, after, 5, 0.5),
+    )
+    count = itertools.count()
+    yield (
+        "sig_mmd, a fold scored before",
+        lambda: signature_kernel.mmd_squared(x, y, 5, backend="numba"),
+        "a fold not scored before",
+        lambda: signature_kernel.mmd_squared(x + 1e-9 * next(count), y, 5, backend="numba"),
     )
     if importlib.util.find_spec("pysiglib") is None:
         print("pySigLib is not installed (it needs PyTorch): the large signature kernel is left out")

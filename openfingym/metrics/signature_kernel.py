@@ -21,7 +21,7 @@ import hashlib
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Law = Literal["normalised", "compat"]
-Levels = Callable[["NDArray[np.float64]", "NDArray[np.float64]", int, float], "NDArray[np.float64]"]
 Backend = Literal["numpy", "numba"]
 DEPTH = 5
 PATHS = 256
 """Paths of each side: the kernel costs paths^2 t^2, and at 256 laws are told apart (see the documentation)."""
 STEPS = 64
 """Steps of a path in the metric: the time taken grows with their square."""
-KEPT = 4
-"""Kernels of real paths among themselves that are kept: the same for every submission to one fold of a task."""
+KEPT = 256
+"""Sets of real paths of which it is kept what they say among themselves, some kilobytes each: both folds of a task and
+the groups of one are nine or ten, the same for every submission."""
 BLOCK_CELLS = 16_384
 """Cells (steps times paths) handled at once, so that one row of kernels stays in a core's cache."""
 
@@ -92,43 +92,66 @@ def mmd_squared(
         raise UsageError(f"an unbiased MMD needs at least two paths on either side, found {len(x)} and {len(y)}")
     if depth < 1 or law not in {"normalised", "compat"} or backend not in {"numpy", "numba"}:
         raise UsageError(f"unknown signature kernel: depth {depth}, law {law!r}, backend {backend!r}")
-    rate = 0.5 if law == "normalised" else 1.0
-    a, b = with_origin(x), with_origin(y)
-    k_xx, k_yy, k_xy = (
-        _own_levels(a, depth, rate, backend),
-        _levels(backend)(b, b, depth, rate),
-        _levels(backend)(a, b, depth, rate),
-    )
-    own_x, own_y = np.diagonal(k_xx, axis1=1, axis2=2), np.diagonal(k_yy, axis1=1, axis2=2)
-    combine = _normalised if law == "normalised" else _summed
-    xx, yy, xy = combine(k_xx, own_x, own_x), combine(k_yy, own_y, own_y), combine(k_xy, own_x, own_y)
-    n, m = len(x), len(y)
-    within_x = (math.fsum(xx.ravel()) - math.fsum(np.diagonal(xx))) / (n * (n - 1))
-    within_y = (math.fsum(yy.ravel()) - math.fsum(np.diagonal(yy))) / (m * (m - 1))
-    return within_x + within_y - 2.0 * math.fsum(xy.ravel()) / (n * m)
+    kernel = _Kernel(depth, law, backend)
+    ours, theirs = with_origin(x), with_origin(y)
+    of_x, of_y = _kept_among(kernel, ours), kernel.among(theirs)
+    across = kernel.combined(kernel.levels(ours, theirs), of_x.own, of_y.own)
+    return of_x.mean + of_y.mean - 2.0 * math.fsum(across.ravel()) / across.size
 
 
-def _levels(backend: Backend) -> Levels:
-    if backend == "numpy":
-        return kernel_levels
-    from openfingym.metrics.signature_kernel_numba import levels
+@dataclass(frozen=True, eq=False)
+class _Among:
+    """What one set of n paths says by itself."""
 
-    return levels
+    own: NDArray[np.float64]
+    """Levels of each path with itself, float64[depth, n]."""
+    mean: float
+    """Mean kernel of two different paths."""
 
 
-_kept: OrderedDict[tuple[bytes, int, float, Backend], NDArray[np.float64]] = OrderedDict()
+@dataclass(frozen=True)
+class _Kernel:
+    """A signature kernel, of paths [n, s, c] that have their origin."""
+
+    depth: int
+    law: Law
+    backend: Backend
+
+    def levels(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """As :func:`kernel_levels`."""
+        rate = 0.5 if self.law == "normalised" else 1.0
+        if self.backend == "numpy":
+            return kernel_levels(x, y, self.depth, rate)
+        from openfingym.metrics.signature_kernel_numba import levels
+
+        return levels(x, y, self.depth, rate)
+
+    def combined(
+        self, levels: NDArray[np.float64], own_x: NDArray[np.float64], own_y: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The kernel of each two paths, float64[n, m], of its levels and those of each path with itself."""
+        return _normalised(levels, own_x, own_y) if self.law == "normalised" else 1.0 + levels.sum(axis=0)
+
+    def among(self, x: NDArray[np.float64]) -> _Among:
+        """What the paths say by themselves."""
+        levels = self.levels(x, x)
+        own = np.diagonal(levels, axis1=1, axis2=2).copy()
+        kernel, n = self.combined(levels, own, own), len(x)
+        return _Among(own, (math.fsum(kernel.ravel()) - math.fsum(np.diagonal(kernel))) / (n * (n - 1)))
+
+
+_kept: OrderedDict[tuple[bytes, _Kernel], _Among] = OrderedDict()
 _keeping = threading.Lock()
 
 
-def _own_levels(x: NDArray[np.float64], depth: int, rate: float, backend: Backend) -> NDArray[np.float64]:
-    """Levels of the real paths among themselves, computed once for each of the last few sets."""
-    key = (hashlib.sha256(repr(x.shape).encode() + x.tobytes()).digest(), depth, rate, backend)
+def _kept_among(kernel: _Kernel, x: NDArray[np.float64]) -> _Among:
+    """What the real paths say by themselves, computed once for each of the last sets."""
+    key = (hashlib.sha256(repr(x.shape).encode() + x.tobytes()).digest(), kernel)
     with _keeping:
         if key in _kept:
             _kept.move_to_end(key)
             return _kept[key]
-    found = _levels(backend)(x, x, depth, rate)
-    found.flags.writeable = False
+    found = kernel.among(x)
     with _keeping:
         _kept[key] = found
         while len(_kept) > KEPT:
@@ -219,13 +242,6 @@ def _normalised(
     ratio = np.divide(levels, scale, out=np.zeros_like(levels), where=scale > 0.0)
     mean: NDArray[np.float64] = (1.0 + ratio.sum(axis=0)) / (len(levels) + 1)
     return mean
-
-
-def _summed(
-    levels: NDArray[np.float64], _own_x: NDArray[np.float64], _own_y: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = 1.0 + levels.sum(axis=0)
-    return total
 
 
 METRICS = (

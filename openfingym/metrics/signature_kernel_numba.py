@@ -1,4 +1,8 @@
-"""The signature kernel compiled with Numba: the same numbers as the NumPy one, to rounding."""
+"""The signature kernel compiled with Numba: the same numbers as the NumPy one, to rounding.
+
+One path is taken with eight others at once. Their numbers lie side by side, step by step, so that every loop runs over
+neighbours in memory and a processor does four or eight of them in one instruction.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,18 @@ from openfingym.compiling import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+LANES = 8
+"""Paths taken at once; with more, what is kept of each no longer fits into a core's nearest cache."""
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+"""The logarithm of 2 in two parts; the first has so few digits that its whole multiples are exact."""
+TO_WHOLE = 6755399441055744.0
+"""1.5 * 2^52: a small number added to it is rounded to a whole one, which its last bits then hold."""
+LEAST = -709.0
+"""exp of this and of less is 0 here; it is about the least of which float64 has all digits."""
+TAYLOR = tuple(1.0 / math.factorial(k) for k in range(13, 1, -1))
+"""Coefficients of exp from the 13th power down to the second; on |x| < 0.35 the rest is below 1e-17."""
 
 
 def levels(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, rate: float) -> NDArray[np.float64]:
@@ -31,38 +47,64 @@ def _fill(
     x: NDArray[np.float64], y: NDArray[np.float64], depth: int, rate: float, symmetric: bool, out: NDArray[np.float64]
 ) -> None:
     steps, channels = x.shape[1], x.shape[2]
-    sums = np.empty((depth, steps - 1))
-    before = np.empty(steps - 1)
-    running = np.empty(depth)
-    for a in range(x.shape[0]):
-        for b in range(a if symmetric else 0, y.shape[0]):
+    width = steps * LANES
+    inner = width - LANES
+    # Of each lane's path: its values, and a row of the static kernel, as a factor and a power of 2.
+    columns = np.empty((channels, width))
+    factor, power = np.empty(width), np.empty(width)
+    bits = power.view(np.int64)
+    # A row of first differences, of second differences, and of sums over the columns before each.
+    before, second, prefix = np.zeros(inner), np.zeros(inner), np.zeros(inner)
+    sums = np.empty((depth, inner))
+    for first in range(0, len(y), LANES):
+        alive = min(LANES, len(y) - first)
+        for lane in range(LANES):
+            for j in range(steps):
+                for c in range(channels):
+                    columns[c, j * LANES + lane] = y[first + min(lane, alive - 1), j, c]
+        for a in range(first + alive if symmetric else len(x)):
             sums[:] = 0.0
             for i in range(steps):
-                running[:] = 0.0
-                last = 0.0
-                for j in range(steps):
-                    square = 0.0
-                    for c in range(channels):
-                        gap = x[a, i, c] - y[b, j, c]
-                        square += gap * gap
-                    value = math.exp(-rate * square)
-                    if j > 0:
-                        difference = value - last
-                        if i > 0:
-                            second = difference - before[j - 1]
-                            # running[k] is the sum over columns before j; the level below is read before it takes this
-                            # cell.
-                            for k in range(depth - 1, 0, -1):
-                                inside = running[k - 1] * second
-                                running[k - 1] += sums[k - 1, j - 1]
-                                sums[k, j - 1] += inside
-                            sums[0, j - 1] += second
-                        before[j - 1] = difference
-                    last = value
+                factor[:] = 0.0
+                for c in range(channels):
+                    here, there = x[a, i, c], columns[c]
+                    for m in range(width):
+                        gap = here - there[m]
+                        factor[m] += gap * gap
+                # exp(z) = 2^n exp(z - n log 2): written out, since a call of the library's is not done lane by lane.
+                for m in range(width):
+                    z = max(-rate * factor[m], LEAST)
+                    rounded = z * LOG2_E + TO_WHOLE
+                    power[m] = rounded
+                    whole = rounded - TO_WHOLE
+                    rest = (z - whole * LN2_HIGH) - whole * LN2_LOW
+                    series = 0.0
+                    for coefficient in TAYLOR:
+                        series = series * rest + coefficient
+                    factor[m] = series * rest * rest + rest + 1.0
+                for m in range(width):
+                    bits[m] = (bits[m] + 1023) << 52
+                for m in range(width):
+                    factor[m] *= power[m]
+                for m in range(inner):
+                    difference = factor[m + LANES] - factor[m]
+                    second[m] = difference - before[m]
+                    before[m] = difference
+                if i > 0:
+                    # From the top down, so that a level still sees only rows before this one of the level below.
+                    for k in range(depth - 1, 0, -1):
+                        below, level = sums[k - 1], sums[k]
+                        for m in range(LANES, inner):
+                            prefix[m] = prefix[m - LANES] + below[m - LANES]
+                            level[m] += prefix[m] * second[m]
+                    lowest = sums[0]
+                    for m in range(inner):
+                        lowest[m] += second[m]
             for k in range(depth):
-                total = 0.0
-                for j in range(steps - 1):
-                    total += sums[k, j]
-                out[k, a, b] = total
-                if symmetric:
-                    out[k, b, a] = total
+                for lane in range(alive):
+                    total = 0.0
+                    for j in range(steps - 1):
+                        total += sums[k, j * LANES + lane]
+                    out[k, a, first + lane] = total
+                    if symmetric:
+                        out[k, first + lane, a] = total

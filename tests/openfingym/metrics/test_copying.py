@@ -35,6 +35,23 @@ def test_ties_and_few_windows_leave_no_neighbour_out():
     assert np.sort(nearest.windows, axis=1).tolist() == [[0, 1, 2, 3, 4]] * 3
 
 
+@pytest.mark.parametrize("few", [1, 2, 5, 16])
+def test_the_nearest_do_not_depend_on_the_blocks_whatever_ties_and_gaps_there_are(few):
+    rng = np.random.default_rng(11)
+    distances = rng.integers(0, 6, (40, 400)).astype(np.float32)
+    distances[:20, :390] = np.inf  # far more than the bound's groups have nothing near
+    distances[5, 3] = np.nan
+    expected = np.argsort(np.where(np.isnan(distances), np.inf, distances), axis=1, kind="stable")[:, :few]
+    for blocks in (1, 2, 9, 100):
+        nearest = Nearest(40, few)
+        for columns in np.array_split(np.arange(400), blocks):
+            nearest.update(distances[:, columns], int(columns[0]))
+        there = np.isfinite(nearest.distances)
+        assert (nearest.distances == np.take_along_axis(distances, expected, axis=1))[there].all()
+        assert (there.sum(axis=1) == np.minimum(np.isfinite(distances).sum(axis=1), few)).all()
+        assert (nearest.windows == expected)[there].all()
+
+
 def test_agreement_is_the_sum_of_squared_correlations():
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((6, 9, 3)).astype(np.float32), rng.standard_normal((5, 9, 3)).astype(np.float32)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from openfingym.errors import UsageError
-from openfingym.metrics import signature_kernel
+from openfingym.metrics import signature_kernel, signature_kernel_numba
 from openfingym.metrics.signature import sig_w1, signature, with_time
 from openfingym.metrics.signature_kernel import kernel_levels, mmd_squared, sig_mmd, with_origin
 
@@ -131,6 +131,44 @@ def test_numba_gives_the_same_numbers():
         assert mmd_squared(x, y, 5, law, "numba") == pytest.approx(
             mmd_squared(x, y, 5, law, "numpy"), rel=1e-9, abs=1e-12
         )
+
+
+@pytest.mark.parametrize(("n", "m", "t", "d"), [(1, 1, 2, 1), (3, 17, 9, 3), (8, 16, 30, 1), (9, 7, 5, 2)])
+def test_numba_gives_the_same_levels_however_paths_fill_the_lanes(n, m, t, d):
+    rng = np.random.default_rng(9)
+    x, y = (with_origin(rng.standard_normal((count, t, d)).cumsum(axis=1)) for count in (n, m))
+    for depth, rate, left, right in ((1, 0.5, x, y), (5, 0.5, x, y), (5, 1.0, y, y)):
+        expected = kernel_levels(left, right, depth, rate)
+        found = signature_kernel_numba.levels(left, right, depth, rate)
+        for level, reference in zip(found, expected, strict=True):
+            np.testing.assert_allclose(level, reference, rtol=1e-12, atol=1e-13 * np.abs(reference).max())
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 37.6, 37.7, 1e3, 1e200])
+def test_numba_takes_exponentials_of_every_size(size):
+    # Of paths of two rows the first level is made of four exponentials, from 1 down to what float64 cannot hold.
+    x, y = np.zeros((1, 2, 1)), np.zeros((3, 2, 1))
+    y[:, 1, 0] = size, -size, size / 2
+    with np.errstate(over="ignore"):
+        expected = kernel_levels(x, y, 1, 0.5), kernel_levels(y, y, 1, 0.5)
+    assert signature_kernel_numba.levels(x, y, 1, 0.5) == pytest.approx(expected[0], rel=1e-15, abs=1e-300)
+    assert signature_kernel_numba.levels(y, y, 1, 0.5) == pytest.approx(expected[1], rel=4e-15, abs=1e-300)
+
+
+def test_real_paths_among_themselves_are_computed_once_for_a_fold_and_its_groups(monkeypatch):
+    made = []
+    levels = signature_kernel.kernel_levels
+    monkeypatch.setattr(
+        signature_kernel, "kernel_levels", lambda x, y, *rest: made.append(x is y) or levels(x, y, *rest)
+    )
+    rng = np.random.default_rng(10)
+    real, first, second = rng.standard_normal((3, 9, 4, 3, 1))
+    one, other = (
+        [mmd_squared(x, y, 2, backend="numpy") for x, y in zip(real, fake, strict=True)] for fake in (first, second)
+    )
+    assert one != other
+    assert sum(made) == 9 + 2 * 9  # those of the answers are computed each time
+    assert len(made) - sum(made) == 2 * 9
 
 
 def test_the_score_is_floored_and_depends_on_the_task_seed_alone():
