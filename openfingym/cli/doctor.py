@@ -18,6 +18,8 @@ EXTRAS = {
     "faithful": (("torch",), "metrics that train a network as their papers do"),
     "llm": (("openai",), "agents that ask a model"),
     "ray": (("ray",), "rollouts on several machines"),
+    "render": (("moviepy", "PIL"), "pictures and videos of trading environments"),
+    "sb3": (("stable_baselines3",), "policies of Stable-Baselines3 on trading environments"),
     "sources": (("python_calamine",), "sources that publish spreadsheets"),
 }
 """Modules of each extra of the distribution, and what they are for."""
