@@ -220,11 +220,11 @@ def _is_all_in_key(task: Task) -> bool:
     file.
     """
     from openfingym.metrics.registry import METRICS
-    from openfingym.task.known_kinds import OWN
+    from openfingym.task.known_kinds import is_builtin
 
     spec = task.spec
     return (
-        spec.contract.kind in OWN
+        is_builtin(spec.contract.kind)
         and all(metric.name in METRICS for metric in spec.scoring.metrics)
         and not any(part.startswith(".") for part in Path(spec.dataset.file or "").parts)
     )

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from openfingym.kinds import kind_named
-from openfingym.task.known_kinds import OWN
+from openfingym.task.known_kinds import is_builtin
 
 if TYPE_CHECKING:
     from openfingym.task import Spec, Task
@@ -30,7 +30,7 @@ class Builtin:
         """Whether the agent is for a task; of a baseline, the task's kind says that."""
         kind = kind_named(spec.contract)
         if self.name == "naive":
-            return kind.naive_program is not None or kind.name in OWN
+            return kind.naive_program is not None or is_builtin(kind.name)
         return self.role != "baseline" or self.name in kind.baselines(spec)
 
 

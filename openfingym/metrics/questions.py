@@ -73,7 +73,7 @@ def check_arrays(problem: Problem, arrays: Mapping[str, Any]) -> None:
         values = arrays[name]
         # One number may stand for a benchmark.
         found[name] = check(name, np.asarray(values) if isinstance(values, int | float) else values, AXES.get(name))
-    if problem == "forecast":
+    if "last_value" in found:
         known("y_true", found["y_true"], 3)
         _ours("last_value", found["last_value"], (found["y_true"].shape[0], found["y_true"].shape[2]))
     if problem == "quantiles":

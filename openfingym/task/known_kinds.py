@@ -48,6 +48,11 @@ CONTRACTS: dict[str, type[Contract]] = {}
 """Contracts by kind, as far as they are loaded."""
 
 
+def is_builtin(kind: str) -> bool:
+    """Whether the library brings a kind of this name."""
+    return kind in OWN
+
+
 @functools.cache
 def installed_kinds() -> Mapping[str, EntryPoint]:
     """Entry points of installed distributions, by kind; looks through all of them once, and loads none.
