@@ -27,8 +27,9 @@ class NextStarts:
         """Seed the generators of some environments.
 
         Args:
-            seed: as Gymnasium's vector environments take it: ``seed + i`` for environment i, a list with one for each,
-                or None to go on.
+            seed: one seed, from which environment i gets ``seed + i``; a list with a seed, or None, for each
+                environment; or None to go on with the generators as they are (the forms of Gymnasium's vector
+                environments).
             which: bool[N], the environments.
 
         Raises:

@@ -40,7 +40,7 @@ def levels(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, rate: flo
 @cache
 def _compiled() -> Any:
     # On first use: importing Numba takes half a second, which a verifier of light tasks never spends.
-    return compiled(_fill, "the signature kernel")
+    return compiled(_fill, "the signature kernel (some seconds)")
 
 
 def _fill(

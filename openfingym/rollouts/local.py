@@ -117,7 +117,7 @@ class LocalRollouts:
 
         Raises:
             RuntimeFailureError: the package on this machine is another build of the task than the one planned.
-            OpenFinGymError: as for :meth:`Launcher.run`.
+            OpenFinGymError: an error of :meth:`Launcher.run`.
         """
         package = self._packages.get(spec.task)
         if package is None or package.manifest.digest != spec.task_digest:

@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from openfingym.files import locks
+
 FUNCTION = """
 def total(values):
     result = 0.0
@@ -30,7 +34,7 @@ print(sum(made.stats.cache_misses.values()) if made.stats else "compiled")
 """
 
 
-COMPILING = "compiling the sum for the first time, about half a minute; it is cached\n"
+COMPILING = "compiling, for the first time, the sum; it is cached\n"
 
 
 def start(folder: Path, first: str = "", **environment: str) -> subprocess.Popen[str]:
@@ -77,4 +81,33 @@ def test_where_nothing_can_be_written_it_is_compiled_all_the_same(tmp_path: Path
     process = start(tmp_path, NUMBA_CACHE_DIR="/proc/nowhere")
     _, errors = process.communicate("\n")
     assert process.returncode == 0
-    assert errors.startswith("compiling the sum for the first time")
+    assert errors.startswith("compiling, for the first time, the sum")
+
+
+def test_a_disk_that_is_full_fails_nothing(tmp_path: Path) -> None:
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+    process = start(tmp_path, full, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    process.communicate("\n")
+    assert process.returncode == 0
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.stat().st_size]
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_damaged_cache_fails_nothing(tmp_path: Path, kind: str) -> None:
+    cache = tmp_path / "cache"
+    start(tmp_path, NUMBA_CACHE_DIR=str(cache)).communicate("\n")
+    (damaged,) = cache.rglob(f"*.{kind}")
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    process = start(tmp_path, NUMBA_CACHE_DIR=str(cache))
+    process.communicate("\n")
+    assert process.returncode == 0
+
+
+def test_a_process_that_was_stopped_while_compiling_is_not_waited_for_forever(tmp_path: Path) -> None:
+    cache, soon = tmp_path / "cache", "import openfingym.compiling; openfingym.compiling.LONGEST_WAIT_S = 0.3\n"
+    start(tmp_path, NUMBA_CACHE_DIR=str(cache)).communicate("\n")
+    (lock,) = cache.rglob("*.lock")
+    with locks.take(lock):
+        process = start(tmp_path, soon, NUMBA_CACHE_DIR=str(cache))
+        process.communicate("\n", timeout=60)
+    assert process.returncode == 0

@@ -31,7 +31,9 @@ def kernel(function: Function, *, parallel: bool = False) -> Function:
     No fastmath, so that neither terms are reordered nor products fused into sums: the results are those of plain
     Python.
     """
-    return compiled(function, "the trading core", nogil=True, error_model="numpy", parallel=parallel)
+    return compiled(
+        function, "the trading core (about half a minute)", nogil=True, error_model="numpy", parallel=parallel
+    )
 
 
 def rare(function: Function) -> Function:
