@@ -34,7 +34,10 @@ DEPTH_LIMIT = 4
 """Containers within containers that are opened."""
 DATES = 8 << 10
 """Bytes of dates, from the beginning, that are looked at as if they were none."""
-_TEXT = re.compile(rb"[\t\n\r -~]{64}")
+_TEXT = re.compile(rb"[\t\n\r -~]{64,}")
+_WORD = 8
+_WORDS = 4
+"""Different words that make a text; fewer are a number that repeats, of which every byte happens to be a character."""
 _PIECE = 1 << 20
 _INPUT = 1 << 16
 _TABLE_ROWS = 1 << 16
@@ -82,7 +85,7 @@ def opened(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
         # A header may be long, bytes that count as numbers may be something else, and something may follow the array.
         if inner.begin > PLAIN_HEADER:
             yield Content(name, raw[len(NPY) : inner.begin], depth=depth)
-        if inner.arrays and _TEXT.search(numbers):
+        if inner.arrays and _has_text(numbers):
             yield Content(name, numbers, depth=depth)
         elif inner.dated:
             yield Content(name, numbers[:DATES], depth=depth)
@@ -103,6 +106,15 @@ def opened(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
         raise UnsearchableError(f"{name}: containers nested more than {DEPTH_LIMIT} deep")
     for member, content in inside:
         yield from opened(content, f"{name}{member}", depth + 1)
+
+
+def _has_text(numbers: memoryview) -> bool:
+    for match in _TEXT.finditer(numbers):
+        run = bytes(match.group())
+        words = {run[i : i + _WORD] for i in range(0, len(run) - _WORD + 1, _WORD)}
+        if len(words) >= _WORDS:
+            return True
+    return False
 
 
 def is_container(head: bytes) -> bool:
