@@ -86,8 +86,13 @@ task.add_command(list_tasks, "list")
 @task.command()
 @click.argument("name", metavar="TASK", shell_complete=complete_task)
 @real_option
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write a page for the task's author: plots of what is public and what is hidden. No agent may see it.",
+)
 @json_option("an object")
-def show(name: str, real: bool, as_json: bool) -> None:
+def show(name: str, real: bool, html: Path | None, as_json: bool) -> None:
     """Show what a task asks, how it is scored and where its data comes from."""
     from openfingym import catalog
     from openfingym.packages.build import build
@@ -95,6 +100,10 @@ def show(name: str, real: bool, as_json: bool) -> None:
     loaded = catalog.load_task(name, real=real)
     built = build(loaded)
     manifest = built.manifest
+    if html is not None:
+        from openfingym.reports.task_page import render, write_private
+
+        write_private(html, render(built))
     if as_json:
         print_json(
             {
@@ -126,6 +135,8 @@ def show(name: str, real: bool, as_json: bool) -> None:
     ]
     for key, value in rows:
         click.echo(f"{key:>14}  {value}")
+    if html is not None:
+        click.echo(f"\nwrote {html.absolute()}, which holds hidden values: do not give it to an agent")
 
 
 jobs_option = click.option(

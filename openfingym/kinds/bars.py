@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from openfingym.task.contracts import Contract
 
 if TYPE_CHECKING:
     from openfingym.kinds.material import Array, Fold, Reader
+    from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.episodes import Step
@@ -93,6 +94,14 @@ class BarsKind(SequentialKind):
     def symbols(self, contract: Contract) -> tuple[str, ...]:
         """Names of the symbols, in the order of the arrays: ``contract.symbols``."""
         return contract_of(contract).symbols
+
+    def plots(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
+    ) -> Iterable[Plot]:
+        """Closes with the episodes, one episode, and distributions of returns and volumes."""
+        from openfingym.kinds.plots.bars import bar_plots
+
+        return bar_plots(contract_of(spec.contract), read, hidden, counts)
 
     def check_shown(
         self, contract: Contract, hidden: Mapping[str, Array], number: int, shown: Sequence[Step], before: Step | None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from openfingym.data.curves import Curves
     from openfingym.data.recipe import Windows
+    from openfingym.kinds.plots.plot import Plot
     from openfingym.task import Spec, Task
 
 BOUNDS = ("lower", "central", "upper")
@@ -229,6 +230,14 @@ class CurvesKind(MonthsKind):
     def baselines(self, spec: Spec) -> frozenset[str]:
         """Programs for this kind."""
         return frozenset({"mean", "nelson-siegel"})
+
+    def plots(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
+    ) -> Iterable[Plot]:
+        """Curves at a few dates, a yield in time, and distributions."""
+        from openfingym.kinds.plots.series import curve_plots
+
+        return curve_plots(read, hidden, counts[0], facts)
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

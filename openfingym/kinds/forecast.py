@@ -6,9 +6,9 @@ inputs of any window.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import field_validator, model_validator
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from openfingym.data import Panel
     from openfingym.data.recipe import Windows
+    from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
 
@@ -282,6 +283,14 @@ class ForecastKind(PanelKind):
             "nelson-siegel": semantics == "yield_level",
         }
         return frozenset({"mean", "ridge", "gbm", *(name for name, fit in fits.items() if fit)})
+
+    def plots(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
+    ) -> Iterable[Plot]:
+        """Series in time, with what is hidden of them, and distributions of targets."""
+        from openfingym.kinds.plots.series import panel_plots
+
+        return panel_plots(_contract(spec.contract), read, hidden, counts[0], facts)
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

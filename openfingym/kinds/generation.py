@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
 
@@ -326,6 +327,14 @@ class GenerationKind(Kind):
         """Programs that draw windows; a GARCH model is of returns or prices."""
         garch = {"garch-sim"} if _contract(spec.contract).value_semantics in {"log_return", "price_level"} else set()
         return frozenset({"bootstrap", "copula"} | garch)
+
+    def plots(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
+    ) -> Iterable[Plot]:
+        """Some windows, their spread by row, and distributions of values."""
+        from openfingym.kinds.plots.windows import path_plots
+
+        return path_plots(read, hidden, counts[0], facts["labels"])
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

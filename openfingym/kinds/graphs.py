@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from openfingym.kinds.material import Brief, Material, Reader
+from openfingym.kinds.material import Array, Brief, Material, Reader
 from openfingym.kinds.panels import no_real_data
 from openfingym.kinds.scores import GENERATORS, Divided, LabelsContract, ScoresKind, divided, divided_material
 from openfingym.kinds.skillless.scores import of_graphs
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.graphs import GraphSet
+    from openfingym.kinds.plots.plot import Plot
     from openfingym.task import DataKind, Spec, Task
 
 
@@ -117,6 +118,14 @@ class GraphsKind(ScoresKind):
     def baselines(self, spec: Spec) -> frozenset[str]:
         """Programs for this kind."""
         return frozenset({"graph-smooth"})
+
+    def plots(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
+    ) -> Iterable[Plot]:
+        """Shares of the classes, degrees and sizes."""
+        from openfingym.kinds.plots.labels import graph_plots
+
+        return graph_plots(read, hidden, counts[0])
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

@@ -20,6 +20,7 @@ from openfingym.task.known_kinds import kind_of_contract
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Start
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
@@ -218,6 +219,24 @@ class Kind(ABC):
         on the last axis; None where an answer is no forecast.
         """
         return np.asarray(read(self.load_train[1]))
+
+    def plots(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
+    ) -> Iterable[Plot]:
+        """What the author of a task is shown of its data, hidden values included, as plain data of plots; by default
+        how often each answer occurs in training and in either fold.
+
+        Args:
+            spec: the specification of the task.
+            read: reads a public array, given its name.
+            hidden: the hidden arrays of the task, by name.
+            counts: hidden items of the public and of the private fold.
+            facts: ``contract.json``.
+        """
+        from openfingym.kinds.plots.plot import answer_plots
+
+        best = self.oracle(spec.contract, hidden, tuple(facts["submission_shape"]))
+        return answer_plots(read(self.load_train[1]), best, counts)
 
     def compared(self, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """A fold's rows of a submission as one that probes for labels would have to change them; None where there is

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from openfingym.errors import UsageError
-from openfingym.kinds.material import Brief, Material, Reader
+from openfingym.kinds.material import Array, Brief, Material, Reader
 from openfingym.kinds.scores import GENERATORS, Divided, LabelsContract, ScoresKind, divided, divided_material
 from openfingym.kinds.skillless.scores import of_nodes
 from openfingym.kinds.start import Start
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.graphs import Graph
+    from openfingym.kinds.plots.plot import Plot
     from openfingym.task import DataKind, Spec, Task
 
 
@@ -116,6 +117,14 @@ class NodesKind(ScoresKind):
     def baselines(self, spec: Spec) -> frozenset[str]:
         """Programs for this kind."""
         return frozenset({"isolation-forest", "degree", "graph-smooth"})
+
+    def plots(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
+    ) -> Iterable[Plot]:
+        """Shares of anomalies, and degrees of nodes."""
+        from openfingym.kinds.plots.labels import node_plots
+
+        return node_plots(read, hidden, counts[0])
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

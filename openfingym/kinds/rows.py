@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.characteristics import Characteristics
+    from openfingym.kinds.plots.plot import Plot
     from openfingym.task import Spec, Task
 
 
@@ -186,6 +187,14 @@ class RowsKind(MonthsKind):
     def baselines(self, spec: Spec) -> frozenset[str]:
         """Programs for this kind."""
         return frozenset({"mean", "ridge", "gbm"})
+
+    def plots(
+        self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
+    ) -> Iterable[Plot]:
+        """Targets by month, and distributions of targets and features."""
+        from openfingym.kinds.plots.series import row_plots
+
+        return row_plots(read, hidden, counts[0], facts)
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

@@ -95,7 +95,7 @@ class TimeAxis:
         self.labels = tuple(stamp.replace("T", " ") for stamp in stamps.tolist())
         span = float((times.max() - times.min()) / np.timedelta64(1, "D"))
         where = np.unique(np.linspace(0, self.size - 1, TICKS).astype(int)).tolist()
-        self.ticks = tuple((point, _moment(times[point], span)) for point in where)
+        self.ticks = tuple((point, moment(times[point], span)) for point in where)
 
     def percent(self, point: float) -> float:
         """Position of a point from the left, in percent."""
@@ -188,21 +188,23 @@ def time_chart(
     )
 
 
-def histogram(title: str, samples: Sequence[Line], *, bins: int = 41) -> Markup:
+def histogram(title: str, samples: Sequence[Line], *, bins: int = 41, unit: Unit = "%", note: str = "") -> Markup:
     """How often values occur: the first sample as bars, others as outlines; shares of each sample, in percent.
 
     Args:
         title: heading of the chart, plain text.
-        samples: samples by name; values are fractions, and are shown as percent.
+        samples: samples by name.
         bins: number of equal bins over the range of all samples.
+        unit: unit of the values.
+        note: a remark below the title, plain text.
 
     Returns:
         HTML of one ``<figure>`` element.
     """
     low = min(float(sample.values.min()) for sample in samples)
     high = max(float(sample.values.max()) for sample in samples)
-    if high - low < 1e-12:
-        low, high = low - 0.005, high + 0.005
+    if high - low < 1e-12 * max(1.0, abs(low)):
+        low, high = low - 0.005 * max(1.0, abs(low)), high + 0.005 * max(1.0, abs(low))
     edges = np.linspace(low, high, bins + 1)
     shares = [np.histogram(sample.values, edges)[0] / sample.values.size for sample in samples]
     scale = Scale(0.0, 1.08 * max(float(share.max()) for share in shares))
@@ -211,15 +213,15 @@ def histogram(title: str, samples: Sequence[Line], *, bins: int = 41) -> Markup:
         for n, (share, sample) in enumerate(zip(shares, samples, strict=True))
     ]
     values, step = Scale(low, high).ticks()
-    ticks = [(100.0 * (value - low) / (high - low), shown(value, "%", step)) for value in values]
+    ticks = [(100.0 * (value - low) / (high - low), shown(value, unit, step)) for value in values]
+    fine = None if unit else step / 10.0
     spoken = f"{title}. " + "; ".join(
-        f"{s.name}: {s.values.size} values, mean {shown(s.values.mean(), '%')}, lowest {shown(s.values.min(), '%')}, "
-        f"highest {shown(s.values.max(), '%')}"
+        f"{s.name}: {s.values.size} values, mean {shown(s.values.mean(), unit, fine)}, lowest "
+        f"{shown(s.values.min(), unit, fine)}, highest {shown(s.values.max(), unit, fine)}"
         for s in samples
     )
-    return macro(
-        TEMPLATE, "histogram", title=title, samples=samples, axes=axes(scale, "%", ticks, spoken), box=BOX, paths=paths
-    )
+    drawn_axes = axes(scale, "%", ticks, spoken)
+    return macro(TEMPLATE, "histogram", title=title, note=note, samples=samples, axes=drawn_axes, box=BOX, paths=paths)
 
 
 def shown(value: float, unit: Unit, step: float | None = None) -> str:
@@ -314,12 +316,12 @@ def _percent(value: float) -> str:
     return f"{value:.2f}%"
 
 
-def _moment(time: np.datetime64, span: float) -> str:
+def moment(time: np.datetime64, span: float) -> str:
     """A time as a tick says it on an axis of ``span`` days."""
-    moment: datetime = time.astype("datetime64[s]").item()
+    when: datetime = time.astype("datetime64[s]").item()
     if span > 120.0:
-        return f"{moment:%b %Y}"
-    return f"{moment.day} {moment:%b}" if span > 2.0 else f"{moment:%H:%M}"
+        return f"{when:%b %Y}"
+    return f"{when.day} {when:%b}" if span > 2.0 else f"{when:%H:%M}"
 
 
 def _compact(values: NDArray[np.float64]) -> list[float]:

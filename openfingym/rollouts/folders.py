@@ -186,16 +186,17 @@ def _require_own(root: Path) -> None:
     if (root / RESULT).exists():
         raise UsageError(f"{root}: is the folder of one rollout; give a folder of its own with --out")
     for parent in root.parents:
-        if _is_run(parent):
+        if is_run(parent):
             raise UsageError(f"{root}: is inside another run, {parent}; give a folder of its own with --out")
-    inner = next((path.parent for path in root.glob(f"*/{LOCK}") if _is_run(path.parent)), None)
+    inner = next((path.parent for path in root.glob(f"*/{LOCK}") if is_run(path.parent)), None)
     if inner is not None:
         raise UsageError(
             f"{root}: holds another run, {inner}; give a folder of its own with --out, such as {root / 'NAME'}"
         )
 
 
-def _is_run(folder: Path) -> bool:
+def is_run(folder: Path) -> bool:
+    """Whether a folder is that of a run, by what its lock says."""
     try:
         return read_bytes(folder, LOCK, MEGABYTE).startswith(OWNER.encode())
     except OSError:

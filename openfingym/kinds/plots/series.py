@@ -1,0 +1,151 @@
+"""Plots of series in time: windows of a panel, curves of countries, and rows of many stocks a month."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.kinds.plots.plot import (
+    MOST_SERIES,
+    PARTS,
+    Curve,
+    Distribution,
+    LinePlot,
+    Plot,
+    in_time,
+    more_of,
+    parts_of,
+    shown_and_hidden,
+    spans_of,
+)
+
+if TYPE_CHECKING:
+    from openfingym.kinds.forecast import ForecastContract
+    from openfingym.kinds.material import Array, Reader
+
+RANGE = (10, 90)
+"""Percentiles of a month's rows that are drawn around their mean."""
+NEAR = 20
+"""Horizons of input, at most, that a plot of a single window has."""
+DATES = 3
+"""Curves that are plotted of the training data and of each fold."""
+
+
+def panel_plots(
+    contract: ForecastContract, read: Reader, hidden: Mapping[str, Array], n_public: int, facts: Mapping[str, object]
+) -> Iterator[Plot]:
+    """Of each series, its values in time and their distribution."""
+    times, asked = {part: read(f"{part}_times") for part in ("train", "test")}, np.asarray(hidden["targets"])
+    ahead = [contract.lookback + step - 1 for step in contract.steps]
+    spans = spans_of([times["train"], times["test"][:n_public], times["test"][n_public:]])
+    if contract.pooled:
+        names = _names(facts["series"])
+        of = {part: np.asarray(read(f"{part}_series")) for part in times}
+    else:
+        names = _names(facts["targets"])
+    columns = np.asarray(read("target_columns")) if contract.targets else np.arange(len(names))
+    note = more_of(len(names), "series")
+    for number, name in enumerate(names[:MOST_SERIES]):
+        # Pooled windows have one channel, and say which series they are of.
+        column, target = (0, 0) if contract.pooled else (int(columns[number]), number)
+        train, test = (of[part] == number if contract.pooled else slice(None) for part in times)
+        shown = in_time(
+            [
+                (times["train"][train, : contract.lookback], read("train_inputs")[train, :, column]),
+                (times["test"][test, : contract.lookback], read("test_inputs")[test, :, column]),
+                (times["train"][train][:, ahead], read("train_targets")[train, :, target]),
+            ]
+        )
+        answers = in_time([(times["test"][test][:, ahead], asked[test, :, target])])
+        x, curves = shown_and_hidden(shown, answers)
+        first = np.count_nonzero(np.arange(len(asked))[test] < n_public)
+        yield LinePlot(name, x, curves, spans, note)
+        yield Distribution(
+            f"{name}: answers", parts_of(read("train_targets")[train, :, target], asked[test, :, target], first)
+        )
+        if number == 0:
+            rows = max(0, contract.lookback - NEAR * contract.horizon)
+            for part, window in (("public", 0), ("private", first)):
+                near = np.isin(x, times["test"][test][window, rows:])
+                close = tuple(replace(curve, values=curve.values[near]) for curve in curves)
+                yield LinePlot(f"{name}: the first window of the {part} fold", x[near], close)
+        note = ""
+
+
+def curve_plots(
+    read: Reader, hidden: Mapping[str, Array], n_public: int, facts: Mapping[str, object]
+) -> Iterator[Plot]:
+    """Of each country, curves at a few dates, and one yield in time."""
+    train, asked = np.asarray(read("train_targets")), np.asarray(hidden["targets"])
+    countries, maturities = _names(facts["series"]), facts["maturities"]
+    assert isinstance(maturities, list)
+    years = np.array(maturities, dtype=np.float64)
+    middle = int(np.abs(years - 10.0).argmin())
+    times = {part: np.asarray(read(f"{part}_times")) for part in ("train", "test")}
+    series = {part: np.asarray(read(f"{part}_series")) for part in ("train", "test")}
+    parts = [("train", train, 0, len(train)), ("test", asked, 0, n_public), ("test", asked, n_public, len(asked))]
+    spans = spans_of([times[part][first:last] for part, _, first, last in parts])
+    note = more_of(len(countries), "countries")
+    for number, country in enumerate(countries[:MOST_SERIES]):
+        curves: list[Curve] = []
+        for tone, (part, values, first, last) in enumerate(parts):
+            rows = first + np.flatnonzero(series[part][first:last] == number)
+            curves += [
+                Curve(f"{PARTS[tone]} {times[part][row, -1].astype('datetime64[M]')}", values[row], tone)
+                for row in rows[np.linspace(0, len(rows) - 1, min(DATES, len(rows))).astype(int)]
+            ]
+        yield LinePlot(f"{country}: yields by maturity in years", years, tuple(curves), note=note)
+        own = {part: series[part] == number for part in series}
+        shown = in_time(
+            [
+                (times["train"][own["train"], -1], train[own["train"], middle]),
+                *((times[part][own[part], :-1], read(f"{part}_inputs")[own[part], :, middle]) for part in own),
+            ]
+        )
+        answers = in_time([(times["test"][own["test"], -1], asked[own["test"], middle])])
+        x, lines = shown_and_hidden(shown, answers)
+        yield LinePlot(f"{country}: yield of {years[middle]:g} years", x, lines, spans)
+        note = ""
+    changes = {part: read(f"{part}_inputs")[:, -1] - read(f"{part}_inputs")[:, -2] for part in ("train", "test")}
+    yield Distribution("Yields, all countries and maturities", parts_of(train, asked, n_public))
+    yield Distribution(
+        "Change in the last month that is shown",
+        parts_of(changes["train"], changes["test"], n_public),
+        "Public in all three parts.",
+    )
+
+
+def row_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, facts: Mapping[str, object]) -> Iterator[Plot]:
+    """The targets of each month and their distribution; of some features, the distributions."""
+    train, asked = np.asarray(read("train_targets")), np.asarray(hidden["targets"])
+    times = {part: np.asarray(read(f"{part}_times")) for part in ("train", "test")}
+    spans = spans_of([times["train"], times["test"][:n_public], times["test"][n_public:]])
+    months, place = np.unique(np.concatenate([times["train"], times["test"]]), return_inverse=True)
+    values, known = np.concatenate([train, asked]), len(train)
+    by_month = [values[place == month] for month in range(len(months))]
+    is_hidden = np.isin(np.arange(len(months)), place[known:])
+    low, high = (np.array([np.percentile(rows, share) for rows in by_month]) for share in RANGE)
+    mean = np.array([rows.mean() for rows in by_month])
+    curves = [
+        Curve(name, np.where(is_hidden == part, line, np.nan), part)
+        for part, name in enumerate(("known", "hidden"))
+        for line in (low, mean, high)
+    ]
+    yield LinePlot(
+        "Targets by month", months, tuple(curves), spans, f"Mean, and the {RANGE[0]}th and {RANGE[1]}th percentile."
+    )
+    yield Distribution("Targets", parts_of(train, asked, n_public))
+    names = _names(facts["channels"])
+    note = more_of(len(names), "features")
+    for number, name in enumerate(names[:MOST_SERIES]):
+        samples = parts_of(read("train_inputs")[:, number], read("test_inputs")[:, number], n_public)
+        yield Distribution(f"Feature {name}", samples, f"Public in all three parts. {note}".rstrip())
+        note = ""
+
+
+def _names(listed: object) -> Sequence[str]:
+    assert isinstance(listed, list)
+    return [str(name) for name in listed]

@@ -1,0 +1,63 @@
+"""Plots of windows to generate: some paths, distributions, and how far windows spread row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.kinds.plots.plot import MOST_SERIES, PARTS, Curve, Distribution, LinePlot, Plot, Span, more_of, parts_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.kinds.material import Array, Reader
+
+PATHS = 6
+"""Paths that are plotted of the training data and of each fold."""
+MOST_WINDOWS = 5000
+"""Windows of a part that are looked at, evenly spaced."""
+
+
+def path_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, channels: Sequence[str]) -> Iterator[Plot]:
+    """Of each channel, some paths, the spread of each row, and the distribution of values."""
+    real, context = np.asarray(hidden["real"]), read("test_inputs")
+    lookback = context.shape[1]
+    test = np.concatenate([context, real], axis=1) if lookback else real
+    chosen = _some(len(read("train_targets")), MOST_WINDOWS)
+    train = np.concatenate([read("train_inputs")[chosen], read("train_targets")[chosen]], axis=1)
+    parts = (train, test[:n_public], test[n_public:])
+    rows = np.arange(1.0, train.shape[1] + 1.0)
+    spans = (Span("context, public", 1.0, float(lookback), 0),) if lookback else ()
+    note = more_of(len(channels), "channels")
+    for number, name in enumerate(channels[:MOST_SERIES]):
+        paths = [
+            Curve(part, windows[row, :, number], tone)
+            for tone, (part, windows) in enumerate(zip(PARTS, parts, strict=True))
+            for row in _some(len(windows), PATHS)
+        ]
+        spreads = [
+            Curve(part, _spread(windows[:, :, number]), tone)
+            for tone, (part, windows) in enumerate(zip(PARTS, parts, strict=True))
+        ]
+        yield LinePlot(f"{name}: {PATHS} windows of each part", rows, tuple(paths), spans, note)
+        yield LinePlot(f"{name}: standard deviation of each row", rows, tuple(spreads), spans)
+        yield Distribution(
+            f"{name}: values to generate", parts_of(train[:, lookback:, number], real[:, :, number], n_public)
+        )
+        yield Distribution(
+            f"{name}: steps from row to row",
+            parts_of(np.diff(train[:, lookback:, number]), np.diff(real[:, :, number]), n_public),
+        )
+        note = ""
+
+
+def _spread(windows: Array) -> NDArray[np.float64]:
+    spread: NDArray[np.float64] = windows.std(axis=0)
+    return spread
+
+
+def _some(count: int, most: int) -> NDArray[np.int64]:
+    """At most so many of the numbers below ``count``, evenly spaced."""
+    return np.linspace(0, count - 1, min(count, most)).astype(np.int64)

@@ -1,0 +1,136 @@
+"""The page on which the author of a task sees what an agent gets, and what is hidden from it.
+
+It holds hidden values. So it is the author's alone: nobody else may read the file, and it is not written where an agent
+could come upon it, or where it would be passed on with something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openfingym import store
+from openfingym.errors import UsageError
+from openfingym.files.whole import store_errors, whole_file
+from openfingym.kinds import kind_of
+from openfingym.reports.html import KINDS
+from openfingym.reports.page import document, kind_notice
+from openfingym.reports.plots import drawing
+from openfingym.results import RESULT
+from openfingym.version import __version__
+
+if TYPE_CHECKING:
+    from openfingym.kinds import Array
+    from openfingym.packages.package import BuiltPackage
+
+MODE = 0o600
+MARKS: Mapping[str, str] = {
+    "package.json": "a package",
+    "truth.json": "a package",
+    "contract.json": "a package",
+    "interface.py": "a package or a workspace",
+    "task.toml": "the folder of a task",
+    RESULT: "the folder of a rollout",
+}
+"""Files by which a folder is known that others read: agents, or whoever it is passed on to."""
+
+
+def render(package: BuiltPackage) -> str:
+    """The page of a built package: a self-contained HTML document, which holds hidden values.
+
+    Raises:
+        StoreError: the package is damaged; as DigestMismatchError where an array is not the one that it was built with.
+    """
+    task, manifest, contract = package.task, package.manifest, package.contract
+    spec, hidden, instruction = task.spec, package.read_truth(), package.read_instruction()
+    counts = manifest.n_public, manifest.n_private
+    plots = kind_of(task).plots(spec, package.array, hidden, counts, contract)
+    provenance = spec.provenance
+    return document(
+        "task.html.jinja",
+        f"{task.name}: with hidden values",
+        styles=("task.css",),
+        name=task.name,
+        description=task.file.task.description,
+        notice=kind_notice(manifest.data_kind, KINDS),
+        facts={
+            "Family": f"{spec.family}, {spec.contract.kind}",
+            "Panel": spec.panel,
+            "Assets": f"{spec.asset_class}, {spec.frequency}",
+            "Items": f"{manifest.n_train:,} train, {counts[0]:,} public, {counts[1]:,} private",
+            "Answer": f"{' x '.join(map(str, manifest.submission_shape))}: {', '.join(manifest.submission_axes)}",
+            "Values": f"{spec.contract.unit}, {spec.contract.low:g} to {spec.contract.high:g}",
+            "Digest": manifest.digest,
+            "OpenFinGym": __version__,
+        },
+        asked=_paragraphs(instruction.partition("\n## Data\n")[0]),
+        instruction=instruction,
+        metrics=[(one["name"], one["direction"], f"{one['weight']:.4g}") for one in contract["metrics"]],
+        scoring=f"Ranks are by each metric's loss relative to that of the baseline, {spec.scoring.baseline}. "
+        f"{spec.verification.budget} submissions or practice episodes, at most, get feedback from the public fold.",
+        recipe=contract["recipe"],
+        notes=[
+            f"Dataset {manifest.dataset} ({manifest.data_kind}), sha256 {manifest.dataset_digest}.",
+            f"Paper: {provenance.paper}"
+            + (f", row {provenance.catalogue_id} of its catalogue." if provenance.catalogue_id else "."),
+            *([provenance.note] if provenance.note else []),
+            *(f"Waiver: {one.finding} in {one.file}: {one.reason}" for one in spec.waivers),
+        ],
+        drawings=[drawing(plot) for plot in plots],
+        arrays=list(_arrays(package, hidden)),
+    )
+
+
+def _paragraphs(text: str) -> list[str]:
+    """The paragraphs of an author's text, whose first heading is the name of the task once more."""
+    parts = [part.strip() for part in text.split("\n\n")]
+    return [part for number, part in enumerate(parts) if part and not (number == 0 and part.startswith("# "))]
+
+
+def write_private(path: Path, page: str) -> None:
+    """Write a page with hidden values to a file that its owner alone may read.
+
+    Raises:
+        UsageError: the file would be in a package, the folder of a task, a run or a workspace, or in the store.
+        StoreError: it cannot be written.
+    """
+    where = _not_private(path)
+    if where is not None:
+        raise UsageError(
+            f"{path}: a page with hidden values is not written into {where}, where others would get it; "
+            "choose a file elsewhere"
+        )
+    with (
+        store_errors(path, "choose another file"),
+        whole_file(path, mode=MODE, errors="backslashreplace") as stream,
+    ):
+        stream.write(page)
+
+
+def _not_private(path: Path) -> str | None:
+    """What the file would be a part of; None where nothing of ours is around it."""
+    from openfingym.rollouts.folders import is_run
+
+    folder = path.absolute().parent.resolve()
+    if folder.is_relative_to(store.home().resolve()):
+        return f"the store, {store.home()}"
+    for parent in (folder, *folder.parents):
+        mark = next((name for name in MARKS if (parent / name).exists()), None)
+        if mark is not None:
+            return f"{MARKS[mark]}, {parent}"
+        if is_run(parent):
+            return f"the folder of a run, {parent}"
+    return None
+
+
+def _arrays(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[tuple[str, ...]]:
+    """Rows of the table of arrays: those that are public, then the hidden ones."""
+    for name, about in package.contract["arrays"].items():
+        yield _row(name, "agent", package.array(name), ", ".join(about["axes"]))
+    for name, array in hidden.items():
+        yield _row(name, "verifier alone", array, "")
+
+
+def _row(name: str, seen_by: str, array: Array, axes: str) -> tuple[str, ...]:
+    return name, seen_by, " x ".join(map(str, array.shape)), axes or "-", str(array.dtype), f"{array.nbytes:,}"
