@@ -96,6 +96,7 @@ def show(name: str, real: bool, html: Path | None, as_json: bool) -> None:
     """Show what a task asks, how it is scored and where its data comes from."""
     from openfingym import catalog
     from openfingym.packages.build import build
+    from openfingym.task.published_sizes import split_beside_published
 
     loaded = catalog.load_task(name, real=real)
     built = build(loaded)
@@ -130,6 +131,7 @@ def show(name: str, real: bool, html: Path | None, as_json: bool) -> None:
         ("items", f"{manifest.n_train} train, {manifest.n_public} public, {manifest.n_private} private"),
         ("paper", provenance.paper),
         ("catalogue row", provenance.catalogue_id or "-"),
+        ("sizes", split_beside_published(provenance.catalogue_id, loaded.spec.split) or "-"),
         ("note", provenance.note or "-"),
         *(("waiver", f"{waiver.finding} in {waiver.file}: {waiver.reason}") for waiver in loaded.spec.waivers),
     ]

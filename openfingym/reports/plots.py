@@ -32,7 +32,8 @@ def drawing(plot: Plot) -> Markup:
 
 def _lines(plot: LinePlot) -> Markup:
     timed = np.issubdtype(plot.x.dtype, np.datetime64)
-    x = plot.x.astype("datetime64[ns]").astype(np.int64).astype(np.float64) if timed else plot.x.astype(np.float64)
+    times = plot.x.astype("datetime64[ns]") if timed else None
+    x = (plot.x if times is None else times.astype(np.int64)).astype(np.float64)
     low, width = float(x[0]), float(x[-1] - x[0]) or 1.0
     place = (x - low) / width
     finite = [curve.values[np.isfinite(curve.values)] for curve in plot.curves]
@@ -55,7 +56,7 @@ def _lines(plot: LinePlot) -> Markup:
         # Of what has several colours, the first.
         bands=list({span.name: _tone(span.tone) for span in reversed(plot.spans)}.items())[::-1],
         keys=list(dict.fromkeys((curve.name, _tone(curve.tone)) for curve in plot.curves)),
-        axes=axes(scale, "", _time_ticks(plot.x) if timed else _ticks(low, width), spoken),
+        axes=axes(scale, "", _ticks(low, width) if times is None else _time_ticks(times), spoken),
         box=BOX,
         paths=[*bands, *(path for path in paths if path[1])],
     )
@@ -134,7 +135,7 @@ def _path(place: NDArray[np.float64], scale: Scale, curve: Curve) -> str:
 
 def _time_ticks(times: NDArray[np.datetime64]) -> list[tuple[float, str]]:
     """(percent from the left, text) of some times."""
-    first, last = times[0].astype("datetime64[ns]"), times[-1].astype("datetime64[ns]")
+    first, last = times[0], times[-1]
     days = float((last - first) / np.timedelta64(1, "D"))
     parts = [number / (TICKS - 1) for number in range(TICKS)]
     return [(100.0 * part, moment(first + (last - first) * part, days)) for part in parts]

@@ -18,6 +18,7 @@ from openfingym.reports.html import KINDS
 from openfingym.reports.page import document, kind_notice
 from openfingym.reports.plots import drawing
 from openfingym.results import RESULT
+from openfingym.task.published_sizes import split_beside_published
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def render(package: BuiltPackage) -> str:
     counts = manifest.n_public, manifest.n_private
     plots = kind_of(task).plots(spec, package.array, hidden, counts, contract)
     provenance = spec.provenance
+    published = split_beside_published(provenance.catalogue_id, spec.split)
     return document(
         "task.html.jinja",
         f"{task.name}: with hidden values",
@@ -74,6 +76,7 @@ def render(package: BuiltPackage) -> str:
             f"Dataset {manifest.dataset} ({manifest.data_kind}), sha256 {manifest.dataset_digest}.",
             f"Paper: {provenance.paper}"
             + (f", row {provenance.catalogue_id} of its catalogue." if provenance.catalogue_id else "."),
+            *([f"Split: {published}."] if published else []),
             *([provenance.note] if provenance.note else []),
             *(f"Waiver: {one.finding} in {one.file}: {one.reason}" for one in spec.waivers),
         ],

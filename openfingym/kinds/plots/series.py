@@ -61,7 +61,7 @@ def panel_plots(
         )
         answers = in_time([(times["test"][test][:, ahead], asked[test, :, target])])
         x, curves = shown_and_hidden(shown, answers)
-        first = np.count_nonzero(np.arange(len(asked))[test] < n_public)
+        first = int(np.count_nonzero(np.arange(len(asked))[test] < n_public))
         yield LinePlot(name, x, curves, spans, note)
         yield Distribution(
             f"{name}: answers", parts_of(read("train_targets")[train, :, target], asked[test, :, target], first)
