@@ -95,6 +95,7 @@ task.add_command(list_tasks, "list")
 def show(name: str, real: bool, html: Path | None, as_json: bool) -> None:
     """Show what a task asks, how it is scored and where its data comes from."""
     from openfingym import catalog
+    from openfingym.cli.real_data import real_data
     from openfingym.packages.build import build
     from openfingym.task.published_sizes import split_beside_published
 
@@ -127,6 +128,7 @@ def show(name: str, real: bool, html: Path | None, as_json: bool) -> None:
         ("digest", manifest.digest),
         ("package", str(built.public)),
         ("dataset", f"{manifest.dataset} ({manifest.data_kind}), sha256 {manifest.dataset_digest[:16]}"),
+        ("real data", real_data(loaded)),
         *((f"step {n}", step) for n, step in enumerate(built.contract["recipe"], 1)),
         ("items", f"{manifest.n_train} train, {manifest.n_public} public, {manifest.n_private} private"),
         ("paper", provenance.paper),

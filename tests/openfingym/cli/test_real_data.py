@@ -1,0 +1,49 @@
+"""What `task show` says of real forms, against what `--real` does."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from openfingym.catalog import load_task, task_folders
+from openfingym.cli import cli
+from openfingym.cli.real_data import WHY, real_data
+from openfingym.errors import DataError, TaskError
+from openfingym.kinds import kind_of
+from openfingym.packages.scaffold import new_task
+from openfingym.task import Task
+
+
+@pytest.mark.parametrize("name", task_folders())
+def test_a_task_without_a_real_form_says_why_and_refuses_real_data(name: str) -> None:
+    said = real_data(load_task(name))
+    real = load_task(name, real=True)
+    if said == "its own":
+        assert not real.real
+    elif said.startswith("none: "):
+        with pytest.raises(TaskError, match="no real data is known"):
+            kind_of(real).load(real)
+    else:
+        # There is a form, and nothing has been pulled.
+        with pytest.raises(DataError) as missing:
+            kind_of(real).load(real)
+        assert said.partition("`")[2].rstrip("`") in str(missing.value)
+
+
+def test_every_simulated_dataset_without_a_real_form_has_a_reason_of_its_own() -> None:
+    tasks = [load_task(name) for name in task_folders()]
+    without = {
+        str(task.spec.dataset.name)
+        for task in tasks
+        if task.spec.dataset.pulled is None and kind_of(task).data_kind(task) == "simulated"
+    }
+    assert without == WHY.keys()
+
+
+def test_a_task_of_an_author_is_told_where_a_source_is_stated(tmp_path) -> None:
+    assert "state" in real_data(Task.read(new_task("mine", tmp_path, "forecast")))
+
+
+def test_the_command_shows_it() -> None:
+    shown = CliRunner().invoke(cli, ["task", "show", "lob-forecast"], catch_exceptions=False).output
+    assert "real data  none: no source that can be pulled publishes order books" in shown
