@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 TEMPLATE = "plots.html.jinja"
 TONES = 8
 BINS, MOST_BINS = 41, 80
+ROUNDED = 0.01
+"""Part of a distance by which rounded values at equal distances may be off."""
 INSIDE = 0.002
 """Share of the values on either side that may lie outside of what a distribution shows, where they would squeeze it."""
 WIDE = 3.0
@@ -81,7 +83,7 @@ def _distribution(plot: Distribution) -> Markup:
 def _bins(values: NDArray[np.float64]) -> int:
     """Bins of a histogram: one a value where there are few at equal distances, as of ranks and counts."""
     distances = np.diff(np.unique(values))
-    even = 0 < len(distances) < MOST_BINS and bool(np.ptp(distances) < 1e-6 * distances.max())
+    even = 0 < len(distances) < MOST_BINS and bool(np.ptp(distances) < ROUNDED * distances.max())
     return len(distances) + 1 if even else BINS
 
 

@@ -175,6 +175,13 @@ def test_far_values_do_not_squeeze_a_distribution() -> None:
     assert len(re.findall("M", re.search('<path class="bar s0" d="([^"]*)"', html)[1])) > 30
 
 
+def test_ranks_have_a_bar_each() -> None:
+    html = str(drawing(Distribution("a", {"v": np.tile(np.linspace(-1.0, 1.0, 60).round(4), 9)})))
+    bars = re.search('<path class="bar s0" d="([^"]*)"', html)[1]
+    assert len(set(re.findall(r"V(\d+)H", bars))) == 1
+    assert bars.count("M") == 60
+
+
 def test_the_command_writes_a_page_for_its_owner_alone(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text("older, and for everybody")
