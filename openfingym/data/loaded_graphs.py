@@ -73,11 +73,13 @@ def load_graph(name: str, *, real: bool = False, seed: int = DEFAULT_SEED, cache
         kind="simulated",
         source="seeded simulator of OpenFinGym (openfingym/data/graphs/attributed.py); stands in for the published "
         "graph",
-        provenance=f"degree-corrected block model with injected anomalies, seed {seed}; edge count: {spec.edges_from}",
+        provenance=f"{spec.pattern.title}, seed {seed}; edge count: {spec.edges_from}",
         licence="Apache-2.0",
         rows=graph.nodes,
         sha256=graph.digest,
-        notes=("no node, edge or feature is of the published graph; results say nothing about it",),
+        notes=(
+            "no node, edge or feature is of the published graph; docs/data.md says which ranks of detectors it keeps",
+        ),
     )
     return LoadedGraph(graph, info)
 

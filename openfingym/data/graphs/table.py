@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from openfingym.data.dataset import suggestion
+from openfingym.data.graphs.anomalies import Organic, OrganicGroups, OtherClass, StandardInjection
 from openfingym.data.graphs.attributed import AttributedGraph
 from openfingym.data.graphs.words import WordCounts
 from openfingym.errors import DataError
@@ -13,7 +14,17 @@ _PUBLISHED = "Qiao and Pang 2023 (arXiv 2306.00006), key statistics of the data 
 _OURS = "chosen here; Table 9 gives none"
 
 _GRAPHS = (
-    AttributedGraph("amazon", "Products of an online shop", 10_224, 175_608, 25, 693, _PUBLISHED, clique=15),
+    AttributedGraph(
+        "amazon",
+        "Products of an online shop",
+        10_224,
+        175_608,
+        25,
+        693,
+        _PUBLISHED,
+        Organic(likeness=0.167, shift=2.0, spread=1.02),
+        separation=0.35,
+    ),
     AttributedGraph(
         "blogcatalog",
         "Bloggers and their tags",
@@ -22,20 +33,56 @@ _GRAPHS = (
         8_189,
         300,
         _PUBLISHED,
-        clique=30,
+        StandardInjection(),
         words=WordCounts(70.0),
     ),
     AttributedGraph(
-        "yelpchi", "Reviews by the same user", 23_831, 49_315, 32, 1_217, _PUBLISHED, clique=5, communities=24
+        "yelpchi",
+        "Reviews by the same user",
+        23_831,
+        49_315,
+        32,
+        1_217,
+        _PUBLISHED,
+        OrganicGroups(likeness=0.909, shift=1.0, spread=0.98),
+        tail=3.4,
+        separation=0.25,
     ),
     AttributedGraph(
-        "dblp", "Authors who publish together", 4_057, 20_000, 334, 284, _OURS, clique=8, words=WordCounts(28.0)
+        "dblp",
+        "Authors who publish together",
+        4_057,
+        20_000,
+        334,
+        284,
+        _OURS,
+        OtherClass(),
+        words=WordCounts(28.0),
+        communities=4,
     ),
     AttributedGraph(
-        "imdb", "Films with a person in common", 4_780, 55_000, 1_232, 335, _OURS, clique=12, words=WordCounts(20.0)
+        "imdb",
+        "Films with a person in common",
+        4_780,
+        55_000,
+        1_232,
+        335,
+        _OURS,
+        OtherClass(),
+        words=WordCounts(20.0),
+        communities=3,
     ),
     AttributedGraph(
-        "cert", "Users who mail each other", 1_000, 6_000, 6, 70, _OURS, clique=7, communities=6, separation=1.0
+        "cert",
+        "Users who mail each other",
+        1_000,
+        6_000,
+        6,
+        70,
+        _OURS,
+        Organic(likeness=0.07, shift=1.5, spread=1.0),
+        communities=6,
+        separation=0.3,
     ),
 )
 

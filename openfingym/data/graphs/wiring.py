@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.processes.draws import uniforms
+from openfingym.data.processes.draws import permutation, uniforms
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 HEAVIEST = 60.0
 """Cap on a node's weight, the lightest having 1: beyond it most draws of an edge would repeat one."""
+LARGEST = 40
+"""Cap on a group's size as drawn, so that no single group decides what a whole graph is like."""
+MIDDLING = 20
+"""Edges that a member brings or takes at most when it changes its group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +33,16 @@ class Communities:
     weights: NDArray[np.float64]
     """Weight of each node, float64[n]; 0 for one that is never drawn."""
 
-    def without(self, nodes: NDArray[np.int64]) -> Communities:
-        """A copy from which these nodes are never drawn."""
+    def among(self, nodes: NDArray[np.int64]) -> Communities:
+        """A copy from which no others are drawn."""
+        weights = np.zeros_like(self.weights)
+        weights[nodes] = self.weights[nodes]
+        return Communities(self.of, weights)
+
+    def weighing(self, nodes: NDArray[np.int64], factor: float) -> Communities:
+        """A copy in which the weights of these nodes are multiplied."""
         weights = self.weights.copy()
-        weights[nodes] = 0.0
+        weights[nodes] *= factor
         return Communities(self.of, weights)
 
 
@@ -85,19 +95,39 @@ def _pick(
     return np.where(steps < len(order), order[np.minimum(steps, len(order) - 1)], fallback)
 
 
-def without_excess(
-    bits: np.random.PCG64, keys: NDArray[np.int64], members: NDArray[np.int64], excess: int, nodes: int
-) -> NDArray[np.int64]:
-    """Drop up to ``excess`` random edges of every member, and return the keys that stay, int64[k]."""
-    ends = np.stack([keys // nodes, keys % nodes])
-    is_member = np.zeros(nodes, dtype=bool)
-    is_member[members] = True
-    side, edge = np.nonzero(is_member[ends])
-    owner = ends[side, edge]
-    luck = bits.random_raw(len(keys))[edge]
-    by_owner = np.lexsort((luck, owner))
-    sorted_owner = owner[by_owner]
-    rank = np.arange(len(owner)) - np.searchsorted(sorted_owner, sorted_owner, side="left")
-    drop = np.zeros(len(keys), dtype=bool)
-    drop[edge[by_owner[rank < excess]]] = True
-    return keys[~drop]
+def clique_keys(groups: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
+    """Keys of all edges within each group, int64[groups, size] of different nodes, in no particular order."""
+    i, j = np.triu_indices(groups.shape[1], 1)
+    a, b = groups[:, i].ravel(), groups[:, j].ravel()
+    return np.minimum(a, b) * nodes + np.maximum(a, b)
+
+
+def group_sizes(bits: np.random.PCG64, nodes: int, edges: int, tail: float) -> NDArray[np.int64]:
+    """Sizes of groups of two or more, int64[k], that hold ``nodes`` in all and, as cliques, exactly ``edges``.
+
+    They follow a Pareto law of density exponent ``tail``; members then change groups one by one until the number is
+    met.
+
+    Raises:
+        DataError: no such groups are found.
+    """
+    drawn = 2.0 * uniforms(bits, nodes) ** (-1.0 / (tail - 1.0))
+    sizes = np.minimum(drawn, LARGEST).astype(np.int64)
+    sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), nodes - 1))]
+    sizes[-1] += nodes - sizes.sum()
+    for _ in range(nodes):
+        missing = edges - int((sizes * (sizes - 1) // 2).sum())
+        if missing == 0:
+            return sizes[permutation(bits, len(sizes))]
+        # From a group of three to one of t: t - 2 edges more. From one of t to a pair: t - 3 fewer.
+        step, partner = (2, 3) if missing > 0 else (3, 2)
+        gain = sizes - step
+        # Many groups change a little, rather than the largest much.
+        changed = int(np.argmax(np.where(gain <= min(abs(missing), MIDDLING), gain, 0)))
+        partners = np.flatnonzero(sizes == partner)
+        partners = partners[partners != changed]
+        if gain[changed] < 1 or not partners.size:
+            break
+        sizes[changed] += np.sign(missing)
+        sizes[partners[0]] -= np.sign(missing)
+    raise DataError(f"no groups of {nodes} nodes with {edges} edges were found; ask for other edges or another tail")

@@ -26,8 +26,8 @@ class WordCounts:
 
 def topic_words(
     bits: np.random.PCG64, words: WordCounts, community: NDArray[np.int64], communities: int, columns: int
-) -> NDArray[np.int64]:
-    """Draw every node's words; the sorted, distinct keys node x columns + word, int64[stored].
+) -> SparseRows:
+    """Draw every node's words; a word that is drawn again counts once.
 
     Words follow Zipf's law, 1 / (rank + 10), in an order of their own in every topic.
     """
@@ -38,27 +38,6 @@ def topic_words(
     rank = np.minimum(np.searchsorted(law, uniforms(bits, len(owner)) * law[-1]), columns - 1)
     topics = np.stack([permutation(bits, columns) for _ in range(communities + 1)])
     topic = np.where(uniforms(bits, len(owner)) <= words.topic, community[owner], communities)
-    return np.unique(owner * columns + topics[topic, rank])
-
-
-def noisy_words(
-    bits: np.random.PCG64,
-    keys: NDArray[np.int64],
-    columns: int,
-    nodes: int,
-    receivers: NDArray[np.int64],
-    donors: NDArray[np.int64],
-    share: float,
-) -> SparseRows:
-    """Give each receiver its donor's words, a share of them replaced by words drawn uniformly, and build the matrix."""
-    owner = keys // columns
-    changed = [keys[~np.isin(owner, receivers)]]
-    for receiver, donor in zip(receivers, donors, strict=True):
-        start, stop = np.searchsorted(owner, [donor, donor + 1])
-        word = keys[start:stop] % columns
-        drawn = np.minimum((uniforms(bits, len(word)) * columns).astype(np.int64), columns - 1)
-        replace = uniforms(bits, len(word)) <= share
-        changed.append(receiver * columns + np.where(replace, drawn, word))
-    stored = np.unique(np.concatenate(changed))
+    stored = np.unique(owner * columns + topics[topic, rank])
     indptr = np.concatenate([[0], np.cumsum(np.bincount(stored // columns, minlength=nodes))]).astype(np.int64)
     return SparseRows(indptr, (stored % columns).astype(np.int32), np.ones(len(stored)), columns)

@@ -29,17 +29,18 @@ def auroc(package: BuiltPackage, result: RolloutResult) -> float:
     return find_metric("auroc").compute({"labels": package.read_truth()["labels"], "scores": scores})
 
 
-@pytest.mark.parametrize(("agent", "least"), [("degree", 0.54), ("graph-smooth", 0.85)])
-def test_anomalies_rank_above_chance(agent: str, least: float, cert: BuiltPackage, run_on: Run) -> None:
-    result = run_on(cert, agent)
-    assert auroc(cert, result) > least
-    assert run_on(cert, agent, again=True).metrics == result.metrics, "the same seed, the same scores"
+def test_anomalies_rank_above_chance(cert: BuiltPackage, run_on: Run) -> None:
+    result = run_on(cert, "graph-smooth")
+    assert auroc(cert, result) > 0.75
+    assert run_on(cert, "graph-smooth", again=True).metrics == result.metrics, "the same seed, the same scores"
 
 
-def test_features_alone_tell_something(run_on: Run) -> None:
-    """On more nodes: half of the anomalies are in the edges, and of the others features tell little."""
-    package = build(load_task("amazon-fraud"))
-    assert auroc(package, run_on(package, "isolation-forest")) > 0.57
+def test_without_labels_features_tell_more_than_degrees_where_anomalies_are_injected(run_on: Run) -> None:
+    """As on the published graph: isolation-forest 0.752, degree 0.501."""
+    package = build(load_task("blogcatalog-fraud"))
+    reached = {agent: auroc(package, run_on(package, agent)) for agent in ("isolation-forest", "degree")}
+    assert reached["isolation-forest"] == pytest.approx(0.752, abs=0.05)
+    assert reached["degree"] == pytest.approx(0.501, abs=0.05)
 
 
 def test_labels_and_edges_add_to_features(cert: BuiltPackage, run_on: Run) -> None:
