@@ -101,6 +101,12 @@ class Report:
             **{name: value for name, value in values.items() if name != "row"},
         }
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the table of skill for each kind of data, and the comparisons in words."""
+        from openfingym.reports.notebook import report_html
+
+        return report_html(self)
+
     def to_csv(self) -> str:
         """One line a cell: kind of data, row, family, and the figures of both tables."""
         stream = io.StringIO()

@@ -13,7 +13,7 @@ from openfingym.errors import UsageError
 from openfingym.kinds import is_heavy
 from openfingym.machine import cores
 from openfingym.models.prices import PriceTable
-from openfingym.results import RolloutResult
+from openfingym.results import RolloutResult, RolloutResults
 from openfingym.rollouts.budget import RunBudget
 from openfingym.rollouts.engine import RolloutEngine, RunWatcher, SilentWatcher
 from openfingym.rollouts.folders import RunFolder
@@ -39,7 +39,7 @@ def run(
     ray: bool = False,
     jobs: int = 1,
     watch: RunWatcher | None = None,
-) -> list[RolloutResult]:
+) -> RolloutResults:
     """Run every rollout of a plan that has no result in the run's folder yet.
 
     May be called again with the same plan and folder, after an interruption or on another machine: what is finished
@@ -61,8 +61,8 @@ def run(
         watch: is told how the run is doing.
 
     Returns:
-        A result for each rollout of the plan, in its order; ``state`` is ``error`` where our machinery failed. Those
-        that did not begin, because the plan's budget was reached, have none.
+        A list with a result for each rollout of the plan, in its order; ``state`` is ``error`` where our machinery
+        failed. Those that did not begin, because the plan's budget was reached, have none.
 
     Raises:
         UsageError: the plan cannot be run as it stands, or this thread runs an event loop, as notebooks do.
@@ -109,7 +109,7 @@ def run(
             )
             ran = _interruptible(_run_missing(plan, selection, work, folder, settings, watch, ray=ray), watch)
             results |= ran
-    return [results[spec.identity] for spec in work.specs if spec.identity in results]
+    return RolloutResults(results[spec.identity] for spec in work.specs if spec.identity in results)
 
 
 async def _run_missing(
