@@ -81,7 +81,8 @@ def read_runs(*folders: str | Path, metrics: bool = False) -> pd.DataFrame:
         raise UsageError("read_runs needs a folder of runs, such as read_runs('runs')")
     paths = [Path(folder) for folder in folders]
     found = found_below(paths)
-    rows = [*_rows(found), *({"state": "unfinished", "folder": str(path)} for path in _unfinished(paths))]
+    rows = list(_rows(found))
+    rows += [{"state": "unfinished", "folder": str(path)} for path in _unfinished(paths)]
     if not rows:
         raise UsageError(f"no run was found below {', '.join(map(str, paths))}; a run is a folder with a result.json")
     fitting = [{name: _fitting(row.get(name), kind) for name, kind in COLUMNS.items()} for row in rows]

@@ -12,6 +12,7 @@ from openfingym.reports.charts import Line, Marker, TimeAxis, histogram, time_ch
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+    from numpy.typing import NDArray
 
     from openfingym.reports.trading.benchmark import Benchmark
     from openfingym.reports.trading.risk import Rolling
@@ -49,7 +50,8 @@ def account_charts(
         for what, shift in (("growth", 1.0), ("underwater", 0.0), ("costs", 0.0))
     )
     if benchmark is not None:
-        grown = np.cumprod(1.0 + np.insert(benchmark.returns, _gaps(chain), 0.0))
+        steps: NDArray[np.float64] = np.insert(benchmark.returns, _gaps(chain), 0.0)
+        grown = np.cumprod(1.0 + steps)
         growth.append(Line(benchmark.name, grown - 1.0, "s1"))
     underwater[0] = Line(names[0], underwater[0].values, "agent", area=True)
     costs += [Line("of it fees", chain.paid("fee"), "s1"), Line("of it slippage", chain.paid("slippage"), "s2")]
