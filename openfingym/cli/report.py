@@ -210,7 +210,7 @@ def tearsheet(
     # In the place of what is there, and not through it: the run may be a stranger's, and hold a link of that name.
     write_text(path, page, errors="backslashreplace")
     if trades_file is not None:
-        write_text(trades_file, to_csv(trades.trades), errors="backslashreplace")
+        _write(trades_file, to_csv(trades.trades))
     if as_json:
         figures = asdict(summary(np.stack([trace.record for trace in traces]), periods_per_year))
         run = {"task": result.task, "agent": result.agent, "data_kind": result.data_kind}

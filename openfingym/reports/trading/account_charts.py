@@ -50,9 +50,9 @@ def account_charts(
         for what, shift in (("growth", 1.0), ("underwater", 0.0), ("costs", 0.0))
     )
     if benchmark is not None:
-        steps: NDArray[np.float64] = np.insert(benchmark.returns, _gaps(chain), 0.0)
-        grown = np.cumprod(1.0 + steps)
-        growth.append(Line(benchmark.name, grown - 1.0, "s1"))
+        steps = np.insert(benchmark.returns, _gaps(chain), 0.0)
+        grown: NDArray[np.float64] = np.asarray(np.cumprod(1.0 + steps) - 1.0, dtype=np.float64)
+        growth.append(Line(benchmark.name, grown, "s1"))
     underwater[0] = Line(names[0], underwater[0].values, "agent", area=True)
     costs += [Line("of it fees", chain.paid("fee"), "s1"), Line("of it slippage", chain.paid("slippage"), "s2")]
     long, short = chain.share(Column.LONG), chain.share(Column.SHORT)
