@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from openfingym.envs.making import make, make_vec
     from openfingym.envs.registration import register
     from openfingym.errors import OpenFinGymError
+    from openfingym.reports.frame import read_runs
     from openfingym.results import RolloutResult, read_run
     from openfingym.rollouts.launcher import run
     from openfingym.task import Task
@@ -43,6 +44,7 @@ __all__ = [
     "make",
     "make_vec",
     "read_run",
+    "read_runs",
     "register",
     "run",
     "tasks",
@@ -60,6 +62,7 @@ _HOMES = {
     "make": "envs.making",
     "make_vec": "envs.making",
     "read_run": "results",
+    "read_runs": "reports.frame",
     "register": "envs.registration",
     "run": "rollouts.launcher",
     "tasks": "catalog",

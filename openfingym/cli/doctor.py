@@ -17,10 +17,13 @@ EXTRAS = {
     "arrow": (("pyarrow",), "answers as Arrow and Parquet"),
     "faithful": (("torch",), "metrics that train a network as their papers do"),
     "llm": (("openai",), "agents that ask a model"),
+    "mlflow": (("mlflow",), "results of rollouts in MLflow"),
     "ray": (("ray",), "rollouts on several machines"),
     "render": (("moviepy", "PIL"), "pictures and videos of trading environments"),
     "sb3": (("stable_baselines3",), "policies of Stable-Baselines3 on trading environments"),
     "sources": (("python_calamine",), "sources that publish spreadsheets"),
+    "tensorboard": (("tensorboardX",), "results of rollouts in TensorBoard"),
+    "wandb": (("wandb",), "results of rollouts in Weights & Biases"),
 }
 """Modules of each extra of the distribution, and what they are for."""
 

@@ -157,8 +157,22 @@ def _write(path: Path, text: str) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write. Default: tearsheet.html in the run's folder.",
 )
+@click.option(
+    "--benchmark",
+    metavar="SYMBOL|equal-weight|CSV",
+    help="What alpha and beta are against: a symbol of the task, equal parts of all, or a file of closes over time. "
+    "Default: the task's baseline.",
+)
+@click.option(
+    "--trades",
+    "trades_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the round trips as CSV, and link to them.",
+)
 @json_option("an object")
-def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
+def tearsheet(
+    run_folder: Path, out: Path | None, benchmark: str | None, trades_file: Path | None, as_json: bool
+) -> None:
     """The tear sheet of a trading run, as one HTML file.
 
     RUN_FOLDER is a folder that `openfingym run` wrote. The run's actions are played again on the task's hidden bars,
@@ -170,30 +184,52 @@ def tearsheet(run_folder: Path, out: Path | None, as_json: bool) -> None:
 
     from openfingym.files.whole import write_text
     from openfingym.metrics.performance import summary
+    from openfingym.reports.trading.benchmark import benchmark_of
     from openfingym.reports.trading.replay import held, package_of, replay
+    from openfingym.reports.trading.sections import Trades, link_between, risk_figures
     from openfingym.reports.trading.surface import cost_delay_surface
     from openfingym.reports.trading.tearsheet import Heading, render
+    from openfingym.reports.trading.trades import to_csv, trades_of
     from openfingym.results import read_run
 
     result = read_run(run_folder)
     package = package_of(result)
     periods_per_year = package.task.spec.scoring.periods_per_year
+    path = (out or run_folder / "tearsheet.html").absolute()
     with TerminalProgress() as show:
         show("playing the run again")
         replays = replay(run_folder)
-        traces = [replayed.trace for replayed in replays]
+        traces, baseline = [replayed.trace for replayed in replays], held(package)
+        chosen = None if benchmark is None else benchmark_of(benchmark, replays)
         show("scoring its decisions at other costs and delays")
         surface = cost_delay_surface([replayed.tape for replayed in replays])
-        page = render(Heading.of_run(result, periods_per_year), traces, held(package), surface)
-    path = (out or run_folder / "tearsheet.html").absolute()
+        link = None if trades_file is None else link_between(path, trades_file)
+        trades = Trades(trades_of(replays), link)
+        heading = Heading.of_run(result, periods_per_year)
+        page = render(heading, traces, baseline, surface, benchmark=chosen, trades=trades)
     # In the place of what is there, and not through it: the run may be a stranger's, and hold a link of that name.
     write_text(path, page, errors="backslashreplace")
+    if trades_file is not None:
+        _write(trades_file, to_csv(trades.trades))
     if as_json:
         figures = asdict(summary(np.stack([trace.record for trace in traces]), periods_per_year))
         run = {"task": result.task, "agent": result.agent, "data_kind": result.data_kind}
-        print_json({"path": str(path), **run, "performance": figures, "cost_delay": surface.to_dict()})
+        risk = risk_figures(heading.baseline, traces, baseline, chosen, periods_per_year)
+        kept = None if trades_file is None else str(trades_file.absolute())
+        print_json(
+            {
+                "path": str(path),
+                "trades": kept,
+                **run,
+                "performance": figures,
+                "risk": risk,
+                "cost_delay": surface.to_dict(),
+            }
+        )
     else:
         click.echo(path)
+        if trades_file is not None:
+            click.echo(trades_file.absolute())
 
 
 @report.command()

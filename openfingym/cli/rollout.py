@@ -84,6 +84,13 @@ INTERRUPTED = 130
 @click.option(
     "--shard", "part", metavar="K/N", help="Only every N-th rollout, from the K-th on: one part for each of N machines."
 )
+@click.option(
+    "--log",
+    multiple=True,
+    metavar="NAME",
+    help="Send results on as they come in: tensorboard, mlflow, wandb (extras of these names), or a logger of an "
+    "installed package; repeatable.",
+)
 @real_option
 @fresh_option
 @quiet_option
@@ -109,6 +116,7 @@ def rollout(
     address: str | None,
     patience: float | None,
     part: str | None,
+    log: tuple[str, ...],
     real: bool,
     fresh: bool,
     quiet: bool,
@@ -123,6 +131,7 @@ def rollout(
     from openfingym import rollouts
     from openfingym.cli.rollout_progress import RunReporter
     from openfingym.packages.many import default_jobs
+    from openfingym.rollouts.loggers import load_loggers
     from openfingym.verifiers import find_verifiers
 
     changes = {
@@ -144,6 +153,7 @@ def rollout(
         "fresh": fresh,
     }
     plan = _plan(file, changes, agents)
+    load_loggers(log)  # what is missing is said now, of a dry run too
     for sign in _endings():
         signal.signal(sign, signal.default_int_handler)
     retry_errors, jobs = retry == "error", default_jobs()
@@ -176,6 +186,7 @@ def rollout(
                 ray=backend == "ray",
                 jobs=jobs,
                 watch=reporter,
+                log=log,
             )
         except KeyboardInterrupt:
             _say_how_to_go_on(reporter.work, out, again=again)

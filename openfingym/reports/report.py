@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from openfingym.errors import UsageError
+from openfingym.files.spreadsheet import not_a_formula
 from openfingym.reports.cautions import Caution, cautions_of
 from openfingym.reports.cells import Cell, Field, Row, RunGroup, TaskCell, cells_of, families_of, grouped, task_cells_of
 from openfingym.reports.comparisons import RowComparison, compare
@@ -100,6 +101,12 @@ class Report:
             **{name: value for name, value in values.items() if name != "row"},
         }
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the table of skill for each kind of data, and the comparisons in words."""
+        from openfingym.reports.notebook import report_html
+
+        return report_html(self)
+
     def to_csv(self) -> str:
         """One line a cell: kind of data, row, family, and the figures of both tables."""
         stream = io.StringIO()
@@ -112,7 +119,7 @@ class Report:
     def _flat(self, cell: Cell) -> dict[str, object]:
         return {
             "data_kind": cell.data_kind,
-            **dict(zip(self.by, map(_not_a_formula, cell.row), strict=True)),
+            **dict(zip(self.by, map(not_a_formula, cell.row), strict=True)),
             "family": cell.family,
             "tasks": cell.tasks,
             **asdict(cell.counts),
@@ -176,8 +183,3 @@ def _failures(groups: Sequence[RunGroup]) -> list[Failure]:
                     reason = " ".join(str(run.reason or "").split())[:REASON_LENGTH]
                     found[group.data_kind, group.row, run.state, str(run.boundary or UNSTATED), reason] += 1
     return [Failure(*key, runs=count) for key, count in found.most_common()]
-
-
-def _not_a_formula(text: str) -> str:
-    """A name as a spreadsheet should show it: one that starts like a formula would be run."""
-    return f"'{text}" if text[:1] in {"=", "+", "@", "\t", "\r"} or (text[:1] == "-" and len(text) > 1) else text

@@ -69,6 +69,19 @@ def read_runs(paths: Iterable[Path]) -> FoundRuns:
     Raises:
         UsageError: a path is no folder, or there is no run below any of them.
     """
+    found = found_below(paths)
+    if not found.results and not found.damaged:
+        where = ", ".join(map(str, found.folders))
+        raise UsageError(f"no run was found below {where}; a run is a folder with a result.json")
+    return found
+
+
+def found_below(paths: Iterable[Path]) -> FoundRuns:
+    """What :func:`read_runs` reads, which may be nothing.
+
+    Raises:
+        UsageError: a path is no folder.
+    """
     paths = list(paths)
     results: dict[tuple[str, ...], RolloutResult] = {}
     damaged: list[Damaged] = []
@@ -86,8 +99,6 @@ def read_runs(paths: Iterable[Path]) -> FoundRuns:
             continue
         results[key] = result
         made[result.rollout_id] = config
-    if not results and not damaged:
-        raise UsageError(f"no run was found below {', '.join(map(str, paths))}; a run is a folder with a result.json")
     return FoundRuns(
         tuple(sorted(results.values(), key=_order)),
         tuple(damaged),

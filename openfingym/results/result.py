@@ -170,6 +170,12 @@ class RolloutResult:
         loss = self.relative_total if name == "relative" else self.total
         return failure if loss is None else -min(loss, cap)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from openfingym.results.notebook import result_html
+
+        return result_html(self)
+
     def to_dict(self) -> dict[str, object]:
         """Plain values, as ``result.json`` and ``--json`` show them."""
         data = asdict(self)
@@ -196,6 +202,15 @@ class RolloutResult:
             fields[name] = None if data.get(name) is None else _as_tuple(name, data[name])
         fields["path"] = Path(str(data["path"])) if data.get("path") else None
         return cls(**fields)  # type: ignore[arg-type]  # plain JSON
+
+
+class RolloutResults(list[RolloutResult]):
+    """A list of results that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        from openfingym.results.notebook import results_html
+
+        return results_html(self)
 
 
 def _as_tuple(name: str, value: object) -> tuple[object, ...]:

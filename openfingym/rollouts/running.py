@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,11 +13,13 @@ from openfingym.errors import UsageError
 from openfingym.kinds import is_heavy
 from openfingym.machine import cores
 from openfingym.models.prices import PriceTable
-from openfingym.results import RolloutResult
+from openfingym.results import RolloutResult, RolloutResults
 from openfingym.rollouts.budget import RunBudget
 from openfingym.rollouts.engine import RolloutEngine, RunWatcher, SilentWatcher
 from openfingym.rollouts.folders import RunFolder
 from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
+from openfingym.rollouts.loggers import LoggerMaker, load_loggers
+from openfingym.rollouts.loggers.telling import logged
 from openfingym.rollouts.plan import Plan, Selection, select
 from openfingym.rollouts.preparation import Work, prepare
 from openfingym.rollouts.settings import ModelAccess, RolloutSettings
@@ -39,7 +41,8 @@ def run(
     ray: bool = False,
     jobs: int = 1,
     watch: RunWatcher | None = None,
-) -> list[RolloutResult]:
+    log: Sequence[str | LoggerMaker] = (),
+) -> RolloutResults:
     """Run every rollout of a plan that has no result in the run's folder yet.
 
     May be called again with the same plan and folder, after an interruption or on another machine: what is finished
@@ -59,13 +62,16 @@ def run(
         jobs: processes that build tasks at once; a script that gives more than one needs ``if __name__ ==
             "__main__":``.
         watch: is told how the run is doing.
+        log: names of loggers that are told of every result of this call, such as ``tensorboard``, or what makes one
+            from the run's folder. One that fails later is told nothing more, and the run goes on.
 
     Returns:
-        A result for each rollout of the plan, in its order; ``state`` is ``error`` where our machinery failed. Those
-        that did not begin, because the plan's budget was reached, have none.
+        A list with a result for each rollout of the plan, in its order; ``state`` is ``error`` where our machinery
+        failed. Those that did not begin, because the plan's budget was reached, have none.
 
     Raises:
-        UsageError: the plan cannot be run as it stands, or this thread runs an event loop, as notebooks do.
+        UsageError: the plan cannot be run as it stands, a logger is unknown or cannot begin, or this thread runs an
+            event loop, as notebooks do.
         TaskError: a task cannot be built as it is written.
         DataError: a dataset is missing or damaged.
         StoreError: packages or results cannot be read or written.
@@ -76,6 +82,7 @@ def run(
     """
     _require_no_loop()
     watch = watch or SilentWatcher()
+    makers = load_loggers(log)
     plan = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
     selection = select(plan, program=program)
     if not ray:  # the nodes of a cluster have keys of their own
@@ -107,9 +114,10 @@ def run(
                 places=plan.concurrency or cores(),
                 patience_s=plan.patience_s,
             )
-            ran = _interruptible(_run_missing(plan, selection, work, folder, settings, watch, ray=ray), watch)
+            with logged(makers, folder.root, watch) as told:
+                ran = _interruptible(_run_missing(plan, selection, work, folder, settings, told, ray=ray), told)
             results |= ran
-    return [results[spec.identity] for spec in work.specs if spec.identity in results]
+    return RolloutResults(results[spec.identity] for spec in work.specs if spec.identity in results)
 
 
 async def _run_missing(

@@ -12,7 +12,10 @@ from openfingym.reports.charts import Line, Marker, TimeAxis, histogram, time_ch
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+    from numpy.typing import NDArray
 
+    from openfingym.reports.trading.benchmark import Benchmark
+    from openfingym.reports.trading.risk import Rolling
     from openfingym.reports.trading.trace import Chain
 
 SYMBOLS = 8
@@ -30,19 +33,26 @@ class Charts:
     drawn: list[Markup]
 
 
-def account_charts(names: tuple[str, str], chain: Chain, beside: Chain | None) -> Charts:
+def account_charts(
+    names: tuple[str, str], chain: Chain, beside: Chain | None, benchmark: Benchmark | None = None
+) -> Charts:
     """The charts.
 
     Args:
         names: names of the agent and of the baseline.
         chain: the episodes of the agent, in order of time.
         beside: traces of the same episodes as the baseline traded them; None to draw no baseline.
+        benchmark: a further line of the first chart.
     """
     axis = TimeAxis(chain.times, chain.starts)
     growth, underwater, costs = (
         _both(names, chain, beside, what, shift)
         for what, shift in (("growth", 1.0), ("underwater", 0.0), ("costs", 0.0))
     )
+    if benchmark is not None:
+        steps = np.insert(benchmark.returns, _gaps(chain), 0.0)
+        grown: NDArray[np.float64] = np.asarray(np.cumprod(1.0 + steps) - 1.0, dtype=np.float64)
+        growth.append(Line(benchmark.name, grown, "s1"))
     underwater[0] = Line(names[0], underwater[0].values, "agent", area=True)
     costs += [Line("of it fees", chain.paid("fee"), "s1"), Line("of it slippage", chain.paid("slippage"), "s2")]
     long, short = chain.share(Column.LONG), chain.share(Column.SHORT)
@@ -67,6 +77,26 @@ def account_charts(names: tuple[str, str], chain: Chain, beside: Chain | None) -
         *(_price(axis, chain, symbol) for symbol in traded),
     ]
     return Charts(axis.data(), drawn)
+
+
+def rolling_charts(names: tuple[str, str], own: Rolling, other: Rolling | None) -> Charts:
+    """Sharpe ratio and volatility over a rolling window, on an axis of their own: it begins where a window is full."""
+    axis = TimeAxis(own.times, own.starts)
+    kinds = ((names[0], "agent", own), (names[1], "baseline", other))
+
+    def lines(what: str) -> list[Line]:
+        return [Line(name, getattr(one, what), style) for name, style, one in kinds if one is not None]
+
+    drawn = [
+        time_chart("Sharpe ratio", axis, lines("sharpe_ratio"), zero=True),
+        time_chart("Volatility, annualised", axis, lines("volatility"), unit="%", zero=True),
+    ]
+    return Charts(axis.data(), drawn)
+
+
+def _gaps(chain: Chain) -> list[int]:
+    """Places among all steps before which an episode begins."""
+    return [start - number for number, start in enumerate(chain.starts)]
 
 
 def _both(names: tuple[str, str], chain: Chain, beside: Chain | None, what: str, shift: float = 0.0) -> list[Line]:

@@ -19,7 +19,7 @@ def surface_values(surface: Surface) -> dict[str, object]:
     """What the page shows: break-even figures in words, and the rows of the grid, each cell with its tint."""
     most = float(np.abs(surface.total_return).max())
     rows = [
-        (f"{cost:g}", [(_tint(value, most), shown(value, "%")) for value in earned.tolist()])
+        (f"{cost:g}", [(tint(value, most), shown(value, "%")) for value in earned.tolist()])
         for cost, earned in zip(surface.costs_bps, surface.total_return, strict=True)
     ]
     return {"sentence": sentence(surface), "delays": surface.delays, "rows": rows}
@@ -47,7 +47,8 @@ def sentence(surface: Surface) -> str:
     return " ".join(part for part in (played, cost, delay) if part)
 
 
-def _tint(value: float, most: float) -> str:
+def tint(value: float, most: float) -> str:
+    """The class of a cell: how large its value is beside the largest there is, and of which sign."""
     if most <= 0.0 or value == 0.0:
         return ""
     shade = max(1, round(SHADES * abs(value) / most))

@@ -15,12 +15,15 @@ from openfingym.reports.charts import shown
 from openfingym.reports.page import document, kind_notice
 from openfingym.reports.trading.account_charts import account_charts
 from openfingym.reports.trading.heatmap import surface_values
+from openfingym.reports.trading.sections import risk_values, round_trips
 from openfingym.reports.trading.trace import Chain
 from openfingym.trading.orders import EventKind, Reason
 
 if TYPE_CHECKING:
     from openfingym.metrics.performance import Performance
     from openfingym.reports.charts import Unit
+    from openfingym.reports.trading.benchmark import Benchmark
+    from openfingym.reports.trading.sections import Trades
     from openfingym.reports.trading.surface import Surface
     from openfingym.reports.trading.trace import EpisodeTrace
     from openfingym.results import RolloutResult
@@ -107,6 +110,9 @@ def render(
     traces: Sequence[EpisodeTrace],
     baseline: Sequence[EpisodeTrace] = (),
     surface: Surface | None = None,
+    *,
+    benchmark: Benchmark | None = None,
+    trades: Trades | None = None,
 ) -> str:
     """The page.
 
@@ -115,6 +121,8 @@ def render(
         traces: its episodes; the private ones are the page, public ones a section at its end.
         baseline: traces of the same episodes as the baseline traded them, to draw beside; empty for none.
         surface: the decisions of the private episodes, scored again over costs and delays; None leaves it out.
+        benchmark: what the private episodes are compared with; None for the baseline, where there is one.
+        trades: the round trips of the private episodes; None leaves them out.
 
     Returns:
         A self-contained HTML document, which loads nothing.
@@ -142,11 +150,13 @@ def render(
         facts=_facts(heading, chain),
         tiles=_tiles(heading, own, other),
         charts_title=_charts_title(main, chain),
-        charts=account_charts(names, chain, beside),
+        charts=account_charts(names, chain, beside, benchmark),
         performance=_figures(heading, own, other),
-        traded=_traded(chain),
+        traded=_traded(chain) + round_trips(trades),
+        trades_link=None if trades is None else trades.link,
         refusals=_refusals(chain),
         surface=surface_values(surface) if surface is not None else None,
+        **risk_values(names, chain, beside, benchmark, heading.periods_per_year),
         episodes=_episodes(chain, own),
         largest=_largest(chain),
         practice=account_charts(names, *practice) if practice else None,

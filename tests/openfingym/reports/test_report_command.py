@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from openfingym.cli import main
@@ -129,12 +130,17 @@ def test_the_documentation_is_true(folder, monkeypatch, capsys):
     assert documented >= report.keys()
     for records in ("cells", "tasks", "comparisons", "failures"):
         assert documented >= report[records][0].keys(), records
-    (program,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    frame, program = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     (folder / "t4").mkdir()
     for run in folder.iterdir():
         if run.name != "t4":
             run.rename(folder / "t4" / run.name)
     monkeypatch.chdir(folder.parent)
+    exec(frame, names := {})
+    table = names["table"]
+    assert set(table.index.get_level_values("agent")) == {"naive", "ridge"}
+    assert (table["count"] > 1).all()
+    assert np.isfinite(table["half"]).all()
     exec(program, {})
     assert "ridge is better than naive" in capsys.readouterr().out
     assert (folder.parent / "t4.html").is_file()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -111,3 +112,20 @@ def test_the_surface_on_the_command_line(run: RolloutResult) -> None:
     shown = CliRunner().invoke(cli, ["report", "surface", str(run.path)])
     assert "cost, one way" in shown.stdout
     assert f"as played {100 * run.metrics['total_return']:.2f}%" in shown.stdout
+
+
+def test_trades_and_a_benchmark_on_the_command_line(run: RolloutResult, tmp_path: Path) -> None:
+    page, trades = tmp_path / "page.html", tmp_path / "trades" / "all.csv"
+    trades.parent.mkdir()
+    options = ["--out", str(page), "--trades", str(trades), "--benchmark", "ibm", "--json"]
+    shown = CliRunner().invoke(cli, ["report", "tearsheet", str(run.path), *options])
+    assert shown.exit_code == 0, shown.output
+    found = json.loads(shown.stdout)
+    with trades.open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    won = sum(float(row["pnl"]) for row in rows) / found["performance"]["episodes"]
+    assert won == pytest.approx(run.metrics["pnl"], abs=0.005)
+    assert found["trades"] == str(trades)
+    assert found["risk"]["regression"]["benchmark"] == "ibm"
+    assert found["risk"]["drawdowns"][0]["depth"] == pytest.approx(run.metrics["max_drawdown"])
+    assert '<a href="trades/all.csv">' in page.read_text(encoding="utf-8")

@@ -196,7 +196,7 @@ def test_long_and_many_episodes_are_drawn_in_bounded_size():
         assert len(page.encode()) < 2_000_000
         tree = parsed(page)
         assert max(len(list(figure.iter("use"))) for figure in tree.iter("figure")) <= MARKERS
-    assert len(figures(tree)) == 6 + SYMBOLS
+    assert len(figures(tree)) == 6 + SYMBOLS + 2
     assert "22 more are not drawn" in page
 
 
@@ -349,7 +349,7 @@ def test_in_a_browser_the_cursor_reads_every_chart_and_nothing_is_loaded(tmp_pat
         loose = pointed(harmless.replace("</main>", f"{smuggled}</main>"), "", tmp_path)
         assert "/image" in asked
         assert "<title>hijacked" in loose
-    assert f'data-charts="{2 * 8}"' in dom
+    assert f'data-charts="{2 * 8 + 2}"' in dom
     readings = re.findall(r'<figure class="chart reading".*?</figcaption>', dom, flags=re.DOTALL)
     assert len(readings) == 7
     assert all(str(own.times[40])[:10] in reading for reading in readings)

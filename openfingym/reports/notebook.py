@@ -1,0 +1,24 @@
+"""A report as a notebook shows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openfingym.reports import tables
+from openfingym.results.notebook import data_name, html_table
+
+if TYPE_CHECKING:
+    from openfingym.reports.report import Report
+
+
+def report_html(report: Report) -> str:
+    """The table of skill for each kind of data, with the comparisons in words and what the figures do not show."""
+    parts = []
+    for kind in tables.kinds_of(report):
+        table = tables.skill_table(report, kind)
+        sentences, rest = tables.said(report, kind)
+        cautions = [one.sentence for one in report.cautions if one.data_kind == kind]
+        said = " ".join(text for text in (*sentences, rest, *cautions) if text)
+        parts.append(html_table(table.columns, table.rows, title=f"{data_name(kind)} data: {table.title}", note=said))
+    damaged = f"; {len(report.damaged):,} damaged runs are in no figure" if report.damaged else ""
+    return "".join((*parts, f"<p>{report.runs:,} runs{damaged}</p>"))

@@ -1,0 +1,203 @@
+"""Sections of a tear sheet on risk and trades, as the plain values that its template shows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import numpy as np
+
+from openfingym.reports.charts import shown
+from openfingym.reports.page import minus
+from openfingym.reports.trading.account_charts import rolling_charts
+from openfingym.reports.trading.benchmark import Benchmark, regression
+from openfingym.reports.trading.calendar import ROWS, calendar_returns
+from openfingym.reports.trading.heatmap import tint
+from openfingym.reports.trading.risk import DRAWDOWNS, drawdown_list, rolling, rolling_window, tail_losses
+from openfingym.reports.trading.trace import Chain
+
+if TYPE_CHECKING:
+    from openfingym.reports.trading.trace import EpisodeTrace
+    from openfingym.reports.trading.trades import Trade
+
+EMPTY = "–"
+
+
+@dataclass(frozen=True)
+class Trades:
+    """The round trips of an account, and where they are kept."""
+
+    trades: Sequence[Trade]
+    link: str | None = None
+    """Address of their CSV as seen from the page; None where there is none."""
+
+
+def risk_values(
+    names: tuple[str, str], chain: Chain, beside: Chain | None, benchmark: Benchmark | None, periods_per_year: float
+) -> dict[str, object]:
+    """The sections on risk.
+
+    Args:
+        names: names of the agent and of the baseline.
+        chain: the episodes of the account.
+        beside: the same episodes as the baseline traded them; None for no baseline.
+        benchmark: what somebody chose to compare with; None for the baseline.
+        periods_per_year: bars in a year.
+    """
+    window = rolling_window(chain, periods_per_year)
+    rolled = [
+        rolling(one, window, periods_per_year) if window is not None and one is not None else None
+        for one in (chain, beside)
+    ]
+    own, other = rolled
+    if benchmark is None and beside is not None:
+        benchmark = _of_baseline(names[1], beside)
+    return {
+        "tail": _tail(names, chain, beside),
+        "against": _against(names[0], chain, benchmark, periods_per_year),
+        "calendar": _calendar(chain),
+        "rolling": None if own is None else rolling_charts(names, own, other),
+        "rolling_title": f"Rolling over {window} bars, within each episode",
+        "falls": _falls(chain),
+    }
+
+
+def risk_figures(
+    baseline: str,
+    own: Sequence[EpisodeTrace],
+    other: Sequence[EpisodeTrace],
+    benchmark: Benchmark | None,
+    periods_per_year: float,
+) -> dict[str, object]:
+    """The same figures for programs: plain values, fractions, times in ISO 8601; None where there is nothing to say."""
+    chain = Chain(own)
+    against = regression(chain.returns, benchmark or _of_baseline(baseline, Chain(other)), periods_per_year)
+    calendar = calendar_returns(chain)
+    return {
+        "tail": [asdict(one) for one in tail_losses(chain.returns)],
+        "drawdowns": [asdict(one) for one in drawdown_list(chain)[:DRAWDOWNS]],
+        "regression": None if against is None else asdict(against),
+        "calendar": None if calendar is None else calendar.to_dict(),
+    }
+
+
+def link_between(page: Path, file: Path) -> str:
+    """Address of a file as seen from a page, which stays right where both are moved together."""
+    return quote(Path(os.path.relpath(file.absolute(), page.absolute().parent)).as_posix())
+
+
+def round_trips(trades: Trades | None) -> list[tuple[str, str]]:
+    """(name, value) of what closed round trips were."""
+    closed = [] if trades is None else [trade for trade in trades.trades if trade.status == "closed"]
+    if not closed:
+        return []
+    won = sum(trade.pnl for trade in closed if trade.pnl > 0.0)
+    lost = -sum(trade.pnl for trade in closed if trade.pnl < 0.0)
+    return [
+        ("Round trips", f"{len(closed):,}"),
+        ("of them with a profit", shown(sum(trade.pnl > 0.0 for trade in closed) / len(closed), "%")),
+        ("Profit factor, gains over losses", shown(won / lost, "x") if lost > 0.0 else EMPTY),
+        ("Bars held, median", f"{np.median([trade.bars for trade in closed]):,.0f}"),
+    ]
+
+
+def _of_baseline(name: str, chain: Chain) -> Benchmark:
+    return Benchmark(name, chain.returns, "The task's baseline, its costs included.")
+
+
+def _tail(names: tuple[str, str], chain: Chain, beside: Chain | None) -> dict[str, object]:
+    own, other = tail_losses(chain.returns), tail_losses(beside.returns) if beside is not None else None
+    rows = [
+        (f"{label} {one.level:.0%}", shown(getattr(one, what), "%"))
+        + (() if other is None else (shown(getattr(other[number], what), "%"),))
+        for what, label in (("value_at_risk", "VaR"), ("expected_shortfall", "ES"))
+        for number, one in enumerate(own)
+    ]
+    note = (
+        f"Historical, of one bar, over {len(chain.returns):,} steps. VaR: the loss that 5 % (1 %) of the steps exceed, "
+        "an interpolated quantile. ES: the mean loss of these steps. Positive is a loss."
+    )
+    if len(own) < 2:
+        note += " A level needs a step on average beyond it; what has none is left out."
+    return {"columns": ("", names[0], *(() if other is None else (names[1],))), "rows": rows, "note": note}
+
+
+def _against(agent: str, chain: Chain, benchmark: Benchmark | None, periods_per_year: float) -> dict[str, object]:
+    if benchmark is None:
+        return {"columns": (), "rows": [], "note": "There is no benchmark."}
+    found = regression(chain.returns, benchmark, periods_per_year)
+    if found is None:
+        note = f"{agent} or {benchmark.name} never moves, or there are fewer than three steps: no alpha and no beta."
+        return {"columns": (), "rows": [], "note": note}
+    rows = [
+        ("Beta", f"{shown(found.beta, '')} ± {shown(found.beta_error, '')}"),
+        ("Alpha a year", f"{shown(found.alpha, '%')} ± {shown(found.alpha_error, '%')}"),
+        ("Correlation", shown(found.correlation, "")),
+    ]
+    note = (
+        "Least squares of step returns, risk-free rate 0, ± a standard error. Alpha: the constant times the bars in a "
+        f"year. {benchmark.note}"
+    )
+    return {"columns": ("", benchmark.name), "rows": rows, "note": note}
+
+
+def _calendar(chain: Chain) -> dict[str, object]:
+    found = calendar_returns(chain)
+    if found is None:
+        note = "All steps are on one day, so there is no table of months or days."
+        return {"title": "Returns by the calendar", "rows": [], "note": note}
+    most = float(np.nanmax(np.abs(found.returns)))
+    rows = [
+        (name, [_tile(value, most) for value in values], _tenths(total))
+        for name, values, total in zip(found.rows, found.returns.tolist(), found.totals.tolist(), strict=True)
+    ]
+    note = "In UTC, compounded within each cell and over the row; empty where the account had no step."
+    if found.unit == "day":
+        note += " Days instead of months: the account is of few months."
+    if len(rows) > ROWS:
+        note += f" The last {ROWS} of {len(rows)} rows."
+    title = f"{'Monthly' if found.unit == 'month' else 'Daily'} returns, percent"
+    return {"title": title, "unit": found.unit, "columns": found.columns, "rows": rows[-ROWS:], "note": note}
+
+
+def _tile(value: float, most: float) -> tuple[str, str]:
+    """(tint, text) of a cell."""
+    return ("", "") if np.isnan(value) else (tint(value, most), _tenths(value))
+
+
+def _tenths(value: float) -> str:
+    text = f"{100.0 * value:.1f}"
+    return "0.0" if text == "-0.0" else minus(text)
+
+
+def _falls(chain: Chain) -> dict[str, object]:
+    falls = drawdown_list(chain)
+    midnight = bool((chain.times == chain.times.astype("datetime64[D]")).all())
+
+    def moment(text: str | None) -> str:
+        return "not" if text is None else text[:10] if midnight else text[:16].replace("T", " ")
+
+    rows = [
+        (
+            str(number),
+            shown(fall.depth, "%"),
+            moment(fall.start),
+            moment(fall.trough),
+            moment(fall.end),
+            f"{fall.length:,}",
+            EMPTY if fall.recovery is None else f"{fall.recovery:,}",
+            str(fall.episode),
+        )
+        for number, fall in enumerate(falls[:DRAWDOWNS], start=1)
+    ]
+    note = (
+        f"The deepest {len(rows)} of {len(falls)}, from the peak to the first close that is as high (bars), or to the "
+        "end of the episode. No drawdown crosses from one episode into the next."
+        if rows
+        else "The account never fell below an earlier close."
+    )
+    return {"rows": rows, "note": note}

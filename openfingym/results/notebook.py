@@ -1,0 +1,84 @@
+"""Results as small tables of HTML, which notebooks show. Every text in them is escaped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openfingym.results.result import RolloutResult
+
+ROWS = 60
+"""Results of a list that are shown."""
+LONGEST = 200
+"""Characters of a cell that are shown."""
+DASH = "–"
+
+
+def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", note: str = "") -> str:
+    """A table under a title, both of plain text; the heads of rows are in their first column."""
+    heads = "".join(f"<th>{_text(name)}</th>" for name in columns)
+    lines = (f"<th>{_text(row[0])}</th>" + "".join(f"<td>{_text(value)}</td>" for value in row[1:]) for row in rows)
+    table = "".join(f"<tr>{line}</tr>" for line in ((heads, *lines) if heads else lines))
+    above = f"<p><strong>{escape(title)}</strong></p>" if title else ""
+    below = f"<p>{escape(note)}</p>" if note else ""
+    return f"<div>{above}<table>{table}</table>{below}</div>"
+
+
+def result_html(result: RolloutResult) -> str:
+    """One result: what it was, and how it ended."""
+    rows = (
+        ("task", result.task),
+        ("agent", result.agent if result.model is None else f"{result.agent}, {result.model}"),
+        ("seed", str(result.seed)),
+        ("state", result.state if result.reason is None else f"{result.state}: {result.reason}"),
+        ("total", _figure(result.total, result.total_interval)),
+        ("relative total", _figure(result.relative_total, result.relative_interval)),
+        ("skill", _figure(result.skill, result.skill_interval)),
+        (f"beside {result.baseline or 'the baseline'}", result.verdict or DASH),
+        ("seconds of the agent", f"{result.wall_s:.1f}"),
+        ("flags", ", ".join(result.flags)),
+        ("folder", str(result.path or "")),
+    )
+    note = "" if result.total is None else "total, relative total: lower is better; [low, high]: 95 % interval"
+    return html_table((), [row for row in rows if row[1]], title=f"{data_name(result.data_kind)} data", note=note)
+
+
+def results_html(results: Sequence[RolloutResult]) -> str:
+    """A list of results, one a row."""
+    rows = [
+        (
+            one.task,
+            data_name(one.data_kind),
+            one.agent,
+            one.model or DASH,
+            str(one.seed),
+            one.state,
+            _figure(one.relative_total, one.relative_interval),
+            _figure(one.total, one.total_interval),
+            f"{one.wall_s:.1f}",
+        )
+        for one in results[:ROWS]
+    ]
+    states = ", ".join(f"{count:,} {state}" for state, count in Counter(one.state for one in results).items())
+    note = f"{len(results):,} rollouts: {states}" if results else "no rollouts"
+    note += f"; the first {ROWS} are shown" if len(results) > ROWS else ""
+    columns = ("task", "data", "agent", "model", "seed", "state", "relative total", "total", "seconds")
+    return html_table(columns, rows, note=note)
+
+
+def data_name(kind: str) -> str:
+    """A kind of data as it is said; what comes from no market cannot be overlooked."""
+    return "SIMULATED" if kind == "simulated" else kind
+
+
+def _figure(value: float | None, ends: tuple[float, float] | None) -> str:
+    if value is None:
+        return DASH
+    return f"{value:.4g}" if ends is None else f"{value:.4g} [{ends[0]:.3g}, {ends[1]:.3g}]"
+
+
+def _text(text: str) -> str:
+    return escape(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
