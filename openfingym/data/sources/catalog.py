@@ -66,12 +66,23 @@ _LARGE_CAPS = (
     *("AAPL", "AMD", "BAC", "BBY", "CVX", "GE", "HD", "JNJ", "JPM", "KO"),
     *("LLY", "MRK", "MSFT", "PEP", "PFE", "PG", "RRC", "UNH", "WMT", "XOM"),
 )
+_US_60 = (
+    *("XOM", "CVX", "COP", "SLB", "OXY", "BAC", "GS", "WFC", "MS", "AXP", "C", "BLK", "JPM", "PG", "KO", "PEP", "WMT"),
+    *("COST", "MCD", "CL", "KMB", "ORCL", "CSCO", "IBM", "ADBE", "NFLX", "INTC", "QCOM", "TXN", "AMD", "AAPL", "MSFT"),
+    *("NVDA", "GOOGL", "CAT", "GE", "BA", "HON", "DE", "UNP", "UPS", "FDX", "MMM", "LMT", "LLY", "UNH", "MRK", "PFE"),
+    *("ABT", "TMO", "DHR", "BMY", "JNJ", "LOW", "SBUX", "TJX", "HD", "NKE", "DIS", "AMZN"),
+)
+"""The stocks of ``sim-us-equities``; the youngest, GOOGL, trades since August 2004."""
 _FUTURES = tuple(
     f"{code}=F"
     for code in ("GC", "SI", "PL", "PA", "HG", "CL", "RB", "HO", "NG", "ZC", "ZW", "ZS", "KE", "CC", "KC", "SB", "CT")
 )
 _COINS = ("BTC", "ETH", "BNB", "XRP", "SOL", "ADA", "DOGE", "LTC", "LINK", "DOT", "AVAX", "TRX")
 _MORE_COINS = ("XLM", "SHIB", "ETC", "BCH", "XMR", "ZEC", "ATOM", "ALGO", "NEAR", "HBAR", "ICP", "FIL", "AAVE", "UNI")
+_PAIRS = (
+    *("BTC", "ETH", "BNB", "XRP", "SOL", "ADA", "DOGE", "TRX", "LINK", "DOT"),
+    *("AVAX", "LTC", "BCH", "XLM", "UNI", "ATOM", "ETC", "FIL", "NEAR", "ALGO"),
+)
 _RATES = tuple(f"DGS{tenor}" for tenor in ("1MO", "3MO", "6MO", "1", "2", "3", "5", "7", "10", "20", "30"))
 _ALL = (
     Pullable("treasury-par-yields", "US Treasury par yields", "treasury", SourceRequest(start=date(1990, 1, 2))),
@@ -87,6 +98,13 @@ _ALL = (
         "yahoo",
         SourceRequest(_FUTURES, start=date(2000, 9, 1)),
     ),
+    Pullable("yahoo-us-60", "60 US stocks, daily", "yahoo", SourceRequest(_US_60, start=date(1998, 1, 2))),
+    Pullable(
+        "yahoo-nifty-factors",
+        "NIFTY 50, S&P 500, rupee, crude oil, gold and India VIX, daily",
+        "yahoo",
+        SourceRequest(("^NSEI", "^GSPC", "INR=X", "CL=F", "GC=F", "^INDIAVIX"), start=date(2007, 9, 17)),
+    ),
     Pullable(
         "binance-hourly",
         "12 coins against USDT, hourly",
@@ -101,6 +119,13 @@ _ALL = (
         SourceRequest(
             tuple(f"{coin}USDT" for coin in (*_COINS, *_MORE_COINS)), date(2023, 1, 1), date(2024, 1, 31), "1h"
         ),
+    ),
+    # From the first year in which all 20 were listed throughout.
+    Pullable(
+        "binance-hourly-pairs",
+        "20 coins against USDT, hourly",
+        "binance-archive",
+        SourceRequest(tuple(f"{coin}USDT" for coin in _PAIRS), date(2021, 1, 1), date(2024, 12, 31), "1h"),
     ),
     *(
         Pullable(f"{name}-graph", SOURCES[name].publisher, name, SourceRequest())
