@@ -1,8 +1,10 @@
 """``--real``: what is pulled takes the place of a task's own data, from the publisher's files to a verified score."""
 
+import hashlib
 import io
 import json
 import zipfile
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -11,12 +13,13 @@ import pytest
 
 from openfingym.catalog import load_task, task_folders
 from openfingym.data.curves import simulated_curves
+from openfingym.data.indicators import WARM_UP, macd, rsi
 from openfingym.data.months import month_ends
-from openfingym.data.sources import pull
+from openfingym.data.sources import PULLABLE, SOURCES, pull
 from openfingym.data.sources.eiopa import PAGES
 from openfingym.errors import DataError, TaskError
 from openfingym.kinds import kind_of
-from openfingym.kinds.real_forms import real_form
+from openfingym.kinds.real_forms import FORMS, real_form
 from openfingym.packages.build import build
 from openfingym.task.model import CONFIG
 
@@ -173,4 +176,178 @@ def test_a_curves_task_that_states_what_has_no_curves(edited, source: str, more:
     stated = f'[metadata.openfingym.dataset.pulled]\nsource = "{source}"\n{more}\n\n[metadata.openfingym.split]'
     task = edited("yield-curve-forecast", ("[metadata.openfingym.split]", stated))
     with pytest.raises((TaskError, DataError), match=expected):
+        build(task)
+
+
+# ---- stocks and indices, from Yahoo
+
+FIRST = date(2015, 1, 1)
+
+
+def second(day: date, hour: int = 0) -> int:
+    return int(datetime(day.year, day.month, day.day, hour, tzinfo=UTC).timestamp())
+
+
+def walks(seed: int, days: int, symbols: tuple[str, ...]) -> np.ndarray:
+    steps = 0.01 * np.random.default_rng(seed).standard_normal((days, len(symbols)))
+    return np.round(3000.0 * np.exp(np.add.accumulate(steps)), 2)
+
+
+def from_yahoo(site, client, name: str, days: int) -> np.ndarray:
+    """Pull a dataset of Yahoo's over some business days from 2015 on; the closes, one column a symbol."""
+    dates = [day for day in (FIRST + timedelta(i) for i in range(2 * days)) if day.weekday() < 5][:days]
+    symbols = PULLABLE[name].request.symbols
+    closes = walks(1, days, symbols)
+    for symbol, column in zip(symbols, closes.T.tolist(), strict=True):
+        meta = {
+            "currency": "USD",
+            "symbol": symbol,
+            "exchangeTimezoneName": "UTC",
+            "currentTradingPeriod": {"regular": {"start": second(dates[-1], 13), "end": second(dates[-1], 20)}},
+            "regularMarketTime": second(dates[-1], 20),
+        }
+        cells = dict.fromkeys(("open", "high", "low", "close"), column) | {"volume": [100] * days}
+        result = {
+            "meta": meta,
+            "timestamp": [second(day, 13) for day in dates],
+            "events": {},
+            "indicators": {"quote": [cells], "adjclose": [{"adjclose": column}]},
+        }
+        content = json.dumps({"chart": {"result": [result], "error": None}}).encode()
+        site.on(f"/v8/finance/chart/{symbol.replace('^', '%5E').replace('=', '%3D')}", content)
+    pull(name, start=FIRST, end=dates[-1], client=client, base_url=site.url)
+    return closes
+
+
+def test_sixty_real_stocks(site, client) -> None:
+    closes = from_yahoo(site, client, "yahoo-us-60", 1400)
+    task = load_task("tsfm-forecast", real=True)
+    kind = kind_of(task)
+    source = kind.load(task)
+    assert (source.channels, source.info.kind) == (task.spec.dataset.channels, "real")
+    np.testing.assert_array_equal(source.values, closes)
+    assert kind.shape(task, source).n_private == 3 * 60
+    assert kind.channels(task) == 60
+
+
+def test_the_real_nifty_has_indicators_of_its_own_closes(site, client) -> None:
+    closes = from_yahoo(site, client, "yahoo-nifty-factors", 500)
+    task = load_task("nifty50-forecast", real=True)
+    source = kind_of(task).load(task)
+    assert (source.channels, source.info.measure) == (task.spec.dataset.channels, "mixed")
+    np.testing.assert_array_equal(source.values[:, :6], closes[WARM_UP:])
+    np.testing.assert_array_equal(source.values[:, 6], macd(closes[:, 0]).round(4)[WARM_UP:])
+    np.testing.assert_array_equal(source.values[:, 7], rsi(closes[:, 0]).round(4)[WARM_UP:])
+    assert build(task).manifest.data_kind == "real"
+
+
+# ---- crypto-assets, from Binance
+
+
+def from_binance(site, client) -> np.ndarray:
+    """Pull a month of ``binance-hourly-pairs``; the closes, one column a pair."""
+    symbols = PULLABLE["binance-hourly-pairs"].request.symbols
+    first, last = date(2021, 1, 1), date(2021, 1, 31)
+    closes = walks(2, 24 * last.day, symbols)
+    for symbol, column in zip(symbols, closes.T.tolist(), strict=True):
+        rows = []
+        for hour, close in enumerate(column):
+            opened = 1000 * (second(first) + 3600 * hour)
+            rows.append(f"{opened},{close},{close},{close},{close},1,{opened + 3_599_999},1,1,1,1,0\n")
+        stem, packed = f"{symbol}-1h-2021-01", io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr(f"{stem}.csv", "".join(rows))
+        path = f"/data/spot/monthly/klines/{symbol}/1h/{stem}.zip"
+        site.on(path, packed.getvalue())
+        site.on(f"{path}.CHECKSUM", f"{hashlib.sha256(packed.getvalue()).hexdigest()}  {stem}.zip\n".encode())
+    pull("binance-hourly-pairs", start=first, end=last, client=client, base_url=site.url)
+    return closes
+
+
+def test_windows_of_real_crypto_pairs(site, client) -> None:
+    closes = from_binance(site, client)
+    task = load_task("crypto-generation", real=True)
+    package = build(task)
+    assert (package.manifest.data_kind, package.manifest.labels) == ("real", FORMS["crypto-pairs"].names)
+    paths = np.load(package.data / "train_targets.npy")
+    # Rows from 1 on, each window over the row before it.
+    np.testing.assert_allclose(paths[0], closes[1:61] / closes[0])
+    assert kind_of(task).channels(task) == 20
+    assert not kind_of(task).renewable(task)
+    returns = build(load_task("crypto-return-generation", real=True))
+    assert returns.manifest.labels == FORMS["crypto-log-returns"].names
+    np.testing.assert_allclose(
+        np.load(returns.data / "train_targets.npy")[0], np.diff(np.log(closes[:25, :10]), axis=0), atol=1e-9
+    )
+
+
+def test_a_process_set_beside_real_data_that_the_task_states(edited) -> None:
+    """The split is that of the real data; the set keeps its own."""
+    stated = """[metadata.openfingym.dataset.pulled]
+source = "binance-rest"
+symbols = ["BTCUSDT", "ETHUSDT"]
+interval = "1h"
+
+[metadata.openfingym.split]
+train = 0.6
+public = 0.2
+private = 0.2
+embargo = 24
+
+[metadata.openfingym.contract]"""
+    task = edited("crypto-return-generation", ("[metadata.openfingym.contract]", stated))
+    command = "openfingym data pull binance-rest --symbols BTCUSDT,ETHUSDT --interval 1h --start 2023-01-01"
+    assert real_form(task).command == command
+    with pytest.raises(DataError, match=f"{command}$"):
+        build(task)
+    simulated = load_task(task.folder)
+    assert kind_of(simulated).load(simulated).info.kind == kind_of(simulated).data_kind(simulated) == "simulated"
+
+
+# ---- the table of forms
+
+
+def test_every_simulated_task_has_a_real_form_or_says_why_not() -> None:
+    for name in task_folders():
+        task = load_task(name)
+        form = real_form(task)
+        assert (form.pulled is None) == bool(form.why), name
+        if kind_of(task).data_kind(task) == "simulated":
+            assert form.pulled is None or form.command is not None
+            assert "no source is known for" not in form.why, name
+            assert form.pulled is None or form.pulled.source in {*PULLABLE, *SOURCES}
+
+
+def test_the_docs_have_every_form() -> None:
+    text = (Path(__file__).resolve().parents[4] / "docs" / "sources.md").read_text(encoding="utf-8")
+    table = text.split("## Real forms")[1].split("\n## ")[0]
+    for name, form in FORMS.items():
+        rows = [line for line in table.splitlines() if f"`{name}`" in line]
+        assert len(rows) == 1, name
+        assert (f"`{form.pulled.source}`" if form.pulled else form.why) in rows[0]
+
+
+def test_what_takes_no_pulled_data_says_so(edited) -> None:
+    stated = '[metadata.openfingym.dataset.pulled]\nsource = "yahoo"\n\n[metadata.openfingym.contract]'
+    task = edited("ba2motifs-fraud", ("[metadata.openfingym.contract]", stated))
+    with pytest.raises(
+        TaskError, match=r"a graphs task takes no pulled data, so dataset\.pulled cannot be used; remove"
+    ):
+        build(task)
+
+
+def test_a_graph_task_that_states_another_graph(edited) -> None:
+    task = edited("blogcatalog-fraud", ('source = "blogcatalog-fraud-graph"', 'source = "amazon-fraud-graph"'))
+    message = "amazon-fraud-graph is not the published blogcatalog graph; that is blogcatalog-fraud-graph"
+    with pytest.raises(TaskError, match=message):
+        build(task)
+
+
+def test_symbols_that_do_not_fit_the_channels(site, client, edited) -> None:
+    from_yahoo(site, client, "yahoo-nifty-factors", 200)
+    task = edited(
+        "equity-forecast-v1",
+        ('source = "yahoo"\nsymbols = ["XOM", "CVX", "COP", "SLB", "OXY"]', 'source = "yahoo-nifty-factors"'),
+    )
+    with pytest.raises(TaskError, match=r"6 columns of yahoo-nifty-factors for the 5 of dataset\.channels"):
         build(task)
