@@ -11,6 +11,7 @@ from openfingym.data.sources.binance_archive import BinanceArchive
 from openfingym.data.sources.binance_rest import BinanceRest
 from openfingym.data.sources.cache import Cache
 from openfingym.data.sources.cert import Cert
+from openfingym.data.sources.changes import changes_since
 from openfingym.data.sources.ecb import Ecb
 from openfingym.data.sources.eiopa import Eiopa
 from openfingym.data.sources.fred import Fred
@@ -210,7 +211,8 @@ def pull(
     recording = RecordingCache(cache or Cache())
     with borrowed(client) as connected:
         data = source.fetch(request, connected, recording, progress)
-    return Pull(data, keep_record(recording, key, name, source, request, data))
+    changes = changes_since(read_record(recording, key), data, Cache(recording.root), SOURCES)
+    return Pull(data, keep_record(recording, key, name, source, request, data, changes))
 
 
 def last_pull(name: str, cache: Cache | None = None) -> PullRecord | None:
