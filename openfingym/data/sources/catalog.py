@@ -13,7 +13,8 @@ from openfingym.data.sources.cache import Cache
 from openfingym.data.sources.cert import Cert
 from openfingym.data.sources.changes import changes_since
 from openfingym.data.sources.ecb import Ecb
-from openfingym.data.sources.eiopa import Eiopa
+from openfingym.data.sources.eiopa import MATURITIES, Eiopa
+from openfingym.data.sources.expected import Expected, require_expected
 from openfingym.data.sources.fred import Fred
 from openfingym.data.sources.graph_sources import MAT_GRAPHS, Dblp
 from openfingym.data.sources.progress import Progress, silent
@@ -61,6 +62,8 @@ class Pullable:
     title: str
     source: str
     request: SourceRequest
+    expected: Expected | None = None
+    """What it should hold; None for a graph, whose source knows its size."""
 
 
 _LARGE_CAPS = (
@@ -86,31 +89,68 @@ _PAIRS = (
 )
 _RATES = tuple(f"DGS{tenor}" for tenor in ("1MO", "3MO", "6MO", "1", "2", "3", "5", "7", "10", "20", "30"))
 _ALL = (
-    Pullable("treasury-par-yields", "US Treasury par yields", "treasury", SourceRequest(start=date(1990, 1, 2))),
-    Pullable("ecb-reference-rates", "Euro reference rates of the ECB", "ecb", SourceRequest()),
-    Pullable("fred-treasury-rates", "Constant-maturity Treasury rates", "fred", SourceRequest(_RATES)),
-    Pullable("eiopa-euro-curves", "EIOPA risk-free curves of the euro", "eiopa", SourceRequest(("Euro",))),
     Pullable(
-        "yahoo-large-caps", "20 US large caps, daily", "yahoo", SourceRequest(_LARGE_CAPS, start=date(1990, 1, 2))
+        "treasury-par-yields",
+        "US Treasury par yields",
+        "treasury",
+        SourceRequest(start=date(1990, 1, 2)),
+        Expected("daily", 250.0, date(1990, 1, 2), ("3m", "6m", "1y", "2y", "3y", "5y", "7y", "10y")),
+    ),
+    Pullable(
+        "ecb-reference-rates",
+        "Euro reference rates of the ECB",
+        "ecb",
+        SourceRequest(),
+        Expected("daily", 255.0, date(1999, 1, 4), ("USD", "JPY", "GBP", "CHF", "SEK", "NOK", "DKK", "CAD")),
+    ),
+    Pullable(
+        "fred-treasury-rates",
+        "Constant-maturity Treasury rates",
+        "fred",
+        SourceRequest(_RATES),
+        Expected("daily", 250.0, date(1962, 1, 2), _RATES),
+    ),
+    Pullable(
+        "eiopa-euro-curves",
+        "EIOPA risk-free curves of the euro",
+        "eiopa",
+        SourceRequest(("Euro",)),
+        Expected("monthly", 12.0, date(2015, 12, 31), tuple(f"{year}y" for year in range(1, MATURITIES + 1))),
+    ),
+    Pullable(
+        "yahoo-large-caps",
+        "20 US large caps, daily",
+        "yahoo",
+        SourceRequest(_LARGE_CAPS, start=date(1990, 1, 2)),
+        Expected("daily", 252.0, date(1990, 1, 2)),
     ),
     Pullable(
         "yahoo-futures",
         "17 front-month commodity futures, daily",
         "yahoo",
         SourceRequest(_FUTURES, start=date(2000, 9, 1)),
+        Expected("daily", 252.0, date(2000, 9, 1)),
     ),
-    Pullable("yahoo-us-60", "60 US stocks, daily", "yahoo", SourceRequest(_US_60, start=date(1998, 1, 2))),
+    Pullable(
+        "yahoo-us-60",
+        "60 US stocks, daily",
+        "yahoo",
+        SourceRequest(_US_60, start=date(1998, 1, 2)),
+        Expected("daily", 252.0, date(1998, 1, 2)),
+    ),
     Pullable(
         "yahoo-nifty-factors",
         "NIFTY 50, S&P 500, rupee, crude oil, gold and India VIX, daily",
         "yahoo",
         SourceRequest(("^NSEI", "^GSPC", "INR=X", "CL=F", "GC=F", "^INDIAVIX"), start=date(2007, 9, 17)),
+        Expected("daily", 252.0, date(2007, 9, 17)),
     ),
     Pullable(
         "binance-hourly",
         "12 coins against USDT, hourly",
         "binance-archive",
         SourceRequest(tuple(f"{coin}USDT" for coin in _COINS), date(2023, 1, 1), date(2024, 12, 31), "1h"),
+        Expected("hourly", 8766.0, date(2023, 1, 1)),
     ),
     # To the last whole month in which all were listed: XMR left in February 2024.
     Pullable(
@@ -120,6 +160,7 @@ _ALL = (
         SourceRequest(
             tuple(f"{coin}USDT" for coin in (*_COINS, *_MORE_COINS)), date(2023, 1, 1), date(2024, 1, 31), "1h"
         ),
+        Expected("hourly", 8766.0, date(2023, 1, 1)),
     ),
     # From the first year in which all 20 were listed throughout.
     Pullable(
@@ -127,6 +168,7 @@ _ALL = (
         "20 coins against USDT, hourly",
         "binance-archive",
         SourceRequest(tuple(f"{coin}USDT" for coin in _PAIRS), date(2021, 1, 1), date(2024, 12, 31), "1h"),
+        Expected("hourly", 8766.0, date(2021, 1, 1)),
     ),
     *(
         Pullable(f"{name}-graph", SOURCES[name].publisher, name, SourceRequest())
@@ -211,6 +253,8 @@ def pull(
     recording = RecordingCache(cache or Cache())
     with borrowed(client) as connected:
         data = source.fetch(request, connected, recording, progress)
+    if isinstance(data, Table):
+        require_expected(data, request, dataset.expected if dataset is not None else None, name)
     changes = changes_since(read_record(recording, key), data, Cache(recording.root), SOURCES)
     return Pull(data, keep_record(recording, key, name, source, request, data, changes))
 
