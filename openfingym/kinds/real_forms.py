@@ -103,20 +103,21 @@ def real_form(task: Task) -> RealForm:
     from openfingym.kinds import kind_of
 
     reference, kind = task.spec.dataset, kind_of(task)
+    name = reference.name or ""
     if reference.pulled is not None:
         if kind.takes_pulled:
             return RealForm(reference.pulled)
         return RealForm(why=f"a {kind.name} task takes no pulled data, so dataset.pulled cannot be used; remove it")
-    if reference.name in FORMS:
-        return _narrowed(FORMS[reference.name], reference.channels)
+    if name in FORMS:
+        return _narrowed(FORMS[name], reference.channels)
     own = kind.data_kind(replace(task, real=False))
     if own == "real":
         return RealForm(why="its own data is real")
     if own == "specified":
         return RealForm(why="its source paper defines the data as synthetic")
-    if kind.takes_pulled and reference.name in PUBLISHED:
-        return RealForm(Pulled(source=PUBLISHED[reference.name]))
-    return RealForm(why=f"no source is known for {reference.name or reference.file!r}; state one in dataset.pulled")
+    if kind.takes_pulled and name in PUBLISHED:
+        return RealForm(Pulled(source=PUBLISHED[name]))
+    return RealForm(why=f"no source is known for {name or reference.file!r}; state one in dataset.pulled")
 
 
 def required_form(task: Task) -> tuple[RealForm, Pulled]:

@@ -15,9 +15,9 @@ import numpy as np
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
-    from openfingym.data.dataset import Frequency
     from openfingym.data.sources.source import SourceRequest
     from openfingym.data.sources.table import Table
+    from openfingym.task import Frequency
 
 STEPS: Mapping[str, tuple[float, float]] = {
     "intraday": (0.0, 0.999),

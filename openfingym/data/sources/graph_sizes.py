@@ -74,3 +74,8 @@ def require_size(graph: Sized, sizes: Sequence[GraphSize], source: str) -> None:
             f"{source}: the file has {found}; the published graph has {', or '.join(map(str, sizes))}. So it is "
             "another graph, or not the whole: pull from the publisher, or from a mirror of the same file"
         )
+
+
+def may_be_of(nodes: int, features: int, sizes: Sequence[GraphSize]) -> bool:
+    """Whether a graph made of a file of one of ``sizes`` may be so large; nodes may have been left out of it."""
+    return not sizes or any(nodes <= size.nodes and features == size.features for size in sizes)

@@ -152,6 +152,15 @@ def test_a_pulled_graph_is_loaded_without_the_network(site, run):
         pulled_panel("blogcatalog-fraud")
 
 
+def test_a_wrong_graph_that_was_pulled_before_sizes_were_known_is_not_loaded(site, run):
+    site.on(f"/{SOURCES['blogcatalog-fraud'].path}", fraud_file())
+    run("pull", "blogcatalog-fraud-graph", "--mirror", site.url)
+    path = Cache().root / "pulls" / "blogcatalog-fraud-graph.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"rows": 13_752, "columns": 767}))
+    with pytest.raises(DataError, match=r"has 13,752 nodes and 767 features.*pull it again: .* --refresh$"):
+        load_graph("blogcatalog", real=True)
+
+
 def test_a_graph_that_its_publisher_changed_is_told(site, run):
     path, arguments = f"/{SOURCES['blogcatalog-fraud'].path}", ("pull", "blogcatalog-fraud-graph", "--mirror", site.url)
     site.on(path, fraud_file())
