@@ -78,7 +78,11 @@ FORMS: Mapping[str, RealForm] = {
         # Some 130 months, for which the split of 480 simulated ones leaves too few hidden windows for an interval.
         split=_split(train=0.3, public=0.17, private=0.53, train_stride=1, embargo=1),
     ),
-    "sim-us-60": RealForm(Pulled(source="yahoo-us-60"), names=tuple(f"n{number:02d}" for number in range(1, 61))),
+    "sim-us-60": RealForm(
+        Pulled(source="yahoo-us-60"),
+        panel="60 US stocks, each a window of its own",
+        names=tuple(f"n{number:02d}" for number in range(1, 61)),
+    ),
     "sim-nifty50": RealForm(
         Pulled(source="yahoo-nifty-factors"),
         panel="NIFTY 50 with S&P 500, rupee, crude oil, gold, India VIX, MACD and RSI",

@@ -324,6 +324,8 @@ def test_the_docs_have_every_form() -> None:
     for name, form in FORMS.items():
         rows = [line for line in table.splitlines() if f"`{name}`" in line]
         assert len(rows) == 1, name
+        # Without it the task's text, which says simulated, would stand above real data unchanged.
+        assert bool(form.panel) == (form.pulled is not None), name
         assert (f"`{form.pulled.source}`" if form.pulled else form.why) in rows[0]
 
 
