@@ -116,6 +116,8 @@ def _print_record(record: PullRecord, *, as_json: bool) -> None:
     missing = f", {record.missing} cells missing" if record.missing else ""
     click.echo(f"{record.dataset}: {record.rows:,} rows x {record.columns} columns{period}{missing}")
     click.echo(f"  {record.size:,} bytes in {len(record.files)} files")
+    for change in record.changes:
+        click.echo(f"  {change}")
     for note in record.notes[:NOTES]:
         click.echo(f"  {note}")
     if len(record.notes) > NOTES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,11 @@ from openfingym.errors import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from openfingym.data.panel import Panel
+
+WARM_UP = 100
+"""Rows after which the averages hardly remember where they began: 0.05 percent of it, for the slowest."""
 
 
 def ema(values: NDArray[np.float64], span: int) -> NDArray[np.float64]:
@@ -67,6 +73,27 @@ def rsi(values: NDArray[np.float64], window: int = 14) -> NDArray[np.float64]:
         loss += (losses[t] - loss) / window
         out[t + 1] = _strength(gain, loss)
     return out
+
+
+def with_indicators(panel: Panel) -> Panel:
+    """The panel with MACD and RSI of its first channel as two more channels, ``macd`` and ``rsi``.
+
+    Both are rounded to four decimals. The first :data:`WARM_UP` rows go, in which they depend on where they began.
+
+    Raises:
+        DataError: there are no more rows than that.
+    """
+    if len(panel.times) <= WARM_UP:
+        raise DataError(
+            f"{panel.info.name}: MACD and RSI need more than {WARM_UP} rows before the first, found {len(panel.times)}"
+        )
+    first = panel.values[:, 0]
+    values = np.column_stack([panel.values, macd(first).round(4), rsi(first).round(4)])[WARM_UP:]
+    times = panel.times[WARM_UP:]
+    values.flags.writeable = False
+    note = f"macd and rsi computed here from {panel.channels[0]}; the first {WARM_UP} rows, which begin them, left out"
+    info = replace(panel.info, notes=(*panel.info.notes, note))
+    return replace(panel, times=times, values=values, channels=(*panel.channels, "macd", "rsi"), info=info)
 
 
 def _strength(gain: float, loss: float) -> float:

@@ -112,8 +112,9 @@ def load_graph_set(name: str, *, seed: int = DEFAULT_SEED) -> LoadedGraphSet:
 
 
 def _published(name: str, cache: Cache | None) -> LoadedGraph:
+    from openfingym.data.sources import SOURCES, last_pull, read_published
     from openfingym.data.sources import Cache as DefaultCache
-    from openfingym.data.sources import last_pull, read_published
+    from openfingym.data.sources.graph_sizes import may_be_of
 
     dataset = PUBLISHED[name]
     cache = cache or DefaultCache()
@@ -122,6 +123,12 @@ def _published(name: str, cache: Cache | None) -> LoadedGraph:
         raise DataError(
             f"the published {name} graph has not been pulled. Run this once, with a network: openfingym data pull "
             f"{dataset}"
+        )
+    # A pull of a version that did not look at sizes yet may have taken anything.
+    if not may_be_of(record.rows, record.columns, getattr(SOURCES[record.source], "sizes", ())):
+        raise DataError(
+            f"the {name} graph that was pulled at {record.pulled_at} has {record.rows:,} nodes and {record.columns:,} "
+            f"features, which the published one has not; pull it again: openfingym data pull {dataset} --refresh"
         )
     graph = read_published(record, cache).graph
     info = _info(

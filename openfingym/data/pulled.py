@@ -41,6 +41,7 @@ CROSS_DIGITS = 7
 SHOWN = 6
 """Channels named in a message or title."""
 _PAIR = re.compile(r"([a-z]{3})_([a-z]{3})")
+_MATURITY = re.compile(r"(.+\.)?\d+y")
 _RATE = re.compile(r"DGS\d+(MO)?")
 _NEEDS_START = frozenset({"binance-archive", "binance-rest"})
 
@@ -114,12 +115,13 @@ def pulled_table(
     return record, read_table(record, cache, SOURCES)
 
 
-def pulled_curves(countries: Sequence[str] = ("Euro",), *, cache: Cache | None = None) -> Curves:
+def pulled_curves(countries: Sequence[str] = ("Euro",), *, source: str = "eiopa", cache: Cache | None = None) -> Curves:
     """EIOPA's risk-free curves that were pulled last, as percent, in the shape of
     :func:`openfingym.data.curves.simulated_curves`.
 
     Args:
         countries: names of the countries, as EIOPA spells them.
+        source: ``eiopa``, or a dataset of :data:`~openfingym.data.sources.PULLABLE` that comes from it.
         cache: where pulls are kept; the one in the store by default.
 
     Raises:
@@ -129,7 +131,7 @@ def pulled_curves(countries: Sequence[str] = ("Euro",), *, cache: Cache | None =
     from openfingym.data.sources.eiopa import MATURITIES
 
     channels = [f"{country}.{year}y" for country in countries for year in range(1, MATURITIES + 1)]
-    panel = pulled_panel("eiopa", channels, cache=cache)
+    panel = pulled_panel(source, channels, cache=cache)
     values = panel.values.reshape(len(panel.times), len(countries), MATURITIES)
     info = replace(
         panel.info,
@@ -148,8 +150,13 @@ def needed_symbols(source: str, channels: Sequence[str]) -> tuple[str, ...]:
         currencies = {code.upper() for channel in channels for code in _currencies(channel)}
         return tuple(sorted(currencies - {"EUR"}))
     if kind == "eiopa":
-        return tuple(dict.fromkeys(channel.rpartition(".")[0] or "Euro" for channel in channels))
+        return tuple(dict.fromkeys(_country(channel) for channel in channels))
     return tuple(channels)
+
+
+def _country(channel: str) -> str:
+    """The country of a maturity such as ``Austria.10y``; ``Euro`` of a plain ``10y``; a country is its own."""
+    return (channel.rpartition(".")[0] or "Euro") if _MATURITY.fullmatch(channel) else channel
 
 
 def source_of(name: str) -> str:

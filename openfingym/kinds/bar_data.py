@@ -12,11 +12,11 @@ from pydantic import field_validator, model_validator
 from openfingym.data.bars import Bars
 from openfingym.errors import TaskError
 from openfingym.kinds.panels import (
-    no_real_data,
     panel_of,
     panel_recipe,
     renewed_panel,
 )
+from openfingym.kinds.real_forms import required_form
 from openfingym.task.contracts import Contract, PositiveInt, as_tuple
 
 if TYPE_CHECKING:
@@ -92,11 +92,9 @@ def bars_of(task: Task) -> Source:
     if not task.real:
         panel = panel_of(task)
         return Source(Bars.from_panel(panel, contract.symbols), panel.info, panel.digest, panel_recipe(panel))
-    if reference.pulled is None:
-        raise no_real_data(task)
     from openfingym.data.pulled_bars import pulled_bars
 
-    pulled = reference.pulled
+    _, pulled = required_form(task)
     if len(pulled.symbols) != len(contract.symbols):
         raise TaskError(
             f"{len(pulled.symbols)} symbols of {pulled.source} for the {len(contract.symbols)} of contract.symbols; "

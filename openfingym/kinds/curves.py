@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from openfingym.data.curves import NAME, SHA256
-from openfingym.errors import SubmissionError
+from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.months import MonthsKind
 from openfingym.kinds.panels import split_text
+from openfingym.kinds.real_forms import required_form, split_of
 from openfingym.kinds.skillless.curves import skillless
 from openfingym.kinds.start import Start
 from openfingym.task.contracts import Contract, Family, Fraction, PositiveInt
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     from openfingym.data.curves import Curves
     from openfingym.data.recipe import Windows
     from openfingym.kinds.plots.plot import Plot
-    from openfingym.task import Spec, Task
+    from openfingym.task import DataKind, Spec, Split, Task
 
 BOUNDS = ("lower", "central", "upper")
+CURVES_SOURCE = "eiopa"
+"""The one source of whole curves."""
 NAIVE_QUANTILE = 1.96
 """Half-width, in standard deviations of monthly changes in training, of the baseline's interval."""
 
@@ -77,12 +80,20 @@ class CurvesKind(MonthsKind):
     load_test = ("test_inputs",)
     structured = True
 
+    def data_kind(self, task: Task) -> DataKind:
+        """``real`` where pulled curves take the place of the simulated ones."""
+        return "real" if task.real else super().data_kind(task)
+
+    def source_key(self, task: Task) -> str:
+        """The digest of the curves."""
+        return self.load(task).info.sha256 if task.real else super().source_key(task)
+
     def load(self, task: Task) -> Curves:
-        """The simulated curves."""
+        """The simulated curves, or the real ones that were pulled."""
         from openfingym.data.curves import simulated_curves
 
         self.require_known(task)
-        return simulated_curves()
+        return _pulled(task) if task.real else simulated_curves()
 
     def renewed(self, task: Task, seed: int) -> Curves:
         """The curves with every month behind the training block drawn anew."""
@@ -121,7 +132,7 @@ class CurvesKind(MonthsKind):
             "test_series": ("window",),
         }
         n_public, n_private = windows.n_public * countries, windows.n_private * countries
-        split, info = task.spec.rows, source.info
+        split, info = _split(task), source.info
         return Material(
             info=info,
             dataset_digest=info.sha256,
@@ -273,9 +284,35 @@ feedback = interface.submit(predictions)  # predictions: float64 {material.shape
         return Brief(facts, note, usage)
 
 
+def _pulled(task: Task) -> Curves:
+    """The real curves that were pulled.
+
+    Raises:
+        TaskError: the source that the task states has no curves.
+        DataError: they have not been pulled; the message is the command that does.
+    """
+    from openfingym.data.pulled import pulled_curves, source_of
+
+    _, pulled = required_form(task)
+    if source_of(pulled.source) != CURVES_SOURCE:
+        raise TaskError(
+            f"{pulled.source} has no curves of 1 to 150 years; use a dataset of the source {CURVES_SOURCE}, such as "
+            "eiopa-euro-curves",
+            path=task.config_path,
+            key="dataset.pulled.source",
+        )
+    return pulled_curves(pulled.symbols or ("Euro",), source=pulled.source)
+
+
 def _contract(contract: Contract) -> CurvesContract:
     assert isinstance(contract, CurvesContract)
     return contract
+
+
+def _split(task: Task) -> Split:
+    split = split_of(task)
+    assert split is not None, "a curves task needs one"
+    return split
 
 
 def _cut(task: Task, source: Curves) -> Windows:
@@ -283,7 +320,7 @@ def _cut(task: Task, source: Curves) -> Windows:
 
     contract = _contract(task.spec.contract)
     flat = source.values.reshape(len(source.values), -1)
-    return recipe.cut(flat, source.times, split=task.spec.rows, lookback=contract.lookback, horizon=contract.horizon)
+    return recipe.cut(flat, source.times, split=_split(task), lookback=contract.lookback, horizon=contract.horizon)
 
 
 def _by_country(windows: NDArray[np.float64], countries: int) -> NDArray[np.float64]:

@@ -14,7 +14,6 @@ from openfingym.kinds.gaussian import gaussian_windows
 from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.panels import (
-    no_real_data,
     panel_key,
     panel_kind,
     panel_of,
@@ -124,15 +123,13 @@ class GenerationKind(Kind):
     def load(self, task: Task) -> Paths:
         """The windows of all three splits."""
         known = process_of(task)
-        if known is not None and task.real:
-            raise no_real_data(task)
         if known is not None:
             return from_process(task, known)
         return from_panel(task, _contract(task.spec.contract), panel_of(task))
 
     def renewable(self, task: Task) -> bool:
         """Where the windows come from a process set, or from a simulated panel."""
-        return not task.real if process_of(task) is not None else panel_renewable(task)
+        return process_of(task) is not None or panel_renewable(task)
 
     def renewed(self, task: Task, seed: int) -> Paths:
         """The same training windows; public and private ones drawn anew."""
@@ -306,7 +303,7 @@ class GenerationKind(Kind):
             np.isin(place, units)
         ]
 
-    def channels(self, task: Task) -> int:
+    def channels(self, task: Task) -> int | None:
         """Of the process set, or series of the panel."""
         known = process_of(task)
         return panel_width(task) if known is None or task.spec.dataset.channels else len(known.process.channels)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from openfingym.kinds.material import Array, Brief, Material, Reader
-from openfingym.kinds.panels import no_real_data
+from openfingym.kinds.real_forms import required_form
 from openfingym.kinds.scores import GENERATORS, Divided, LabelsContract, ScoresKind, divided, divided_material
 from openfingym.kinds.skillless.scores import of_graphs
 from openfingym.kinds.start import Start
@@ -55,6 +55,7 @@ class GraphsKind(ScoresKind):
     start = START
     load_train = ("train_graphs", "train_labels")
     load_test = ("test_graphs",)
+    takes_pulled = False
 
     def data_kind(self, task: Task) -> DataKind:
         """Specified: the source paper defines the set."""
@@ -69,7 +70,7 @@ class GraphsKind(ScoresKind):
         from openfingym.data.loaded_graphs import load_graph_set
 
         if task.real:
-            raise no_real_data(task)
+            required_form(task)
         loaded = load_graph_set(str(task.spec.dataset.name))
         return divided(loaded.graphs, loaded.info, task.spec.contract)
 

@@ -63,6 +63,8 @@ class Kind(ABC):
     """Whether the numbers of an answer have neighbours, such as steps of a horizon, channels or maturities."""
     bounded: ClassVar[str] = "number"
     """What ``low`` and ``high`` of the contract are limits of."""
+    takes_pulled: ClassVar[bool] = True
+    """Whether a task may state real data in ``dataset.pulled``, which then takes the place of its own."""
     naive_program: ClassVar[str | None] = None
     """Text of the program that agent ``naive`` runs: it submits what :meth:`naive` gives, by the task's interface. None
     for a kind of the library, all of which one program knows; without it, another kind cannot be run with ``naive``.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from openfingym.errors import DataError
 from openfingym.kinds.kind import Kind
-from openfingym.kinds.panels import no_real_data
+from openfingym.kinds.real_forms import required_form
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,14 +27,14 @@ class MonthsKind(Kind):
     """Of what its simulator makes."""
 
     def require_known(self, task: Task) -> None:
-        """Refuse a task of another set, or of real data.
+        """Refuse a task of another set, or of real data that there is not.
 
         Raises:
-            TaskError: real data is asked for.
+            TaskError: real data is asked for, and none is known.
             DataError: there is no such set.
         """
         if task.real:
-            raise no_real_data(task)
+            required_form(task)
         if task.spec.dataset.name != self.dataset:
             raise DataError(f"no set of {self.name} {task.spec.dataset.name!r}; known: {self.dataset}")
 

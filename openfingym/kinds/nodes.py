@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from openfingym.errors import UsageError
+from openfingym.errors import TaskError, UsageError
 from openfingym.kinds.material import Array, Brief, Material, Reader
+from openfingym.kinds.real_forms import required_form
 from openfingym.kinds.scores import GENERATORS, Divided, LabelsContract, ScoresKind, divided, divided_material
 from openfingym.kinds.skillless.scores import of_nodes
 from openfingym.kinds.start import Start
@@ -67,9 +68,19 @@ class NodesKind(ScoresKind):
 
     def load(self, task: Task) -> Divided[Graph]:
         """The graph and the split of its labels."""
-        from openfingym.data.loaded_graphs import load_graph
+        from openfingym.data.loaded_graphs import PUBLISHED, load_graph
+        from openfingym.data.pulled import source_of
 
-        loaded = load_graph(str(task.spec.dataset.name), real=task.real)
+        name = str(task.spec.dataset.name)
+        if task.real and name in PUBLISHED:
+            stated = required_form(task)[1].source
+            if source_of(stated) != source_of(PUBLISHED[name]):
+                raise TaskError(
+                    f"{stated} is not the published {name} graph; that is {PUBLISHED[name]}",
+                    path=task.config_path,
+                    key="dataset.pulled.source",
+                )
+        loaded = load_graph(name, real=task.real)
         return divided(loaded.graph, loaded.info, task.spec.contract)
 
     def renewed(self, task: Task, seed: int) -> Divided[Graph]:

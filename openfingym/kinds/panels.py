@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.csvfile import unpacked
+from openfingym.data.csvfile import channel_positions, unpacked
 from openfingym.digests import sha256_of
 from openfingym.errors import TaskError
 from openfingym.kinds.kind import Kind
+from openfingym.kinds.real_forms import required_form
 from openfingym.task.files import DATASET_LIMIT, read_task_file
 
 if TYPE_CHECKING:
@@ -112,15 +113,7 @@ def _whole_panel(task: Task) -> Panel:
 
     reference = task.spec.dataset
     if task.real:
-        from openfingym.data.pulled import pulled_panel
-
-        if reference.pulled is None:
-            raise no_real_data(task)
-        panel = pulled_panel(
-            reference.pulled.source, reference.pulled.symbols, start=reference.first, end=reference.last
-        )
-        # The source's symbols become the task's channels, so that the contract stays the same.
-        return replace(panel, channels=reference.channels) if reference.channels else panel
+        return _real_panel(task)
     if reference.file is None:
         assert reference.name is not None
         return data.load_panel(reference.name, reference.channels or None)
@@ -140,13 +133,43 @@ def _whole_panel(task: Task) -> Panel:
     )
 
 
-def no_real_data(task: Task) -> TaskError:
-    """The error message for ``--real`` where only the task's own data is known."""
-    return TaskError(
-        f"no real data is known for {task.name!r}; it runs on {task.spec.dataset.name!r} only, without --real",
-        path=task.config_path,
-        key="dataset.pulled",
+def _real_panel(task: Task) -> Panel:
+    """The panel that was pulled, by the names of the task's channels, so that the contract stays the same.
+
+    Raises:
+        TaskError: no real data is known, or it has another number of columns.
+        DataError: it has not been pulled; the message is the command that does.
+    """
+    from openfingym.data.indicators import with_indicators
+    from openfingym.data.pulled import pulled_panel
+
+    reference = task.spec.dataset
+    form, pulled = required_form(task)
+    panel = pulled_panel(
+        pulled.source,
+        pulled.symbols,
+        interval=pulled.interval,
+        start=reference.first,
+        end=reference.last,
+        measure="mixed" if form.indicators else None,
     )
+    names = form.names or reference.channels or panel.channels
+    if form.indicators:
+        panel = with_indicators(panel)
+    if len(names) != len(panel.channels):
+        raise TaskError(
+            f"{len(panel.channels)} columns of {pulled.source} for the {len(names)} of dataset.channels; name one for "
+            "each",
+            path=task.config_path,
+            key="dataset.pulled.symbols",
+        )
+    panel = replace(panel, channels=names)
+    if not reference.channels:
+        return panel
+    kept = channel_positions(names, reference.channels, pulled.source)
+    values = np.ascontiguousarray(panel.values[:, kept])
+    values.flags.writeable = False
+    return replace(panel, values=values, channels=reference.channels)
 
 
 def panel_kind(task: Task) -> DataKind:
@@ -159,13 +182,16 @@ def panel_kind(task: Task) -> DataKind:
     return reference.kind or data.dataset_info(str(reference.name)).kind
 
 
-def panel_width(task: Task) -> int:
-    """Number of series in the task's panel, without loading it."""
+def panel_width(task: Task) -> int | None:
+    """Number of series in the task's panel, without loading it; None where only loading it tells."""
     from openfingym import data
 
     reference = task.spec.dataset
     if reference.channels:
         return len(reference.channels)
+    if task.real:
+        form, pulled = required_form(task)
+        return len(form.names or pulled.symbols) or None
     if reference.file is not None:
         return dataset_content(task).partition(b"\n")[0].count(b",")
     return len(data.dataset_info(str(reference.name)).channels)

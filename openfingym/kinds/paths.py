@@ -13,6 +13,7 @@ import numpy as np
 from openfingym.errors import TaskError
 from openfingym.kinds.material import Blocks
 from openfingym.kinds.panels import panel_recipe, split_text
+from openfingym.kinds.real_forms import split_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,9 +39,11 @@ class Paths:
 
 
 def process_of(task: Task) -> ProcessSet | None:
-    """The process set that the task names; None where it names none."""
+    """The process set that the task is on; None where it names none, or a real panel takes its place."""
     from openfingym.data.processes import process_sets
 
+    if task.real:
+        return None
     named = {known.name: known for known in process_sets()}
     return named.get(task.spec.dataset.name or "")
 
@@ -55,7 +58,8 @@ def from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Path
     from openfingym.data.processes.info import process_info
     from openfingym.data.processes.sets import Counts
 
-    if task.spec.split is not None:
+    # Where the task states real data of its own, the split is theirs.
+    if task.spec.split is not None and task.spec.dataset.pulled is None:
         raise TaskError("a process set has splits of its own; remove the table", path=task.config_path, key="split")
     if task.spec.dataset.first or task.spec.dataset.last:
         raise TaskError("a process set has no dates; remove first and last", path=task.config_path, key="dataset")
@@ -89,7 +93,7 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
     """
     from openfingym.data import recipe
 
-    split = task.spec.split
+    split = split_of(task)
     if split is None:
         raise TaskError(
             "windows of a panel need the table [metadata.openfingym.split]", path=task.config_path, key="split"

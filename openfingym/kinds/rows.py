@@ -64,6 +64,7 @@ class RowsKind(MonthsKind):
     dataset_sha256 = SHA256
     load_train = ("train_inputs", "train_targets")
     load_test = ("test_inputs",)
+    takes_pulled = False
 
     def load(self, task: Task) -> Characteristics:
         """The simulated characteristics."""

@@ -18,6 +18,7 @@ from openfingym import store
 from openfingym.digests import canonical_json, sha256_of, sha256_of_file, sha256_of_files, sha256_of_json
 from openfingym.errors import TaskError
 from openfingym.kinds import Array, Blocks, Material, is_sequential, kind_of
+from openfingym.kinds.real_forms import RealForm, real_form
 from openfingym.packages.package import PACKAGE_FORMAT, BuiltPackage, Manifest, files_digest, truth_digest
 from openfingym.task import Task
 from openfingym.task.files import CONFIG, INSTRUCTION, INTERFACE, has_task_file, read_task_file
@@ -64,13 +65,16 @@ def is_there(path: Path) -> bool:
 
 def build_key(task: Task) -> str:
     """The store key of a task: 16 hex digits over everything the build reads."""
-    inputs = {
+    inputs: dict[str, object] = {
         "builder": BUILDER_VERSION,
         "files": {name: sha256_of(read_task_file(task.folder, name)) for name in _source_files(task)},
         "templates": {name: sha256_of(_template(file)) for name, file in _templates(task).items()},
         "dataset": kind_of(task).source_key(task),
         "real": task.real,
     }
+    form = _form(task)
+    if form is not None:
+        inputs["form"] = form.key
     return sha256_of_json(inputs)[:16]
 
 
@@ -111,7 +115,7 @@ def describe(task: Task, material: Material) -> dict[str, object]:
         "kind": contract.kind,
         "asset_class": spec.asset_class,
         "frequency": spec.frequency,
-        "panel": spec.panel,
+        "panel": spec.panel if (form := _form(task)) is None else form.panel,
         "data_kind": material.info.kind,
         "value_semantics": getattr(contract, "value_semantics", None),
         "unit": contract.unit,
@@ -152,6 +156,11 @@ def render_instruction(task: Task, material: Material) -> str:
         "simulated": f"SIMULATED data, not a real market: {info.source}.",
         "specified": f"Synthetic by definition of the source paper: {info.source}.",
     }[info.kind]
+    form = _form(task)
+    if form is not None:
+        honesty += (
+            f" {form.panel[0].upper()}{form.panel[1:]}: what the text above says of simulated data does not hold."
+        )
     author = _text(read_task_file(task.folder, INSTRUCTION), task.instruction_path).strip()
     facts = "\n".join(f"| {name} | {value} |" for name, value in brief.facts)
     return f"""{author}
@@ -190,6 +199,13 @@ Every {kind.bounded} must be finite and between {contract.low:g} and {contract.h
 {task.file.environment.storage_mb} MB of disk in `/work`. Installed: NumPy, pandas, SciPy, scikit-learn, and where the machine
 has them statsmodels, LightGBM and arch. The Unix time at which the program will be stopped is in `$OPENFINGYM_DEADLINE`.
 """  # noqa: E501
+
+
+def _form(task: Task) -> RealForm | None:
+    """The real form that the library knows of a task's dataset; None where the task runs on its own data, or on what it
+    states itself.
+    """
+    return real_form(task) if task.real and task.spec.dataset.pulled is None and real_form(task).panel else None
 
 
 def _counting(task: Task, material: Material) -> str:

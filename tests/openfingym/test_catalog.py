@@ -107,12 +107,12 @@ def test_a_scaffold_never_overwrites(own_task: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["yield-curve-forecast", "equity-excess-return-forecast", "ou-generation", "ba2motifs-fraud"]
+    "name", ["lob-forecast", "lob-generation", "equity-excess-return-forecast", "ou-generation", "ba2motifs-fraud"]
 )
 def test_real_data_that_nobody_knows_of_is_never_replaced_in_silence(name: str) -> None:
     from openfingym.packages.build import build
 
-    with pytest.raises(TaskError, match=r"dataset\.pulled: no real data is known for .* without --real"):
+    with pytest.raises(TaskError, match=r"dataset\.pulled: no real data is known for .*: .*Run it without --real"):
         build(openfingym.load_task(name, real=True))
 
 

@@ -11,8 +11,10 @@ from openfingym.data.sources.binance_archive import BinanceArchive
 from openfingym.data.sources.binance_rest import BinanceRest
 from openfingym.data.sources.cache import Cache
 from openfingym.data.sources.cert import Cert
+from openfingym.data.sources.changes import changes_since
 from openfingym.data.sources.ecb import Ecb
-from openfingym.data.sources.eiopa import Eiopa
+from openfingym.data.sources.eiopa import MATURITIES, Eiopa
+from openfingym.data.sources.expected import Expected, require_expected
 from openfingym.data.sources.fred import Fred
 from openfingym.data.sources.graph_sources import MAT_GRAPHS, Dblp
 from openfingym.data.sources.progress import Progress, silent
@@ -60,38 +62,95 @@ class Pullable:
     title: str
     source: str
     request: SourceRequest
+    expected: Expected | None = None
+    """What it should hold; None for a graph, whose source knows its size."""
 
 
 _LARGE_CAPS = (
     *("AAPL", "AMD", "BAC", "BBY", "CVX", "GE", "HD", "JNJ", "JPM", "KO"),
     *("LLY", "MRK", "MSFT", "PEP", "PFE", "PG", "RRC", "UNH", "WMT", "XOM"),
 )
+_US_60 = (
+    *("XOM", "CVX", "COP", "SLB", "OXY", "BAC", "GS", "WFC", "MS", "AXP", "C", "BLK", "JPM", "PG", "KO", "PEP", "WMT"),
+    *("COST", "MCD", "CL", "KMB", "ORCL", "CSCO", "IBM", "ADBE", "NFLX", "INTC", "QCOM", "TXN", "AMD", "AAPL", "MSFT"),
+    *("NVDA", "GOOGL", "CAT", "GE", "BA", "HON", "DE", "UNP", "UPS", "FDX", "MMM", "LMT", "LLY", "UNH", "MRK", "PFE"),
+    *("ABT", "TMO", "DHR", "BMY", "JNJ", "LOW", "SBUX", "TJX", "HD", "NKE", "DIS", "AMZN"),
+)
+"""The stocks of ``sim-us-equities``; the youngest, GOOGL, trades since August 2004."""
 _FUTURES = tuple(
     f"{code}=F"
     for code in ("GC", "SI", "PL", "PA", "HG", "CL", "RB", "HO", "NG", "ZC", "ZW", "ZS", "KE", "CC", "KC", "SB", "CT")
 )
 _COINS = ("BTC", "ETH", "BNB", "XRP", "SOL", "ADA", "DOGE", "LTC", "LINK", "DOT", "AVAX", "TRX")
 _MORE_COINS = ("XLM", "SHIB", "ETC", "BCH", "XMR", "ZEC", "ATOM", "ALGO", "NEAR", "HBAR", "ICP", "FIL", "AAVE", "UNI")
+_PAIRS = (
+    *("BTC", "ETH", "BNB", "XRP", "SOL", "ADA", "DOGE", "TRX", "LINK", "DOT"),
+    *("AVAX", "LTC", "BCH", "XLM", "UNI", "ATOM", "ETC", "FIL", "NEAR", "ALGO"),
+)
 _RATES = tuple(f"DGS{tenor}" for tenor in ("1MO", "3MO", "6MO", "1", "2", "3", "5", "7", "10", "20", "30"))
 _ALL = (
-    Pullable("treasury-par-yields", "US Treasury par yields", "treasury", SourceRequest(start=date(1990, 1, 2))),
-    Pullable("ecb-reference-rates", "Euro reference rates of the ECB", "ecb", SourceRequest()),
-    Pullable("fred-treasury-rates", "Constant-maturity Treasury rates", "fred", SourceRequest(_RATES)),
-    Pullable("eiopa-euro-curves", "EIOPA risk-free curves of the euro", "eiopa", SourceRequest(("Euro",))),
     Pullable(
-        "yahoo-large-caps", "20 US large caps, daily", "yahoo", SourceRequest(_LARGE_CAPS, start=date(1990, 1, 2))
+        "treasury-par-yields",
+        "US Treasury par yields",
+        "treasury",
+        SourceRequest(start=date(1990, 1, 2)),
+        Expected("daily", 250.0, date(1990, 1, 2), ("3m", "6m", "1y", "2y", "3y", "5y", "7y", "10y")),
+    ),
+    Pullable(
+        "ecb-reference-rates",
+        "Euro reference rates of the ECB",
+        "ecb",
+        SourceRequest(),
+        Expected("daily", 255.0, date(1999, 1, 4), ("USD", "JPY", "GBP", "CHF", "SEK", "NOK", "DKK", "CAD")),
+    ),
+    Pullable(
+        "fred-treasury-rates",
+        "Constant-maturity Treasury rates",
+        "fred",
+        SourceRequest(_RATES),
+        Expected("daily", 250.0, date(1962, 1, 2), _RATES),
+    ),
+    Pullable(
+        "eiopa-euro-curves",
+        "EIOPA risk-free curves of the euro",
+        "eiopa",
+        SourceRequest(("Euro",)),
+        Expected("monthly", 12.0, date(2015, 12, 31), tuple(f"{year}y" for year in range(1, MATURITIES + 1))),
+    ),
+    Pullable(
+        "yahoo-large-caps",
+        "20 US large caps, daily",
+        "yahoo",
+        SourceRequest(_LARGE_CAPS, start=date(1990, 1, 2)),
+        Expected("daily", 252.0, date(1990, 1, 2)),
     ),
     Pullable(
         "yahoo-futures",
         "17 front-month commodity futures, daily",
         "yahoo",
         SourceRequest(_FUTURES, start=date(2000, 9, 1)),
+        Expected("daily", 252.0, date(2000, 9, 1)),
+    ),
+    Pullable(
+        "yahoo-us-60",
+        "60 US stocks, daily",
+        "yahoo",
+        SourceRequest(_US_60, start=date(1998, 1, 2)),
+        Expected("daily", 252.0, date(1998, 1, 2)),
+    ),
+    Pullable(
+        "yahoo-nifty-factors",
+        "NIFTY 50, S&P 500, rupee, crude oil, gold and India VIX, daily",
+        "yahoo",
+        SourceRequest(("^NSEI", "^GSPC", "INR=X", "CL=F", "GC=F", "^INDIAVIX"), start=date(2007, 9, 17)),
+        Expected("daily", 252.0, date(2007, 9, 17)),
     ),
     Pullable(
         "binance-hourly",
         "12 coins against USDT, hourly",
         "binance-archive",
         SourceRequest(tuple(f"{coin}USDT" for coin in _COINS), date(2023, 1, 1), date(2024, 12, 31), "1h"),
+        Expected("hourly", 8766.0, date(2023, 1, 1)),
     ),
     # To the last whole month in which all were listed: XMR left in February 2024.
     Pullable(
@@ -101,6 +160,15 @@ _ALL = (
         SourceRequest(
             tuple(f"{coin}USDT" for coin in (*_COINS, *_MORE_COINS)), date(2023, 1, 1), date(2024, 1, 31), "1h"
         ),
+        Expected("hourly", 8766.0, date(2023, 1, 1)),
+    ),
+    # From the first year in which all 20 were listed throughout.
+    Pullable(
+        "binance-hourly-pairs",
+        "20 coins against USDT, hourly",
+        "binance-archive",
+        SourceRequest(tuple(f"{coin}USDT" for coin in _PAIRS), date(2021, 1, 1), date(2024, 12, 31), "1h"),
+        Expected("hourly", 8766.0, date(2021, 1, 1)),
     ),
     *(
         Pullable(f"{name}-graph", SOURCES[name].publisher, name, SourceRequest())
@@ -185,7 +253,10 @@ def pull(
     recording = RecordingCache(cache or Cache())
     with borrowed(client) as connected:
         data = source.fetch(request, connected, recording, progress)
-    return Pull(data, keep_record(recording, key, name, source, request, data))
+    if isinstance(data, Table):
+        require_expected(data, request, dataset.expected if dataset is not None else None, name)
+    changes = changes_since(read_record(recording, key), data, Cache(recording.root), SOURCES)
+    return Pull(data, keep_record(recording, key, name, source, request, data, changes))
 
 
 def last_pull(name: str, cache: Cache | None = None) -> PullRecord | None:

@@ -22,6 +22,8 @@ import numpy as np
 
 from openfingym.data.graphs import Graph
 from openfingym.data.sources.graph_files import simple_edges
+from openfingym.data.sources.graph_layouts import GraphFile
+from openfingym.data.sources.graph_sizes import GraphSize, require_size
 from openfingym.data.sources.source import PublishedGraph, SourceRequest, refuse
 from openfingym.data.sources.table import DataProvenance
 from openfingym.errors import DataError
@@ -54,6 +56,8 @@ class Cert:
     frequency: str = "none"
     gives: str = "edges by email, 6 features (events and off-hours share of email, logon, file), label: malicious user"
     lag_days: int | None = None
+    sizes: tuple[GraphSize, ...] = (GraphSize(1_000, 6, 70),)
+    """Users, features made here, and insiders of release 4.2."""
 
     def fetch(self, request: SourceRequest, client: Client, cache: Cache, progress: Progress) -> PublishedGraph:
         """The graph; the request names nothing. The events are about 5 GB. See :class:`Source`."""
@@ -70,7 +74,10 @@ class Cert:
             for path in (self.answers_path, self.events_path)
         )
         provenance = DataProvenance(self.name, self.publisher, self.licence, PARSER, (answers.origin, events.origin))
-        return read_release(cache.path(events), cache.path(answers), provenance)
+        published = read_release(cache.path(events), cache.path(answers), provenance)
+        graph = published.graph
+        require_size(GraphFile({"mail": graph.edges}, graph.features, graph.labels), self.sizes, self.name)
+        return published
 
 
 @dataclass

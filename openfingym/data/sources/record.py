@@ -73,6 +73,8 @@ class PullRecord:
     """Every file that was read, link pages and checksums included."""
     absent: tuple[str, ...]
     """Addresses at which the service had nothing."""
+    changes: tuple[str, ...] = ()
+    """What the publisher changed since the pull before; see :mod:`openfingym.data.sources.changes`."""
 
     @property
     def request(self) -> SourceRequest:
@@ -125,6 +127,7 @@ def keep_record(
     source: DataSource,
     request: SourceRequest,
     data: Table | PublishedGraph,
+    changes: tuple[str, ...] = (),
 ) -> PullRecord:
     """Record a pull that has succeeded; a graph is kept in the form in which it is loaded."""
     provenance = data.provenance
@@ -153,6 +156,7 @@ def keep_record(
         notes=provenance.notes,
         files=tuple(entry.origin for entry in cache.files.values()),
         absent=tuple(cache.absent),
+        changes=changes,
     )
     if isinstance(data, PublishedGraph):
         _keep_graph(cache, data.graph)
@@ -167,7 +171,7 @@ def read_record(cache: Cache, key: str) -> PullRecord | None:
         if stated.pop("format") != FORMAT:
             return None
         files = tuple(Origin(**origin) for origin in stated.pop("files"))
-        lists = {name: tuple(stated[name]) for name in ("symbols", "notes", "absent")}
+        lists = {name: tuple(stated[name]) for name in ("symbols", "notes", "absent", "changes") if name in stated}
         return PullRecord(**{**stated, **lists}, files=files)
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from openfingym.catalog import load_task, task_folders
 from openfingym.cli import cli
-from openfingym.cli.real_data import WHY, real_data
+from openfingym.cli.real_data import real_data
 from openfingym.errors import DataError, TaskError
 from openfingym.kinds import kind_of
 from openfingym.packages.scaffold import new_task
@@ -28,16 +28,6 @@ def test_a_task_without_a_real_form_says_why_and_refuses_real_data(name: str) ->
         with pytest.raises(DataError) as missing:
             kind_of(real).load(real)
         assert said.partition("`")[2].rstrip("`") in str(missing.value)
-
-
-def test_every_simulated_dataset_without_a_real_form_has_a_reason_of_its_own() -> None:
-    tasks = [load_task(name) for name in task_folders()]
-    without = {
-        str(task.spec.dataset.name)
-        for task in tasks
-        if task.spec.dataset.pulled is None and kind_of(task).data_kind(task) == "simulated"
-    }
-    assert without == WHY.keys()
 
 
 def test_a_task_of_an_author_is_told_where_a_source_is_stated(tmp_path) -> None:

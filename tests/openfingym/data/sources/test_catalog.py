@@ -1,5 +1,7 @@
 """The catalogue: every entry complete, pulling by name, what is remembered of it, and tables in general."""
 
+import io
+import zipfile
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -21,6 +23,7 @@ from openfingym.data.sources import (
     read_table,
     records,
 )
+from openfingym.data.sources.expected import require_expected
 from openfingym.data.sources.table import join, stack
 from openfingym.errors import DataError, UsageError
 
@@ -61,20 +64,29 @@ PATH = "/resource-center/data-chart-center/interest-rates/daily-treasury-rates.c
 
 
 def test_pulling_by_name_keeps_a_record(site, client, cache):
-    site.on(PATH, CSV)
+    tenors = ("1m", "3m", "6m", "1y", "2y", "3y", "5y", "7y", "10y")
+    header = ",".join(f'"{tenor[:-1]} {"Mo" if tenor[-1] == "m" else "Yr"}"' for tenor in tenors)
+    rates = f"Date,{header}\n01/03/2024,5.54{',5.0' * 7},3.91\n01/02/2024,{',5.0' * 7},3.95\n".encode()
+    site.on(PATH, rates)
     options = {
         "client": client,
         "cache": cache,
-        "start": date(2024, 1, 1),
-        "end": date(2024, 12, 31),
+        "start": date(2024, 1, 2),
+        "end": date(2024, 1, 3),
         "base_url": site.url,
     }
     assert last_pull("treasury-par-yields", cache) is None
     done = pull("treasury-par-yields", **options)
-    assert done.table.columns == ("1m", "10y")
+    assert done.table.columns == tenors
     record = last_pull("treasury-par-yields", cache)
     assert record == done.record
-    assert (record.rows, record.columns, record.missing, record.size, record.frequency) == (2, 2, 1, len(CSV), "daily")
+    assert (record.rows, record.columns, record.missing, record.size, record.frequency) == (
+        2,
+        9,
+        1,
+        len(rates),
+        "daily",
+    )
     assert (record.first, record.last) == ("2024-01-02T00:00:00", "2024-01-03T00:00:00")
     assert record.files == done.table.provenance.files
     assert (record.fetched_at, record.base_url, record.digest) == (
@@ -82,27 +94,85 @@ def test_pulling_by_name_keeps_a_record(site, client, cache):
         site.url,
         done.table.digest,
     )
-    site.on(PATH, CSV.replace(b"3.91", b"3.92"))
+    site.on(PATH, rates.replace(b"3.91", b"3.92"))
     assert pull("treasury-par-yields", **options).table.digest == done.table.digest
     assert pull("treasury-par-yields", refresh=True, **options).table.digest != done.table.digest
 
 
 def test_a_failed_pull_leaves_the_record_and_the_data(site, client, cache, reply):
+    day = date(2024, 1, 2)
     dataset = PULLABLE["fred-treasury-rates"]
     for series in dataset.request.symbols:
-        site.on(f"/graph/fredgraph.csv?id={series}", f"observation_date,{series}\n2024-01-02,4.8\n".encode())
-    options = {"client": client, "cache": cache, "base_url": site.url}
+        site.on(
+            f"/graph/fredgraph.csv?id={series}&cosd={day}&coed={day}",
+            f"observation_date,{series}\n2024-01-02,4.8\n".encode(),
+        )
+    options = {"client": client, "cache": cache, "base_url": site.url, "start": day, "end": day}
     first = pull("fred-treasury-rates", **options).record
     # All series change, and the seventh breaks off: the first six are in the cache anew.
     for series in dataset.request.symbols:
-        site.on(f"/graph/fredgraph.csv?id={series}", f"observation_date,{series}\n2024-01-02,9.9\n".encode())
-    site.on("/graph/fredgraph.csv?id=DGS5", reply(b"observation_date,DGS5\n2024-01-02,9.9\n", send=30))
+        site.on(
+            f"/graph/fredgraph.csv?id={series}&cosd={day}&coed={day}",
+            f"observation_date,{series}\n2024-01-02,9.9\n".encode(),
+        )
+    site.on(
+        f"/graph/fredgraph.csv?id=DGS5&cosd={day}&coed={day}",
+        reply(b"observation_date,DGS5\n2024-01-02,9.9\n", send=30),
+    )
     with pytest.raises(DataError, match="is kept and untouched"):
         pull("fred-treasury-rates", refresh=True, **options)
     assert last_pull("fred-treasury-rates", cache) == first
     held = read_table(first, cache, SOURCES)
     assert held.digest == first.digest
     assert set(held.values.ravel().tolist()) == {4.8}
+
+
+def reference_rates(site, rows, columns=("USD", "JPY", "GBP", "CHF", "SEK", "NOK", "DKK", "CAD"), value="1.5"):
+    """The ECB's zip of this many days from 1999 on, at weekdays alone, the newest first."""
+    days = [day for day in np.arange("1999-01-04", 7 * rows // 5 + 9, dtype="datetime64[D]") if np.is_busday(day)]
+    lines = [
+        f"Date,{','.join(columns)},",
+        *(f"{day},{','.join([value] * len(columns))}," for day in days[rows - 1 :: -1]),
+    ]
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("eurofxref-hist.csv", "\n".join(lines) + "\n")
+    site.on("/stats/eurofxref/eurofxref-hist.zip", packed.getvalue())
+    return days[rows - 1].item()
+
+
+def test_a_named_dataset_is_what_it_should_be(site, client, cache):
+    options = {"client": client, "cache": cache, "base_url": site.url, "refresh": True}
+    last = reference_rates(site, 500)
+    first = pull("ecb-reference-rates", **options).record
+    assert first.rows == 500
+    reference_rates(site, 500, ("USD", "JPY"))
+    with pytest.raises(DataError, match=r"no value of GBP, CHF, SEK, NOK, DKK, CAD in the 500 rows and 2 columns"):
+        pull("ecb-reference-rates", **options)
+    reference_rates(site, 400)
+    message = rf"400 rows from 1999-01-04 to .*, expected at least \d+ from 1999-01-04 to {last}; a part is missing"
+    with pytest.raises(DataError, match=message):
+        pull("ecb-reference-rates", end=last, **options)
+    # What was refused replaces nothing.
+    assert last_pull("ecb-reference-rates", cache) == first
+
+
+def test_a_source_gives_each_symbol_some_value(site, client, cache):
+    for series, value in (("DGS1", "4.0"), ("DGS2", "")):
+        site.on(
+            f"/graph/fredgraph.csv?id={series}",
+            f"observation_date,{series}\n2024-01-02,{value}\n2024-01-03,{value}\n".encode(),
+        )
+    with pytest.raises(DataError, match=r"fred: no value of DGS2 in the 2 rows and 2 columns of the answer"):
+        pull("fred", symbols=("DGS1", "DGS2"), client=client, cache=cache, base_url=site.url)
+
+
+def test_weekly_rows_are_no_daily_data():
+    weeks = np.datetime64("2024-01-05", "D") + 7 * np.arange(30)
+    weekly = table(np.ones((30, 1)), weeks.astype("datetime64[ns]"))
+    with pytest.raises(DataError, match=r"x: rows are usually 168 hours apart, expected 24 to 72 of daily data"):
+        require_expected(weekly, SourceRequest(("a",)), None, "x")
+    require_expected(replace(weekly, frequency="weekly"), SourceRequest(("a",)), None, "x")
 
 
 def test_an_open_end_is_stated_where_the_answer_depends_on_it(site, client, cache):

@@ -45,13 +45,19 @@ EVENTS = {"r4.2/http.csv": "id,date\n" * 1000, "r4.2/email.csv": EMAIL, "r4.2/lo
 
 @pytest.fixture
 def fetch(site, client, cache):
-    def fetch(events=EVENTS, answers=INSIDERS):
-        source = Cert(base_url=site.url)
+    def fetch(events=EVENTS, answers=INSIDERS, sizes=()):
+        source = Cert(base_url=site.url, sizes=sizes)
         site.on(f"/{source.events_path}", events if isinstance(events, bytes) else archive(**events))
         site.on(f"/{source.answers_path}", archive(**{"answers/insiders.csv": answers}))
         return source.fetch(SourceRequest(refresh=True), client, cache, silent)
 
     return fetch
+
+
+def test_another_release_is_refused(fetch):
+    message = r"cert: the file has 4 nodes, 6 features, 1 anomalies.*has 1,000 nodes, 6 features, 70 anomalies\."
+    with pytest.raises(DataError, match=message):
+        fetch(sizes=Cert().sizes)
 
 
 def test_events_become_a_graph(fetch):

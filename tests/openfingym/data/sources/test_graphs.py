@@ -13,7 +13,9 @@ import scipy.io
 import scipy.sparse
 
 from openfingym.data.graphs import Graph, SparseRows
-from openfingym.data.sources import SOURCES, Dblp, SourceRequest, silent
+from openfingym.data.graphs.table import attributed_graph
+from openfingym.data.loaded_graphs import PUBLISHED
+from openfingym.data.sources import PULLABLE, SOURCES, Dblp, SourceRequest, silent
 from openfingym.data.sources.graph_files import feature_matrix, read_npy, read_npz, simple_edges
 from openfingym.data.sources.graph_layouts import (
     FRAUD_YELP,
@@ -25,6 +27,7 @@ from openfingym.data.sources.graph_layouts import (
     dblp_from_npz,
     graph_from_mat,
 )
+from openfingym.data.sources.graph_sizes import GraphSize
 from openfingym.errors import DataError, UsageError
 
 N = 40
@@ -294,7 +297,7 @@ def hgb():
 def dblp(site, client, cache):
     def dblp(content, path="DBLP.zip", **changes):
         site.on(f"/{path}", content)
-        return Dblp(base_url=site.url, path=path, **{"anomalies": 1, **changes}).fetch(
+        return Dblp(base_url=site.url, path=path, **{"anomalies": 1, "sizes": (), **changes}).fetch(
             SourceRequest(refresh=True), client, cache, silent
         )
 
@@ -329,7 +332,7 @@ def larger_hgb(copies=10):
 
 
 def test_dblp_gets_anomalies_which_its_publisher_does_not_label(dblp):
-    published = dblp(packed(**larger_hgb()), anomalies=5, stated_nodes=41)
+    published = dblp(packed(**larger_hgb()), anomalies=5)
     graph = published.graph
     expected = np.concatenate([np.array([[0, 0, 1], [1, 2, 2]]) + 4 * copy for copy in range(10)], axis=1)
     assert graph.edges.tolist() == expected.tolist()
@@ -340,7 +343,6 @@ def test_dblp_gets_anomalies_which_its_publisher_does_not_label(dblp):
     assert published.provenance.notes == (
         "relations apa, apcpa merged",
         "the publisher labels no anomalies: 5 nodes were given features of another class here, seed 20260702",
-        "40 nodes, where Table 9 of the OpenFinGym paper states 41",
     )
     assert dblp(packed(**larger_hgb()), anomalies=5).graph.digest == graph.digest
 
@@ -409,7 +411,7 @@ def test_damaged_npz_files(dblp, changes, message):
     ],
 )
 def test_every_source_reads_its_file(site, client, cache, name, content, relation):
-    source = replace(SOURCES[name], base_url=site.url, anomalies=8 if SOURCES[name].anomalies else None)
+    source = replace(SOURCES[name], base_url=site.url, sizes=(), anomalies=8 if SOURCES[name].anomalies else None)
     site.on(f"/{source.path}", content)
     published = source.fetch(SourceRequest(), client, cache, silent)
     graph = published.graph
@@ -424,6 +426,56 @@ def test_every_source_reads_its_file(site, client, cache, name, content, relatio
     site.on(f"/{source.path}", b"<html><title>Sign in</title>")
     with pytest.raises(DataError, match=r"'Sign in' and status 200.*is kept and untouched"):
         source.fetch(SourceRequest(refresh=True), client, cache, silent)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "features", "anomalies"),
+    [(13_752, 767, 950), (5_195, 8_189, 300), (5_196, 8_188, 300), (5_196, 8_189, 299)],
+)
+def test_another_graph_is_not_taken_for_blogcatalog(site, client, cache, nodes, features, anomalies):
+    """Such as Amazon's computers, of 13,752 products, behind an address that should have bloggers."""
+    source = replace(SOURCES["blogcatalog-fraud"], base_url=site.url)
+    site.on(f"/{source.path}", one_network(nodes, features, anomalies))
+    published = r"the published graph has 5,196 nodes, 8,189 features, 300 anomalies\. So it is another graph"
+    with pytest.raises(
+        DataError, match=f"{nodes:,} nodes, {features:,} features, {anomalies:,} anomalies.*{published}"
+    ):
+        source.fetch(SourceRequest(), client, cache, silent)
+    site.on(f"/{source.path}", one_network(5_196, 8_189, 300))
+    assert source.fetch(SourceRequest(refresh=True), client, cache, silent).graph.nodes == 5_196
+
+
+def one_network(nodes, features, anomalies):
+    pairs = np.random.default_rng(0).integers(0, nodes, (2, 2 * nodes))
+    return mat(
+        Network=scipy.sparse.csr_matrix((np.ones(2 * nodes), pairs), shape=(nodes, nodes)),
+        Attributes=scipy.sparse.eye(nodes, features, format="csc"),
+        Label=np.arange(nodes) < anomalies,
+    )
+
+
+def test_relations_are_counted_too(site, client, cache):
+    """Features and labels of the right graph do not make another network right."""
+    parts = fraud("", "rur", "rtr", "rsr")
+    counts = {name: expected_edges(parts[f"net_{name}"]).shape[1] for name in ("rur", "rtr", "rsr")}
+    right = GraphSize(N, 5, int(LABELS.sum()), counts)
+    source = replace(SOURCES["yelpchi-fraud"], base_url=site.url, sizes=(right,))
+    site.on(f"/{source.path}", packed(**{"YelpChi.mat": mat(**parts)}))
+    source.fetch(SourceRequest(), client, cache, silent)
+    wrong = replace(source, sizes=(GraphSize(N, 5, right.anomalies, {**counts, "rtr": counts["rtr"] + 1}),))
+    with pytest.raises(
+        DataError, match=rf"{counts['rtr']} edges in rtr.*the published.*{counts['rtr'] + 1} edges in rtr"
+    ):
+        wrong.fetch(SourceRequest(), client, cache, silent)
+
+
+def test_every_graph_source_pins_a_size():
+    for name, dataset in PUBLISHED.items():
+        source, spec = SOURCES[PULLABLE[dataset].source], attributed_graph(name)
+        assert source.sizes
+        # Its stand-in has the size of the graph as a task uses it.
+        assert spec.features in {size.features for size in source.sizes}
+        assert spec.nodes in {size.nodes for size in source.sizes}
 
 
 def test_a_graph_of_yelpchis_size_stays_sparse():

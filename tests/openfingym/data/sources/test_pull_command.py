@@ -118,18 +118,17 @@ def test_wrong_use(site, run, arguments, status, message):
     assert message in err
 
 
-def fraud_file(nodes=60):
-    pairs = np.random.default_rng(0).integers(0, nodes, (2, 200))
-    network = scipy.sparse.csr_matrix((np.ones(200), pairs), shape=(nodes, nodes))
+def fraud_file(seed=0):
+    """A graph of BlogCatalog's size: 5,196 nodes, 8,189 features, 300 anomalies."""
+    nodes, links = 5_196, 2_000
+    pairs = np.random.default_rng(seed).integers(0, nodes, (2, links))
     file = io.BytesIO()
-    scipy.io.savemat(
-        file,
-        {
-            "Network": network,
-            "Attributes": np.random.default_rng(1).random((nodes, 3)),
-            "Label": np.arange(nodes) % 9 == 0,
-        },
-    )
+    parts = {
+        "Network": scipy.sparse.csr_matrix((np.ones(links), pairs), shape=(nodes, nodes)),
+        "Attributes": scipy.sparse.eye(nodes, 8_189, format="csc"),
+        "Label": np.arange(nodes) < 300,
+    }
+    scipy.io.savemat(file, parts)
     return file.getvalue()
 
 
@@ -144,14 +143,63 @@ def test_a_pulled_graph_is_loaded_without_the_network(site, run):
     site.close()
     loaded = load_graph("blogcatalog", real=True)
     assert loaded.info.kind == "real"
-    assert (loaded.graph.nodes, loaded.graph.labels.sum(), loaded.info.rows) == (60, 7, 60)
+    assert (loaded.graph.nodes, loaded.graph.labels.sum(), loaded.info.rows) == (5_196, 300, 5_196)
     assert loaded.info.sha256 == loaded.graph.digest
     assert "CoLA" in loaded.info.source
-    assert "60 nodes, where Table 9 of the OpenFinGym paper states 5196" in loaded.info.notes
     assert len(loaded.info.originals) == 1
     assert load_graph("blogcatalog").info.kind == "simulated"
     with pytest.raises(DataError, match="is a graph; load it with"):
         pulled_panel("blogcatalog-fraud")
+
+
+def test_a_wrong_graph_that_was_pulled_before_sizes_were_known_is_not_loaded(site, run):
+    site.on(f"/{SOURCES['blogcatalog-fraud'].path}", fraud_file())
+    run("pull", "blogcatalog-fraud-graph", "--mirror", site.url)
+    path = Cache().root / "pulls" / "blogcatalog-fraud-graph.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"rows": 13_752, "columns": 767}))
+    with pytest.raises(DataError, match=r"has 13,752 nodes and 767 features.*pull it again: .* --refresh$"):
+        load_graph("blogcatalog", real=True)
+
+
+def test_a_graph_that_its_publisher_changed_is_told(site, run):
+    path, arguments = f"/{SOURCES['blogcatalog-fraud'].path}", ("pull", "blogcatalog-fraud-graph", "--mirror", site.url)
+    site.on(path, fraud_file())
+    run(*arguments)
+    before = last_pull("blogcatalog-fraud-graph")
+    # The same again is no change.
+    assert "changed by the publisher" not in run(*arguments, "--refresh")[1]
+    site.on(path, fraud_file(seed=1))
+    status, out, _ = run(*arguments, "--refresh")
+    after = last_pull("blogcatalog-fraud-graph")
+    assert status == 0
+    assert after.digest != before.digest
+    assert f"digest {before.digest[:16]} then, {after.digest[:16]} now" in out
+    assert after.changes[0] in out
+    assert load_graph("blogcatalog", real=True).graph.digest == after.digest
+
+
+def test_rates_that_their_publisher_revised_are_told(site, treasury):
+    treasury()
+    # A row more is no change.
+    longer = RATES.replace(b"\n", b"\n01/04/2024,5.5,4.00\n", 1)
+    site.on(f"{PATH}/2024/all", longer)
+    assert json.loads(treasury("--refresh", "--json")[1])["changes"] == []
+    site.on(f"{PATH}/2023/all", b'Date,"1 Mo","10 Yr"\n12/28/2023,5.60,3.88\n')
+    site.on(f"{PATH}/2024/all", longer.replace(b"3.91", b"3.90"))
+    status, out, _ = treasury("--refresh", "--json")
+    gone, revised = json.loads(out)["changes"]
+    assert status == 0
+    assert gone.endswith("1 rows gone, the first of 2023-12-29T00:00")
+    assert revised.endswith("1 of 6 values revised, the first 10y of 2024-01-03T00:00: 3.91 then, 3.9 now")
+
+
+def test_a_record_of_before_changes_were_kept_is_still_read(site, treasury):
+    treasury()
+    (path,) = (Cache().root / "pulls").glob("treasury.*.json")
+    stated = json.loads(path.read_text())
+    del stated["changes"]
+    path.write_text(json.dumps(stated))
+    assert pulled_panel("treasury", ["10y"]).values.ravel().tolist() == [3.88, 3.95, 3.91]
 
 
 def test_a_damaged_graph_is_not_loaded_and_pulling_again_repairs_it(site, run):

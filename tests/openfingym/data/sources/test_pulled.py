@@ -231,10 +231,9 @@ def test_ecb_pairs_are_crosses(site, cache, pulls):
             "eurofxref-hist.csv", "Date,USD,JPY,CYP,\n2026-10-30,1.1172,175.68,N/A,\n2026-10-29,1.115,175.1,0.5,\n"
         )
     site.on("/stats/eurofxref/eurofxref-hist.zip", packed.getvalue())
-    pulls("ecb-reference-rates")
-    for name in ("ecb", "ecb-reference-rates"):
-        panel = pulled_panel(name, ["usd_jpy", "eur_usd", "jpy_eur", "JPY"], cache=cache)
-        assert panel.values.tolist() == [[157.0404, 1.115, 0.005711022, 175.1], [157.2503, 1.1172, 0.005692168, 175.68]]
+    pulls("ecb")
+    panel = pulled_panel("ecb", ["usd_jpy", "eur_usd", "jpy_eur", "JPY"], cache=cache)
+    assert panel.values.tolist() == [[157.0404, 1.115, 0.005711022, 175.1], [157.2503, 1.1172, 0.005692168, 175.68]]
     assert panel.info.measure == "price"
     assert "3 pairs are crosses through the euro, to 7 significant digits" in panel.info.notes
     assert len(pulled_panel("ecb", ["JPY", "CYP"], cache=cache).times) == 1
@@ -282,7 +281,7 @@ def test_eiopa(site, cache, pulls):
         site.on(page, b"<html>" + links)
     for day in days:
         site.on(f"/EIOPA_RFR_{day:%Y%m%d}.zip", eiopa_release(day, {"Euro": 0.02, "Austria": 0.031}))
-    pulls("eiopa-euro-curves")
+    pulls("eiopa-euro-curves", start=days[0], end=days[1])
     panel = pulled_panel("eiopa", ["1y", "150y"], cache=cache)
     assert panel.values.tolist() == [[2.001, 2.15]] * 2
     assert (panel.info.frequency, panel.info.measure) == ("monthly", "yield")
