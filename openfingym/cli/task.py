@@ -324,15 +324,56 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
     help=f"What the task asks for: {', '.join(KINDS)}, or a kind that is installed.",
 )
 @click.option(
+    "--from",
+    "files",
+    multiple=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file of your own that the task is to hold: edges of a graph, by its ending (.csv, .graphml, .mat, .npz).",
+)
+@click.option(
+    "--labels",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --from, for graphs: a table of nodes and labels, 1 for an anomaly and 0 for none.",
+)
+@click.option(
+    "--features",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --from, for graphs: a table of nodes and their features.",
+)
+@click.option(
     "--to", "parent", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder to create it in."
 )
-def new(name: str, kind: str, parent: Path) -> None:
+def new(
+    name: str, kind: str, files: tuple[Path, ...], labels: Path | None, features: Path | None, parent: Path
+) -> None:
     """Scaffold a task package that passes `task check` as it is.
 
-    A forecast and a generation task start from your own CSV; the other kinds from bundled data.
+    With --from it holds your own data. Without, a forecast and a generation task start from a CSV to be replaced, the
+    other kinds from bundled data.
     """
     from openfingym.kinds import KINDS as KNOWN
+    from openfingym.kinds.start import Given
     from openfingym.packages.scaffold import new_task
 
-    folder = new_task(name, parent, kind)
-    click.echo(f"wrote {folder}, which starts from {KNOWN[kind].start.data}\nnext: openfingym task check {folder}")
+    if not files and (labels or features):
+        raise click.UsageError("--labels and --features go with --from FILE, which has the edges")
+    given = Given(files, labels, features) if files else None
+    folder = new_task(name, parent, kind, given)
+    if given is None:
+        click.echo(f"wrote {folder}, which starts from {KNOWN[kind].start.data}")
+    else:
+        _tell(folder)
+    click.echo(f"next: openfingym task check {folder}")
+
+
+def _tell(folder: Path) -> None:
+    """What became of the author's data."""
+    from openfingym.task import Task
+
+    task = Task.read(folder)
+    prepared = task.spec.dataset.prepared
+    assert prepared is not None, "of a task with own data"
+    click.echo(f"wrote {folder}, which holds {printable(', '.join(prepared.files))}: {task.spec.panel}")
+    for step in prepared.steps:
+        click.echo(printable(f"  {step}"))
+    click.echo("  it says that the data is real, and nothing of source and licence; correct that in task.toml")
