@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from openfingym.cli.choices import BACKENDS, FAMILIES, KINDS
+from openfingym.cli.choices import BACKENDS, FAMILIES, FILLS, KINDS, MEASURES
 from openfingym.cli.completion import complete_task
 from openfingym.cli.printable import printable
 from openfingym.cli.render import Counter, print_json, print_table
@@ -16,7 +16,9 @@ from openfingym.errors import TaskError
 
 if TYPE_CHECKING:
     from openfingym.adversarial.pooled import Pooled
+    from openfingym.data.dataset import Measure
     from openfingym.packages.many import TaskOutcome
+    from openfingym.task.model import Fill
 
 C = TypeVar("C", bound=Callable[..., object])
 
@@ -328,7 +330,19 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
     "files",
     multiple=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file of your own that the task is to hold: edges of a graph, by its ending (.csv, .graphml, .mat, .npz).",
+    help="A file of your own that the task is to hold. A table, .csv or .parquet; several are joined on their dates. A "
+    "graph: a list of edges, .graphml, .mat or .npz.",
+)
+@click.option(
+    "--fill",
+    type=click.Choice(FILLS),
+    help="With --from: what to do about cells without a value. forward: the last value before; interpolate: a line to "
+    "the value behind, among training rows alone; drop: leave out the row; none: an error, the default.",
+)
+@click.option(
+    "--measure",
+    type=click.Choice(MEASURES),
+    help="With --from: what the columns hold. Default: price if all values are positive, else mixed.",
 )
 @click.option(
     "--labels",
@@ -344,7 +358,14 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
     "--to", "parent", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder to create it in."
 )
 def new(
-    name: str, kind: str, files: tuple[Path, ...], labels: Path | None, features: Path | None, parent: Path
+    name: str,
+    kind: str,
+    files: tuple[Path, ...],
+    fill: Fill | None,
+    measure: Measure | None,
+    labels: Path | None,
+    features: Path | None,
+    parent: Path,
 ) -> None:
     """Scaffold a task package that passes `task check` as it is.
 
@@ -355,9 +376,9 @@ def new(
     from openfingym.kinds.start import Given
     from openfingym.packages.scaffold import new_task
 
-    if not files and (labels or features):
-        raise click.UsageError("--labels and --features go with --from FILE, which has the edges")
-    given = Given(files, labels, features) if files else None
+    if not files and any((labels, features, fill, measure)):
+        raise click.UsageError("--labels, --features, --fill and --measure go with --from FILE")
+    given = Given(files, labels, features, fill, measure) if files else None
     folder = new_task(name, parent, kind, given)
     if given is None:
         click.echo(f"wrote {folder}, which starts from {KNOWN[kind].start.data}")

@@ -109,7 +109,7 @@ class NodesKind(ScoresKind):
                 f"size: {graph.nodes} nodes, {graph.edge_count} undirected edges, {graph.features.shape[1]} features",
                 f"anomalies: {graph.anomaly_rate:.1%} of the nodes",
                 "edges once each, smaller node first, no self-loops; features as they are",
-                *(info.notes if task.spec.dataset.file is not None else ()),
+                *info.prepared,
             ),
             counts={"n_nodes": graph.nodes, "n_edges": graph.edge_count},
         )

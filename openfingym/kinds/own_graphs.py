@@ -134,5 +134,5 @@ def _info(task: Task, items: Graph | GraphSet, rows: int) -> DatasetInfo:
         channels=(),
         missing=0,
         sha256=items.digest,
-        notes=steps,
+        prepared=steps,
     )

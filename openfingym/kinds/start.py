@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,8 +51,10 @@ class OwnData:
     """Cells that were given a value."""
     dropped: int = 0
     """Rows left out."""
-    channels: tuple[str, ...] = field(default=())
-    """Columns that are used; none for all."""
+    dates: bool = True
+    """Whether rows have a date."""
+    interpolated_to: int | None = None
+    """The last row on which an interpolated cell rests; None for none."""
 
 
 @dataclass(frozen=True)

@@ -54,13 +54,13 @@ measure = "{measure}"            # price | yield | mixed
 kind = "real"                # real | simulated | specified: say which it is
 source = {source}
 licence = "not stated: say under which licence the data may be used"
-{channels}
+{dates}
 [metadata.openfingym.dataset.prepared]
 files = {files}
 fill = "{fill}"
 filled = {filled}                   # cells that were given a value
 dropped = {dropped}                  # rows left out
-steps = {steps}
+{interpolated}steps = {steps}
 
 """
 
@@ -195,7 +195,8 @@ def _own_dataset(own: OwnData) -> str:
         file=_toml(own.file),
         measure=own.measure,
         source=_toml(f"{', '.join(own.names)} of the task's author; say here where it comes from"),
-        channels=f"channels = {_toml(own.channels)}\n" if own.channels else "",
+        dates="" if own.dates else "dates = false                # the first column is the number of the row\n",
+        interpolated="" if own.interpolated_to is None else f"interpolated_to = {own.interpolated_to}\n",
         files=_toml(own.names),
         fill=own.fill,
         filled=own.filled,

@@ -90,6 +90,8 @@ class Prepared(Section):
     """Cells that were given a value."""
     dropped: Annotated[int, Field(ge=0)] = 0
     """Rows left out, for a gap or because another file lacks them."""
+    interpolated_to: Annotated[int, Field(ge=0)] | None = None
+    """The last row of ``file``, from 0, on whose value an interpolated cell rests; it must be a training row."""
     steps: tuple[str, ...] = ()
     """Everything that was done, in words and in order."""
 
@@ -115,6 +117,8 @@ class Dataset(Section):
     """First day of the rows used, as a TOML date; all rows before it are left out."""
     last: date | None = None
     """Last day of the rows used; all rows after it are left out."""
+    dates: bool = True
+    """Whether the first column of ``file`` is a date; else it is the number of the row, and nothing has a time."""
     prepared: Prepared | None = None
     """How ``file`` was made, where ``openfingym task new --from`` made it."""
     pulled: Pulled | None = None
@@ -152,6 +156,8 @@ class Dataset(Section):
             raise ValueError("give exactly one of 'name' (a bundled dataset) and 'file' (a file in the task's folder)")
         if self.file is not None and (missing := [key for key in own if getattr(self, key) is None]):
             raise ValueError(f"'file' also needs {', '.join(missing)}: data must say where it comes from")
+        if not self.dates and (self.file is None or self.first is not None or self.last is not None):
+            raise ValueError("dates = false is for a 'file' without dates, and goes neither with first nor with last")
         if self.name is not None and (extra := [key for key in (*own, "prepared") if getattr(self, key) is not None]):
             raise ValueError(f"{', '.join(extra)}: stated by the bundled dataset {self.name!r}; remove")
         return self

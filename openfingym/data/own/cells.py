@@ -1,4 +1,4 @@
-"""Text files of an author's graph: a table of cells, each a text, whatever separates them and whether they have a header."""
+"""Text files of an author's graph: tables of cells, whatever separates them and whether or not they have a header."""
 
 from __future__ import annotations
 
