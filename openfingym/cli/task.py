@@ -329,9 +329,9 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
     "--from",
     "files",
     multiple=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     help="A file of your own that the task is to hold. A table, .csv or .parquet; several are joined on their dates. A "
-    "graph: a list of edges, .graphml, .mat or .npz.",
+    "graph: a list of edges, .graphml, .mat or .npz. A set of graphs: a folder of these, or a table of graph and edge.",
 )
 @click.option(
     "--fill",

@@ -47,6 +47,57 @@ def own_graph(task: Task) -> Divided[Graph]:
     return divided(items, _info(task, items, items.nodes), task.spec.contract, _split_seed(items.digest))
 
 
+def own_graphs(task: Task) -> Divided[GraphSet]:
+    """The set of graphs that the task's folder holds, and the split of its labels.
+
+    Raises:
+        TaskError: the file is not there, or real data is asked for instead.
+        DataError: it is damaged, or is a single graph.
+    """
+    from openfingym.data.graphs import GraphSet
+
+    items = _items(task)
+    if not isinstance(items, GraphSet):
+        raise DataError(f"{task.folder / str(task.spec.dataset.file)}: one graph; a graphs task needs a set of them")
+    return divided(items, _info(task, items, len(items.labels)), task.spec.contract, _split_seed(items.digest))
+
+
+def start_from_graphs(start: Start, given: Given) -> Start:
+    """The scaffold of a graphs task that holds the author's graphs.
+
+    Raises:
+        UsageError: labels are missing, or an option is given that is for something else.
+        DataError: the files make no set of graphs.
+    """
+    from openfingym.data.own import graph_sets, graphs
+
+    require_graph_options(given)
+    if given.labels is None:
+        raise UsageError("--labels: a set of graphs needs a table of graphs and labels, 0 or 1")
+    if given.features is not None:
+        raise UsageError("--features is for one graph; the files of a set bring the features of their nodes")
+    own = graph_sets.read_own_graphs(given.files[0], given.labels)
+    size = f"{len(own.names)} graphs, {int(own.graphs.offsets[-1])} nodes in all"
+    return replace(
+        start,
+        data=f"{' and '.join(given.names)}: {size}",
+        description="Tell graphs of class 1 from graphs of class 0.",
+        asks="Score each graph: higher where it is of class 1, lower where it is of class 0.",
+        panel=size,
+        dataset=None,
+        own_data=OwnData(
+            file=graphs.STORED,
+            content={
+                graphs.STORED: graphs.stored_bytes(own.graphs),
+                graph_sets.NAMES: graphs.names_csv("graph", own.names).encode(),
+            },
+            measure="mixed",
+            names=given.names,
+            steps=own.notes,
+        ),
+    )
+
+
 def start_from_graph(start: Start, given: Given) -> Start:
     """The scaffold of a nodes task that holds the author's graph.
 

@@ -16,7 +16,8 @@ from click.testing import CliRunner
 
 from openfingym.catalog import load_task
 from openfingym.cli import cli
-from openfingym.data.own.graphs import read_own_graph
+from openfingym.data.graphs import GraphSet
+from openfingym.data.own.graphs import read_own_graph, read_stored
 from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.kinds.start import Given
 from openfingym.packages.build import build
@@ -248,3 +249,43 @@ def test_kinds_of_tables_refuse_labels(tmp_path: Path) -> None:
     run = CliRunner().invoke(cli, ["task", "new", "x", "--labels", "l.csv", "--to", str(tmp_path)])
     assert run.exit_code == 2
     assert "go with --from" in run.output
+
+
+def many_graphs(folder: Path) -> tuple[Path, Path, Path]:
+    """40 graphs, those of class 1 behind the others: as a folder, as a table, and the labels."""
+    generator, rows = np.random.default_rng(0), []
+    (folder / "set").mkdir()
+    for number in range(40):
+        pairs = [(a, a + 1) for a in range(6)] + [tuple(generator.integers(0, 7, 2)) for _ in range(number // 10)]
+        table(folder / "set" / f"g{number}.csv", [("a", "b"), *pairs])
+        rows += [(f"g{number}", *pair) for pair in pairs]
+    labels = table(folder / "labels.csv", [("graph", "label"), *((f"g{i}", int(i >= 25)) for i in range(40))])
+    return folder / "set", table(folder / "table.csv", [("graph", "a", "b"), *rows]), labels
+
+
+def test_a_set_of_graphs_from_a_folder_and_from_a_table_passes(tmp_path: Path) -> None:
+    folder, edges, labels = many_graphs(tmp_path)
+    tasks = [
+        new_task("my-graphs", tmp_path / str(place), "graphs", Given((path,), labels))
+        for place, path in enumerate((folder, edges))
+    ]
+    assert (tasks[0] / "graph.npz").read_bytes() == (tasks[1] / "graph.npz").read_bytes()
+    names = [line.partition(",")[2] for line in (tasks[0] / "graphs.csv").read_text().splitlines()[1:]]
+    graphs = read_stored((tasks[0] / "graph.npz").read_bytes(), "x")
+    assert isinstance(graphs, GraphSet)
+    for number, name in enumerate(names):
+        assert graphs.labels[number] == (int(name[1:]) >= 25)
+        stated = [line.split(",") for line in (folder / f"{name}.csv").read_text().splitlines()[1:]]
+        assert graphs.edges_of(number).shape[1] == len({frozenset(pair) for pair in stated if len(set(pair)) == 2})
+    assert np.flatnonzero(graphs.labels).min() < 15, "the order tells nothing"
+    checked = CliRunner().invoke(cli, ["task", "check", str(tasks[0])], catch_exceptions=False)
+    assert checked.exit_code == 0, checked.output
+
+
+def test_graphs_and_labels_must_belong_together(tmp_path: Path) -> None:
+    folder, edges, labels = many_graphs(tmp_path)
+    (folder / "g3.csv").unlink()
+    with pytest.raises(DataError, match=r"labels of graphs that are not in .*'g3'"):
+        new_task("my-graphs", tmp_path, "graphs", Given((folder,), labels))
+    with pytest.raises(UsageError, match="a set of graphs needs a table of graphs and labels"):
+        new_task("my-graphs", tmp_path, "graphs", Given((edges,)))
