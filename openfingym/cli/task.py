@@ -326,6 +326,12 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
     help=f"What the task asks for: {', '.join(KINDS)}, or a kind that is installed.",
 )
 @click.option(
+    "--like",
+    metavar="TASK",
+    shell_complete=complete_task,
+    help="With --from, instead of --kind: a known task whose contract, metrics and split are copied.",
+)
+@click.option(
     "--from",
     "files",
     multiple=True,
@@ -360,6 +366,7 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
 def new(
     name: str,
     kind: str,
+    like: str | None,
     files: tuple[Path, ...],
     fill: Fill | None,
     measure: Measure | None,
@@ -379,7 +386,13 @@ def new(
     if not files and any((labels, features, fill, measure)):
         raise click.UsageError("--labels, --features, --fill and --measure go with --from FILE")
     given = Given(files, labels, features, fill, measure) if files else None
-    folder = new_task(name, parent, kind, given)
+    if like is not None:
+        from openfingym.catalog import load_task
+        from openfingym.packages.like import new_task_like, require_files
+
+        folder = new_task_like(name, parent, load_task(like), require_files(given))
+    else:
+        folder = new_task(name, parent, kind, given)
     if given is None:
         click.echo(f"wrote {folder}, which starts from {KNOWN[kind].start.data}")
     else:

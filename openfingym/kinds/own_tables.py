@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from openfingym.kinds.start import OwnData
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from openfingym.data.dataset import Measure
     from openfingym.kinds.start import Given, Start
@@ -62,7 +64,7 @@ class OwnTable:
         """The scaffold with this table as its data."""
         table, names = self.table, ", ".join(self.given.names)
         dates = table.times is not None
-        times = table.times if table.times is not None else np.arange(len(table.values))
+        times: NDArray[Any] = table.times if table.times is not None else np.arange(len(table.values))
         size = f"{len(table.values)} rows of {len(table.channels)} series"
         own = OwnData(
             file=FILE,

@@ -95,7 +95,7 @@ memory_mb = 2048
 storage_mb = 256
 """
 
-_INSTRUCTION = """# {name}
+INSTRUCTION_TEXT = """# {name}
 
 {asks}
 
@@ -122,27 +122,37 @@ def new_task(name: str, parent: Path, kind: str = "forecast", given: Given | Non
         DataError: a file is malformed.
         TaskError: the author's data is too little for the kind's scaffold.
     """
-    if not re.match(TASK_NAME, name):
-        raise UsageError(f"{name!r} is not lower-case kebab-case; try something like 'oil-forecast'")
     if kind not in KINDS:
         raise UsageError(f"no kind of task is named {kind!r}; known: {', '.join(KINDS)}")
-    folder = (parent / name).absolute()
-    if folder.exists():
-        raise UsageError(f"{folder} exists already; choose another name, or remove it")
+    folder = require_new(name, parent)
     start = KINDS[kind].start if given is None else KINDS[kind].start_from(given)
     files = {
         "task.toml": _task_file(name, KINDS[kind], start).encode(),
-        "instruction.md": _INSTRUCTION.format(name=name, asks=start.asks).encode(),
+        "instruction.md": INSTRUCTION_TEXT.format(name=name, asks=start.asks).encode(),
     }
     if start.own_data is not None:
         files |= start.own_data.content
     elif start.dataset is None:
         files["data.csv"] = _sample().encode()
-    _write(folder, files, tried=given is not None)
+    write_folder(folder, files, tried=given is not None)
     return folder
 
 
-def _write(folder: Path, files: Mapping[str, bytes], *, tried: bool) -> None:
+def require_new(name: str, parent: Path) -> Path:
+    """The folder of a task that is not there yet.
+
+    Raises:
+        UsageError: the name is not kebab-case, or the folder exists.
+    """
+    if not re.match(TASK_NAME, name):
+        raise UsageError(f"{name!r} is not lower-case kebab-case; try something like 'oil-forecast'")
+    folder = (parent / name).absolute()
+    if folder.exists():
+        raise UsageError(f"{folder} exists already; choose another name, or remove it")
+    return folder
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes], *, tried: bool) -> None:
     """Write a task's folder, whole or not at all; with ``tried`` only if its data can be cut as it says."""
     try:
         folder.mkdir(parents=True)
@@ -170,7 +180,7 @@ def _task_file(name: str, kind: Kind, start: Start) -> str:
         split = _SPLIT.format(train=train, public=public, private=private, embargo=embargo)
     dataset = _FILE if start.dataset is None else _BUNDLED.format(dataset=start.dataset, own=start.own)
     if start.own_data is not None:
-        dataset = _own_dataset(start.own_data)
+        dataset = own_dataset(start.own_data)
     annual = "" if start.periods_per_year is None else f"periods_per_year = {start.periods_per_year}\n"
     return (
         _HEAD.format(
@@ -189,28 +199,28 @@ def _task_file(name: str, kind: Kind, start: Start) -> str:
     )
 
 
-def _own_dataset(own: OwnData) -> str:
+def own_dataset(own: OwnData) -> str:
     """The tables about the author's data."""
     return _OWN.format(
-        file=_toml(own.file),
+        file=toml_value(own.file),
         measure=own.measure,
-        source=_toml(f"{', '.join(own.names)} of the task's author; say here where it comes from"),
+        source=toml_value(f"{', '.join(own.names)} of the task's author; say here where it comes from"),
         dates="" if own.dates else "dates = false                # the first column is the number of the row\n",
         interpolated="" if own.interpolated_to is None else f"interpolated_to = {own.interpolated_to}\n",
-        files=_toml(own.names),
+        files=toml_value(own.names),
         fill=own.fill,
         filled=own.filled,
         dropped=own.dropped,
-        steps=_toml(own.steps),
+        steps=toml_value(own.steps),
     )
 
 
-def _toml(value: str | Sequence[str]) -> str:
+def toml_value(value: str | Sequence[str]) -> str:
     """A text or a list of texts as TOML, whatever characters it has; a list has a line an entry."""
     if isinstance(value, str):
         plain = "".join(letter if letter.isprintable() else "?" for letter in value)
         return json.dumps(plain, ensure_ascii=False)
-    return "[" + "".join(f"\n    {_toml(text)}," for text in value) + ("\n]" if value else "]")
+    return "[" + "".join(f"\n    {toml_value(text)}," for text in value) + ("\n]" if value else "]")
 
 
 def _sample() -> str:

@@ -51,9 +51,9 @@ def without_gaps(table: Table, fill: Fill | None, train: float) -> Filled:
     if fill is None or fill == "none":
         raise DataError(_refusal(table, gaps))
     if fill == "drop":
-        return Filled(_kept(table, ~gaps.any(axis=1), "a value is missing in them (drop)"))
+        return Filled(_kept(table, np.asarray(~gaps.any(axis=1)), "a value is missing in them (drop)"))
     # Before the first value of a channel nothing is known of it.
-    known = np.logical_or.accumulate(~gaps, axis=0).all(axis=1)
+    known = np.asarray(np.logical_or.accumulate(~gaps, axis=0).all(axis=1))
     if not known.all():
         table = _kept(table, known, "a channel has no value yet")
         gaps = np.isnan(table.values)

@@ -120,7 +120,7 @@ def _read(path: Path) -> Table:
     if times is not None and len(texts) == 1 and times.duplicated().any():
         return _long(frame, times, texts[0], path)
     if texts:
-        row = int((~_is_number(frame[texts[0]])).to_numpy().argmax())
+        row = int((~_is_number(frame[texts[0]])).argmax())
         raise DataError(
             f"{path}, row {row + 2}, column {texts[0]!r}: {str(frame[texts[0]].iloc[row])!r} is not a number; only a "
             "column of dates, and in a long table one of names, may hold text"
@@ -161,15 +161,18 @@ def _index_names(frame: pd.DataFrame) -> list[str]:
     return [str(name) if name is not None else of(place) for place, name in enumerate(frame.index.names)]
 
 
-def _is_number(cells: pd.Series) -> pd.Series:
+def _is_number(cells: pd.Series) -> NDArray[np.bool_]:
     """Whether each cell is a finite number or a gap."""
     import pandas as pd
 
     if cells.dtype.kind in "iufb":
-        return ~np.isinf(cells.astype(np.float64))
+        return ~np.isinf(cells.to_numpy(dtype=np.float64))
     texts = cells.astype(object).where(cells.notna(), "").astype(str).str.strip()
-    values = pd.to_numeric(texts, errors="coerce")
-    return (np.isfinite(values) & ~texts.str.contains("_", regex=False)) | texts.str.lower().isin(MISSING)
+    values = np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
+    plain = ~texts.str.contains("_", regex=False).to_numpy(dtype=np.bool_)
+    missing = texts.str.lower().isin(MISSING).to_numpy(dtype=np.bool_)
+    number: NDArray[np.bool_] = (np.isfinite(values) & plain) | missing
+    return number
 
 
 def _numeric(cells: pd.Series) -> bool:
@@ -200,18 +203,22 @@ def _dates(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
 
 def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) -> Table:
     """A long table as a wide one: a row a date, a channel for each name and column of values."""
-    frame = frame.assign(**{key: frame[key].astype(str).str.strip()}).set_index([times, key])
+    import pandas as pd
+
+    names = frame[key].astype(str).str.strip()
+    frame = frame.drop(columns=key).set_index(pd.MultiIndex.from_arrays([times, names], names=["time", key]))
     if frame.index.duplicated().any():
         when, who = frame.index[frame.index.duplicated()][0]
         raise DataError(f"{path}: {who!r} has two rows at {when.isoformat()}")
-    values = [name for name in frame.columns if name != key]
+    values = list(frame.columns)
     if not values:
         raise DataError(f"{path}: a long table needs a column of values beside {key!r}")
     wide = _floats(frame).unstack(level=key).sort_index()  # noqa: PD010 - of an index
-    names = [str(who) if len(values) == 1 else f"{who}_{name}" for name, who in wide.columns]
+    columns: list[tuple[str, str]] = wide.columns.tolist()
+    channels = tuple(who if len(values) == 1 else f"{who}_{name}" for name, who in columns)
     step = f"a long table: {len(set(frame.index.get_level_values(1)))} names in column {key!r} made into channels"
     stamps = wide.index.to_numpy().astype("datetime64[ns]")
-    return Table(stamps, tuple(names), np.ascontiguousarray(wide.to_numpy(dtype=np.float64)), (step,))
+    return Table(stamps, channels, np.ascontiguousarray(wide.to_numpy(dtype=np.float64)), (step,))
 
 
 def _ordered(frame: pd.DataFrame, times: pd.DatetimeIndex | None, path: Path) -> Table:
@@ -233,4 +240,5 @@ def _ordered(frame: pd.DataFrame, times: pd.DatetimeIndex | None, path: Path) ->
 def _floats(frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
-    return frame.apply(lambda cells: pd.to_numeric(cells, errors="coerce").astype(np.float64))
+    columns = {name: np.asarray(pd.to_numeric(frame[name], errors="coerce"), np.float64) for name in frame.columns}
+    return pd.DataFrame(columns, index=frame.index)

@@ -199,3 +199,29 @@ def test_a_fault_of_a_table_is_named(name: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(OpenFinGymError, match=expected):
         read_tables([path])
+
+
+def test_a_copy_of_a_known_task_on_own_data(tmp_path: Path) -> None:
+    table = frame(900)
+    table[["x", "y"]] = 3.0 + np.cumsum(np.random.default_rng(2).normal(0, 0.02, (900, 2)), axis=0)
+    path = csv(tmp_path / "my.csv", table[["date", "x", "y"]])
+    options = ["--like", "treasury-forecast", "--from", str(path), "--to", str(tmp_path)]
+    run = CliRunner().invoke(cli, ["task", "new", "mine", *options], catch_exceptions=False)
+    assert run.exit_code == 0, run.output
+    mine, known = Task.read(tmp_path / "mine").spec, load_task("treasury-forecast").spec
+    assert (mine.contract, mine.scoring, mine.split) == (known.contract, known.scoring, known.split)
+    assert mine.provenance.catalogue_id is None
+    assert mine.dataset.pulled is None
+    checked = CliRunner().invoke(cli, ["task", "check", str(tmp_path / "mine")], catch_exceptions=False)
+    assert checked.exit_code == 0, checked.output
+
+
+def test_a_copy_whose_data_is_too_little_says_how_much_is_enough(tmp_path: Path) -> None:
+    path = bars(tmp_path / "XX.csv")
+    options = ["--like", "equity-trading", "--from", str(path), "--to", str(tmp_path)]
+    run = CliRunner().invoke(cli, ["task", "new", "mine", *options])
+    assert isinstance(run.exception, TaskError)
+    assert "1325 rows are enough" in str(run.exception)
+    assert not (tmp_path / "mine").exists()
+    run = CliRunner().invoke(cli, ["task", "new", "mine", "--like", "equity-trading"])
+    assert "add --from FILE" in str(run.exception)
