@@ -106,7 +106,9 @@ def _changed(block: str, changes: Mapping[str, str | None]) -> str:
     for key, value in changes.items():
         line = "" if value is None else f"{key} = {value}\n"
         value_of_any_form = r"(?:\[[^\]]*\]|\"\"\".*?\"\"\"|[^\n]*)"
-        block = re.sub(rf"(?ms)^{key} = {value_of_any_form}[^\n]*\n", lambda _, line=line: line, block, count=1)
+        found = re.search(rf"(?ms)^{key} = {value_of_any_form}[^\n]*\n", block)
+        if found is not None:
+            block = block[: found.start()] + line + block[found.end() :]
     return block
 
 

@@ -13,7 +13,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -166,7 +166,7 @@ def _is_number(cells: pd.Series) -> NDArray[np.bool_]:
     import pandas as pd
 
     if cells.dtype.kind in "iufb":
-        return ~np.isinf(cells.to_numpy(dtype=np.float64))
+        return np.asarray(~np.isinf(cells.to_numpy(dtype=np.float64)), dtype=np.bool_)
     texts = cells.astype(object).where(cells.notna(), "").astype(str).str.strip()
     values = np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
     plain = ~texts.str.contains("_", regex=False).to_numpy(dtype=np.bool_)
@@ -214,7 +214,7 @@ def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) ->
     if not values:
         raise DataError(f"{path}: a long table needs a column of values beside {key!r}")
     wide = _floats(frame).unstack(level=key).sort_index()  # noqa: PD010 - of an index
-    columns: list[tuple[str, str]] = wide.columns.tolist()
+    columns: list[Any] = list(wide.columns)
     channels = tuple(who if len(values) == 1 else f"{who}_{name}" for name, who in columns)
     step = f"a long table: {len(set(frame.index.get_level_values(1)))} names in column {key!r} made into channels"
     stamps = wide.index.to_numpy().astype("datetime64[ns]")
