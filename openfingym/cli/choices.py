@@ -49,3 +49,7 @@ BACKENDS = ("auto", "docker", "sandbox", "inline")
 """Those of :data:`openfingym.machine.BackendName`."""
 REPORTED_BY = ("agent", "model", "backend")
 """Those of :data:`openfingym.reports.cells.Field`."""
+FILLS = ("none", "forward", "interpolate", "drop")
+"""Those of :data:`openfingym.task.model.Fill`."""
+MEASURES = ("price", "yield", "mixed")
+"""Those of :data:`openfingym.data.dataset.Measure`."""

@@ -14,7 +14,7 @@ from openfingym.machine import ISOLATING
 MIN_FREE_MB = 500
 EXTRAS = {
     "agents": (("arch", "lightgbm", "statsmodels"), "built-in programs outside of a container"),
-    "arrow": (("pyarrow",), "answers as Arrow and Parquet"),
+    "arrow": (("pyarrow",), "answers and own data as Arrow and Parquet"),
     "faithful": (("torch",), "metrics that train a network as their papers do"),
     "llm": (("openai",), "agents that ask a model"),
     "mlflow": (("mlflow",), "results of rollouts in MLflow"),

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -43,6 +43,8 @@ def read_csv_panel(
     licence: str,
     name: str,
     channels: Sequence[str] | None = None,
+    dates: bool = True,
+    prepared: Sequence[str] = (),
 ) -> Panel:
     """Read a task author's own CSV (or ``.csv.gz``).
 
@@ -55,6 +57,8 @@ def read_csv_panel(
         licence: licence under which the numbers may be used.
         name: name of the dataset in error messages and records.
         channels: columns to read, in this order; all of them if None.
+        dates: whether the first column is a date; else it is the number of the row, from 0.
+        prepared: what was done to make the file, in words.
 
     Raises:
         DataError: the file cannot be read, or a line is at fault; the message says which.
@@ -62,7 +66,8 @@ def read_csv_panel(
     from openfingym.data.panel import Panel
 
     text = _decode(read_bytes(path) if content is None else content, path)
-    columns, times, values = parse_csv(text, str(path), measure=measure, channels=channels)
+    columns, times, values = parse_csv(text, str(path), measure=measure, channels=channels, dates=dates)
+    first, last = times[[0, -1]].astype("datetime64[D]").tolist() if dates else (None, None)
     info = DatasetInfo(
         name=name,
         title=name,
@@ -70,18 +75,19 @@ def read_csv_panel(
         source=source,
         provenance=f"the task author's file {path.name}, read as it is",
         licence=licence,
-        frequency=_frequency(times),
+        frequency=frequency_of(times) if dates else "none",
         measure=measure,
         unit="as the task states",
-        calendar="the rows of the author's file",
+        calendar="the rows of the author's file" + ("" if dates else ", which have no date"),
         corporate_actions="as in the author's file",
-        first=times[0].astype("datetime64[D]").item(),
-        last=times[-1].astype("datetime64[D]").item(),
+        first=first,
+        last=last,
         rows=len(times),
         channels=columns,
         missing=0,
         units=("as the task states",) * len(columns) if measure == "mixed" else (),
         sha256=content_digest(times, columns, values),
+        prepared=tuple(prepared),
     )
     times.flags.writeable = values.flags.writeable = False
     return Panel(times, values, columns, info)
@@ -124,9 +130,11 @@ def unpacked(packed: bytes, path: Path, most: int) -> bytes:
 
 
 def parse_csv(
-    text: str, where: str, *, measure: Measure, channels: Sequence[str] | None = None
-) -> tuple[tuple[str, ...], NDArray[np.datetime64], NDArray[np.float64]]:
+    text: str, where: str, *, measure: Measure, channels: Sequence[str] | None = None, dates: bool = True
+) -> tuple[tuple[str, ...], NDArray[Any], NDArray[np.float64]]:
     """Parse CSV text into (channels, times datetime64[ns][n], values float64[n, d]).
+
+    Without ``dates`` the times are the numbers of the rows, int64[n].
 
     Raises:
         DataError: with ``where``, the line and the column of the first fault.
@@ -146,7 +154,7 @@ def parse_csv(
         if len(row) != len(header):
             raise DataError(f"{where}, line {line}: {len(row)} cells, but the header has {len(header)}")
     indices = _columns(header, channels, where)
-    times = _times(body, header[0], where)
+    times = _times(body, header[0], where) if dates else _numbers(body, header[0], where)
     values = _values(body, header, indices, measure, where)
     return tuple(header[i] for i in indices), times, values
 
@@ -154,20 +162,25 @@ def parse_csv(
 def canonical_csv(times: NDArray[np.datetime64], channels: Sequence[str], values: NDArray[np.float64]) -> bytes:
     """The one CSV text of a panel: shortest decimals that read back exactly, UTF-8, line feeds.
 
-    Times are dates where all are midnight, and end in ``Z`` otherwise.
+    Times are dates where all are midnight, and end in ``Z`` otherwise. The times of rows without a date, int64, are
+    their numbers.
     """
+    if times.dtype.kind != "M":
+        return _csv_text("row", times.tolist(), channels, values)
     stamps = times.astype("datetime64[ns]")
     instants = stamps.astype(np.int64)
     unit: Literal["D", "s", "ns"] = (
         "D" if not (instants % DAY_NS).any() else "s" if not (instants % 10**9).any() else "ns"
     )
     suffix = "" if unit == "D" else "Z"
-    labels = np.datetime_as_string(stamps, unit=unit).tolist()
+    labels = [f"{label}{suffix}" for label in np.datetime_as_string(stamps, unit=unit).tolist()]
+    return _csv_text("time", labels, channels, values)
+
+
+def _csv_text(first: str, labels: Sequence[object], channels: Sequence[str], values: NDArray[np.float64]) -> bytes:
     head = io.StringIO()
-    csv.writer(head, lineterminator="\n").writerow(["time", *channels])
-    lines = [
-        f"{label}{suffix},{','.join(map(repr, row))}\n" for label, row in zip(labels, values.tolist(), strict=True)
-    ]
+    csv.writer(head, lineterminator="\n").writerow([first, *channels])
+    lines = [f"{label},{','.join(map(repr, row))}\n" for label, row in zip(labels, values.tolist(), strict=True)]
     return (head.getvalue() + "".join(lines)).encode()
 
 
@@ -236,6 +249,17 @@ def _times(body: list[tuple[int, list[str]]], column: str, where: str) -> NDArra
     return np.array([stamp.replace(tzinfo=None) for stamp in stamps], dtype="datetime64[us]").astype("datetime64[ns]")
 
 
+def _numbers(body: list[tuple[int, list[str]]], column: str, where: str) -> NDArray[np.int64]:
+    """The numbers of the rows, which must be 0, 1, 2 and so on."""
+    for place, (line, row) in enumerate(body):
+        if row[0].strip() != str(place):
+            raise DataError(
+                f"{where}, line {line}, column {column!r}: {row[0]!r}, expected {place}: rows without dates are "
+                "numbered from 0"
+            )
+    return np.arange(len(body), dtype=np.int64)
+
+
 def _values(
     body: list[tuple[int, list[str]]], header: list[str], indices: list[int], measure: Measure, where: str
 ) -> NDArray[np.float64]:
@@ -262,7 +286,7 @@ def _fault(cell: str, value: float) -> str:
     return f"{cell!r} is not a positive price"
 
 
-def _frequency(times: NDArray[np.datetime64]) -> Frequency:
+def frequency_of(times: NDArray[np.datetime64]) -> Frequency:
     """Frequency by the median spacing of the rows."""
     if len(times) < 2:
         return "none"

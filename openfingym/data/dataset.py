@@ -63,6 +63,8 @@ class DatasetInfo:
     """Unit of each channel where they differ (``mixed``); empty where ``unit`` says it for all."""
     notes: tuple[str, ...] = ()
     """Known defects and peculiarities."""
+    prepared: tuple[str, ...] = ()
+    """What was done to an author's own data before it became the rows, step by step."""
     originals: tuple[tuple[str, str], ...] = ()
     """(file name, hex SHA-256) of each file the rows were derived from."""
 

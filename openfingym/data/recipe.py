@@ -81,8 +81,18 @@ class Windows:
 
 def train_rows(rows: int, split: Split) -> int:
     """Number of rows, from the first on, that form the training block."""
+    return train_share(split.train, rows)
+
+
+def train_share(share: float, rows: int) -> int:
+    """Number of rows, from the first on, that are this share of all."""
     # Through the decimal text: 0.29 * 100 is 28.999... in binary, and its floor would be off by one.
-    return int(Fraction(str(split.train)) * rows)
+    return int(Fraction(str(share)) * rows)
+
+
+def stamps(times: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
+    """Times as datetime64[ns]; numbers of rows, int64, of data that has no dates stay as they are."""
+    return times.astype("datetime64[ns]") if times.dtype.kind == "M" else times
 
 
 def rows_lost(semantics: ValueSemantics) -> int:
@@ -146,7 +156,7 @@ def cut(
 
     Args:
         values: float64[n, d], finite; one row a time, one column a channel.
-        times: datetime64[ns][n], strictly increasing; the time of each row.
+        times: datetime64[ns][n], strictly increasing; the time of each row, or its number where it has no date.
         split: proportions, stride, embargo and scaling.
         lookback: number of input rows of a window.
         horizon: number of target rows of a window, directly after the inputs.
@@ -171,7 +181,7 @@ def cut(
     test_starts = np.concatenate([public_starts, private_starts])
     # sliding_window_view puts the window axis last; windows are [row, channel] everywhere else.
     windows = sliding_window_view(ready, lookback + horizon, axis=0).transpose(0, 2, 1)
-    spans = sliding_window_view(times.astype("datetime64[ns]"), lookback + horizon)
+    spans = sliding_window_view(stamps(times), lookback + horizon)
     return Windows(
         train_inputs=np.ascontiguousarray(windows[train_starts, :lookback]),
         train_targets=np.ascontiguousarray(windows[train_starts, lookback:]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from openfingym.errors import TaskError
 from openfingym.kinds.bar_data import Source, bars_of, contract_of, renewed_bars, twin_arrays
 from openfingym.kinds.bar_episodes import cut, fold_of, row_of, scrambled
 from openfingym.kinds.kind import SequentialKind
+from openfingym.kinds.own_tables import start_from_bars
 from openfingym.kinds.panels import (
     panel_key,
     panel_kind,
     panel_renewable,
 )
-from openfingym.kinds.start import Start
+from openfingym.kinds.start import Given, Start
 from openfingym.task.contracts import Contract
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ bars_start = partial(
     panel="daily bars of two stocks",
     dataset="us-stocks-ohlcv",
     split=(0.6, 0.2, 0.2, 5),
-    own="or file = ..., with channels <symbol>_open to <symbol>_volume and measure = 'mixed'",
+    own="or bars of your own: openfingym task new NAME --kind KIND --from BARS; or file = ..., with channels "
+    "<symbol>_open to <symbol>_volume and measure = 'mixed'",
 )
 """A scaffold of a kind that steps through bars; what is its own is left to say."""
 
@@ -45,6 +47,8 @@ class BarsKind(SequentialKind):
     """A kind that steps through bars."""
 
     load_train = ("train_bars", "train_times")
+    asked: ClassVar[str]
+    """What is asked of bars, for the instruction of a scaffold."""
 
     def data_kind(self, task: Task) -> DataKind:
         """What the task's bars are, without loading them."""
@@ -57,6 +61,10 @@ class BarsKind(SequentialKind):
     def load(self, task: Task) -> Source:
         """The task's bars; see :func:`bars_of`."""
         return bars_of(task)
+
+    def start_from(self, given: Given) -> Start:
+        """A scaffold that holds the author's bars."""
+        return start_from_bars(self.start, given, self.asked)
 
     def renewable(self, task: Task) -> bool:
         """Whether the bars come from a simulator of ours."""

@@ -15,9 +15,10 @@ from pydantic import field_validator, model_validator
 
 from openfingym.errors import TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
+from openfingym.kinds.own_tables import start_from_values
 from openfingym.kinds.panels import PanelKind, panel_recipe, renewed_panel, split_text
 from openfingym.kinds.skillless.forecast import skillless
-from openfingym.kinds.start import Start
+from openfingym.kinds.start import Given, Start
 from openfingym.metrics.semantics import ValueSemantics
 from openfingym.task.contracts import Contract, Family, PositiveInt, as_tuple
 
@@ -106,6 +107,10 @@ class ForecastKind(PanelKind):
     always_scores = True
     structured = True
 
+    def start_from(self, given: Given) -> Start:
+        """A scaffold that holds the author's table."""
+        return start_from_values(self.start, given, "Forecast")
+
     def shape(self, task: Task, source: Panel) -> Material:
         """Windows of the panel; see :class:`openfingym.kinds.Kind`."""
         from openfingym.data.dataset import suggestion
@@ -193,9 +198,11 @@ class ForecastKind(PanelKind):
 
     def scramble(self, task: Task, source: Panel, generator: np.random.Generator) -> Panel:
         """The panel with the rows of every hidden target replaced by noise of the panel's own range."""
+        from openfingym.data import recipe
+
         contract = _contract(task.spec.contract)
         times = _cut(task, source).test_times[:, contract.lookback :]
-        hidden = np.isin(source.times.astype("datetime64[ns]"), times)
+        hidden = np.isin(recipe.stamps(source.times), times)
         if contract.value_semantics in {"log_return", "realised_vol"}:
             return replace(source, values=_noisy_returns(source.values, hidden, generator))
         values = source.values.copy()
@@ -264,9 +271,11 @@ class ForecastKind(PanelKind):
 
         return taken_by_period(fold, values, units)
 
-    def target_times(self, contract: Contract, read: Reader) -> NDArray[np.datetime64]:
-        """The time of each step of each window."""
+    def target_times(self, contract: Contract, read: Reader) -> NDArray[np.datetime64] | None:
+        """The time of each step of each window; None where rows have no date."""
         own = _contract(contract)
+        if read("test_times").dtype.kind != "M":
+            return None
         columns = [own.lookback + step - 1 for step in own.steps]
         return np.ascontiguousarray(np.asarray(read("test_times"))[:, columns]).reshape(-1)
 

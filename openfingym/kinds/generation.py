@@ -13,6 +13,7 @@ from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.gaussian import gaussian_windows
 from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader, metric_options
+from openfingym.kinds.own_tables import start_from_values
 from openfingym.kinds.panels import (
     panel_key,
     panel_kind,
@@ -23,7 +24,7 @@ from openfingym.kinds.panels import (
 )
 from openfingym.kinds.paths import Paths, from_panel, from_process, process_of
 from openfingym.kinds.skillless.generation import skillless
-from openfingym.kinds.start import Start
+from openfingym.kinds.start import Given, Start
 from openfingym.metrics.semantics import ValueSemantics
 from openfingym.task.contracts import Contract, Family, Fraction, PositiveInt
 
@@ -107,6 +108,10 @@ class GenerationKind(Kind):
     reference_version = 3
     """Version 1 drew white noise for paths, too; version 2 decided for each channel alone whether it was a random
     walk."""
+
+    def start_from(self, given: Given) -> Start:
+        """A scaffold that holds the author's table."""
+        return start_from_values(self.start, given, "Generate", FEWEST_IN_GROUP)
 
     def data_kind(self, task: Task) -> DataKind:
         """What the process set or the panel says of itself, without loading it."""

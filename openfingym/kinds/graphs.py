@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from openfingym.kinds.material import Array, Brief, Material, Reader
+from openfingym.kinds.own_graphs import own_graphs, own_key, own_kind, start_from_graphs
 from openfingym.kinds.real_forms import required_form
 from openfingym.kinds.scores import GENERATORS, Divided, LabelsContract, ScoresKind, divided, divided_material
 from openfingym.kinds.skillless.scores import of_graphs
-from openfingym.kinds.start import Start
+from openfingym.kinds.start import Given, Start
 from openfingym.task.contracts import Contract
 
 if TYPE_CHECKING:
@@ -58,31 +59,43 @@ class GraphsKind(ScoresKind):
     takes_pulled = False
 
     def data_kind(self, task: Task) -> DataKind:
-        """Specified: the source paper defines the set."""
+        """Specified, since the source paper defines the set; of an own set what its author says."""
+        if task.spec.dataset.file is not None:
+            return own_kind(task)
         return "specified"
 
     def source_key(self, task: Task) -> str:
         """A value that changes with the set."""
+        if task.spec.dataset.file is not None:
+            return own_key(task)
         return f"{task.spec.dataset.name}:{GENERATORS}"
 
     def load(self, task: Task) -> Divided[GraphSet]:
         """The graphs and the split of their labels."""
         from openfingym.data.loaded_graphs import load_graph_set
 
+        if task.spec.dataset.file is not None:
+            return own_graphs(task)
         if task.real:
             required_form(task)
         loaded = load_graph_set(str(task.spec.dataset.name))
         return divided(loaded.graphs, loaded.info, task.spec.contract)
 
     def renewable(self, task: Task) -> bool:
-        """Always: the set is drawn from its specification."""
-        return not task.real
+        """Whether the set is drawn from its specification, as all but an author's own are."""
+        return not task.real and task.spec.dataset.file is None
+
+    def start_from(self, given: Given) -> Start:
+        """A scaffold that holds the author's graphs."""
+        return start_from_graphs(self.start, given)
 
     def renewed(self, task: Task, seed: int) -> Divided[GraphSet]:
         """The same training graphs; of each fold the labels are exchanged among its graphs, which are drawn anew."""
         from openfingym.data.graphs.motifs import redraw
         from openfingym.data.processes.draws import permutation, stream
 
+        if not self.renewable(task):
+            return super().renewed(task, seed)  # type: ignore[no-any-return]  # it raises
         usual = self.load(task)
         labels = usual.items.labels.copy()
         for place, part in enumerate((usual.split.public, usual.split.private)):
@@ -102,13 +115,22 @@ class GraphsKind(ScoresKind):
             source,
             graph_set_arrays(graphs),
             item="graph",
-            recipe=(f"dataset {info.name}: {info.kind}, {size}, {info.source}",),
+            recipe=(f"dataset {info.name}: {info.kind}, {size}, {info.source}", *info.prepared),
             counts={"n_graphs": count},
         )
 
-    def scramble(self, task: Task, source: Divided[GraphSet], generator: np.random.Generator) -> None:
-        """None: a graph of this set is made from its label, which is what makes the label worth finding."""
-        return
+    def scramble(
+        self, task: Task, source: Divided[GraphSet], generator: np.random.Generator
+    ) -> Divided[GraphSet] | None:
+        """The author's graphs with the labels of each fold exchanged among them; None for the bundled set, of which a
+        graph is made from its label, which is what makes the label worth finding.
+        """
+        if task.spec.dataset.file is None:
+            return None
+        labels = source.items.labels.copy()
+        for part in (source.split.public, source.split.private):
+            labels[part] = generator.permutation(labels[part])
+        return replace(source, items=replace(source.items, labels=labels))
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds.plots.plot import Plot
-    from openfingym.kinds.start import Start
+    from openfingym.kinds.start import Given, Start
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
     from openfingym.task.contracts import Contract
@@ -97,6 +97,18 @@ class Kind(ABC):
     @abstractmethod
     def shape(self, task: Task, source: Any) -> Material:
         """Cut the data into training, public and private parts, and say what of them is hidden."""
+
+    def start_from(self, given: Given) -> Start:
+        """What ``openfingym task new`` writes for data of the author's own; ``start`` where it writes none.
+
+        Args:
+            given: the author's files, and what was said of them.
+
+        Raises:
+            UsageError: this kind has no such scaffold, or cannot use what is given.
+            DataError: a file is malformed.
+        """
+        raise UsageError(f"--from: {self.name} tasks cannot start from files of your own; leave it out")
 
     def renewable(self, task: Task) -> bool:
         """Whether what is hidden can be drawn anew: it comes from a simulator of ours, and training does not depend on

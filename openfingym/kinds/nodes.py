@@ -10,10 +10,11 @@ import numpy as np
 
 from openfingym.errors import TaskError, UsageError
 from openfingym.kinds.material import Array, Brief, Material, Reader
+from openfingym.kinds.own_graphs import own_graph, own_key, own_kind, start_from_graph
 from openfingym.kinds.real_forms import required_form
 from openfingym.kinds.scores import GENERATORS, Divided, LabelsContract, ScoresKind, divided, divided_material
 from openfingym.kinds.skillless.scores import of_nodes
-from openfingym.kinds.start import Start
+from openfingym.kinds.start import Given, Start
 from openfingym.task.contracts import Contract
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ START = Start(
     frequency="none",
     panel="users, linked by mail",
     dataset="cert",
+    own="or your own graph: openfingym task new NAME --kind nodes --from EDGES --labels LABELS",
     split=None,
     contract="""train = 0.4                  # share of the labels that agents see
 public = 0.2                 # share behind the public fold; the rest is behind the private one
@@ -59,11 +61,17 @@ class NodesKind(ScoresKind):
     numbers = "test_nodes"
 
     def data_kind(self, task: Task) -> DataKind:
-        """``real`` where the published graph has been pulled and is asked for; ``simulated`` otherwise."""
+        """``real`` where the published graph has been pulled and is asked for, what its author says of an own
+        graph, and ``simulated`` otherwise.
+        """
+        if task.spec.dataset.file is not None:
+            return own_kind(task)
         return "real" if task.real else "simulated"
 
     def source_key(self, task: Task) -> str:
         """A value that changes with the graph."""
+        if task.spec.dataset.file is not None:
+            return own_key(task)
         return self.load(task).info.sha256 if task.real else f"{task.spec.dataset.name}:{GENERATORS}"
 
     def load(self, task: Task) -> Divided[Graph]:
@@ -71,6 +79,8 @@ class NodesKind(ScoresKind):
         from openfingym.data.loaded_graphs import PUBLISHED, load_graph
         from openfingym.data.pulled import source_of
 
+        if task.spec.dataset.file is not None:
+            return own_graph(task)
         name = str(task.spec.dataset.name)
         if task.real and name in PUBLISHED:
             stated = required_form(task)[1].source
@@ -82,6 +92,10 @@ class NodesKind(ScoresKind):
                 )
         loaded = load_graph(name, real=task.real)
         return divided(loaded.graph, loaded.info, task.spec.contract)
+
+    def start_from(self, given: Given) -> Start:
+        """A scaffold that holds the author's graph."""
+        return start_from_graph(self.start, given)
 
     def renewed(self, task: Task, seed: int) -> Divided[Graph]:
         """Never: the labels of one graph belong to it, and those that are known would change with those that are
@@ -106,6 +120,7 @@ class NodesKind(ScoresKind):
                 f"size: {graph.nodes} nodes, {graph.edge_count} undirected edges, {graph.features.shape[1]} features",
                 f"anomalies: {graph.anomaly_rate:.1%} of the nodes",
                 "edges once each, smaller node first, no self-loops; features as they are",
+                *info.prepared,
             ),
             counts={"n_nodes": graph.nodes, "n_edges": graph.edge_count},
         )

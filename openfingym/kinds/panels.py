@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data import Panel
+    from openfingym.kinds.start import Given, Start
     from openfingym.task import DataKind, Split, Task
 
 
@@ -37,6 +38,12 @@ class PanelKind(Kind):
     def load(self, task: Task) -> Panel:
         """The task's panel, restricted to its channels and its period."""
         return panel_of(task)
+
+    def start_from(self, given: Given) -> Start:
+        """A scaffold that holds the author's table, with the kind's own contract."""
+        from openfingym.kinds.own_tables import start_from_panel
+
+        return start_from_panel(self.start, given)
 
     def renewable(self, task: Task) -> bool:
         """Whether the task's panel comes from a simulator of ours."""
@@ -94,6 +101,7 @@ def _inside(task: Task, times: NDArray[np.datetime64]) -> NDArray[np.bool_]:
 def _restricted(task: Task, panel: Panel) -> Panel:
     reference = task.spec.dataset
     if reference.first is None and reference.last is None:
+        _require_past(task, 0, len(panel.times))
         return panel
     inside, days = _inside(task, panel.times), panel.times.astype("datetime64[D]")
     if not inside.any():
@@ -103,9 +111,36 @@ def _restricted(task: Task, panel: Panel) -> Panel:
             path=task.config_path,
             key="dataset.first" if reference.first is not None else "dataset.last",
         )
+    _require_past(task, int(inside.argmax()), int(inside.sum()))
     times, values = panel.times[inside], panel.values[inside]
     times.flags.writeable = values.flags.writeable = False
     return replace(panel, times=times, values=values)
+
+
+def _require_past(task: Task, first: int, rows: int) -> None:
+    """Refuse a training block that ends before a value from which a visible one was interpolated.
+
+    Args:
+        task: the task.
+        first: the first row of the file that is used.
+        rows: how many are used.
+
+    Raises:
+        TaskError: such a value would be hidden, and its neighbours would show it.
+    """
+    from openfingym.data.recipe import train_rows
+
+    prepared, split = task.spec.dataset.prepared, task.spec.split
+    if prepared is None or prepared.interpolated_to is None or split is None:
+        return
+    if prepared.interpolated_to >= first + train_rows(rows, split):
+        raise TaskError(
+            f"the training block ends before row {prepared.interpolated_to}, up to whose value gaps were interpolated; "
+            "it would be hidden, and what was filled from it shows it. Make train larger, or start again with --fill "
+            "forward",
+            path=task.config_path,
+            key="split.train",
+        )
 
 
 def _whole_panel(task: Task) -> Panel:
@@ -130,6 +165,8 @@ def _whole_panel(task: Task) -> Panel:
         licence=reference.licence,
         channels=reference.channels or None,
         name=task.name,
+        dates=reference.dates,
+        prepared=() if reference.prepared is None else reference.prepared.steps,
     )
 
 
@@ -209,13 +246,15 @@ def panel_key(task: Task) -> str:
 
 def panel_recipe(panel: Panel) -> tuple[str, ...]:
     """The steps by which the panel was made, before windows are cut from it, in words."""
-    info, days = panel.info, panel.times.astype("datetime64[D]")
+    info, dated = panel.info, panel.times.dtype.kind == "M"
+    days = panel.times.astype("datetime64[D]") if dated else panel.times
+    reach = f"from {'' if dated else 'number '}{days[0]} to {days[-1]}"
     part = "" if len(days) == info.rows else f" of its {info.rows}"
     return (
-        f"dataset {info.name}: {info.kind}, {len(days)}{part} rows, from {days[0]} to {days[-1]}, {info.source}",
+        f"dataset {info.name}: {info.kind}, {len(days)}{part} rows, {reach}, {info.source}",
         f"calendar: {info.calendar}",
         f"corporate actions: {info.corporate_actions}",
-        f"missing values: {info.missing or 'none'}; nothing is filled",
+        *(info.prepared or (f"missing values: {info.missing or 'none'}; nothing is filled",)),
     )
 
 

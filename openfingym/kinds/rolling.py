@@ -156,6 +156,7 @@ class RollingKind(BarsKind):
 
     contract = RollingContract
     start = START
+    asked = "Forecast the next return"
     environment = "openfingym.envs.rolling:RollingEnv"
 
     def shape(self, task: Task, source: Source) -> Material:

@@ -57,12 +57,12 @@ class Divided(Generic[Items]):
     split: LabelSplit
 
 
-def divided(items: Items, info: DatasetInfo, contract: Contract) -> Divided[Items]:
-    """The items with the split of their labels that the contract asks for."""
+def divided(items: Items, info: DatasetInfo, contract: Contract, seed: int = SPLIT_SEED) -> Divided[Items]:
+    """The items with the split of their labels that the contract asks for, drawn with ``seed``."""
     from openfingym.data.graphs import stratified_split
 
     own = _contract(contract)
-    return Divided(items, info, stratified_split(items.labels, SPLIT_SEED, own.train, own.public))
+    return Divided(items, info, stratified_split(items.labels, seed, own.train, own.public))
 
 
 def divided_material(

@@ -270,6 +270,7 @@ class TradingKind(BarsKind):
 
     contract = TradingContract
     start = START
+    asked = "Trade the bars"
     environment = "openfingym.envs.making:trading_environment"
     vector_environment = "openfingym.envs.making:trading_vector"
     is_record = True

@@ -1,17 +1,24 @@
 """``openfingym task new``: a task package that passes ``task check`` as it is.
 
-Forecasts and generation start from a CSV of the author's own; bars and the kinds with more structure
-start from bundled data, of which the author changes the contract.
+With files of the author's own the package holds them. Without any it starts from a CSV of random walks or from bundled
+data, of which the author changes the contract.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
-from openfingym.kinds import KINDS, Kind
-from openfingym.task import TASK_NAME
+from openfingym.kinds import KINDS, Kind, kind_of
+from openfingym.task import TASK_NAME, Task
+
+if TYPE_CHECKING:
+    from openfingym.kinds.start import Given, OwnData, Start
 
 SAMPLE_ROWS = 1500
 
@@ -38,6 +45,22 @@ kind = "simulated"           # real | simulated | specified
 source = "random walk written by `openfingym task new`; replace with your own data and say where it comes from"
 licence = "CC0-1.0"
 channels = ["alpha", "beta"]
+
+"""
+
+_OWN = """[metadata.openfingym.dataset]
+file = {file}
+measure = "{measure}"            # price | yield | mixed
+kind = "real"                # real | simulated | specified: say which it is
+source = {source}
+licence = "not stated: say under which licence the data may be used"
+{dates}
+[metadata.openfingym.dataset.prepared]
+files = {files}
+fill = "{fill}"
+filled = {filled}                   # cells that were given a value
+dropped = {dropped}                  # rows left out
+{interpolated}steps = {steps}
 
 """
 
@@ -72,7 +95,7 @@ memory_mb = 2048
 storage_mb = 256
 """
 
-_INSTRUCTION = """# {name}
+INSTRUCTION_TEXT = """# {name}
 
 {asks}
 
@@ -81,39 +104,72 @@ limits and scoring are added when the task is built.
 """
 
 
-def new_task(name: str, parent: Path, kind: str = "forecast") -> Path:
+def new_task(name: str, parent: Path, kind: str = "forecast", given: Given | None = None) -> Path:
     """Write a task package named ``name`` below ``parent``.
 
     Args:
         name: name of the task, in kebab-case.
         parent: folder to create it in.
         kind: name of the kind of task, a key of :data:`~openfingym.kinds.KINDS`.
+        given: the author's own files; None for a scaffold that starts from other data.
 
     Returns:
         The folder of the new task.
 
     Raises:
-        UsageError: the name is not kebab-case, the kind is unknown, or the folder exists.
+        UsageError: the name is not kebab-case, the kind is unknown or has no use for what is given, or the folder
+            exists.
+        DataError: a file is malformed.
+        TaskError: the author's data is too little for the kind's scaffold.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"no kind of task is named {kind!r}; known: {', '.join(KINDS)}")
+    folder = require_new(name, parent)
+    start = KINDS[kind].start if given is None else KINDS[kind].start_from(given)
+    files = {
+        "task.toml": _task_file(name, KINDS[kind], start).encode(),
+        "instruction.md": INSTRUCTION_TEXT.format(name=name, asks=start.asks).encode(),
+    }
+    if start.own_data is not None:
+        files |= start.own_data.content
+    elif start.dataset is None:
+        files["data.csv"] = _sample().encode()
+    write_folder(folder, files, tried=given is not None)
+    return folder
+
+
+def require_new(name: str, parent: Path) -> Path:
+    """The folder of a task that is not there yet.
+
+    Raises:
+        UsageError: the name is not kebab-case, or the folder exists.
     """
     if not re.match(TASK_NAME, name):
         raise UsageError(f"{name!r} is not lower-case kebab-case; try something like 'oil-forecast'")
-    if kind not in KINDS:
-        raise UsageError(f"no kind of task is named {kind!r}; known: {', '.join(KINDS)}")
     folder = (parent / name).absolute()
+    if folder.exists():
+        raise UsageError(f"{folder} exists already; choose another name, or remove it")
+    return folder
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes], *, tried: bool) -> None:
+    """Write a task's folder, whole or not at all; with ``tried`` only if its data can be cut as it says."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
         raise UsageError(f"{folder} exists already; choose another name, or remove it") from None
-    start = KINDS[kind].start
-    (folder / "task.toml").write_text(_task_file(name, KINDS[kind]), encoding="utf-8")
-    (folder / "instruction.md").write_text(_INSTRUCTION.format(name=name, asks=start.asks), encoding="utf-8")
-    if start.dataset is None:
-        (folder / "data.csv").write_text(_sample(), encoding="utf-8")
-    return folder
+    try:
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        if tried:
+            task = Task.read(folder)
+            kind_of(task).shape(task, kind_of(task).load(task))
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
 
 
-def _task_file(name: str, kind: Kind) -> str:
-    start = kind.start
+def _task_file(name: str, kind: Kind, start: Start) -> str:
     metrics = "".join(
         f'\n[[metadata.openfingym.scoring.metrics]]\nname = "{metric}"\nweight = {weight}\n'
         for metric, weight in start.metrics
@@ -123,6 +179,8 @@ def _task_file(name: str, kind: Kind) -> str:
         train, public, private, embargo = start.split
         split = _SPLIT.format(train=train, public=public, private=private, embargo=embargo)
     dataset = _FILE if start.dataset is None else _BUNDLED.format(dataset=start.dataset, own=start.own)
+    if start.own_data is not None:
+        dataset = own_dataset(start.own_data)
     annual = "" if start.periods_per_year is None else f"periods_per_year = {start.periods_per_year}\n"
     return (
         _HEAD.format(
@@ -139,6 +197,30 @@ def _task_file(name: str, kind: Kind) -> str:
         + f'[metadata.openfingym.scoring]\nbaseline = "{kind.contract.baseline}"           # what the relative total '
         "divides by\n" + annual + metrics + _TAIL.format(feedback=start.feedback)
     )
+
+
+def own_dataset(own: OwnData) -> str:
+    """The tables about the author's data."""
+    return _OWN.format(
+        file=toml_value(own.file),
+        measure=own.measure,
+        source=toml_value(f"{', '.join(own.names)} of the task's author; say here where it comes from"),
+        dates="" if own.dates else "dates = false                # the first column is the number of the row\n",
+        interpolated="" if own.interpolated_to is None else f"interpolated_to = {own.interpolated_to}\n",
+        files=toml_value(own.names),
+        fill=own.fill,
+        filled=own.filled,
+        dropped=own.dropped,
+        steps=toml_value(own.steps),
+    )
+
+
+def toml_value(value: str | Sequence[str]) -> str:
+    """A text or a list of texts as TOML, whatever characters it has; a list has a line an entry."""
+    if isinstance(value, str):
+        plain = "".join(letter if letter.isprintable() else "?" for letter in value)
+        return json.dumps(plain, ensure_ascii=False)
+    return "[" + "".join(f"\n    {toml_value(text)}," for text in value) + ("\n]" if value else "]")
 
 
 def _sample() -> str:

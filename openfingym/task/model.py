@@ -27,6 +27,7 @@ from openfingym.task.scoring import WEIGHT_TOLERANCE, Scoring
 AssetClass = Literal["commodity", "crypto", "equity", "fx", "rates", "lob", "synthetic", "graph"]
 Frequency = Literal["intraday", "hourly", "daily", "weekly", "monthly", "none"]
 DataKind = Literal["real", "simulated", "specified"]
+Fill = Literal["none", "forward", "interpolate", "drop"]
 
 LONGEST_LINE = 4096
 """Characters of a line of ``task.toml``."""
@@ -78,13 +79,33 @@ class Pulled(Section):
     _lists = field_validator("symbols", mode="before")(as_tuple)
 
 
+class Prepared(Section):
+    """``[metadata.openfingym.dataset.prepared]``: how ``file`` was made from the author's own files."""
+
+    files: tuple[str, ...]
+    """Names of the author's files."""
+    fill: Fill = "none"
+    """What was done about cells without a value."""
+    filled: Annotated[int, Field(ge=0)] = 0
+    """Cells that were given a value."""
+    dropped: Annotated[int, Field(ge=0)] = 0
+    """Rows left out, for a gap or because another file lacks them."""
+    interpolated_to: Annotated[int, Field(ge=0)] | None = None
+    """The last row of ``file``, from 0, on whose value an interpolated cell rests; it must be a training row."""
+    steps: tuple[str, ...] = ()
+    """Everything that was done, in words and in order."""
+
+    _lists = field_validator("files", "steps", mode="before")(as_tuple)
+
+
 class Dataset(Section):
-    """``[metadata.openfingym.dataset]``: bundled data by ``name``, or a CSV ``file`` beside ``task.toml``."""
+    """``[metadata.openfingym.dataset]``: bundled data by ``name``, or a ``file`` beside ``task.toml``."""
 
     name: str | None = None
     """Name of a bundled dataset, as in ``openfingym data list``."""
     file: str | None = None
-    """Path of a CSV, relative to the task's folder: first column an ISO date, one column a channel."""
+    """Path of a file, relative to the task's folder: a CSV, first column an ISO date, one column a channel; of a graph
+    what ``openfingym task new --from`` wrote."""
     measure: Literal["price", "yield", "mixed"] | None = None
     """What the columns of ``file`` hold; a bundled dataset states its own."""
     kind: DataKind | None = None
@@ -96,6 +117,10 @@ class Dataset(Section):
     """First day of the rows used, as a TOML date; all rows before it are left out."""
     last: date | None = None
     """Last day of the rows used; all rows after it are left out."""
+    dates: bool = True
+    """Whether the first column of ``file`` is a date; else it is the number of the row, and nothing has a time."""
+    prepared: Prepared | None = None
+    """How ``file`` was made, where ``openfingym task new --from`` made it."""
     pulled: Pulled | None = None
     """The real data this dataset stands in for, used with ``--real`` once it has been pulled."""
 
@@ -128,10 +153,12 @@ class Dataset(Section):
     def _one_source(self) -> Self:
         own = ("measure", "kind", "source", "licence")
         if (self.name is None) == (self.file is None):
-            raise ValueError("give exactly one of 'name' (a bundled dataset) and 'file' (a CSV in the task's folder)")
+            raise ValueError("give exactly one of 'name' (a bundled dataset) and 'file' (a file in the task's folder)")
         if self.file is not None and (missing := [key for key in own if getattr(self, key) is None]):
             raise ValueError(f"'file' also needs {', '.join(missing)}: data must say where it comes from")
-        if self.name is not None and (extra := [key for key in own if getattr(self, key) is not None]):
+        if not self.dates and (self.file is None or self.first is not None or self.last is not None):
+            raise ValueError("dates = false is for a 'file' without dates, and goes neither with first nor with last")
+        if self.name is not None and (extra := [key for key in (*own, "prepared") if getattr(self, key) is not None]):
             raise ValueError(f"{', '.join(extra)}: stated by the bundled dataset {self.name!r}; remove")
         return self
 

@@ -12,7 +12,7 @@ import inspect
 import io
 import zipfile
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,13 +66,31 @@ def read_npz(content: bytes, where: str) -> dict[str, NDArray[np.generic]]:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            big = [info.filename for info in archive.infolist() if info.file_size > MAX_CELLS * 8]
-        if big:
-            raise DataError(f"{where}: {big[0]} is larger than expected")
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+            return {
+                info.filename.removesuffix(".npy"): _member(archive, info, where)
+                for info in archive.infolist()
+                if info.filename.endswith(".npy")
+            }
+    except (ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{where}: not a readable .npz of plain arrays ({error})") from error
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> NDArray[np.generic]:
+    """One array of an archive, which may claim any size: neither the directory's word nor the header's is taken."""
+    if info.file_size > MAX_CELLS * 8:
+        raise DataError(f"{where}: {info.filename} is larger than expected")
+    with archive.open(info) as stream:
+        body = stream.read(info.file_size + 1)
+    npy = io.BytesIO(body)
+    version = np.lib.format.read_magic(npy)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(npy)
+    # Before NumPy sets memory aside for it.
+    if not dtype.hasobject and int(np.prod(shape, dtype=object)) * dtype.itemsize != len(body) - npy.tell():
+        raise ValueError(f"{info.filename} does not hold what its header says, {dtype}{list(shape)}")
+    npy.seek(0)
+    array: NDArray[np.generic] = np.load(npy, allow_pickle=False)
+    return array
 
 
 def read_sparse_npz(content: bytes, where: str) -> Any:
@@ -81,23 +99,43 @@ def read_sparse_npz(content: bytes, where: str) -> Any:
     Raises:
         DataError: it is damaged, in another form, or a stored value is not finite.
     """
-    arrays = read_npz(content, where)
+    return sparse_matrix(read_npz(content, where), where, forms=("csr",))
+
+
+def sparse_matrix(
+    arrays: Mapping[str, NDArray[np.generic]], where: str, *, forms: Collection[str] = ("csr", "csc", "coo")
+) -> Any:
+    """The arrays of a sparse matrix, by SciPy's names, as a SciPy ``csr_array`` of float64.
+
+    Args:
+        arrays: ``format``, ``shape``, ``data``, and ``indices`` with ``indptr`` or ``row`` with ``col``.
+        where: name of the file, for messages.
+        forms: the forms that are read.
+
+    Raises:
+        DataError: the arrays are of another form, or make no matrix.
+    """
     form = arrays.get("format")
     stated = form.item() if form is not None and form.ndim == 0 else None
-    if stated not in {b"csr", "csr"} or not {"indptr", "indices", "data", "shape"} <= arrays.keys():
+    name = stated.decode("ascii", "replace") if isinstance(stated, bytes) else stated
+    needed = {"data", "shape", *(("row", "col") if name == "coo" else ("indices", "indptr"))}
+    if name not in forms or not needed <= arrays.keys():
         raise DataError(
-            f"{where}: expected a sparse matrix in CSR form, found {stated!r} with {', '.join(sorted(arrays))}"
+            f"{where}: expected a sparse matrix in {' or '.join(forms).upper()} form, found {stated!r} with "
+            f"{', '.join(sorted(arrays))}"
         )
     shape = tuple(int(size) for size in arrays["shape"].tolist())
-    indptr, indices = _int64(arrays["indptr"], where), _int64(arrays["indices"], where)
+    data, sparse = arrays["data"].astype(np.float64), importlib.import_module("scipy.sparse")
     try:
-        matrix = importlib.import_module("scipy.sparse").csr_array(
-            (arrays["data"].astype(np.float64), indices, indptr), shape=shape
-        )
+        if name == "coo":
+            places = _int64(arrays["row"], where), _int64(arrays["col"], where)
+            return sparse.coo_array((data, places), shape=shape).tocsr()
+        parts = data, _int64(arrays["indices"], where), _int64(arrays["indptr"], where)
+        matrix = (sparse.csr_array if name == "csr" else sparse.csc_array)(parts, shape=shape)
         matrix.check_format(full_check=True)
     except ValueError as error:
-        raise DataError(f"{where}: not a matrix in CSR form ({error})") from error
-    return matrix
+        raise DataError(f"{where}: not a matrix in {str(name).upper()} form ({error})") from error
+    return matrix.tocsr()
 
 
 def read_npy(content: bytes, where: str) -> NDArray[np.generic]:

@@ -6,11 +6,13 @@ from typing import get_args
 
 from openfingym.agents import BUILTIN
 from openfingym.cli import choices
+from openfingym.data.dataset import Measure
 from openfingym.machine import BackendName
 from openfingym.reports.cells import Field
 from openfingym.results import State
 from openfingym.task.contracts import Family
 from openfingym.task.known_kinds import OWN
+from openfingym.task.model import Fill
 
 
 def test_choices_are_those_of_the_library() -> None:
@@ -21,5 +23,7 @@ def test_choices_are_those_of_the_library() -> None:
         "AGENTS": tuple(BUILTIN),
         "BACKENDS": get_args(BackendName),
         "REPORTED_BY": get_args(Field),
+        "FILLS": get_args(Fill),
+        "MEASURES": get_args(Measure),
     }
     assert {name: getattr(choices, name) for name in dir(choices) if name.isupper()} == known

@@ -1,0 +1,244 @@
+"""An author's table of values in time: CSV or Parquet, one file or several, wide or long, with dates or without.
+
+| form | columns |
+|---|---|
+| wide | a date, then a channel each |
+| long | a date, a name, and values; the name of a value's channel begins with the name in its row |
+| without dates | channels alone; rows are in order, and known by their number |
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openfingym.data.csvfile import MISSING
+from openfingym.data.own.cells import author_bytes, decoded, examples
+from openfingym.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+DATES = frozenset({"date", "time", "datetime", "timestamp", "day", "month", "period"})
+"""Names of a column of dates, in lower case."""
+NUMBERS = frozenset({"", "row", "index", "unnamed: 0"})
+"""Names of a first column that counts rows, in lower case."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Values by row and channel, in order; a gap is NaN."""
+
+    times: NDArray[np.datetime64] | None
+    """datetime64[ns][n], strictly increasing, UTC; None where the author's rows have no date."""
+    channels: tuple[str, ...]
+    values: NDArray[np.float64]
+    """float64[n, channels]"""
+    steps: tuple[str, ...] = ()
+    """What was done, for people."""
+    dropped: int = 0
+    """Rows left out."""
+
+    def label(self, row: int) -> str:
+        """What a message calls a row."""
+        if self.times is None:
+            return f"row {row}"
+        return str(self.times[row]).removesuffix(".000000000").removesuffix("T00:00:00")
+
+
+def read_tables(paths: Sequence[Path]) -> Table:
+    """Read an author's files into one table: the rows whose date all of them have.
+
+    Of several files, a channel is called by its file's name without the ending; by that and its column's name where
+    the file has more than one.
+
+    Raises:
+        UsageError: a file cannot be opened, or is a Parquet file and pyarrow is not installed.
+        DataError: a file is malformed, or the files have no row in common.
+    """
+    tables = [_read(path) for path in paths]
+    if len(tables) == 1:
+        return tables[0]
+    stems = [path.name.split(".")[0] for path in paths]
+    if len(set(stems)) < len(stems):
+        raise UsageError(f"--from: two files are called {examples(sorted(stems))}; give them different names")
+    joined = _named(tables[0], stems[0])
+    common = tables[0].times
+    for path, table in zip(paths, tables, strict=True):
+        if table.times is None:
+            raise DataError(f"{path}: has no column of dates, by which several files could be joined")
+        common = np.intersect1d(common, table.times) if common is not None else None
+    assert common is not None
+    if not len(common):
+        raise DataError(f"{', '.join(map(str, paths))}: no date is in all of them")
+    picked = []
+    steps = [step for table in tables for step in table.steps]
+    for stem, table in zip(stems, tables, strict=True):
+        assert table.times is not None
+        named = _named(table, stem)
+        picked.append(replace(named, values=named.values[np.isin(table.times, common)]))  # noqa: PD011 - no frame
+        if lost := len(table.times) - len(common):
+            steps.append(f"{lost} of {len(table.times)} rows of {stem} left out: another file lacks their date")
+    every = np.unique(np.concatenate([table.times for table in tables if table.times is not None]))
+    return replace(
+        joined,
+        times=common,
+        channels=tuple(name for table in picked for name in table.channels),
+        values=np.concatenate([table.values for table in picked], axis=1),  # noqa: PD011 - no frame
+        steps=tuple(steps),
+        dropped=sum(table.dropped for table in tables) + len(every) - len(common),
+    )
+
+
+def _named(table: Table, stem: str) -> Table:
+    names = (stem,) if len(table.channels) == 1 else tuple(f"{stem}_{name}" for name in table.channels)
+    return replace(table, channels=names)
+
+
+def _read(path: Path) -> Table:
+    """One file, whatever its form."""
+    frame = _frame(path)
+    frame.columns = [str(name).strip() for name in frame.columns]
+    names = list(frame.columns)
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(f"{path}: columns with the same name: {examples(twice)}")
+    if not len(frame):
+        raise DataError(f"{path}: there is a header but no row below it")
+    stated = next((name for name in names if name.lower() in DATES), None)
+    if stated is None and names[0].lower() in NUMBERS and _numeric(frame[names[0]]):
+        frame = frame.drop(columns=names[0])
+    elif stated is None and not _numeric(frame[names[0]]):
+        stated = names[0]
+    times = None if stated is None else _dates(frame.pop(stated), path)
+    texts = [name for name in frame.columns if not _numeric(frame[name])]
+    if times is not None and len(texts) == 1 and times.duplicated().any():
+        return _long(frame, times, texts[0], path)
+    if texts:
+        row = int((~_is_number(frame[texts[0]])).argmax())
+        raise DataError(
+            f"{path}, row {row + 2}, column {texts[0]!r}: {str(frame[texts[0]].iloc[row])!r} is not a number; only a "
+            "column of dates, and in a long table one of names, may hold text"
+        )
+    return _ordered(frame, times, path)
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    """The file's columns: of CSV as texts, of Parquet as they are."""
+    import pandas as pd
+
+    if path.suffix.lower() in {".parquet", ".pq"}:
+        try:
+            frame = pd.read_parquet(io.BytesIO(author_bytes(path)), engine="pyarrow")
+        except ImportError:
+            raise UsageError(f"{path}: reading Parquet needs pyarrow: pip install 'openfingym[arrow]'") from None
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: not a readable Parquet file ({error})") from None
+        return frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index(names=_index_names(frame))
+    if Path(path.name.removesuffix(".gz")).suffix.lower() not in {".csv", ".txt"}:
+        raise UsageError(f"{path}: no table is read from such a file; known: .csv, .csv.gz, .parquet")
+    text = decoded(author_bytes(path), path)
+    try:
+        return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, index_col=False)
+    except pd.errors.EmptyDataError:
+        raise DataError(f"{path}: the file is empty; expected a header line and at least one row") from None
+    except (ValueError, pd.errors.ParserWarning) as error:
+        raise DataError(f"{path}: cannot be read as a table ({error}); every row needs as many cells") from None
+
+
+def _index_names(frame: pd.DataFrame) -> list[str]:
+    """Names of the levels of a Parquet file's index; one that has none counts or dates the rows."""
+    import pandas as pd
+
+    def of(place: int) -> str:
+        return "date" if isinstance(frame.index.get_level_values(place), pd.DatetimeIndex) else f"level {place}"
+
+    return [str(name) if name is not None else of(place) for place, name in enumerate(frame.index.names)]
+
+
+def _is_number(cells: pd.Series) -> NDArray[np.bool_]:
+    """Whether each cell is a finite number or a gap."""
+    import pandas as pd
+
+    if cells.dtype.kind in "iufb":
+        return np.asarray(~np.isinf(cells.to_numpy(dtype=np.float64)), dtype=np.bool_)
+    texts = cells.astype(object).where(cells.notna(), "").astype(str).str.strip()
+    values = np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
+    plain = ~texts.str.contains("_", regex=False).to_numpy(dtype=np.bool_)
+    missing = texts.str.lower().isin(MISSING).to_numpy(dtype=np.bool_)
+    number: NDArray[np.bool_] = (np.isfinite(values) & plain) | missing
+    return number
+
+
+def _numeric(cells: pd.Series) -> bool:
+    return bool(_is_number(cells).all())
+
+
+def _dates(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
+    import pandas as pd
+
+    if cells.dtype.kind in "iuf":
+        raise DataError(f"{path}, column {cells.name!r}: numbers, not dates; write dates as 2024-01-31")
+    try:
+        if cells.dtype.kind == "M":
+            stamps = pd.to_datetime(cells, utc=True)
+        else:
+            # A number alone would be read as a year.
+            plain = cells.astype(str).str.strip()
+            stamps = pd.to_datetime(plain.where(~plain.str.fullmatch(r"[\d.]*"), "?"), format="ISO8601", utc=True)
+    except (ValueError, pd.errors.OutOfBoundsDatetime) as error:
+        raise DataError(
+            f"{path}, column {cells.name!r}: not all are ISO dates such as 2024-01-31 ({str(error).split(', at')[0]}); "
+            "other orders of day and month can be mistaken"
+        ) from None
+    if stamps.isna().any():
+        raise DataError(f"{path}, row {int(stamps.isna().to_numpy().argmax()) + 2}: has no date")
+    return pd.DatetimeIndex(stamps).tz_localize(None).as_unit("ns")
+
+
+def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) -> Table:
+    """A long table as a wide one: a row a date, a channel for each name and column of values."""
+    import pandas as pd
+
+    names = frame[key].astype(str).str.strip()
+    frame = frame.drop(columns=key).set_index(pd.MultiIndex.from_arrays([times, names], names=["time", key]))
+    if frame.index.duplicated().any():
+        when, who = frame.index[frame.index.duplicated()][0]
+        raise DataError(f"{path}: {who!r} has two rows at {when.isoformat()}")
+    values = list(frame.columns)
+    if not values:
+        raise DataError(f"{path}: a long table needs a column of values beside {key!r}")
+    wide = _floats(frame).unstack(level=key).sort_index()  # noqa: PD010 - of an index
+    columns: list[Any] = list(wide.columns)
+    channels = tuple(who if len(values) == 1 else f"{who}_{name}" for name, who in columns)
+    step = f"a long table: {len(set(frame.index.get_level_values(1)))} names in column {key!r} made into channels"
+    stamps = wide.index.to_numpy().astype("datetime64[ns]")
+    return Table(stamps, channels, np.ascontiguousarray(wide.to_numpy(dtype=np.float64)), (step,))
+
+
+def _ordered(frame: pd.DataFrame, times: pd.DatetimeIndex | None, path: Path) -> Table:
+    if not len(frame.columns):
+        raise DataError(f"{path}: there is no column of values")
+    values = _floats(frame).to_numpy(dtype=np.float64)
+    channels = tuple(str(name) for name in frame.columns)
+    if times is None:
+        step = "the rows have no date: they are known by their number, from 0"
+        return Table(None, channels, np.ascontiguousarray(values), (step,))
+    if times.has_duplicates:
+        raise DataError(f"{path}: {times[times.duplicated()][0].isoformat()} occurs twice; a date has one row")
+    order = np.argsort(times.to_numpy())
+    steps = () if times.is_monotonic_increasing else ("rows sorted by date",)
+    stamps = times.to_numpy()[order].astype("datetime64[ns]")
+    return Table(stamps, channels, np.ascontiguousarray(values[order]), steps)
+
+
+def _floats(frame: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = {name: np.asarray(pd.to_numeric(frame[name], errors="coerce"), np.float64) for name in frame.columns}
+    return pd.DataFrame(columns, index=frame.index)

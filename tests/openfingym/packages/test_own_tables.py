@@ -1,0 +1,227 @@
+"""A task from an author's own table: gaps, dates or none, several files, long tables, bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from openfingym.catalog import load_task
+from openfingym.cli import cli
+from openfingym.data.own.gaps import without_gaps
+from openfingym.data.own.tables import Table, read_tables
+from openfingym.errors import DataError, OpenFinGymError, TaskError
+from openfingym.kinds import kind_of
+from openfingym.kinds.start import Given
+from openfingym.packages.build import build
+from openfingym.packages.scaffold import new_task
+from openfingym.task import Task
+
+ROWS = 400
+
+
+def frame(rows: int = ROWS) -> pd.DataFrame:
+    moves = np.random.default_rng(3).standard_normal((rows, 2))
+    prices = (100.0 * np.exp(np.cumsum(0.01 * moves, axis=0))).round(4)
+    days = pd.bdate_range("2020-01-01", periods=rows).strftime("%Y-%m-%d")
+    return pd.DataFrame({"date": days, "a": prices[:, 0], "b": prices[:, 1]})
+
+
+def csv(path: Path, table: pd.DataFrame) -> Path:
+    table.to_csv(path, index=False)
+    return path
+
+
+def bars(path: Path) -> Path:
+    close = frame()["a"]
+    parts = {"Open": close, "High": close * 1.01, "Low": close * 0.99, "Close": close, "Adj Close": close}
+    return csv(path, pd.DataFrame({"Date": frame()["date"], **parts, "Volume": 1000.0}))
+
+
+CASES: dict[str, tuple[str, Callable[[Path], Given]]] = {
+    "prices": ("forecast", lambda at: Given((csv(at / "x.csv", frame()),))),
+    "no dates": ("forecast", lambda at: Given((csv(at / "x.csv", frame()[["a", "b"]]),))),
+    "values of any sign": ("forecast", lambda at: Given((csv(at / "x.csv", frame().assign(a=lambda x: x.b - x.a)),))),
+    "windows without dates": ("generation", lambda at: Given((csv(at / "x.csv", frame(600)[["a", "b"]]),))),
+    "few rows": ("forecast", lambda at: Given((csv(at / "x.csv", frame(90)),))),
+    "bars": ("rolling", lambda at: Given((bars(at / "XX.csv"), bars(at / "YY.csv")))),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_task_from_a_table_passes(case: str, tmp_path: Path) -> None:
+    kind, given = CASES[case]
+    folder = new_task("my-task", tmp_path, kind, given(tmp_path))
+    checked = CliRunner().invoke(cli, ["task", "check", str(folder)], catch_exceptions=False)
+    assert checked.exit_code == 0, checked.output
+
+
+def test_too_few_rows_are_said_at_once(tmp_path: Path) -> None:
+    given = Given((csv(tmp_path / "x.csv", frame()),))
+    with pytest.raises(DataError, match="400 rows are too few: a fold needs 20 hidden windows, for which 530 rows"):
+        new_task("my-task", tmp_path, "generation", given)
+    assert not (tmp_path / "my-task").exists()
+
+
+def test_rows_without_dates_get_none(tmp_path: Path) -> None:
+    folder = new_task("my-task", tmp_path, "forecast", Given((csv(tmp_path / "x.csv", frame()[["a", "b"]]),)))
+    package = build(load_task(str(folder)))
+    assert package.array("train_times").dtype == np.int64
+    assert package.array("test_times").max() < ROWS
+    text = package.read_instruction() + str(package.contract)
+    assert "The rows have no date" in text
+    assert "19" + "70" not in text
+    config = folder / "task.toml"
+    config.write_text(config.read_text().replace("dates = false", "dates = false\nfirst = 1990-01-01"))
+    with pytest.raises(TaskError, match="neither with first nor with last"):
+        Task.read(folder)
+
+
+def test_gaps_are_named_and_a_choice_is_recorded(tmp_path: Path) -> None:
+    table = frame()
+    table.loc[[0], "b"] = np.nan
+    table.loc[[7, 8, 390], "a"] = np.nan
+    path = csv(tmp_path / "x.csv", table)
+    run = CliRunner().invoke(cli, ["task", "new", "x", "--from", str(path), "--to", str(tmp_path)])
+    assert isinstance(run.exception, OpenFinGymError)
+    for words in ("'b' at 2020-01-01, 'a' at 2020-01-10", "--fill forward", "show a hidden value", "--fill drop"):
+        assert words in str(run.exception)
+    for fill, filled, dropped in (("forward", 3, 1), ("interpolate", 3, 1), ("drop", 0, 4)):
+        options = ["--fill", fill, "--to", str(tmp_path)]
+        run = CliRunner().invoke(
+            cli, ["task", "new", f"x-{fill}", "--from", str(path), *options], catch_exceptions=False
+        )
+        assert run.exit_code == 0, run.output
+        task = Task.read(tmp_path / f"x-{fill}")
+        prepared = task.spec.dataset.prepared
+        assert prepared is not None
+        assert (prepared.fill, prepared.filled, prepared.dropped) == (fill, filled, dropped)
+        assert set(prepared.steps) <= set(build(task).contract["recipe"])
+
+
+def test_no_fill_shows_a_value_behind_the_training_block() -> None:
+    """The attack: whatever is hidden changes, no filled cell before it does, and none rests on a later one."""
+    generator = np.random.default_rng(1)
+    values = generator.uniform(1.0, 2.0, (100, 3))
+    values[generator.uniform(size=values.shape) < 0.3] = np.nan
+    values[0] = 1.0
+    values[68:72, 0] = np.nan  # across the end of training
+    for fill in ("forward", "interpolate"):
+        usual = without_gaps(Table(None, ("a", "b", "c"), values), fill, 0.7).table.values  # noqa: PD011 - no frame
+        for row in range(70, 100):
+            other = values.copy()
+            other[row:] += 5.0
+            changed = without_gaps(Table(None, ("a", "b", "c"), other), fill, 0.7).table.values  # noqa: PD011 - no frame
+            np.testing.assert_array_equal(usual[:row], changed[:row])
+
+
+def test_a_training_block_cannot_shrink_behind_an_interpolated_gap(tmp_path: Path) -> None:
+    table = frame()
+    table.loc[200:204, "a"] = np.nan
+    given = Given((csv(tmp_path / "x.csv", table),), fill="interpolate")
+    folder = new_task("my-task", tmp_path, "forecast", given)
+    config = folder / "task.toml"
+    text = config.read_text()
+    config.write_text(text.replace("train = 0.7\n", "train = 0.5\n").replace("private = 0.15 ", "private = 0.35 "))
+    task = Task.read(folder)
+    with pytest.raises(TaskError, match="ends before row 205, up to whose value gaps were interpolated"):
+        kind_of(task).load(task)
+
+
+def test_limits_of_an_answer_tell_nothing_of_hidden_values(tmp_path: Path) -> None:
+    usual, other = frame(), frame()
+    for table, factor in ((usual, 1.0), (other, 3.0)):
+        table["a"] -= 110.0
+        table.loc[300:, "a"] *= factor
+    contracts = [
+        Task.read(new_task(f"my-{i}", tmp_path, "forecast", Given((csv(tmp_path / f"{i}.csv", table),)))).spec.contract
+        for i, table in enumerate((usual, other))
+    ]
+    assert contracts[0] == contracts[1]
+
+
+def test_several_files_are_joined_on_their_dates(tmp_path: Path) -> None:
+    one = csv(tmp_path / "aa.csv", frame()[["date", "a"]])
+    two = csv(tmp_path / "bb.csv", frame()[["date", "b", "a"]].iloc[10:][::-1])
+    table = read_tables([one, two])
+    assert table.channels == ("aa", "bb_b", "bb_a")
+    assert table.dropped == 10
+    np.testing.assert_array_equal(table.values, frame()[["a", "b", "a"]].to_numpy()[10:])
+    assert "10 of 400 rows of aa left out: another file lacks their date" in table.steps
+    assert "rows sorted by date" in table.steps
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+def test_a_long_table_is_made_wide(name: str, tmp_path: Path) -> None:
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+    long = frame().melt("date", var_name="symbol", value_name="close")
+    path = tmp_path / name
+    if name.endswith(".csv"):
+        csv(path, long)
+    else:
+        long.assign(date=pd.to_datetime(long.date)).set_index("date").to_parquet(path)
+    table = read_tables([path])
+    assert table.channels == ("a", "b")
+    np.testing.assert_array_equal(table.values, frame()[["a", "b"]].to_numpy())
+
+
+def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+
+    def absent(*_: object, **__: object) -> None:
+        raise ImportError
+
+    monkeypatch.setattr(pd, "read_parquet", absent)
+    with pytest.raises(OpenFinGymError, match=r"pip install 'openfingym\[arrow\]'"):
+        read_tables([tmp_path / "x.parquet"])
+
+
+FAULTS = {
+    "american dates": ("date,a\n01/31/2024,1\n02/01/2024,2\n", "not all are ISO dates such as 2024-01-31"),
+    "years": ("date,a\n2023,1\n2024,2\n", "not all are ISO dates"),
+    "a date twice": ("date,a\n2024-01-01,1\n2024-01-01,2\n", "occurs twice"),
+    "a word": ("date,a\n2024-01-01,1\n2024-01-02,much\n", "row 3, column 'a': 'much' is not a number"),
+    "ragged": ("date,a\n2024-01-01,1\n2024-01-02,1,2\n", "cannot be read as a table"),
+    "nothing": ("", "the file is empty"),
+    "two names": ("date,s,a\n2024-01-01,x,1\n2024-01-01,x,2\n", "'x' has two rows at 2024-01-01"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_a_table_is_named(name: str, tmp_path: Path) -> None:
+    text, expected = FAULTS[name]
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(OpenFinGymError, match=expected):
+        read_tables([path])
+
+
+def test_a_copy_of_a_known_task_on_own_data(tmp_path: Path) -> None:
+    table = frame(900)
+    table[["x", "y"]] = 3.0 + np.cumsum(np.random.default_rng(2).normal(0, 0.02, (900, 2)), axis=0)
+    path = csv(tmp_path / "my.csv", table[["date", "x", "y"]])
+    options = ["--like", "treasury-forecast", "--from", str(path), "--to", str(tmp_path)]
+    run = CliRunner().invoke(cli, ["task", "new", "mine", *options], catch_exceptions=False)
+    assert run.exit_code == 0, run.output
+    mine, known = Task.read(tmp_path / "mine").spec, load_task("treasury-forecast").spec
+    assert (mine.contract, mine.scoring, mine.split) == (known.contract, known.scoring, known.split)
+    assert mine.provenance.catalogue_id is None
+    assert mine.dataset.pulled is None
+    checked = CliRunner().invoke(cli, ["task", "check", str(tmp_path / "mine")], catch_exceptions=False)
+    assert checked.exit_code == 0, checked.output
+
+
+def test_a_copy_whose_data_is_too_little_says_how_much_is_enough(tmp_path: Path) -> None:
+    path = bars(tmp_path / "XX.csv")
+    options = ["--like", "equity-trading", "--from", str(path), "--to", str(tmp_path)]
+    run = CliRunner().invoke(cli, ["task", "new", "mine", *options])
+    assert isinstance(run.exception, TaskError)
+    assert "1325 rows are enough" in str(run.exception)
+    assert not (tmp_path / "mine").exists()
+    run = CliRunner().invoke(cli, ["task", "new", "mine", "--like", "equity-trading"])
+    assert "add --from FILE" in str(run.exception)
