@@ -33,7 +33,7 @@ class RunEntry(NamedTuple):
     state: str
     task: str
     who: str
-    seed: str
+    """Agent, model, seed and attempt."""
     said: str
     """Why it failed, or its skill."""
 
@@ -69,14 +69,14 @@ def render(report: Report, runs: Sequence[RolloutResult] = (), pages: Sequence[s
 
 
 def _entry(run: RolloutResult, page: str) -> RunEntry:
-    who = run.agent + (f" with {run.model}" if run.model else "")
+    who = run.agent + (f" with {run.model}" if run.model else "") + f", seed {run.seed}"
+    who += f", attempt {run.attempt}" if run.attempt else ""
     if run.state == "scored":
         said = f"skill {tables.signed(run.skill)}"
     else:
         said = " ".join(str(run.reason or "no reason was given").split())
         said = said if len(said) <= REASON_LENGTH else f"{said[:REASON_LENGTH]}…"
-    attempt = f", attempt {run.attempt}" if run.attempt else ""
-    return RunEntry(page, run.state, run.task, who, f"{run.seed}{attempt}", said)
+    return RunEntry(page, run.state, run.task, who, said)
 
 
 def _subject(report: Report) -> str:
@@ -113,6 +113,7 @@ def _block(report: Report, kind: str) -> dict[str, object]:
     cells = sorted((cell for cell in report.cells if cell.data_kind == kind), key=lambda cell: rank[cell.row])
     sentences, rest = tables.said(report, kind)
     return {
+        "kind": kind,
         "notice": kind_notice(kind, KINDS),
         "headline": _headline(cells, best, tables.skill_table(report, kind).note),
         "forest": forest(cells),
