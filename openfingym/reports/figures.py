@@ -87,7 +87,7 @@ def cost_scatter(cells: Sequence[Cell]) -> Markup | None:
             label(cell.row),
             f"s{number % TONES}",
             f"{place(cost):.2f}%",
-            f"{min(97.0, max(3.0, scale.percent(skill))):.2f}%",
+            f"{_down(scale, skill):.2f}%",
             f"{label(cell.row)}: {figure(cost, unit)} a success, skill {signed(skill)}",
             "" if scale.low <= skill <= scale.high else f"{'↓' if skill < scale.low else '↑'} {signed(skill)}",
             "before" if place(cost) > 70.0 else "behind",
@@ -200,6 +200,11 @@ def _ruler(scale: Scale) -> list[tuple[str, str]]:
 def _across(scale: Scale, value: float) -> str:
     """Position from the left; a scale gives it from the top."""
     return f"{min(100.0, max(0.0, 100.0 - scale.percent(value))):.2f}%"
+
+
+def _down(scale: Scale, value: float) -> float:
+    """Percent from the top; of what is outside of the scale, a place just inside."""
+    return scale.percent(value) if scale.low <= value <= scale.high else 97.0 if value < scale.low else 3.0
 
 
 def _tile(cell: TaskCell | None) -> _Tile | None:

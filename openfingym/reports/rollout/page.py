@@ -204,7 +204,9 @@ def _submissions(
         number, seconds = entry.get("submission"), _seconds(entry.get("at_ns"))
         place = _message_at(rollout, seconds) if rollout else -1
         message = messages[place] if place >= 0 else None
-        drawn: tuple[list[Markup], str] = draw(folder, number, result) if number in numbers[-DRAWN:] else ([], "")
+        drawn: tuple[list[Markup], str] = ([], "")
+        if isinstance(number, int) and number in numbers[-DRAWN:]:
+            drawn = draw(folder, number, result)
         refused = entry["event"] == "rejected"
         yield Submission(
             f"Refused: {entry.get('problem')}" if refused else f"Submission {number}",
