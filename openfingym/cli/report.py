@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from openfingym.reports.cells import Field
     from openfingym.reports.report import Report
     from openfingym.reports.tables import TextTable
+    from openfingym.results import RolloutResult
     from openfingym.task import Task
 
 LONGEST = 1000
@@ -56,6 +57,9 @@ def report() -> None:
 )
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a self-contained page with plots.")
 @click.option(
+    "--pages", is_flag=True, help="With --html: write a page of each run too, into a folder beside it, and link them."
+)
+@click.option(
     "--csv", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures of every row and family."
 )
 @click.option(
@@ -69,7 +73,13 @@ def report() -> None:
 @click.option("--tasks", "each_task", is_flag=True, help="Print every task too.")
 @json_option("an object")
 def compare(
-    folders: tuple[Path, ...], html: Path | None, csv: Path | None, by: tuple[str, ...], each_task: bool, as_json: bool
+    folders: tuple[Path, ...],
+    html: Path | None,
+    pages: bool,
+    csv: Path | None,
+    by: tuple[str, ...],
+    each_task: bool,
+    as_json: bool,
 ) -> None:
     """Compare finished runs: skill with intervals, success, cost, and who is better.
 
@@ -79,6 +89,8 @@ def compare(
     from openfingym.reports.report import make_report
     from openfingym.reports.runs import read_runs
 
+    if pages and html is None:
+        raise UsageError("--pages goes with --html, whose page links to them; give both")
     with TerminalProgress(enabled=not as_json) as show:
         show("reading runs")
         runs = read_runs(folders)
@@ -94,7 +106,8 @@ def compare(
         if html is not None:
             from openfingym.reports.html import render
 
-            _write(html, render(found))
+            addresses = _write_run_pages(html, runs.results, show) if pages else []
+            _write(html, render(found, runs.results, addresses))
     if as_json:
         print_json(found.to_dict())
         return
@@ -102,6 +115,19 @@ def compare(
     for path in (csv, html):
         if path is not None:
             click.echo(path.absolute())
+
+
+def _write_run_pages(html: Path, runs: Sequence[RolloutResult], show: TerminalProgress) -> list[str]:
+    """Write the page of each run into a folder beside a report; returns their addresses relative to it."""
+    from urllib.parse import quote
+
+    from openfingym.reports.rollout.pages import page_names, write_each
+
+    folder, names = html.with_name(f"{html.stem}-pages"), page_names(runs)
+    found = [(run.path, run) for run in runs if run.path is not None]
+    assert len(found) == len(names), "what was read has a folder"
+    write_each(folder, found, names, f"../{quote(html.name)}", show)
+    return [f"{quote(folder.name)}/{name}" for name in names]
 
 
 def _show_report(found: Report, *, each_task: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.printable import printable
-from openfingym.cli.render import number, print_json, print_table
+from openfingym.cli.render import print_json, print_table
 
 if TYPE_CHECKING:
     from openfingym.models.meter import Allowance
@@ -21,6 +21,22 @@ if TYPE_CHECKING:
     from openfingym.rollouts import Plan, Work
 
 SHOWN_ERRORS = 5
+
+
+@dataclass(frozen=True)
+class _Skill:
+    """Skill over the tasks with data of one kind, with its 95 % interval."""
+
+    data_kind: str
+    value: float | None
+    low: float | None
+    """None, as ``high``, where there are too few tasks and runs for an interval."""
+    high: float | None
+    tasks: int
+    runs: int
+    """Scored and rejected ones."""
+    over: str | None
+    """What the interval is over: ``task``, or ``run`` of these tasks."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +51,9 @@ class _Ended:
     rejected: int
     error: int
     median_skill: float | None
+    """Of what was scored."""
+    skill: tuple[_Skill, ...]
+    """On data of each kind, as a report has it."""
     cost_usd: float | None
     """None where no model was asked, or the price of one is not known."""
     wall_s: float
@@ -86,7 +105,7 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
             g.scored,
             g.rejected,
             g.error,
-            number(g.median_skill),
+            "\n".join(_skill_text(one, named=len(g.skill) > 1) for one in g.skill) or "-",
             _money(g.cost_usd),
         )
         for g in groups
@@ -117,7 +136,10 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
             f"{unrun} of {len(work.specs)} rollouts were left unrun, as the run's budget is reached; with a higher "
             "one, the same command goes on"
         )
-    click.echo("skill: median of what was scored; 0 is the baseline, higher is better")
+    click.echo(
+        "skill: as in the report, over tasks, a rejected run counted as the baseline, which is 0; higher is better; "
+        "[low, high]: its 95 % interval, where there is enough for one"
+    )
     click.echo(f"compare: openfingym report {out}")
     click.echo(
         f"read what was done: openfingym view {out}" + (" --state rejected" if any(g.rejected for g in groups) else "")
@@ -179,6 +201,33 @@ def _by_agent(results: Iterable[RolloutResult]) -> list[list[RolloutResult]]:
     return list(found.values())
 
 
+def _skills(results: Sequence[RolloutResult]) -> Iterator[_Skill]:
+    """Skill on data of each kind: real and simulated data never share a figure."""
+    from openfingym.reports.cells import judged, skill_estimate
+
+    for kind in dict.fromkeys(result.data_kind for result in results):
+        tasks: dict[tuple[str, str], list[RolloutResult]] = {}
+        for result in judged(result for result in results if result.data_kind == kind):
+            tasks.setdefault((result.task, result.task_digest), []).append(result)
+        found = skill_estimate([runs for _, runs in sorted(tasks.items())], seed=0)
+        runs = sum(map(len, tasks.values()))
+        yield _Skill(kind, found.value, found.low, found.high, found.tasks, runs, found.over)
+
+
+def _skill_text(skill: _Skill, *, named: bool) -> str:
+    """A skill with its interval, or with what it is over where there is too little for one."""
+    kind = f"{skill.data_kind}: " if named else ""
+    if skill.value is None:
+        return f"{kind}-"
+    if skill.low is None or skill.high is None:
+        return (
+            f"{kind}{skill.value:+z.3f} (only {skill.tasks} task{'s' * (skill.tasks != 1)}, "
+            f"{skill.runs} run{'s' * (skill.runs != 1)})"
+        )
+    over = ", over runs" if skill.over == "run" else ""
+    return f"{kind}{skill.value:+z.3f} [{skill.low:+z.3f}, {skill.high:+z.3f}]{over}"
+
+
 def _ended(results: Sequence[RolloutResult]) -> _Ended:
     states = Counter(result.state for result in results)
     skills = [result.skill for result in results if result.skill is not None]
@@ -191,6 +240,7 @@ def _ended(results: Sequence[RolloutResult]) -> _Ended:
         rejected=states["rejected"],
         error=states["error"],
         median_skill=median(skills) if skills else None,
+        skill=tuple(_skills(results)),
         cost_usd=_cost(results),
         wall_s=round(sum(result.wall_s for result in results), 1),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from openfingym.errors import StoreError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from openfingym.results import RolloutResult, Verdict
+    from openfingym.results import RolloutResult
     from openfingym.trajectory import RolloutRecord
 
 LINES = 24
@@ -28,11 +28,6 @@ OUTPUT_MB = 64
 """MiB that are read of what a program printed; no limit of ours lets it print as much."""
 FILES = 1000
 """Files of a run that are named."""
-VERDICTS: Mapping[Verdict, str] = {
-    "better": "better than the baseline",
-    "worse": "worse than the baseline",
-    "no difference": "not to be told from the baseline on these hidden rows",
-}
 REASON = 200
 """Characters of a reason that a list has room for."""
 
@@ -55,6 +50,12 @@ REASON = 200
 @click.option(
     "--full", is_flag=True, help=f"Show every line; default: of each text the first and last, {LINES} together."
 )
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    help="Write a self-contained page of a rollout to this FILE.html; of several, a page each and an index into this "
+    "folder.",
+)
 @json_option("a list of results, also of one; that one has its trajectory as well")
 def view(
     runs: tuple[Path, ...],
@@ -64,12 +65,15 @@ def view(
     seeds: tuple[int, ...],
     states: tuple[str, ...],
     full: bool,
+    html: Path | None,
     as_json: bool,
 ) -> None:
     """Read what an agent did, and how it ended.
 
     RUN is the folder of one rollout, or of many: these are listed, unless the options leave but one.
     """
+    from openfingym.cli.printable import printable
+
     found = list(_results(runs))
     chosen = [
         (folder, result)
@@ -89,6 +93,11 @@ def view(
                 else "no finished rollout is there; give the folder of a run or of a rollout"
             )
         )
+    if html is not None:
+        if full or as_json:
+            raise UsageError("--html writes pages, and goes with neither --full nor --json; leave one out")
+        click.echo(printable(str(_write_pages(html, chosen).absolute())))
+        return
     if len(chosen) > 1:
         _list(chosen, as_json=as_json)
         return
@@ -100,6 +109,23 @@ def view(
     from rich.console import Console
 
     _show(Console(highlight=False), folder, result, rollout, None if full else LINES)
+
+
+def _write_pages(place: Path, chosen: list[tuple[Path, RolloutResult]]) -> Path:
+    """Write a page to a file, or pages with an index to a folder; returns what to open."""
+    from openfingym.cli.render import TerminalProgress
+    from openfingym.reports.rollout.pages import is_file_name, write_page, write_pages
+
+    if not is_file_name(place):
+        with TerminalProgress() as show:
+            return write_pages(place, chosen, progress=show)
+    if len(chosen) > 1:
+        raise UsageError(
+            f"{place} is the name of one page, and these are {len(chosen)} rollouts; give a folder, such as "
+            f"{place.with_suffix('')}, or say which rollout by --task, --agent, --model, --seed or --state"
+        )
+    write_page(place, *chosen[0])
+    return place
 
 
 def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
@@ -188,6 +214,7 @@ def _output(folder: Path) -> str:
 def _outcome(result: RolloutResult) -> str:
     """The end of a rollout, in one line."""
     from openfingym.cli.printable import one_line
+    from openfingym.reports.rollout.page import VERDICTS
 
     if result.state != "scored":
         whose = f" ({result.boundary})" if result.boundary else ""

@@ -13,6 +13,7 @@ from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.months import MonthsKind
 from openfingym.kinds.panels import split_text
+from openfingym.kinds.pictures import Curve, Picture, spread
 from openfingym.kinds.real_forms import required_form, split_of
 from openfingym.kinds.skillless.curves import skillless
 from openfingym.kinds.start import Start
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from openfingym.data.curves import Curves
     from openfingym.data.recipe import Windows
+    from openfingym.kinds.pictures import Answer
     from openfingym.kinds.plots.plot import Plot
     from openfingym.task import DataKind, Spec, Split, Task
 
@@ -249,6 +251,21 @@ class CurvesKind(MonthsKind):
         from openfingym.kinds.plots.series import curve_plots
 
         return curve_plots(read, hidden, counts[0], facts)
+
+    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+        """The last known curve of some windows, and the one that was predicted with its bounds."""
+        known, maturities = answer.read("test_inputs"), np.arange(1.0, answer.values.shape[2] + 1.0)
+        return tuple(
+            Picture(
+                f"Window {window}",
+                f"maturity, from {answer.labels[0]} to {answer.labels[-1]}",
+                (
+                    Curve("last known curve", maturities, known[window, -1], True),
+                    *(Curve(bound, maturities, answer.values[window, n]) for n, bound in enumerate(BOUNDS)),
+                ),
+            )
+            for window in spread(len(answer.values))
+        )
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

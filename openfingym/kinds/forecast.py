@@ -17,6 +17,7 @@ from openfingym.errors import TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.own_tables import start_from_values
 from openfingym.kinds.panels import PanelKind, panel_recipe, renewed_panel, split_text
+from openfingym.kinds.pictures import forecasts
 from openfingym.kinds.skillless.forecast import skillless
 from openfingym.kinds.start import Given, Start
 from openfingym.metrics.semantics import ValueSemantics
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from openfingym.data import Panel
     from openfingym.data.recipe import Windows
+    from openfingym.kinds.pictures import Answer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
@@ -300,6 +302,10 @@ class ForecastKind(PanelKind):
         from openfingym.kinds.plots.series import panel_plots
 
         return panel_plots(_contract(spec.contract), read, hidden, counts[0], facts)
+
+    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+        """Inputs of some windows, with the forecast that follows them."""
+        return forecasts(answer, _contract(contract).steps)
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

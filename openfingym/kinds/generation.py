@@ -23,6 +23,7 @@ from openfingym.kinds.panels import (
     renewed_panel,
 )
 from openfingym.kinds.paths import Paths, from_panel, from_process, process_of
+from openfingym.kinds.pictures import paths
 from openfingym.kinds.skillless.generation import skillless
 from openfingym.kinds.start import Given, Start
 from openfingym.metrics.semantics import ValueSemantics
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from openfingym.kinds.pictures import Answer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
@@ -337,6 +339,10 @@ class GenerationKind(Kind):
         from openfingym.kinds.plots.windows import path_plots
 
         return path_plots(read, hidden, counts[0], facts["labels"])
+
+    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+        """Generated paths beside windows of training."""
+        return paths(answer)
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

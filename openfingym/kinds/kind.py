@@ -15,11 +15,13 @@ import numpy as np
 
 from openfingym.errors import UsageError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
+from openfingym.kinds.pictures import histogram
 from openfingym.task.known_kinds import kind_of_contract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.kinds.pictures import Answer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given, Start
     from openfingym.metrics.resampling import Resampling
@@ -202,6 +204,12 @@ class Kind(ABC):
     @abstractmethod
     def brief(self, task: Task, material: Material) -> Brief:
         """What an agent is told about this kind."""
+
+    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+        """What of an answer is worth looking at, from what was submitted and what is public; by default, how often
+        values occur.
+        """
+        return histogram(answer.values)
 
     def baselines(self, spec: Spec) -> frozenset[str]:
         """Names of the built-in programs, beside ``naive``, that are for a task of this kind."""

@@ -149,7 +149,8 @@ def _items(task: Task) -> Graph | GraphSet:
     from openfingym.data.own.graphs import read_stored
 
     if task.real:
-        required_form(task)  # of an own graph there is none, and it says so
+        required_form(task)
+        raise TaskError("an own graph has no other form; remove --real", path=task.config_path, key="dataset.file")
     return read_stored(_content(task), str(task.folder / str(task.spec.dataset.file)))
 
 

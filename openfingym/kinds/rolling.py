@@ -18,6 +18,7 @@ from openfingym.kinds import bar_episodes
 from openfingym.kinds.bar_data import BarsContract, Source
 from openfingym.kinds.bars import BarsKind, bars_start
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
+from openfingym.kinds.pictures import by_step, spread
 from openfingym.kinds.skillless.rolling import skillless
 from openfingym.task.contracts import Contract, Family, PositiveInt
 from openfingym.task.episodes import Episode, Step
@@ -25,6 +26,7 @@ from openfingym.task.episodes import Episode, Step
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.kinds.pictures import Answer, Picture
     from openfingym.task import Spec, Task
 
 CLOSE = 3
@@ -248,6 +250,13 @@ class RollingKind(BarsKind):
     def baselines(self, spec: Spec) -> frozenset[str]:
         """Programs for this kind."""
         return frozenset({"rolling-ridge"})
+
+    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+        """Predictions at every origin of some episodes."""
+        return tuple(
+            by_step(f"Episode {episode + 1} of {len(answer.values)}", answer.labels, answer.values[episode])
+            for episode in spread(len(answer.values), 4)
+        )
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""

@@ -19,6 +19,7 @@ from openfingym.kinds import bar_episodes
 from openfingym.kinds.bar_data import BarsContract, Source
 from openfingym.kinds.bars import BarsKind, bars_start
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
+from openfingym.kinds.pictures import by_step, decided, spread
 from openfingym.kinds.skillless.trading import plans
 from openfingym.task.contracts import Contract, Family, NotNegative
 from openfingym.task.episodes import Episode, Step
@@ -32,6 +33,7 @@ from openfingym.trading.session import Session
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.kinds.pictures import Answer, Picture
     from openfingym.task import Spec, Task
 
 TAIL = 1
@@ -357,6 +359,15 @@ class TradingKind(BarsKind):
         """Programs for this kind."""
         return frozenset(
             {"cash", "buy-and-hold", "equal-weight", "momentum", "mean-reversion", "volatility-target", "risk-parity"}
+        )
+
+    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+        """What was decided in some private episodes, and nothing of what came of it."""
+        symbols, steps = contract_of(contract).symbols, contract_of(contract).steps
+        return tuple(
+            by_step(f"{title}, private episode {number + 1} of {len(answer.actions)}", symbols, values)
+            for number in spread(len(answer.actions), 4)
+            for title, values in decided(symbols, steps, answer.actions[number])
         )
 
     def brief(self, task: Task, material: Material) -> Brief:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from openfingym.reports.cells import Cell, TaskCell, family_order, label
-from openfingym.reports.charts import Scale, axes
+from openfingym.reports.charts import Scale, axes, shown
 from openfingym.reports.page import macro
 from openfingym.reports.tables import family_name, figure, interval, signed, strength
 
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from openfingym.reports.cells import Row
 
 LOWEST, HIGHEST = -1.0, 1.0
-"""What is drawn of an interval of skill; one that goes on is cut, and its numbers are beside it."""
+"""What is drawn of an interval of skill at most; one that goes on is cut, and its numbers are beside it."""
+SQUASHED = 0.25
+"""Share of an axis that all others would be left with, from which an outlier is cut off."""
+OUTLIERS = 0.25
+"""Share of rows that may be outliers; one of three rows at least."""
 TINTS = (0.02, 0.1, 0.25, 0.5)
 """Sizes of the mean log relative total from which a cell of the heat map is tinted more strongly."""
 TONES = 8
@@ -33,10 +37,11 @@ def forest(cells: Sequence[Cell]) -> Markup | None:
     Args:
         cells: in the order to draw them within each family.
     """
-    drawn = [value for cell in cells for value in (cell.skill.low, cell.skill.high) if value is not None]
-    if not drawn:
+    drawn = [(cell.skill.low, cell.skill.high) for cell in cells if cell.skill.low is not None]
+    spans = [(low, high) for low, high in drawn if low is not None and high is not None]
+    if not spans:
         return None
-    low, high = (min(HIGHEST, max(LOWEST, value)) for value in (min(*drawn, 0.0), max(*drawn, 0.0)))
+    low, high = (min(HIGHEST, max(LOWEST, value)) for value in _limits(spans))
     scale = Scale.around([np.array([low, high])], zero=True)
     families = sorted({cell.family for cell in cells if cell.skill.enough}, key=family_order)
     trees = [
@@ -76,14 +81,16 @@ def cost_scatter(cells: Sequence[Cell]) -> Markup | None:
         return None
     unit, name = ("$", "USD") if priced else ("", "Seconds")
     ticks, place = _log_axis([cost for _, cost, _ in points])
-    scale = Scale.around([np.array([skill for _, _, skill in points])], zero=True)
+    scale = Scale.around([np.array(_limits([(skill, skill) for _, _, skill in points]))], zero=True)
     dots = [
         _Dot(
             label(cell.row),
             f"s{number % TONES}",
             f"{place(cost):.2f}%",
-            f"{scale.percent(skill):.2f}%",
+            f"{_down(scale, skill):.2f}%",
             f"{label(cell.row)}: {figure(cost, unit)} a success, skill {signed(skill)}",
+            "" if scale.low <= skill <= scale.high else f"{'↓' if skill < scale.low else '↑'} {signed(skill)}",
+            "before" if place(cost) > 70.0 else "behind",
         )
         for number, (cell, cost, skill) in enumerate(points)
     ]
@@ -101,6 +108,10 @@ class _Dot(NamedTuple):
     x: str
     y: str
     said: str
+    beyond: str
+    """Skill of a point that is outside of what is drawn, with an arrow towards it."""
+    side: str
+    """Where there is room for it: ``before`` or ``behind`` the point."""
 
 
 class _Branch(NamedTuple):
@@ -115,6 +126,12 @@ class _Branch(NamedTuple):
     high: str = ""
     dot: str = ""
     """Empty where it is outside of what is drawn."""
+    left: bool = False
+    """Whether the interval goes on to the left of what is drawn."""
+    right: bool = False
+    """Whether it goes on to the right."""
+    runs: str = ""
+    """Scored and judged runs."""
 
 
 class _Tile(NamedTuple):
@@ -127,23 +144,67 @@ class _Tile(NamedTuple):
 
 def _branch(cell: Cell, scale: Scale) -> _Branch:
     name, value, low, high = label(cell.row), cell.skill.value, cell.skill.low, cell.skill.high
+    runs = f"{cell.counts.scored}/{cell.counts.judged} scored" if cell.counts.judged else ""
     if value is None or low is None or high is None:
-        return _Branch(name, strength(cell), interval(cell.skill))
-    tone = "gain" if low > 0.0 else "loss" if high < 0.0 else "open"
-    dot = _across(scale, value) if scale.low <= value <= scale.high else ""
-    return _Branch(name, signed(value), interval(cell.skill), tone, _across(scale, low), _across(scale, high), dot)
+        return _Branch(name, strength(cell), interval(cell.skill), runs=runs)
+    return _Branch(
+        name,
+        signed(value),
+        interval(cell.skill),
+        tone="gain" if low > 0.0 else "loss" if high < 0.0 else "open",
+        low=_across(scale, low),
+        high=_across(scale, high),
+        dot=_across(scale, value) if scale.low <= value <= scale.high else "",
+        left=low < scale.low,
+        right=high > scale.high,
+        runs=runs,
+    )
+
+
+def _limits(spans: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Ends of an axis that holds zero and the spans, but for outliers that would squash all others.
+
+    Args:
+        spans: (low, high) of each row, one at least.
+    """
+
+    def ends(kept: Sequence[tuple[float, float]]) -> tuple[float, float]:
+        return min(0.0, *(low for low, _ in kept)), max(0.0, *(high for _, high in kept))
+
+    def size(kept: Sequence[tuple[float, float]]) -> float:
+        low, high = ends(kept)
+        return high - low
+
+    kept = whole = sorted(spans)
+    for _ in range(max(1, int(OUTLIERS * len(spans)))):
+        if len(kept) < 3:
+            break
+        highest = max(range(len(kept)), key=lambda place: kept[place][1])
+        kept = min(kept[1:], [*kept[:highest], *kept[highest + 1 :]], key=size)
+        # Two outliers side by side hide one another, so each is weighed against all that were left out before it.
+        if size(kept) <= SQUASHED * size(whole):
+            whole = kept
+    low, high = ends(whole)
+    # An arrow at zero would stand on the line of the baseline.
+    room = 0.1 * (high - low)
+    left, right = any(span[0] < low for span in spans), any(span[1] > high for span in spans)
+    return (low - room if left else low), (high + room if right else high)
 
 
 def _ruler(scale: Scale) -> list[tuple[str, str]]:
     """(from the left, text) of each round value."""
     values, step = scale.ticks()
-    digits = max(0, -math.floor(math.log10(step * 1.001)))
-    return [(_across(scale, value), f"{value + 0.0:.{digits}f}") for value in values]
+    return [(_across(scale, value), shown(value, "", step)) for value in values]
 
 
 def _across(scale: Scale, value: float) -> str:
     """Position from the left; a scale gives it from the top."""
     return f"{min(100.0, max(0.0, 100.0 - scale.percent(value))):.2f}%"
+
+
+def _down(scale: Scale, value: float) -> float:
+    """Percent from the top; of what is outside of the scale, a place just inside."""
+    return scale.percent(value) if scale.low <= value <= scale.high else 97.0 if value < scale.low else 3.0
 
 
 def _tile(cell: TaskCell | None) -> _Tile | None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from openfingym.reports import tables
 from openfingym.reports.cells import Cell, family_order, label
 from openfingym.reports.figures import cost_scatter, forest, heat_map
 from openfingym.reports.page import document, kind_notice
-from openfingym.reports.report import Report
+from openfingym.reports.report import REASON_LENGTH, Report
 from openfingym.reports.tables import interval, percent, strength
+from openfingym.results import RolloutResult
 from openfingym.version import __version__
 
 MODELS = 5
 """Models named in the heading; all are in a table at the end."""
+FAILED = 500
+"""Failed runs that are listed; the first of them are shown, the rest is folded."""
 KINDS = {
     "real": "Real data.",
     "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
@@ -19,9 +25,31 @@ KINDS = {
 }
 
 
-def render(report: Report) -> str:
-    """The page of ``report``: a self-contained HTML document."""
+class RunEntry(NamedTuple):
+    """A run in a list of the page."""
+
+    page: str
+    """Relative address of its own page; empty where it has none."""
+    state: str
+    task: str
+    who: str
+    """Agent, model, seed and attempt."""
+    said: str
+    """Why it failed, or its skill."""
+
+
+def render(report: Report, runs: Sequence[RolloutResult] = (), pages: Sequence[str] = ()) -> str:
+    """The page of ``report``: a self-contained HTML document.
+
+    Args:
+        report: the report.
+        runs: its runs; those that failed are listed at the top.
+        pages: relative address of the page of each of ``runs``; with it, runs that did not fail are listed too.
+    """
     kinds = tables.kinds_of(report)
+    entries = [_entry(run, page) for run, page in zip(runs, pages or [""] * len(runs), strict=True)]
+    failed = [entry for entry in entries if entry.state in tables.FAILED]
+    others = [entry for entry in entries if entry.state not in tables.FAILED] if pages else []
     return document(
         "report.html.jinja",
         "OpenFinGym report",
@@ -32,9 +60,23 @@ def render(report: Report) -> str:
         damaged=[one.reason for one in report.damaged],
         most_damaged=tables.DAMAGED,
         models=tables.model_table(report),
+        failed=failed[:FAILED],
+        more_failed=len(failed) - len(failed[:FAILED]),
+        others=others,
         blocks=[_block(report, kind) for kind in kinds],
         seed=report.seed,
     )
+
+
+def _entry(run: RolloutResult, page: str) -> RunEntry:
+    who = run.agent + (f" with {run.model}" if run.model else "") + f", seed {run.seed}"
+    who += f", attempt {run.attempt}" if run.attempt else ""
+    if run.state == "scored":
+        said = f"skill {tables.signed(run.skill)}"
+    else:
+        said = " ".join(str(run.reason or "no reason was given").split())
+        said = said if len(said) <= REASON_LENGTH else f"{said[:REASON_LENGTH]}…"
+    return RunEntry(page, run.state, run.task, who, said)
 
 
 def _subject(report: Report) -> str:
@@ -71,6 +113,7 @@ def _block(report: Report, kind: str) -> dict[str, object]:
     cells = sorted((cell for cell in report.cells if cell.data_kind == kind), key=lambda cell: rank[cell.row])
     sentences, rest = tables.said(report, kind)
     return {
+        "kind": kind,
         "notice": kind_notice(kind, KINDS),
         "headline": _headline(cells, best, tables.skill_table(report, kind).note),
         "forest": forest(cells),

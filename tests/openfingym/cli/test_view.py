@@ -256,3 +256,25 @@ def test_the_sampling_error_is_shown(
     assert "scored: skill 0.25 [-0.1, 0.5], total 0.5" in out
     assert "not to be told from the baseline on these hidden rows" in out
     assert "rmse 0.25 +- 0.012 (naive 0.5)" in out
+
+
+def test_a_page_of_one_and_pages_of_many(show, tmp_path):
+    one = rollout(tmp_path / "runs")
+    rollout(tmp_path / "runs", rollout_id="r2", state="rejected", boundary="agent", reason="no")
+    status, said, _ = show(one, "--html", tmp_path / "one.html")
+    assert (status, said.strip()) == (0, str(tmp_path / "one.html"))
+    assert '<span class="p-n">line_99</span>' in (tmp_path / "one.html").read_text()
+    status, said, _ = show(tmp_path / "runs", "--html", tmp_path / "pages")
+    assert (status, said.strip()) == (0, str(tmp_path / "pages" / "index.html"))
+    assert len(list((tmp_path / "pages").iterdir())) == 3
+    # One page holds one rollout; and a folder with a dot in its name is a folder.
+    status, _, error = show(tmp_path / "runs", "--html", tmp_path / "many.html")
+    assert status == 2
+    assert f"2 rollouts; give a folder, such as {tmp_path / 'many'}," in error
+    assert not (tmp_path / "many.html").exists()
+    status, _, error = show(one, "--html", tmp_path / "one.html", "--json")
+    assert status == 2
+    assert "--html writes pages" in error
+    status, _, error = show(one, "--html", one / "result.json" / "pages")
+    assert status == 6
+    assert "choose another folder" in error

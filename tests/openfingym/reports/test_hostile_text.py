@@ -104,7 +104,8 @@ def report_page(text: str) -> str:
         failed("rejected", **texts, boundary=f"boundary {text}"),
         failed("error", **texts, boundary=f"boundary {text}"),
     ]
-    return render_report(make_report(FoundRuns((*mine, *theirs, *bad), (Damaged(Path("r"), f"damaged {text}"),))))
+    found = FoundRuns((*mine, *theirs, *bad), (Damaged(Path("r"), f"damaged {text}"),))
+    return render_report(make_report(found), found.results)
 
 
 def sheet_page(text: str) -> str:

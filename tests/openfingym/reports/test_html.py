@@ -91,6 +91,56 @@ def test_an_interval_that_goes_on_is_cut_and_its_numbers_stay():
     assert forest(make_report(runs(scored(0.5))).cells) is None
 
 
+def test_an_outlier_is_cut_off_and_said_and_does_not_squash_the_others():
+    losses = {"a": 0.97, "b": 0.96, "c": 0.98, "d": 0.95, "out": 1.8}
+    results = [
+        scored(loss + 0.002 * n, agent=agent, task=task, cost_usd=0.01)
+        for agent, loss in losses.items()
+        for n, task in enumerate(TASKS)
+    ]
+    cells = [cell for cell in make_report(runs(*results)).cells if cell.family == "forecasting"]
+    named = [(row.find("th"), row) for row in fragment(forest(cells)).iter("tr")]
+    rows = {name.text: row for name, row in named if name.get("scope") == "row"}
+
+    def place(agent, where, name):
+        return float(rows[agent].find(where).get(name).rstrip("%"))
+
+    # The others take up most of the axis.
+    assert place("d", ".//circle", "cx") - place("d", ".//line[@class='base']", "x1") > 60.0
+    assert rows["out"].find(".//circle") is None
+    assert [row.find(".//svg[@class='beyond']") is not None for row in rows.values()] == [
+        agent == "out" for agent in rows
+    ]
+    assert "−0.805" in texts(rows["out"])
+    assert "6/6 scored" in texts(rows["out"])
+    points = fragment(cost_scatter(cells)).iter("g")
+    assert [texts(point) for point in points if point.find("text[@dx]") is not None] == [
+        "out: $0.0100 a success, skill -0.805 5 ↓ −0.805"
+    ]
+    # Where the rows are as far from each other, all are drawn: none is an outlier.
+    wide = [scored(loss, agent=str(loss), task=task) for loss in (0.2, 0.6, 1.0, 1.4, 1.8) for task in TASKS]
+    assert 'class="beyond"' not in str(forest(make_report(runs(*wide)).cells))
+
+
+def test_round_values_of_the_ruler_are_what_they_say():
+    cells = make_report(runs(*(scored(1.9 + 0.02 * n, task=task) for n, task in enumerate(TASKS)))).cells
+    labels = [node.text for node in fragment(forest(cells)).find(".//svg[@class='ruler']").iter("text")]
+    assert labels == ["−1.00", "−0.75", "−0.50", "−0.25", "0.00"]
+
+
+def test_long_tables_are_folded_and_the_menu_leads_everywhere():
+    many = [scored(0.9, agent=f"agent {n:02}", task=task) for n in range(25) for task in TASKS]
+    found = runs(*many, failed("rejected", agent="agent 00"), *two("simulated"))
+    tree = parsed(render(make_report(found), found.results))
+    links = {node.get("href").removeprefix("#") for node in tree.iter("a")}
+    anchors = {node.get("id"): node for node in tree.iter() if node.get("id")}
+    assert links == set(anchors) - {"runs"}
+    assert [texts(node) for node in anchors["skill-1"].iter("summary")] == ["5 more rows"]
+    assert [texts(node) for node in anchors["paper-1"].iter("summary")] == ["25 rows"]
+    assert not list(anchors["paper-2"].iter("summary"))
+    assert texts(anchors["failed"]).startswith("Failed runs state task run rejected")
+
+
 def test_the_heat_map_tints_half_and_twice_the_loss_alike():
     losses = {"fx-forecast-v2": 0.5, "fx-forecast-v3": 2.0, "fx-forecast-v4": 1.001, "fx-forecast-v5": 0.8}
     results = [scored(loss, task=task) for task, loss in losses.items()]
@@ -154,7 +204,7 @@ def test_names_are_text_and_nothing_is_loaded():
     tree = parsed(page)
     assert {node.tag for node in tree.iter()}.isdisjoint({"img", "iframe", "link", "object", "form", "b/", "script"})
     assert not re.search(r"https?:|@import|url\(", page)
-    assert all(node.get("href") is None and node.get("src") is None for node in tree.iter())
+    assert all(node.get("href", "#").startswith("#") and node.get("src") is None for node in tree.iter())
     policy = next(
         node.get("content") for node in tree.iter("meta") if node.get("http-equiv") == "Content-Security-Policy"
     )

@@ -1,0 +1,1 @@
+"""Pages that show what an agent did in a rollout, and what came of it."""

@@ -1,0 +1,148 @@
+"""Drawings of what was submitted. Only accepted submissions and public arrays are read: never what is hidden."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openfingym.errors import OpenFinGymError
+from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
+from openfingym.kinds import kind_of
+from openfingym.kinds.pictures import Answer, Curve, Picture, histogram
+from openfingym.reports.charts import BOX, Line, Scale, axes, shown
+from openfingym.reports.charts import histogram as draw_histogram
+from openfingym.reports.page import macro
+from openfingym.results import ACTIONS
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from numpy.typing import NDArray
+
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.results import RolloutResult
+
+LIMIT = 256 * MEGABYTE
+"""Bytes that a submission, or the record of actions, may have."""
+LARGEST = 1e12
+"""Size to which values are cut: a stranger's submission may hold any."""
+POINTS = 2_000
+"""Points that a line is drawn with."""
+TONES = 8
+TEMPLATE = "rollout/drawings.html.jinja"
+ANSWERS = "The hidden answer was submitted, as the check `oracle` does; it is not drawn."
+NO_PACKAGE = (
+    "The task's package, in the build that the run was made with, is not in the store here; values are shown "
+    "without their inputs."
+)
+OTHER_TAPE = "The run had hidden data of its own, whose inputs are not in the package; values are shown without them."
+
+
+def draw(folder: Path, number: int, result: RolloutResult) -> tuple[list[Markup], str]:
+    """Drawings of an accepted submission, and what is to be said of them; neither of one that cannot be read.
+
+    Args:
+        folder: folder of the run, which may be a stranger's.
+        number: number of the submission.
+        result: the result of the run.
+    """
+    if result.agent == "oracle":
+        return [], ANSWERS
+    try:
+        found = read_array(folder / "submissions", f"{number}.npy", LIMIT)
+        values = np.clip(np.nan_to_num(np.asarray(found, dtype=np.float64)), -LARGEST, LARGEST)
+    except (OSError, ValueError, TypeError) as error:
+        return [], f"This submission cannot be read: {getattr(error, 'strerror', None) or error}"
+    package = _package(result)
+    # Of an account that the verifier kept, the values tell what the hidden prices were.
+    if package is None or package.manifest.submission_shape != values.shape:
+        return _plain(folder, values), OTHER_TAPE if result.tape != "given" else NO_PACKAGE
+    described = package.contract
+    answer = Answer(
+        values,
+        _actions(folder, package.manifest.n_private),
+        described["labels"],
+        described.get("channels", ()),
+        package.array,
+    )
+    pictures = kind_of(package.task).pictures(package.task.spec.contract, answer)
+    return [_drawn(picture) for picture in pictures], ""
+
+
+def _plain(folder: Path, values: NDArray[np.float64]) -> list[Markup]:
+    """How often values occur, of a task of which nothing is known; a sequential one's may be the verifier's record."""
+    return [] if (folder / ACTIONS).exists() else [_drawn(picture) for picture in histogram(values)]
+
+
+def _package(result: RolloutResult) -> BuiltPackage | None:
+    """The package that a run was made with, if it is in the store; none is built, and no truth is read."""
+    from openfingym import catalog, store
+    from openfingym.packages.build import build_key
+    from openfingym.packages.package import BuiltPackage
+
+    if result.tape != "given":
+        return None
+    for real in (False, True):
+        try:
+            # A name, never a path: the result may be a stranger's.
+            task = catalog.load_task(catalog.task_folders()[result.task], real=real)
+            package = BuiltPackage(*store.package_folders(task.name, build_key(task)))
+            if package.manifest.digest == result.task_digest:
+                return package
+        except (OpenFinGymError, KeyError, OSError):
+            continue
+    return None
+
+
+def _actions(folder: Path, episodes: int) -> list[list[object]]:
+    """Actions of each private episode in order; none where there is no record of them that can be read."""
+    found: list[list[object]] = [[] for _ in range(episodes)]
+    try:
+        for line in read_bytes(folder, ACTIONS, LIMIT).decode().splitlines():
+            entry: Any = parse_json(line)
+            if entry["fold"] == "private":
+                found[int(entry["number"])].append(entry["action"])
+    except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError):
+        return []
+    return [one for one in found if one]
+
+
+def _drawn(picture: Picture) -> Markup:
+    if picture.values is not None:
+        values = picture.values.ravel()
+        return draw_histogram(picture.title, [Line(f"{values.size:,} values", values, "s0")], unit="")
+    curves = [_thinned(curve) for curve in picture.curves]
+    scale = Scale.around([curve.y for curve in curves], zero=picture.zero)
+    low, high = min(float(c.x[0]) for c in curves), max(float(c.x[-1]) for c in curves)
+    wide = Scale(low, high if high > low else low + 1.0)
+    names = list(dict.fromkeys(curve.name for curve in curves))
+    answered = [name for name in names if not all(c.known for c in curves if c.name == name)]
+    tones = {name: f"s{answered.index(name) % TONES}" if name in answered else "known" for name in names}
+    lines = [(tones[curve.name], _path(curve, wide, scale)) for curve in curves]
+    ticks, step = wide.ticks()
+    across = [(100.0 - wide.percent(tick), shown(tick, "", step)) for tick in ticks]
+    spoken = f"{picture.title}: {', '.join(names)}, by {picture.across}"
+    return macro(
+        TEMPLATE,
+        "curves",
+        title=picture.title,
+        across=picture.across,
+        keys=list(tones.items()),
+        axes=axes(scale, "", across, spoken),
+        box=BOX,
+        paths=lines,
+    )
+
+
+def _thinned(curve: Curve) -> Curve:
+    step = -(-len(curve.x) // POINTS)
+    return dataclasses.replace(curve, x=curve.x[::step], y=np.clip(np.nan_to_num(curve.y[::step]), -LARGEST, LARGEST))
+
+
+def _path(curve: Curve, wide: Scale, scale: Scale) -> str:
+    points = (
+        (100.0 - wide.percent(x), scale.percent(y)) for x, y in zip(curve.x.tolist(), curve.y.tolist(), strict=True)
+    )
+    return "M" + " ".join(f"{round(BOX / 100.0 * x)} {round(BOX / 100.0 * y)}" for x, y in points)

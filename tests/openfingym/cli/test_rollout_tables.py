@@ -1,0 +1,48 @@
+"""What a finished run says of skill: the report's figure with its interval, or how little it is over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from openfingym.cli.rollout_tables import print_ended
+from openfingym.reports.report import make_report
+from openfingym.results import RolloutResult
+from tests.openfingym.reports.made import failed, runs, scored
+
+TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)]
+
+
+def said(capsys: pytest.CaptureFixture[str], results: list[RolloutResult], *, as_json: bool = False) -> str:
+    work = SimpleNamespace(done=[], specs=results)
+    print_ended(results, Path("runs"), work=work, wall_s=1.0, as_json=as_json)  # type: ignore[arg-type]
+    return capsys.readouterr().out
+
+
+def test_the_skill_is_that_of_the_report_with_its_interval(capsys):
+    results = [scored(0.5 + 0.05 * n, task=task) for n, task in enumerate(TASKS)]
+    # In any order, as rollouts end.
+    results = [failed("rejected", task=TASKS[0], seed=1), *results[::-1]]
+    expected = make_report(runs(*sorted(results, key=lambda run: (run.task, run.seed)))).cells[0].skill
+    assert expected.enough
+    text = said(capsys, results)
+    assert f"{expected.value:+.3f} [{expected.low:+.3f}, {expected.high:+.3f}]" in text
+    (group,) = json.loads(said(capsys, results, as_json=True))["groups"]
+    (skill,) = group["skill"]
+    assert (skill["value"], skill["low"], skill["high"]) == (expected.value, expected.low, expected.high)
+    assert (skill["tasks"], skill["runs"], skill["over"], skill["data_kind"]) == (6, 7, "task", "real")
+    assert group["median_skill"] == pytest.approx(0.375)
+
+
+def test_too_little_for_an_interval_is_said_and_kinds_of_data_stay_apart(capsys):
+    results = [scored(0.5), scored(0.5, seed=1), scored(2.0, data_kind="simulated", task="b")]
+    text = said(capsys, results)
+    assert "real: +0.500 (only 1 task, 2 runs)" in text
+    assert "simulated: -1.000 (only 1 task, 1 run)" in text
+    assert "+0.000 (only 1 task, 1 run)" in said(capsys, [scored(1.0)])
+    over_runs = [scored(0.5 + 0.01 * seed, seed=seed) for seed in range(6)]
+    assert "], over runs" in said(capsys, over_runs)
+    assert "(only" not in said(capsys, [failed("rejected")])
