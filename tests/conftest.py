@@ -10,6 +10,7 @@ from pathlib import Path
 # Before NumPy is loaded, here and in the commands that tests start: where processes share cores, threads of one product
 # that wait for one another cost eight times its work.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["OMP_WAIT_POLICY"] = "passive"
 
 import pytest
 from threadpoolctl import threadpool_limits

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.data.dataset import DatasetInfo
 from openfingym.digests import sha256_of
-from openfingym.errors import DataError, UsageError
+from openfingym.errors import DataError, TaskError, UsageError
 from openfingym.kinds.real_forms import required_form
 from openfingym.kinds.scores import SPLIT_SEED, Divided, divided
 from openfingym.kinds.start import OwnData

@@ -125,6 +125,8 @@ def program_environment(job: Job, deadline: float, python_path: str) -> dict[str
         "LANG": "C.UTF-8",
         # The user has a number, and may have no name where names are kept.
         "LOGNAME": "nobody",
+        # Threads that wait sleep: where programs share cores, spinning ones cost several times the work itself.
+        "OMP_WAIT_POLICY": "passive",
         "OPENFINGYM_DEADLINE": f"{deadline:.3f}",
         "OPENFINGYM_ROLLOUT": job.rollout_id,
         "OPENFINGYM_SEED": str(job.seed),
