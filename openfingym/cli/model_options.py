@@ -51,6 +51,11 @@ _OPTIONS = (
     click.option(
         "--max-seconds", type=_POSITIVE, help="Most seconds; default: an hour, and more where there are steps."
     ),
+    click.option(
+        "--max-useless",
+        type=click.IntRange(min=1),
+        help="Most useless answers in a row: empty, without a call, or repeating what failed.  [default: 3]",
+    ),
     click.option("--prices", type=click.Path(dir_okay=False, path_type=Path), help="TOML file of prices of models."),
 )
 patience_option = click.option(
@@ -76,6 +81,7 @@ class ModelOptions:
     max_tokens: int | None
     max_cost: float | None
     max_seconds: float | None
+    max_useless: int | None
     prices: Path | None
 
     def spec(self) -> ModelSpec | None:
@@ -104,7 +110,13 @@ class ModelOptions:
     @property
     def limits(self) -> dict[str, Any]:
         """The limits that were given, by the names of an allowance's fields."""
-        return _stated(turns=self.max_turns, tokens=self.max_tokens, cost_usd=self.max_cost, wall_s=self.max_seconds)
+        return _stated(
+            turns=self.max_turns,
+            tokens=self.max_tokens,
+            cost_usd=self.max_cost,
+            wall_s=self.max_seconds,
+            useless=self.max_useless,
+        )
 
     @property
     def sampling(self) -> dict[str, Any]:

@@ -25,6 +25,8 @@ class Allowance:
     cost_usd: float | None = None
     wall_s: float | None = None
     """Seconds since the meter was made, whatever they were spent on, but for those that were excused."""
+    useless: int | None = None
+    """Useless answers in a row: empty, cut off, with nothing that can be done, or repeating what failed before."""
 
     def __post_init__(self) -> None:
         for item in fields(self):

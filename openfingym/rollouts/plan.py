@@ -88,6 +88,7 @@ class SpendingLimits(Section):
     tokens: PositiveInt | None = None
     cost_usd: Annotated[float, Field(gt=0.0)] | None = None
     wall_s: Annotated[float, Field(gt=0.0)] | None = None
+    useless: PositiveInt | None = None
 
 
 class BudgetChoice(Section):

@@ -48,10 +48,12 @@ class RolloutSpec:
             "agent": self.agent.name,
             "agent_digest": agent_digest(self.agent),
             "model": self.model,
-            "allowance": asdict(self.allowance),
+            "allowance": {
+                name: limit for name, limit in asdict(self.allowance).items() if limit is not None or name != "useless"
+            },
             "seed": self.seed,
             "attempt": self.attempt,
-            # Named only where it is asked for, so that runs of before keep their names.
+            # Named only where it is asked for, as the limit "useless" is, so that runs of before keep their names.
             **({"fresh": True} if self.fresh else {}),
         }
 

@@ -90,10 +90,11 @@ def judged(result: RolloutResult, verified: VerifiedResult, acted: Acted) -> Rol
             f"the verifier failed {acted.contact.failures} request(s) of this rollout, whose result would not be the "
             "agent's"
         )
-    reason = None if scored else "; ".join(part for part in (_how_it_ended(acted), verified.reason) if part)
+    ended_early = acted.played is not None and acted.played.ending.how == "no-progress"
+    reason = "; ".join(part for part in (_how_it_ended(acted), verified.reason) if part)
     return replace(
         with_verified(spent(result, acted), verified),
-        reason=verified.reason if scored else reason,
+        reason=verified.reason if scored and not ended_early else reason,
         boundary=None if scored else _fault(acted),
         ended_by=_ended_by(acted),
         exit_code=acted.outcome.exit_code if acted.outcome else None,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from openfingym.agents.llm.tools import ToolOutcome
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import RolloutTicket, VerifierClient
@@ -156,6 +157,7 @@ def test_tokens_budgets_buckets_and_results_survive_a_restart(
         with pytest.raises(SubmissionError) as caught:
             client.submit(rated.token, shaped(slow, 9))
         assert caught.value.problem == "rate-limited"
+        assert ToolOutcome(f"Refused: {caught.value}", failed=True).limited, "who is told to wait has not failed"
     process.kill()
     killed = time.monotonic()
     process = launch([slow, frugal], state)

@@ -36,6 +36,4 @@ class CodeBlock:
                 if await session.conclude():
                     return
                 continue
-            found = await session.tools.run(program)
-            session.useful()
-            session.tell(f"Output:\n{found.text}")
+            await session.run_program(program)

@@ -150,11 +150,11 @@ async def _converse(process: asyncio.subprocess.Process, session: Conversation) 
         session.note(
             ToolUse(id=call.id, name=call.name, arguments=call.arguments, result=found.text, failed=found.failed)
         )
-        session.useful()
         complete = session.tools.complete
         await _send(
             process, {"type": "result", "id": call.id, "text": found.text, "failed": found.failed, "complete": complete}
         )
+        session.weigh([(call, found)], told=None)
     status = await process.wait()
     if junk and not understood:
         raise Ended("failed", f"the command ended with status {status}, and all it wrote was like {junk}; {EXPECTED}")

@@ -15,6 +15,7 @@ EndName = Literal[
     "workspace",
     "failed",
     "cancelled",
+    "no-progress",
     "refused",
     "silent",
     "no-program",
@@ -24,8 +25,9 @@ EndName = Literal[
 """
 ``finished``: it submitted, or played every episode. ``stopped``: it ended without an answer. ``turns``, ``tokens``,
 ``cost``, ``wall``: the limit that it reached. ``workspace``: its programs ended their container. ``failed``: its
-command failed. ``cancelled``: somebody ended it from outside. The rest is the model's: ``refused``; ``silent``, empty
-answers; ``no-program``; ``bad-calls``, arguments or tools that do not exist; ``endless``, answers that were cut off.
+command failed. ``cancelled``: somebody ended it from outside. ``no-progress``: it only repeated what had failed before.
+The rest is the model's: ``refused``; ``silent``, empty answers; ``no-program``; ``bad-calls``, arguments or tools that
+do not exist; ``endless``, answers that were cut off.
 """
 
 OF_THE_PROTOCOL = frozenset({"silent", "no-program", "bad-calls", "endless"})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.playing import PlayedConversation, PreparedRollout, play
 from openfingym.agents.llm.program_runner import ProgramRunner
-from openfingym.agents.llm.session import Assignment, Listener, ModelAgent, Sampling
+from openfingym.agents.llm.session import USELESS_IN_A_ROW, Assignment, Listener, ModelAgent, Sampling
 from openfingym.kinds import SequentialKind, kind_of
 from openfingym.models.meter import Allowance
 from openfingym.models.model import LanguageModel
@@ -111,6 +111,7 @@ def with_defaults(given: Allowance | None, package: BuiltPackage) -> Allowance:
     return replace(
         allowance,
         turns=allowance.turns or TURNS + int(TURNS_A_STEP * steps),
+        useless=allowance.useless or USELESS_IN_A_ROW,
         wall_s=allowance.wall_s or max(WALL_S, 2 * package.task.file.agent.timeout_sec) + WALL_A_STEP_S * steps,
     )
 

@@ -6,14 +6,16 @@ spent, says when little is left, and ends the agent by raising :class:`Ended`, w
 
 from __future__ import annotations
 
+import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
 from openfingym.agents.llm.ending import Ended, EndName
-from openfingym.agents.llm.tools import Toolbox
+from openfingym.agents.llm.tools import Toolbox, ToolOutcome
 from openfingym.digests import sha256_of_text
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
 from openfingym.models.messages import Completion, Message, Tool, ToolCall
@@ -25,7 +27,8 @@ from openfingym.trajectory.record import ToolUse, Turn
 NOTICE_SHARE = 0.2
 """Share of a limit; once no more than this is left, the model is told what is left."""
 USELESS_IN_A_ROW = 3
-"""Answers that lead nowhere before the conversation is ended."""
+"""Answers that lead nowhere before the conversation is ended, unless the allowance says otherwise."""
+AGAIN = "You did this before, and it failed in the same way. Change what you do, or the rollout ends."
 CALLS_A_TURN = 16
 Listener = Callable[[int, Turn], None]
 """Told the number of each message, from 0, and the message: when it is there, and again with each result of its
@@ -109,6 +112,8 @@ class Conversation:
         """Whether the model was offered tools when it was last asked."""
         self._useless = 0
         self._ever_useful = False
+        self._done: Counter[str] = Counter()
+        """How often each call was made with the same result, by its digest."""
 
     @property
     def prompt_sha256(self) -> str | None:
@@ -200,15 +205,15 @@ class Conversation:
             Whether the rollout is complete: nothing more can be submitted or played.
 
         Raises:
-            Ended: the calls are malformed once too often, or the workspace has ended.
+            Ended: the calls are malformed once too often or bring nothing new, or the workspace has ended.
         """
-        malformed, last = [], min(len(calls), CALLS_A_TURN)
+        made, last = [], min(len(calls), CALLS_A_TURN)
         for number, call in enumerate(calls[:CALLS_A_TURN], 1):
             if self.tools.complete:
                 break
             started = time.monotonic()
             found = await self.tools.use(call, message=len(self.turns) - 1)
-            malformed.append(found.malformed)
+            made.append((call, found))
             told = self._noticed(found.text) if number == last else found.text
             self._answer(call.id, told, failed=found.failed, wall_s=time.monotonic() - started)
         for call in calls[CALLS_A_TURN:]:
@@ -220,10 +225,10 @@ class Conversation:
             )
         if self.tools.complete:
             return True
-        if all(malformed):
+        if all(found.malformed for _, found in made):
             self.useless("bad-calls", None)
         else:
-            self.useful()
+            self.weigh(made, told=AGAIN)
         return False
 
     def note(self, call: ToolUse) -> None:
@@ -233,6 +238,36 @@ class Conversation:
     def useful(self) -> None:
         """Record that an answer was of use."""
         self._useless, self._ever_useful = 0, True
+
+    def weigh(self, made: Sequence[tuple[ToolCall, ToolOutcome]], *, told: str | None) -> None:
+        """Record whether an answer was of use, by the calls that it made and what came of them.
+
+        Args:
+            made: the calls, and the outcome of each.
+            told: what the model is told where they failed as they had before; None for nothing.
+
+        Raises:
+            Ended: it was useless once too often.
+        """
+        again = self._failed_again(made)
+        if again is not None:
+            self.useless("no-progress", told, found=again)
+
+    def _failed_again(self, made: Sequence[tuple[ToolCall, ToolOutcome]]) -> str | None:
+        """Which call failed as it had failed before, where the answer brought nothing new; else None.
+
+        An answer that only repeats what succeeded, or what is to be tried later, as who waits does, is neither of use
+        nor useless.
+        """
+        self._ever_useful = True
+        counted = [(call, found, _digest(call, found)) for call, found in made if not found.limited]
+        known = all(self._done[digest] for *_, digest in counted)
+        self._done.update(digest for *_, digest in counted)
+        if not known:
+            self.useful()
+            return None
+        failed = [(self._done[digest], call.name) for call, found, digest in counted if found.failed]
+        return "the same call of {1} failed {0} times".format(*max(failed)) if failed else None
 
     def useless(self, how: EndName, told: str | None, *, once: bool = False, found: str | None = None) -> None:
         """Record that an answer was of no use, and tell the model why unless it was told already.
@@ -247,7 +282,7 @@ class Conversation:
             Ended: the model has given too many useless answers.
         """
         self._useless += 1
-        if once or self._useless >= USELESS_IN_A_ROW:
+        if once or self._useless >= (self.meter.allowance.useless or USELESS_IN_A_ROW):
             number, answers = (self._useless, "answers in a row") if self._useless > 1 else ("its", "answer")
             reason = _USELESS.get(how, how).format(f"{number} {answers}")
             raise Ended(how, reason if found is None else f"{reason}: {found}")
@@ -260,14 +295,25 @@ class Conversation:
         with ``told`` before it.
 
         Raises:
-            Ended: the workspace is no more.
+            Ended: the workspace is no more, or such programs failed in the same way once too often.
             RuntimeFailureError: our machinery failed, not the program.
         """
         index = next(index for index in range(len(self.turns) - 1, -1, -1) if self.turns[index].role == "assistant")
         self.turns[index] = self.turns[index].called_by_block()
+        await self.run_program(program, told)
+
+    async def run_program(self, program: str, told: str = "") -> None:
+        """Run a program and tell the model its output, with ``told`` before it.
+
+        Raises:
+            Ended: the workspace is no more, or the same program failed in the same way once too often.
+            RuntimeFailureError: our machinery failed, not the program.
+        """
         found = await self.tools.run(program)
-        self.useful()
-        self.tell("\n\n".join(part for part in (told, f"Output:\n{found.text}") if part))
+        again = self._failed_again([(ToolCall("", "run_python", program), found)])
+        self.tell("\n\n".join(part for part in (told, f"Output:\n{found.text}", AGAIN if again else "") if part))
+        if again is not None:
+            self.useless("no-progress", None, found=again)
 
     async def run_once(self, program: str) -> None:
         """Run the one program of the rollout, as a program of the user's own is run; nobody sees what it prints until
@@ -372,8 +418,14 @@ _USELESS: Mapping[EndName, str] = {
     "bad-calls": "{} with calls of tools that do not exist, or with arguments that are none",
     "no-program": "{} without a program or a call",
     "failed": "{} that were not understood",
+    "no-progress": "no progress in {}",
     "stopped": "{} that it was done, while nothing was answered",
 }
+
+
+def _digest(call: ToolCall, found: ToolOutcome) -> str:
+    """Digest of a call and what came of it, without addresses in memory, which differ in every process."""
+    return sha256_of_text("\0".join((call.name, call.arguments, re.sub(r"0x[0-9a-f]{6,}", "0x", found.text))))
 
 
 def over(limit: EndName, allowance: Allowance) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ OBSERVATION = "observation.json"
 """File below ``/work`` in which programs find the latest observation of an episode that is stepped by tool."""
 MAX_TOLD = 12_000
 """Characters of an output or a file that a model is told."""
+_WAIT = re.compile(r"\bwait \d+(\.\d+)? s\b", re.IGNORECASE)
 _TEXT = {"type": "string"}
 _KINDS: Mapping[object, tuple[type, str]] = {
     "string": (str, "a text"),
@@ -115,6 +117,11 @@ class ToolOutcome:
     failed: bool = False
     malformed: bool = False
     """Whether there is no such tool, or the arguments are none."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether it failed with a request to wait, as a rate limit does: the same may well succeed later."""
+        return self.failed and _WAIT.search(self.text) is not None
 
 
 class Malformed(Exception):  # noqa: N818  # an answer for the model, not a failure

@@ -54,7 +54,7 @@ def test_every_sort_of_rubbish(sort: str, play: Play) -> None:
 
 
 def test_programs_that_never_run_spend_the_turns(play: Play) -> None:
-    left = play("react", "broken-syntax-error", allowance=Allowance(turns=5))
+    left = play("react", "broken-syntax-error", allowance=Allowance(turns=5, useless=9))
     assert (left.result.state, left.result.boundary, left.result.ended_by) == ("rejected", "agent", "turns")
     assert "its 5 turns were used up" in str(left.result.reason)
     assert "1 turn, your last" in left.told
