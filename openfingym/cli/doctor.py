@@ -18,6 +18,7 @@ EXTRAS = {
     "faithful": (("torch",), "metrics that train a network as their papers do"),
     "llm": (("openai",), "agents that ask a model"),
     "mlflow": (("mlflow",), "results of rollouts in MLflow"),
+    "minari": (("minari", "h5py"), "trading runs as datasets for offline learning"),
     "ray": (("ray",), "rollouts on several machines"),
     "render": (("moviepy", "PIL"), "pictures and videos of trading environments"),
     "sb3": (("stable_baselines3",), "policies of Stable-Baselines3 on trading environments"),

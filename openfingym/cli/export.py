@@ -86,6 +86,40 @@ def trajectories(runs: tuple[Path, ...], form: str, out: Path, states: tuple[str
 
 
 @export.command()
+@click.argument("runs", metavar="RUNS...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="Id of the dataset, such as equity-trading/momentum-v0.")
+@click.option("--author", help="Who made it.  [default: unknown]")
+@click.option("--lookback", type=click.IntRange(min=1), default=16, show_default=True, help="Bars of an observation.")
+@json_option("an object")
+def minari(runs: tuple[Path, ...], name: str, author: str | None, lookback: int, as_json: bool) -> None:
+    """Export trading runs as a dataset for offline learning, below $MINARI_DATASETS_PATH.
+
+    Observations are made again by playing the recorded actions, which must lead to the recorded account. The dataset
+    holds hidden bars that the agent saw, and no others.
+    """
+    from openfingym.envs.offline import to_minari
+    from openfingym.reports.runs import run_folders
+
+    dataset = to_minari(list(run_folders(runs)), name, author=author, lookback=lookback)
+    path, metadata = Path(dataset.storage.data_path), dataset.storage.metadata
+    if as_json:
+        print_json(
+            {
+                "name": name,
+                "path": str(path),
+                "episodes": dataset.total_episodes,
+                "steps": dataset.total_steps,
+                "data_kind": metadata["data_kind"],
+                "licence": metadata["licence"],
+            }
+        )
+        return
+    click.echo(f"{dataset.total_episodes} episodes of {dataset.total_steps} steps in all in {path}")
+    click.echo(f"data: {metadata['data_kind']}; licence: {metadata['licence']}")
+    click.echo("made from hidden bars: do not score on this task what was trained on it")
+
+
+@export.command()
 def schema() -> None:
     """Print the JSON schema of the native record."""
     from openfingym.trajectory import rollout_schema

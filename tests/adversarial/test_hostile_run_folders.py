@@ -29,7 +29,7 @@ from openfingym.errors import OpenFinGymError, StoreError
 from openfingym.files import strange as strange_files
 from openfingym.files.whole import write_text
 from openfingym.models.messages import Usage
-from openfingym.reports.trading.replay import _read_actions, _read_record
+from openfingym.reports.trading.replay import _read_record, read_actions
 from openfingym.results import RunFiles, read_run, rewrite_result, write_run
 from openfingym.rollouts import RunFolder
 from openfingym.trajectory.files import read_rollout
@@ -194,7 +194,7 @@ def test_a_strange_file_ends_in_a_message(folder: Path, tmp_path: Path, name: st
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", STRANGE)
 def test_a_strange_record_of_a_trading_run_ends_in_a_message(folder: Path, kind: str) -> None:
-    for name, read in (("actions.jsonl", _read_actions), ("submissions/1.npy", _read_record)):
+    for name, read in (("actions.jsonl", read_actions), ("submissions/1.npy", _read_record)):
         (folder / name).unlink()
         STRANGE[kind](folder / name)
         with pytest.raises(StoreError, match=name):
@@ -208,7 +208,7 @@ def test_a_strange_record_of_a_trading_run_ends_in_a_message(folder: Path, kind:
 def test_a_strange_action_ends_in_a_message(folder: Path, line: str) -> None:
     (folder / "actions.jsonl").write_text(line)
     with pytest.raises(StoreError, match="not a readable record of actions"):
-        _read_actions(folder)
+        read_actions(folder)
 
 
 @pytest.mark.parametrize(

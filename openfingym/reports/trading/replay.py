@@ -55,7 +55,7 @@ def replay(folder: Path) -> list[Replay]:
     result = read_run(folder)
     package = package_of(result)
     n_public, n_private = package.manifest.n_public, package.manifest.n_private
-    actions = _read_actions(folder)
+    actions = read_actions(folder)
     kept = _read_record(folder)
     replays = []
     for place in range(n_private):
@@ -153,7 +153,7 @@ def _read_record(folder: Path) -> NDArray[np.float64]:
     return found
 
 
-def _read_actions(folder: Path) -> dict[int, list[object]]:
+def read_actions(folder: Path) -> dict[int, list[object]]:
     """Actions of the private episodes, by place in their fold, in order of their steps."""
     found: dict[int, list[object]] = {}
     try:
