@@ -21,14 +21,16 @@ derived from everything the build reads, so that a changed input never meets an 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openfingym import catalog
 from openfingym.digests import sha256_of_json, sha256_of_text
-from openfingym.errors import DigestMismatchError, StoreError
+from openfingym.errors import DigestMismatchError, OpenFinGymError, StoreError
 from openfingym.files.strange import MEGABYTE, map_array, parse_json, read_bytes, read_json, require_plain, sha256
 from openfingym.task import DataKind, Task
 
@@ -103,12 +105,18 @@ class BuiltPackage:
     """The truth half; opened by the verifier only."""
 
     @property
-    def _remedy(self) -> str:
+    def remedy(self) -> str:
         """The command that puts a damaged package right; the store has one folder a task, with one a build."""
-        return (
-            f"rebuild it with `openfingym task build {self.public.parent.name} --force` (and --real where it is on "
-            "pulled data)"
-        )
+        name = self.public.parent.name
+        try:
+            named = name in catalog.task_folders()
+        except OpenFinGymError:
+            named = False
+        if named:
+            return f"rebuild it with `openfingym task build {name} --force` (and --real where it is on pulled data)"
+        # A task that is known by its path alone has no name that a command would find.
+        halves = shlex.join(["rm", "-rf", str(self.public), str(self.truth)])
+        return f"remove it with `{halves}`, and its task is built anew when it is next used"
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -121,7 +129,7 @@ class BuiltPackage:
         try:
             return Manifest.from_json(read_bytes(self.public, "package.json", DOCUMENT_LIMIT).decode())
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise StoreError(f"{path}: not a readable package manifest ({error}); {self._remedy}") from error
+            raise StoreError(f"{path}: not a readable package manifest ({error}); {self.remedy}") from error
 
     @cached_property
     def task(self) -> Task:
@@ -160,7 +168,7 @@ class BuiltPackage:
             if not isinstance(found, dict):
                 raise ValueError("it is no object")
         except (OSError, ValueError) as error:
-            raise StoreError(f"{path} cannot be read ({error}); {self._remedy}") from error
+            raise StoreError(f"{path} cannot be read ({error}); {self.remedy}") from error
         return found
 
     def read_instruction(self) -> str:
@@ -172,7 +180,7 @@ class BuiltPackage:
         try:
             return read_bytes(self.public, "instruction.md", DOCUMENT_LIMIT).decode()
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self.instruction} cannot be read ({error}); {self._remedy}") from error
+            raise StoreError(f"{self.instruction} cannot be read ({error}); {self.remedy}") from error
 
     def array(self, name: str) -> NDArray[Any]:
         """A public array by its name, such as ``test_inputs``; memory-mapped, read-only.
@@ -184,7 +192,7 @@ class BuiltPackage:
             return map_array(self.public, f"environment/data/{name}.npy")
         except (OSError, ValueError) as error:
             path = self.data / f"{name}.npy"
-            raise StoreError(f"{path} cannot be read ({error}); {self._remedy}") from error
+            raise StoreError(f"{path} cannot be read ({error}); {self.remedy}") from error
 
     def read_truth(self) -> dict[str, NDArray[Any]]:
         """The hidden arrays by name, after checking the digests of both halves.
@@ -203,10 +211,10 @@ class BuiltPackage:
             arrays = {name: sha256(self.truth, f"{name}.npy") for name in stated["arrays"]}
             actual = {"public_digest": self.manifest.public_digest, "arrays": arrays}
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise StoreError(f"{self.truth}: the truth half cannot be read ({error}); {self._remedy}") from error
+            raise StoreError(f"{self.truth}: the truth half cannot be read ({error}); {self.remedy}") from error
         if stated != actual or truth_digest(actual) != self.manifest.truth_digest:
             raise DigestMismatchError(
-                f"{self.truth}: the hidden arrays are not the ones this package was built with; {self._remedy}"
+                f"{self.truth}: the hidden arrays are not the ones this package was built with; {self.remedy}"
             )
         return {name: np.array(map_array(self.truth, f"{name}.npy")) for name in arrays}
 
@@ -220,11 +228,9 @@ class BuiltPackage:
         try:
             require_plain(self.public)
         except FileNotFoundError as error:
-            raise StoreError(f"{error.filename}: there is no built package; {self._remedy}") from error
+            raise StoreError(f"{error.filename}: there is no built package; {self.remedy}") from error
         except OSError as error:
-            raise DigestMismatchError(
-                f"{error.filename} {error.strerror}: no build made that; {self._remedy}"
-            ) from None
+            raise DigestMismatchError(f"{error.filename} {error.strerror}: no build made that; {self.remedy}") from None
         found = {
             path.relative_to(self.public).as_posix(): path
             for path in sorted(self.public.rglob("*"))
@@ -234,12 +240,12 @@ class BuiltPackage:
         for name in sorted(found.keys() | stated.keys()):
             if name not in found or name not in stated:
                 state = "is missing" if name not in found else "was added"
-                raise DigestMismatchError(f"{self.public / name} {state} after the build; {self._remedy}")
+                raise DigestMismatchError(f"{self.public / name} {state} after the build; {self.remedy}")
             if sha256(self.public, name) != stated[name]:
-                raise DigestMismatchError(f"{self.public / name} changed after the build; {self._remedy}")
+                raise DigestMismatchError(f"{self.public / name} changed after the build; {self.remedy}")
         if files_digest(stated) != self.manifest.public_digest:
             raise DigestMismatchError(
-                f"{self.public / 'package.json'}: its digest does not match its files; {self._remedy}"
+                f"{self.public / 'package.json'}: its digest does not match its files; {self.remedy}"
             )
 
 

@@ -99,7 +99,7 @@ def draw(package: BuiltPackage, tape: Tape, hidden: Mapping[str, Array]) -> Draw
             f"{package.manifest.name}: hidden data cannot be {tape.kind!r}; they can be {renewal(package)!r}"
         )
     drawn = _fresh(package, tape.seed) if tape.kind == "fresh" else _twin(package, tape.seed, hidden)
-    _require_same_form(package.manifest.name, {name: drawn.hidden[name] for name in hidden}, hidden)
+    _require_same_form(package, {name: drawn.hidden[name] for name in hidden}, hidden)
     for array in (*drawn.public.values(), *drawn.hidden.values()):
         array.setflags(write=False)
     return drawn
@@ -117,24 +117,23 @@ def _fresh(package: BuiltPackage, seed: int) -> Drawn:
     # What is made block by block is training data, which has streams of its own.
     made = {name: array for name, array in material.public.items() if not isinstance(array, Blocks)}
     known = {name: package.array(name) for name in made}
-    _require_same_form(package.manifest.name, made, known)
+    _require_same_form(package, made, known)
     changed = {name: array for name, array in made.items() if not _equal(array, known[name])}
     wrong = sorted(name for name in changed if name.startswith("train_"))
     if wrong:
         raise DataError(
             f"{package.manifest.name}: a fresh tape has other training data ({', '.join(wrong)}) than the package; "
-            f"rebuild it with `openfingym task build {package.manifest.name} --force`"
+            f"{package.remedy}"
         )
     return Drawn(changed, material.hidden)
 
 
-def _require_same_form(name: str, found: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+def _require_same_form(package: BuiltPackage, found: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
     for key, array in expected.items():
         if found[key].shape != array.shape or found[key].dtype != array.dtype:
             raise DataError(
-                f"{name}: {key} of another tape is {found[key].dtype}{list(found[key].shape)}, expected "
-                f"{array.dtype}{list(array.shape)}; "
-                f"rebuild the package with `openfingym task build {name} --force`"
+                f"{package.manifest.name}: {key} of another tape is {found[key].dtype}{list(found[key].shape)}, "
+                f"expected {array.dtype}{list(array.shape)}; {package.remedy}"
             )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -171,3 +173,16 @@ def test_the_hint_of_a_damaged_package_mends_it(
     done = CliRunner().invoke(cli, hint[1].split())
     assert done.exit_code == 0, done.output
     assert build(task).read_truth()
+
+
+def test_the_hint_mends_the_package_of_a_task_that_is_known_by_its_path_alone(own_task: Path) -> None:
+    public = build(load_task(own_task), force=True).public
+    (public / "package.json").write_bytes(b"")
+    with pytest.raises(OpenFinGymError) as refused:
+        build(load_task(own_task)).read_truth()
+    assert "task build" not in str(refused.value), "no name would be found"
+    hint = re.search(r"`(rm [^`]+)`", str(refused.value))
+    assert hint is not None
+    subprocess.run(shlex.split(hint[1]), check=True)
+    assert not public.exists()
+    assert build(load_task(own_task)).read_truth()
