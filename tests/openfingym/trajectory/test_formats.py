@@ -153,7 +153,9 @@ def _harbor(where: Path) -> Path:
         if subprocess.run([candidate, "-c", probe], capture_output=True, check=False).returncode == 0:
             subprocess.run([candidate, "-m", "venv", where / "harbor"], check=True)
             python = where / "harbor" / "bin" / "python"
-            subprocess.run([python, "-m", "pip", "install", "-q", HARBOR], check=True, capture_output=True)
+            subprocess.run(
+                [python, "-m", "pip", "install", "-q", "--no-compile", HARBOR], check=True, capture_output=True
+            )
             return python
     pytest.skip("Harbor needs Python 3.12 or later, and none was found")
 
