@@ -451,8 +451,8 @@ def test_a_second_process_starts_in_a_second_also_where_the_package_is_read_only
 
 def test_all_is_compiled_once() -> None:
     bars = bars_of(np.random.default_rng(0), 40, 2)
-    single = [TradingEnv(bars, action=action, lookback=3) for action in ("weights", "orders")]
-    many = [TradingVectorEnv(3, bars, action=action, lookback=3) for action in ("weights", "orders")]
+    single = [TradingEnv(bars, action=action, lookback=3) for action in ("projected", "orders")]
+    many = [TradingVectorEnv(3, bars, action=action, lookback=3) for action in ("projected", "orders")]
     for env in (*single, *many):
         env.action_space.seed(0)
         env.reset(seed=0)
