@@ -1,9 +1,10 @@
 """Trading environments and matching beside named peers, on the same bars in the same run.
 
-Run ``python benchmarks/trading.py``. The peers go into a throwaway virtual environment (``--peers FOLDER`` names one to
-keep); they are no dependencies of this project. Rounds are interleaved; medians, of CPU time
-but for ``make_vec``, whose threads share the work. FinRL is measured by its NumPy environment's own module, installed without its dependencies. No peer has all the rules that are on here: fees,
-slippage, reservations, the short cap; gym-anytrading, gym-trading-env and FinRL have no orders at all.
+Run ``python benchmarks/trading.py``. The peers go into a throwaway virtual environment (``--peers FOLDER`` names one
+to keep); they are no dependencies of this project. Rounds are interleaved; medians, of CPU time but for ``make_vec``,
+whose threads share the work. FinRL is measured by its NumPy environment's own module, installed without its
+dependencies. No peer has all the rules that are on here: fees, slippage, reservations, the short cap; gym-anytrading,
+gym-trading-env and FinRL have no orders at all.
 """
 
 from __future__ import annotations
