@@ -1,9 +1,10 @@
 """Trading environments and matching beside named peers, on the same bars in the same run.
 
-Run ``python benchmarks/trading.py``. The peers go into a throwaway virtual environment (``--peers FOLDER`` names one to
-keep); they are no dependencies of this project. Rounds are interleaved; medians. FinRL is measured by its NumPy
-environment's own module, installed without its dependencies. No peer has all the rules that are on here: fees,
-slippage, reservations, the short cap; gym-anytrading, gym-trading-env and FinRL have no orders at all.
+Run ``python benchmarks/trading.py``. The peers go into a throwaway virtual environment (``--peers FOLDER`` names one
+to keep); they are no dependencies of this project. Rounds are interleaved; medians, of CPU time but for ``make_vec``,
+whose threads share the work. FinRL is measured by its NumPy environment's own module, installed without its
+dependencies. No peer has all the rules that are on here: fees, slippage, reservations, the short cap; gym-anytrading,
+gym-trading-env and FinRL have no orders at all.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import venv
 from collections.abc import Callable
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 
 from openfingym.data.bars import Bars
@@ -67,13 +69,39 @@ def env_step(bars: Bars, form: str) -> Callable[[], float]:
 
     def run() -> float:
         env.reset()
-        began, steps = time.perf_counter(), 0
+        began, steps = time.process_time(), 0
         for action in actions:
             _, _, terminated, truncated, _ = env.step(action)
             steps += 1
             if terminated or truncated:
                 break
-        return (time.perf_counter() - began) / steps
+        return (time.process_time() - began) / steps
+
+    return run
+
+
+class Empty(gymnasium.Env[np.ndarray, np.ndarray]):
+    """An environment that does nothing, but returns an observation and info of the same size: the floor."""
+
+    def __init__(self, size: int, symbols: int) -> None:
+        """``size`` entries of an observation."""
+        self.size, self.prices = size, np.ones(symbols)
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, object]]:  # noqa: ARG002
+        """Do nothing."""
+        info = {"equity": 1.0, "row": 0, "prices": self.prices.copy(), "refusals": 0}
+        return np.empty(self.size, np.float32), 0.0, False, False, info
+
+
+def floor(steps: int) -> Callable[[], float]:
+    """Seconds a step of :class:`Empty`."""
+    env, action = Empty(27, 1), np.zeros(1)
+
+    def run() -> float:
+        began = time.process_time()
+        for _ in range(steps):
+            env.step(action)
+        return (time.process_time() - began) / steps
 
     return run
 
@@ -109,9 +137,9 @@ def compiled_matching(bars: Bars) -> Callable[[], float]:
 
     def run() -> float:
         account = CompiledAccount(bars, WHOLE, cash=1e9)
-        began = time.perf_counter()
+        began = time.process_time()
         account.run_arrays(table, starts, weights, weighted)
-        return (time.perf_counter() - began) / rows
+        return (time.process_time() - began) / rows
 
     return run
 
@@ -123,7 +151,7 @@ def readable_matching(bars: Bars) -> Callable[[], float]:
 
     def run() -> float:
         account = Simulator(WHOLE, cash=1e9, closes=bars.close[0].tolist(), volumes=bars.volume[0].tolist())
-        began, left = time.perf_counter(), 0
+        began, left = time.process_time(), 0
         for row, (opens, highs, lows, ends, volumes) in enumerate(list(zip(*columns, strict=True))[1:]):
             if account.orders:
                 account.cancel(left)
@@ -133,7 +161,7 @@ def readable_matching(bars: Bars) -> Callable[[], float]:
             )
             account.on_bar(opens, highs, lows, ends, volumes)
             account.events()
-        return (time.perf_counter() - began) / (len(closes) - 1)
+        return (time.process_time() - began) / (len(closes) - 1)
 
     return run
 
@@ -175,6 +203,7 @@ def main() -> None:
             "env weights": env_step(short, "weights"),
             "env table": env_step(short, "table"),
             "env orders": env_step(short, "list"),
+            "floor": floor(50_000),
             "gym-anytrading": peer("gym_anytrading", 1, 5_000),
             "gym-trading-env": peer("gym_trading_env", 1, 5_000),
             "FinRL": peer("finrl", 1, 5_000),
@@ -224,6 +253,7 @@ def report(s: dict[str, float]) -> None:
         print(
             f"{what:38} {1 / s[ours]:12,.0f} {peer:>16} {1 / s[peer]:12,.0f} {s[peer] / s[ours]:8.1f} {goal or '':>6}"
         )
+    print(f"an empty environment with the same observation and info: {1 / s['floor']:,.0f} steps/s")
     for count in (256, 1024, 4096):
         print(
             f"make_vec, {count} environments: {1e-6 / s[f'vector {count}']:.1f} million environment-steps/s"

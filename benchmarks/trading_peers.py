@@ -123,28 +123,28 @@ def backtesting(bars: np.ndarray) -> Iterator[float]:
     times = pd.date_range("2000-01-01", periods=len(bars), freq="h")
     frame = pd.DataFrame(bars[:, 0, :5], columns=["Open", "High", "Low", "Close", "Volume"], index=times)
     test = Backtest(frame, Alternate, cash=1e9, commission=1e-4, spread=2e-4)
-    began = time.perf_counter()
+    began = time.process_time()
     test.run()
-    yield (time.perf_counter() - began) / len(bars)
+    yield (time.process_time() - began) / len(bars)
 
 
 def _episodes(env: object, actions: list) -> Iterator[float]:
     for _ in range(REPEATS):
         env.reset(seed=0)
-        began, steps = time.perf_counter(), 0
+        began, steps = time.process_time(), 0
         for action in actions:
             _, _, terminated, truncated, *_ = env.step(action)
             steps += 1
             if terminated or truncated:
                 break
-        yield (time.perf_counter() - began) / steps
+        yield (time.process_time() - began) / steps
 
 
 def _timed(run: Callable[[], None], rows: int) -> Iterator[float]:
     for _ in range(REPEATS):
-        began = time.perf_counter()
+        began = time.process_time()
         run()
-        yield (time.perf_counter() - began) / rows
+        yield (time.process_time() - began) / rows
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def compiled(function: Function, what: str, **options: object) -> Function:
 
     Args:
         function: the function; what it calls must be inlined by Numba or be Numba's own, not made by this function.
-        what: what is compiled, and how long that takes, for the user: "the trading core (about half a minute)".
+        what: what is compiled, and how long that takes, for the user: "the trading core (about a quarter of a minute)".
         options: options of :func:`numba.njit`.
     """
     numba, caching = map(importlib.import_module, ("numba", "numba.core.caching"))  # here: they take half a second

@@ -16,13 +16,15 @@ from openfingym.envs.trading_forms import EventList, account_space, describe, or
 from openfingym.envs.trading_screen import RenderMode
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision, carry_out
-from openfingym.trading.compiled.kernels import KERNELS, Stepped
-from openfingym.trading.compiled.layout import EQUITY, MARK, POSITION, Floats, State, events_of_a_step
+from openfingym.trading.compiled.compiling import address_of
+from openfingym.trading.compiled.core import CORE, OPEN, SETTLE, STEP
+from openfingym.trading.compiled.desk import Desk
+from openfingym.trading.compiled.kernels import Stepped, step
+from openfingym.trading.compiled.layout import EQUITY, MARK, POSITION, REQUEST, Floats, State, events_of_a_step
 from openfingym.trading.compiled.mirror import mirror
 from openfingym.trading.compiled.observing import Layout
 from openfingym.trading.compiled.requests import ask, table
 from openfingym.trading.market import MarketRules
-from openfingym.trading.orders import EventKind
 from openfingym.trading.session import walk
 from openfingym.trading.simulator import Simulator
 
@@ -148,12 +150,11 @@ class TradingEnv(AccountEnv[Observation]):
         self._flat, self._size = observation == "flat", self._episodes.size
         self._weighted, self._symbols = self._episodes.weighted, len(bars.symbols)
         self._closes, self._most = bars.close, self.market.max_orders_per_batch
-        self._find_arrays()
         self._state = State.empty(1, self._symbols, self._episodes.open_orders, self._most)
-        self._readable = engine == "python"
-        self._step: Callable[..., Stepped] | None = None
+        self._readable, self._strict = engine == "python", False
         self._simulator: Simulator | None = None
         self._over = True
+        self._lay_out()
         # Gymnasium's Env is generic in what a space holds, its spaces are not.
         self.action_space = cast(
             "spaces.Space[Action]", self._episodes.weights_space() if self._weighted else order_space(self._symbols)
@@ -177,17 +178,9 @@ class TradingEnv(AccountEnv[Observation]):
         """
         super().reset(seed=seed)
         rows = self._episodes.starts(1, self.np_random, self._episodes.start_of(options))
-        out = np.empty((1, self._size), np.float32)
-        KERNELS.begin(
-            *self._state,
-            self._tape,
-            self._features,
-            self._numbers,
-            np.zeros(1, np.int64),
-            rows,
-            self._episodes.ends(rows),
-            out,
-        )
+        out = np.empty(self._size, np.float32)
+        self._desk.lay(rows=rows, lasts=self._episodes.ends(rows), over=np.ones(1, np.bool_), out=out)
+        CORE(self._desk.address, OPEN, 0, 1)
         row = int(rows[0])
         if self._readable:
             closes, volumes = self.bars.close[row].tolist(), self.bars.volume[row].tolist()
@@ -196,7 +189,7 @@ class TradingEnv(AccountEnv[Observation]):
             )
         self._over = False
         self._began(row, self._episodes.initial_cash)
-        return self._seen(out[0]), {
+        return self._seen(out), {
             "equity": self._episodes.initial_cash,
             "row": row,
             "prices": self._closes[row].copy(),
@@ -211,7 +204,7 @@ class TradingEnv(AccountEnv[Observation]):
         """
         if self._over:
             raise UsageError("the episode is over, none was begun, or the environment is closed; call reset() first")
-        numbers = self._numbers
+        strict = False  # whether orders must not have a price that they do not use
         asked: Floats | Decision
         if self._weighted:
             asked = self._episodes.weights(action)
@@ -220,7 +213,7 @@ class TradingEnv(AccountEnv[Observation]):
             if isinstance(asked, Decision):
                 self._make_room(len(asked.cancels) + len(asked.replaces) + len(asked.orders))
                 if not self._readable:
-                    asked, numbers = table(asked), self._episodes.strict_numbers
+                    asked, strict = table(asked), True
             else:
                 self._make_room(len(asked))
         out = np.empty(self._size, np.float32)
@@ -228,20 +221,17 @@ class TradingEnv(AccountEnv[Observation]):
         if self._simulator is not None or isinstance(asked, Decision):
             stepped, client_ids = self._step_readable(asked, out)
         else:
-            self._step = self._step or bound(
-                KERNELS.step, *self._state, self._tape, self._features, numbers, asked, out
-            )
-            stepped = self._step(*self._state, self._tape, self._features, numbers, asked, out)
-        reward, equity, row, last, bankrupt, happened = stepped
-        info: Info = {"equity": equity, "row": row, "prices": self._closes[row].copy()}
+            if strict != self._strict:
+                self._strict = strict
+                self._desk.lay(numbers=self._episodes.strict_numbers if strict else self._episodes.numbers)
+            stepped = self._advance(STEP, asked, out)
+        reward, equity, row, last, bankrupt, happened, refusals = stepped
+        info: Info = {"equity": equity, "row": row, "prices": self._closes[row].copy(), "refusals": refusals}
         self._over = bankrupt or last
-        refused = 0
         if happened:
-            events = self._state.events[0, :happened].copy()
-            info["events"] = EventList(events, client_ids)
-            refused = int(np.count_nonzero(events[:, 0] == EventKind.REJECTED))
-        self._went(row, equity, refused)
-        info["refusals"] = self._refusals
+            info["events"] = EventList(self._events[:happened].copy(), client_ids)
+        if refusals != self._refusals or self._screen is not None:
+            self._went(row, equity, refusals - self._refusals)
         return out if self._flat else self._seen(out), reward, bankrupt, last and not bankrupt, info
 
     def close(self) -> None:
@@ -254,16 +244,26 @@ class TradingEnv(AccountEnv[Observation]):
         return shares
 
     def __getstate__(self) -> dict[str, object]:
-        # Machine code and shared arrays are found again.
-        return {**self.__dict__, "_step": None, "_numbers": None, "_tape": None, "_features": None, "_closes": None}
+        # Machine code, addresses and shared arrays are found again.
+        return {**self.__dict__, "_step": None, "_core": 0, "_desk": None, "_events": None, "_closes": None}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        self._closes = self.bars.close
-        self._find_arrays()
+        self._lay_out()
 
-    def _find_arrays(self) -> None:
-        self._numbers, self._tape, self._features = self._episodes.numbers, self._episodes.tape, self._episodes.features
+    def _lay_out(self) -> None:
+        """Lay the account out for the compiled core."""
+        self._closes, self._events, self._strict = self.bars.close, self._state.events[0], False
+        self._desk: Desk = self._episodes.shown(Desk.of_one(self._state, refusals=self._refusals))
+        self._step: Callable[..., Stepped] | None = None
+        self._core = 0
+
+    def _advance(self, what: int, asked: Floats, out: NDArray[np.float32]) -> Stepped:
+        """A step of the compiled core, or the end of one."""
+        if self._step is None:
+            self._core = address_of(CORE)
+            self._step = bound(step, self._core, self._desk.table, what, asked, out)
+        return self._step(self._core, self._desk.table, what, asked, out)
 
     def _step_readable(self, asked: Floats | Decision, out: NDArray[np.float32]) -> tuple[Stepped, list[str | None]]:
         """A step of the readable simulator, and the client ids of its events."""
@@ -277,13 +277,16 @@ class TradingEnv(AccountEnv[Observation]):
         walk(simulator, self.bars, simulator.row + 1)
         events = simulator.events()
         mirror(simulator, events, self._state)
-        return KERNELS.settle(*self._state, self._features, self._numbers, out), [event.client_id for event in events]
+        return self._advance(SETTLE, np.zeros((0, REQUEST)), out), [event.client_id for event in events]
 
     def _seen(self, out: NDArray[np.float32]) -> Observation:
         if self._flat:
             return out
         return describe(
-            self._state, self._tape, self._episodes.lookback, proceeds_fund_longs=self.market.short_proceeds_fund_longs
+            self._state,
+            self._episodes.tape,
+            self._episodes.lookback,
+            proceeds_fund_longs=self.market.short_proceeds_fund_longs,
         )
 
     def _make_room(self, requests: int) -> None:
@@ -292,4 +295,5 @@ class TradingEnv(AccountEnv[Observation]):
             return
         needed = events_of_a_step(self._symbols, self._episodes.open_orders, requests)
         self._state = self._state._replace(events=np.zeros((1, needed, self._state.events.shape[2])))
-        self._most = requests
+        self._desk.lay(events=self._state.events)
+        self._events, self._most = self._state.events[0], requests

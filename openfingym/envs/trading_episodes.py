@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from openfingym.data.bars import Bars
 from openfingym.errors import UsageError
+from openfingym.trading.compiled.desk import SIZE, TARGETS, Desk
 from openfingym.trading.compiled.layout import REQUEST, Floats, market_numbers, tape
 from openfingym.trading.compiled.observing import Layout, bounds, layout
 from openfingym.trading.market import MarketRules
@@ -107,6 +108,12 @@ class Episodes:
     def features(self) -> NDArray[np.float32]:
         """Features of all rows in one dimension."""
         return self.bars.features().reshape(-1)
+
+    def shown(self, desk: Desk) -> Desk:
+        """A desk of these bars, with what is the same in all steps; requests are counted where they are made."""
+        desk.lay(bars=self.tape, features=self.features, numbers=self.numbers)
+        desk.table[[SIZE, TARGETS]] = self.size, self.weighted
+        return desk
 
     @property
     def open_orders(self) -> int:

@@ -14,7 +14,10 @@ from openfingym.data.bars import Bars
 from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes, RewardName, Start, bound
 from openfingym.envs.trading_starts import NextStarts
 from openfingym.errors import UsageError
-from openfingym.trading.compiled.kernels import KERNELS
+from openfingym.trading.compiled.compiling import address_of
+from openfingym.trading.compiled.core import CORE, OPEN
+from openfingym.trading.compiled.desk import REFUSED, REQUESTS, SAME_STEP, Desk
+from openfingym.trading.compiled.kernels import step_many
 from openfingym.trading.compiled.layout import Floats, State
 from openfingym.trading.compiled.observing import Layout
 from openfingym.trading.market import MarketRules
@@ -131,6 +134,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         self._begun = False
         self._refusals: NDArray[np.int64] = np.zeros(num_envs, np.int64)
         self._warned = False
+        self._lay_out()
 
     @property  # type: ignore[misc]  # nobody sets it
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]  # as Gymnasium's SyncVectorEnv
@@ -161,16 +165,28 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         start = e.start_of(asked)
         self._next.seed(seed, which)
         own = "start" not in asked
-        rows = (self._next.rows if own else self._next.given(start))[which]
+        rows = self._next.rows if own else self._next.given(start)
         out = np.empty((self.num_envs, e.size), np.float32)
         if not which.all():
             out[:] = self._seen
-        KERNELS.begin(*self._state, e.tape, e.features, e.numbers, np.flatnonzero(which), rows, e.ends(rows), out)
+        count = self.num_envs
+        self._desk.lay(
+            rows=rows,
+            lasts=e.ends(rows),
+            over=which.copy(),
+            out=out,
+            rewards=np.empty(count),
+            equity=np.empty(count),
+            terminated=np.empty(count, np.bool_),
+            truncated=np.empty(count, np.bool_),
+        )
+        CORE(self._desk.address, OPEN, 0, self.num_envs)
+        self._desk.lay(rows=self._next.rows, lasts=self._next.lasts, over=self._over)
+        self._over[which], self._begun = False, True
         if own:
             self._next.draw(which)
         if self._disabled:
             self._seen[:] = out
-        self._over[which], self._refusals[which], self._begun = False, 0, True
         info: Info = {"equity": np.where(which, e.initial_cash, 0.0), "refusals": np.zeros(self.num_envs, np.int64)}
         return out, info if which.all() else info | {"_equity": which, "_refusals": which.copy()}
 
@@ -195,34 +211,22 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         out, rewards, equity = np.empty((count, e.size), np.float32), np.empty(count), np.empty(count)
         terminated, truncated = np.empty(count, np.bool_), np.empty(count, np.bool_)
         begins = self._over.copy()
-        arguments = (
-            *self._state,
-            e.tape,
-            e.features,
-            e.numbers,
-            asked,
-            self._next.rows,
-            self._next.lasts,
-            self._same_step,
-            self._over,
-            out,
-            self._final,
-            rewards,
-            equity,
-            terminated,
-            truncated,
-            min(numba.get_num_threads(), 1 + count // _WORTH_A_THREAD),
-        )
-        self._step = self._step or bound(KERNELS.step_many, *arguments)
-        self._step(*arguments)
-        self._refusals[begins] = 0
+        blocks = min(numba.get_num_threads(), 1 + count // _WORTH_A_THREAD)
+        if self._step is None:
+            self._core = address_of(CORE)
+            self._step = bound(
+                step_many, self._core, self._desk.table, asked, out, rewards, equity, terminated, truncated, blocks
+            )
+        self._step(self._core, self._desk.table, asked, out, rewards, equity, terminated, truncated, blocks)
+        if self._desk.table[REFUSED] and e.weighted and not self._warned:
+            self._warned = True
+            e.warn_of_refused_weights()
         if self._same_step:
             begins = terminated | truncated
-        self._count(out, begins if self._same_step else None)
         info: Info = {"equity": equity, "refusals": self._refusals.copy()}
-        if self._same_step and begins.any():
-            info |= self._ended(begins, info)
         if begins.any():
+            if self._same_step:
+                info |= self._ended(begins, info)
             self._next.draw(begins)
         if self._disabled:
             self._seen[:] = out
@@ -233,7 +237,20 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         self._begun = False
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_step": None}  # machine code, which is found again at the next step
+        # Machine code and addresses are found again.
+        return {**self.__dict__, "_step": None, "_core": 0, "_desk": None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Lay the accounts out for the compiled core."""
+        arrays = {"rows": self._next.rows, "lasts": self._next.lasts, "over": self._over, "final": self._final}
+        self._desk = self._episodes.shown(Desk(self._state, refusals=self._refusals, **arrays))
+        requests = 0 if self._episodes.weighted else self._shape[1]
+        self._desk.table[[REQUESTS, SAME_STEP]] = requests, self._same_step
+        self._step, self._core = None, 0
 
     def _masked(self, mask: object) -> Flags:
         """The environments that a reset is for."""
@@ -255,21 +272,6 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         if not self._begun and not mask.all():
             raise UsageError("no episode was begun; the first reset is for all environments, without reset_mask")
         return mask.copy()
-
-    def _count(self, out: Observations, ended: Flags | None) -> None:
-        """Count what the market refused in a step, and warn of the first refused weights.
-
-        Args:
-            out: observations after the step.
-            ended: where they are already those of the next episode; None for nowhere.
-        """
-        place = self.layout["rejections"].place
-        told = out[:, place] if ended is None else np.where(ended[:, None], self._final[:, place], out[:, place])
-        refused = told.sum(axis=1).astype(np.int64)
-        self._refusals += refused
-        if self._episodes.weighted and not self._warned and refused.any():
-            self._warned = True
-            self._episodes.warn_of_refused_weights()
 
     def _ended(self, ended: Flags, info: Info) -> Info:
         """What Gymnasium has ``info`` say of episodes that ended within the step; ``info`` becomes that of the new

@@ -62,4 +62,4 @@ def _move(rows: NDArray[np.float64], max_long: float, max_short: float) -> None:
                     rows[i, s] = sign * max(side - largest - lowered, 0.0)
 
 
-_project = compiled(_move, "the trading core (about half a minute)", nogil=True, error_model="numpy")
+_project = compiled(_move, "the trading core (about a quarter of a minute)", nogil=True, error_model="numpy")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import UsageError
-from openfingym.trading.compiled.kernels import KERNELS
+from openfingym.trading.compiled.core import CORE, OPEN, RUN
+from openfingym.trading.compiled.desk import Desk
 from openfingym.trading.compiled.layout import (
     BANKRUPT,
     CASH,
@@ -24,7 +25,9 @@ from openfingym.trading.compiled.layout import (
     MARK,
     ORDERS,
     POSITION,
+    RECORD,
     REMAINING,
+    REQUEST,
     ROW,
     SIDE,
     STOP,
@@ -47,9 +50,7 @@ if TYPE_CHECKING:
     from openfingym.trading.market import MarketRules
     from openfingym.trading.orders import Event
 
-RECORD = 7
-"""Columns of an account's record, see :data:`openfingym.metrics.performance.RECORD`."""
-_EPISODE = (0.0, 1.0, 0.0, 0.0)
+_EPISODE = (1.0, 0.0, 0.0)
 
 
 class CompiledAccount:
@@ -70,13 +71,14 @@ class CompiledAccount:
             first: number of the row at whose close the account is opened.
         """
         self.market = market
-        self._tape, self._numbers = tape(bars), np.append(market_numbers(market, forgiving=False), _EPISODE)
-        self._numbers[-len(_EPISODE)] = cash
+        numbers = np.append(market_numbers(market, forgiving=False), (cash, *_EPISODE))
+        row = np.array([first])
+        self._tape = tape(bars)
         self._state = State.empty(1, len(bars.symbols), market.max_open_orders, market.max_orders_per_batch)
-        row, nothing = np.array([first]), np.zeros((1, 0), np.float32)
-        KERNELS.begin(
-            *self._state, self._tape, np.zeros(0, np.float32), self._numbers, np.array([0]), row, row, nothing
+        self._desk = Desk.of_one(
+            self._state, bars=self._tape, numbers=numbers, rows=row, lasts=row, over=np.ones(1, np.bool_)
         )
+        CORE(self._desk.address, OPEN, 0, 1)
 
     @property
     def row(self) -> int:
@@ -118,28 +120,34 @@ class CompiledAccount:
             weighted: bool[rows], whether a row has target weights.
 
         Raises:
-            UsageError: there are not as many bars.
+            UsageError: there are not as many bars, or the arrays do not fit each other.
         """
         first, rows = self.row, len(starts) - 1
         if first + rows >= len(self._tape):
             raise UsageError(f"{rows} rows after row {first} are more than the {len(self._tape)} bars hold")
+        requests, weights = np.asarray(requests, np.float64, "C"), np.asarray(weights, np.float64, "C")
+        starts, weighted = np.asarray(starts, np.int64, "C"), np.asarray(weighted, np.bool_, "C")
+        asked, symbols = np.diff(starts), self._state.book.shape[1]
+        if (
+            requests.shape[1:] != (REQUEST,)
+            or weights.shape != (rows, symbols)
+            or weighted.shape != (rows,)
+            or (asked < 0).any()
+            or starts[0] < 0
+            or starts[-1] > len(requests)
+        ):
+            raise UsageError(
+                f"expected requests of shape (K, {REQUEST}), weights of ({rows}, {symbols}), weighted of ({rows},) "
+                f"and starts that go up, from 0 to K; found {requests.shape}, {weights.shape}, {weighted.shape}, "
+                f"{starts}"
+            )
         record, done = np.zeros((rows, RECORD)), 0
-        most = int(np.diff(starts).max(initial=0))
+        most = int(asked.max(initial=0))
         self._make_room(most + 2 * len(requests))
+        self._desk.lay(requests=requests, starts=starts, weights=weights, weighted=weighted, record=record)
         while done < rows:
             self._make_room(most)
-            reached = KERNELS.run(
-                *self._state,
-                self._tape,
-                self._numbers,
-                requests,
-                starts[done:],
-                weights[done:],
-                weighted[done:],
-                record[done:],
-                first + rows,
-            )
-            done = reached - first
+            done = CORE(self._desk.address, RUN, done, rows)
         return record
 
     def account(self) -> Account:
@@ -182,6 +190,7 @@ class CompiledAccount:
             events = np.zeros((1, 2 * needed, EVENT))
             events[:, :used] = state.events[:, :used]
             self._state = state._replace(events=events)
+            self._desk.lay(events=events)
 
 
 def open_order(row: list[float]) -> OpenOrder:

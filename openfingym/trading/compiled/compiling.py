@@ -8,14 +8,16 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
-from numba.np.arrayobj import make_array
+from numba.np.arrayobj import make_array, populate_array
 
 from openfingym.compiling import compiled
 from openfingym.trading import orders, rules
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Array = TypeVar("Array")
 
 
 def part(function: Function) -> Function:
@@ -32,7 +34,7 @@ def kernel(function: Function, *, parallel: bool = False) -> Function:
     Python.
     """
     return compiled(
-        function, "the trading core (about half a minute)", nogil=True, error_model="numpy", parallel=parallel
+        function, "the trading core (about a quarter of a minute)", nogil=True, error_model="numpy", parallel=parallel
     )
 
 
@@ -42,23 +44,49 @@ def rare(function: Function) -> Function:
     return function
 
 
-def _borrowed(typing: Any, array: Any) -> Any:  # noqa: ARG001
-    """The same array without its reference count, for use while the caller holds it.
+def _array_at(typing: Any, address: Any, shape: Any, kind: Any) -> Any:  # noqa: ARG001
+    """The contiguous array of a shape, a tuple of int64, and of a type of Numba's, that is at an address.
 
-    Counting costs an atomic operation whenever a function is handed an array, which is most of the time of a step, and
-    all of it where several threads share one.
+    It is not counted who uses it: that would cost an atomic operation whenever a function is handed an array, which is
+    most of the time of a step. Who gives the address keeps the array.
     """
+    array = types.Array(kind.dtype, len(shape), "C")
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind: Any = make_array(signature.args[0])  # type: ignore[no-untyped-call]
-        view = kind(context, builder, arguments[0])
-        view.meminfo, view.parent = view.meminfo.type(None), view.parent.type(None)
-        return view._getvalue()
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        made = make_array(array)(context, builder)  # type: ignore[no-untyped-call]
+        data = builder.inttoptr(arguments[0], context.get_data_type(kind.dtype).as_pointer())
+        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+        lengths = cgutils.unpack_tuple(builder, arguments[1])  # type: ignore[no-untyped-call]
+        strides = [itemsize]
+        for length in lengths[:0:-1]:
+            strides.insert(0, builder.mul(strides[0], length))
+        populate_array(made, data, lengths, strides, itemsize, None)  # type: ignore[no-untyped-call]
+        return made._getvalue()
 
-    return array(array), generate
+    return array(address, shape, kind), generate
 
 
-borrowed: Callable[[Array], Array] = cast("Any", intrinsic(_borrowed))
+array_at: Callable[[int, tuple[int, ...], Any], Any] = cast("Any", intrinsic(_array_at))
+
+
+def _called(typing: Any, function: Any, address: Any, what: Any, begin: Any, end: Any) -> Any:  # noqa: ARG001
+    """Call the function at an address, which takes four int64 and returns one."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001
+        word = context.get_value_type(types.int64)
+        pointer = builder.inttoptr(values[0], ir.FunctionType(word, [word] * 4).as_pointer())
+        return builder.call(pointer, values[1:])
+
+    return types.int64(*(types.int64,) * 5), generate
+
+
+called: Callable[..., int] = cast("Any", intrinsic(_called))
+
+
+def address_of(function: Any) -> int:
+    """The address of the machine code of a kernel that takes four int64 and returns one, as C calls it."""
+    found = function.get_compile_result(types.int64(*(types.int64,) * 4))
+    return int(found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name))
 
 
 def sources() -> str:

@@ -43,6 +43,9 @@ EVENT = len(Event._fields) - 1
 OPEN, HIGH, LOW, CLOSE, UNITS, SPLIT, DIVIDEND, TRADABLE = range(8)
 """Of a bar; UNITS is its volume."""
 
+RECORD = 7
+"""Columns of an account's record, see :data:`openfingym.metrics.performance.RECORD`."""
+
 REQUEST = 8
 """Columns of a request, see :mod:`openfingym.trading.requests`."""
 

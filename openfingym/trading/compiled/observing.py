@@ -45,15 +45,6 @@ FEATURE_BOUND = 1500.0
 _REJECTED = int(EventKind.REJECTED)
 
 
-class EpisodeSettings(NamedTuple):
-    """How episodes go: the numbers after those of the market."""
-
-    cash: float
-    lookback: int
-    reward: int
-    decay: float
-
-
 class Layout(NamedTuple):
     """The place of a part in a flat observation."""
 
@@ -101,11 +92,9 @@ def bounds(parts: dict[str, Layout], requests: int) -> tuple[NDArray[np.float32]
 
 
 @part
-def observe(
-    a: State, i: int, row: int, features: NDArray[np.float32], lookback: int, out: NDArray[np.float32], j: int
-) -> None:
-    """Write what account ``i`` sees at ``row`` into row ``j`` of ``out``; ``features`` are all rows' in one
-    dimension.
+def observe(a: State, i: int, row: int, features: NDArray[np.float32], lookback: int, out: NDArray[np.float32]) -> int:
+    """Write what account ``i`` sees at ``row`` into row ``i`` of ``out``, and return how many of its requests were
+    refused; ``features`` are all rows' in one dimension.
     """
     cells, book, orders, events = a.cells, a.book, a.orders, a.events
     symbols = book.shape[1]
@@ -113,16 +102,16 @@ def observe(
     last = (row + 1) * symbols * len(FEATURES)
     window = features[last - k : last]
     for f in range(k):
-        out[j, f] = window[f]
+        out[i, f] = window[f]
     equity = cells[i, EQUITY]
     scale = 1.0 / equity if equity > 0.0 else 0.0
     for s in range(symbols):
-        out[j, k + s] = bounded(book[i, s, POSITION] * book[i, s, MARK] * scale)
+        out[i, k + s] = bounded(book[i, s, POSITION] * book[i, s, MARK] * scale)
     k += symbols
-    out[j, k] = bounded(cells[i, CASH] * scale)
+    out[i, k] = bounded(cells[i, CASH] * scale)
     k += 1
     for s in range(3 * symbols + 1):
-        out[j, k + s] = 0.0
+        out[i, k + s] = 0.0
     for n in range(int(cells[i, ORDERS])):
         s, kind, d = int(orders[i, n, SYMBOL]), int(orders[i, n, KIND]), orders[i, n, SIDE]
         price = orders[i, n, LIMIT]
@@ -131,14 +120,17 @@ def observe(
         elif kind == rules.STOP:
             price = orders[i, n, STOP]
         at = k + s if d > 0.0 else k + symbols + s
-        out[j, at] = bounded(out[j, at] + orders[i, n, REMAINING] * price * scale)
+        out[i, at] = bounded(out[i, at] + orders[i, n, REMAINING] * price * scale)
     k += 2 * symbols
+    refused = 0
     for n in range(int(cells[i, HAPPENED])):
         if events[i, n, 0] == _REJECTED:
             s = int(events[i, n, 3])
-            out[j, k + (s if 0 <= s < symbols else symbols)] += 1.0
+            out[i, k + (s if 0 <= s < symbols else symbols)] += 1.0
+            refused += 1
     k += symbols + 1
-    out[j, k] = (cells[i, LAST] - row) / max(1.0, cells[i, LAST] - cells[i, FIRST])
+    out[i, k] = (cells[i, LAST] - row) / max(1.0, cells[i, LAST] - cells[i, FIRST])
+    return refused
 
 
 @part

@@ -83,13 +83,15 @@ def open_account(a: State, i: int, bars: Floats, row: int, last: int, cash: floa
 
 
 @part
-def ask(a: State, i: int, m: Market, requests: Floats) -> None:
-    """Carry out requests, those about open orders first; see :mod:`openfingym.trading.compiled.requests`."""
+def ask(a: State, i: int, m: Market, requests: Floats, first: int, last: int) -> None:
+    """Carry out the requests from row ``first`` to ``last``, those about open orders first; see
+    :mod:`openfingym.trading.compiled.requests`.
+    """
     orders = 0
-    for j in range(requests.shape[1]):
-        code, order_id = nearest(requests[i, j, 3]), requests[i, j, 7]
+    for j in range(first, last):
+        code, order_id = nearest(requests[j, 3]), requests[j, 7]
         if code == CANCEL:
-            _cancel(a, i, requests[i, j, 0], order_id)
+            _cancel(a, i, requests[j, 0], order_id)
         elif code == REPLACE:
             _replace(a, i, m, requests, j)
         elif not math.isnan(code):
@@ -97,8 +99,8 @@ def ask(a: State, i: int, m: Market, requests: Floats) -> None:
     if orders > m.max_orders_per_batch:
         say(a, i, _REJECTED, 0.0, -1.0, 0.0, orders, math.nan, 0.0, 0.0, _TOO_MANY_ORDERS)
     elif orders > 0:
-        for j in range(requests.shape[1]):
-            code = nearest(requests[i, j, 3])
+        for j in range(first, last):
+            code = nearest(requests[j, 3])
             if not (math.isnan(code) or code in (CANCEL, REPLACE)):
                 _submit(a, i, m, requests, j)
 
@@ -106,8 +108,8 @@ def ask(a: State, i: int, m: Market, requests: Floats) -> None:
 @part
 def _submit(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
     orders, k = a.orders, int(a.cells[i, ORDERS])
-    symbol, side, quantity = nearest(requests[i, j, 0]), requests[i, j, 1], requests[i, j, 2]
-    kind, time_in_force = nearest(requests[i, j, 3]), nearest(requests[i, j, 6])
+    symbol, side, quantity = nearest(requests[j, 0]), requests[j, 1], requests[j, 2]
+    kind, time_in_force = nearest(requests[j, 3]), nearest(requests[j, 6])
     if not (side != 0.0 and abs(side) >= 0.0 and 0.0 <= kind <= 3.0 and 0.0 <= time_in_force <= 1.0):
         say(a, i, _REJECTED, 0.0, -1.0, 0.0, math.nan, math.nan, 0.0, 0.0, _MALFORMED)
         return
@@ -120,8 +122,8 @@ def _submit(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
         orders[i, k, KIND] = kind
         orders[i, k, IOC] = time_in_force
         orders[i, k, REMAINING] = quantity
-        orders[i, k, LIMIT] = math.nan if m.forgiving and kind in (rules.MARKET, rules.STOP) else requests[i, j, 4]
-        orders[i, k, STOP] = math.nan if m.forgiving and kind < rules.STOP else requests[i, j, 5]
+        orders[i, k, LIMIT] = math.nan if m.forgiving and kind in (rules.MARKET, rules.STOP) else requests[j, 4]
+        orders[i, k, STOP] = math.nan if m.forgiving and kind < rules.STOP else requests[j, 5]
         orders[i, k, TRIGGERED] = 0.0
         orders[i, k, OPENING] = orders[i, k, HOLD_CASH] = orders[i, k, HOLD_SHORT] = 0.0
         reason = objection(a, i, m, k, -1)
@@ -150,10 +152,10 @@ def _find(a: State, i: int, order_id: float) -> int:
 @rare
 def _replace(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
     """Change an open order, all or nothing."""
-    orders, count, place = a.orders, int(a.cells[i, ORDERS]), _find(a, i, requests[i, j, 7])
+    orders, count, place = a.orders, int(a.cells[i, ORDERS]), _find(a, i, requests[j, 7])
     if place < 0:
         return
-    quantity, limit, stop = requests[i, j, 2], requests[i, j, 4], requests[i, j, 5]
+    quantity, limit, stop = requests[j, 2], requests[j, 4], requests[j, 5]
     before, limit_before, stop_before = orders[i, place, REMAINING], orders[i, place, LIMIT], orders[i, place, STOP]
     for field in range(orders.shape[2]):
         orders[i, count, field] = orders[i, place, field]
@@ -207,12 +209,12 @@ def nearest(code: float) -> float:
 
 
 @part
-def target(a: State, i: int, m: Market, weights: Floats) -> None:
-    """Trade at the next open to the weights in row ``i``."""
+def target(a: State, i: int, m: Market, weights: Floats, n: int) -> None:
+    """Trade at the next open to the weights in row ``n``."""
     longs = shorts = 0.0
     symbols = a.book.shape[1]
     for s in range(symbols):
-        weight = weights[i, s]
+        weight = weights[n, s]
         if weight > 0.0:
             longs += weight
         else:
@@ -224,7 +226,7 @@ def target(a: State, i: int, m: Market, weights: Floats) -> None:
         say(a, i, _REJECTED, 0.0, -1.0, 0.0, math.nan, math.nan, 0.0, 0.0, reason)
         return
     for s in range(symbols):
-        a.book[i, s, TARGET] = weights[i, s]
+        a.book[i, s, TARGET] = weights[n, s]
     a.cells[i, TARGETED] = 1.0
 
 

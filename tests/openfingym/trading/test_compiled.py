@@ -18,10 +18,14 @@ from hypothesis import strategies as st
 
 import openfingym
 from openfingym.data.bars import FIELDS, Bars
+from openfingym.envs.trading import TradingEnv
+from openfingym.envs.trading_vector import TradingVectorEnv
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision, Replacement
 from openfingym.trading.compiled.account import CompiledAccount
-from openfingym.trading.compiled.layout import AVERAGE, HOLD_CASH, HOLD_SHORT, MARK, OPENING, VOLUME
+from openfingym.trading.compiled.core import CORE
+from openfingym.trading.compiled.desk import Desk
+from openfingym.trading.compiled.layout import AVERAGE, HOLD_CASH, HOLD_SHORT, MARK, OPENING, VOLUME, State
 from openfingym.trading.market import BarPath, MarketRules
 from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason, Side, TimeInForce
 from openfingym.trading.session import Session
@@ -443,3 +447,41 @@ def test_a_second_process_starts_in_a_second_also_where_the_package_is_read_only
     assert compiled[0], "there is a cache"
     assert compiled[1] == compiled[0], "and it was used"
     assert seconds < 6.0, "CPU seconds; one on an idle machine, and twenty where it is compiled again"
+
+
+def test_all_is_compiled_once() -> None:
+    bars = bars_of(np.random.default_rng(0), 40, 2)
+    single = [TradingEnv(bars, action=action, lookback=3) for action in ("projected", "orders")]
+    many = [TradingVectorEnv(3, bars, action=action, lookback=3) for action in ("projected", "orders")]
+    for env in (*single, *many):
+        env.action_space.seed(0)
+        env.reset(seed=0)
+        env.step(env.action_space.sample())
+    CompiledAccount(bars, MarketRules(), cash=1e5).run([None])
+    assert len(CORE.signatures) == 1  # type: ignore[attr-defined]  # of Numba
+
+
+@pytest.mark.parametrize(
+    ("requests", "starts", "weights", "weighted"),
+    [
+        (np.zeros((1, 7)), [0, 1], np.zeros((1, 2)), [False]),
+        (np.zeros((1, 8)), [0, 2], np.zeros((1, 2)), [False]),
+        (np.zeros((1, 8)), [-1, 1], np.zeros((1, 2)), [False]),
+        (np.zeros((1, 8)), [1, 0], np.zeros((1, 2)), [False]),
+        (np.zeros((1, 8)), [0, 1], np.zeros((1, 1)), [False]),
+        (np.zeros((1, 8)), [0, 1], np.zeros((1, 2)), [False, False]),
+    ],
+)
+def test_arrays_of_a_run_must_fit(
+    requests: np.ndarray, starts: list[int], weights: np.ndarray, weighted: list[bool]
+) -> None:
+    account = CompiledAccount(bars_of(np.random.default_rng(0), 9, 2), MarketRules(), cash=1e5)
+    with pytest.raises(UsageError, match="starts that go up"):
+        account.run_arrays(requests, np.array(starts), weights, np.array(weighted))
+
+
+def test_an_array_of_another_type_is_not_handed_to_the_core() -> None:
+    desk = Desk.of_one(State.empty(1, 1, 1, 1))
+    for wrong in (np.zeros((1, 1, 8), np.float32), np.zeros((1, 1, 16))[..., ::2]):
+        with pytest.raises(TypeError, match="bars"):
+            desk.lay(bars=wrong)
