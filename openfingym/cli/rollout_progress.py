@@ -14,6 +14,7 @@ import click
 from openfingym.cli.printable import one_line
 from openfingym.cli.render import TerminalProgress, with_interval
 from openfingym.results import RolloutResult
+from openfingym.rollouts.engine import RunWatcher
 from openfingym.rollouts.spec import RolloutSpec
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ SHOWN_REASON = 160
 DRAWN_A_SECOND = 4
 
 
-class RunReporter:
+class RunReporter(RunWatcher):
     """Tells people on stderr how a run is doing, from its preparation on; a context manager, and a run's watcher."""
 
     def __init__(self, out: Path, *, quiet: bool) -> None:

@@ -14,7 +14,7 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from openfingym.errors import RuntimeFailureError, VerifierAwayError, VerifierError
 from openfingym.results import RolloutResult, read_run
@@ -50,8 +50,8 @@ class BudgetReachedError(StoppedError):
     """Raised when a rollout may not begin, because the run has spent its budget."""
 
 
-class RunWatcher(Protocol):
-    """Is told how a run is doing, in the thread that runs it."""
+class RunWatcher:
+    """Is told how a run is doing, in the thread that runs it; this one does nothing with it."""
 
     def preparing(self, step: str) -> None:
         """Tasks are built, or what is finished is read; ``step`` says which, for people."""
@@ -70,28 +70,6 @@ class RunWatcher(Protocol):
 
     def stopping(self) -> None:
         """The run was interrupted, perhaps not for the first time; it ends once what it started is gone."""
-
-
-class SilentWatcher:
-    """A watcher that says nothing."""
-
-    def preparing(self, step: str) -> None:
-        """See :class:`RunWatcher`."""
-
-    def prepared(self, selection: Selection, work: Work) -> None:
-        """See :class:`RunWatcher`."""
-
-    def started(self, spec: RolloutSpec) -> None:
-        """See :class:`RunWatcher`."""
-
-    def again(self, spec: RolloutSpec, reason: str) -> None:
-        """See :class:`RunWatcher`."""
-
-    def ended(self, spec: RolloutSpec, result: RolloutResult) -> None:
-        """See :class:`RunWatcher`."""
-
-    def stopping(self) -> None:
-        """See :class:`RunWatcher`."""
 
 
 class RolloutEngine:
@@ -124,7 +102,7 @@ class RolloutEngine:
         self._heavy = frozenset(heavy)
         self._scoring = asyncio.Semaphore(scoring)
         self._patience = patience or Patience()
-        self._watch = watch or SilentWatcher()
+        self._watch = watch or RunWatcher()
         self._budget = budget or RunBudget()
         self.left: list[RolloutSpec] = []
         """Rollouts that did not begin, because the budget was reached."""

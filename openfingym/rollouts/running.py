@@ -15,7 +15,7 @@ from openfingym.machine import cores
 from openfingym.models.prices import PriceTable
 from openfingym.results import RolloutResult, RolloutResults
 from openfingym.rollouts.budget import RunBudget
-from openfingym.rollouts.engine import RolloutEngine, RunWatcher, SilentWatcher
+from openfingym.rollouts.engine import RolloutEngine, RunWatcher
 from openfingym.rollouts.folders import RunFolder
 from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
 from openfingym.rollouts.loggers import LoggerMaker, load_loggers
@@ -81,7 +81,7 @@ def run(
         KeyboardInterrupt: the run was interrupted; what is finished is kept.
     """
     _require_no_loop()
-    watch = watch or SilentWatcher()
+    watch = watch or RunWatcher()
     makers = load_loggers(log)
     plan = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
     selection = select(plan, program=program)

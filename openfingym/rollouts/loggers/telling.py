@@ -27,7 +27,7 @@ PATIENCE_S = 60.0
 """At the end of a run, loggers together have so long to tell what they have not told yet."""
 
 
-class LoggingWatcher:
+class LoggingWatcher(RunWatcher):
     """Tells another watcher all that it is told, and loggers of the results."""
 
     def __init__(self, watch: RunWatcher, loggers: Mapping[str, RunLogger]) -> None:

@@ -14,7 +14,7 @@ from openfingym import rollouts
 from openfingym.errors import UsageError
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
-from openfingym.rollouts.engine import SilentWatcher
+from openfingym.rollouts.engine import RunWatcher
 from openfingym.rollouts.loggers import OWN, figures_of, labels_of, load_loggers
 from openfingym.rollouts.loggers.telling import LoggingWatcher
 from tests.openfingym.reports.made import failed, scored
@@ -81,7 +81,7 @@ def test_a_logger_that_hangs_is_given_up(caplog: pytest.LogCaptureFixture, tmp_p
         def ended(self, result: RolloutResult) -> None:
             free.wait()
 
-    telling = LoggingWatcher(SilentWatcher(), {"slow": Hangs(tmp_path), "quick": (quick := Told(tmp_path))})
+    telling = LoggingWatcher(RunWatcher(), {"slow": Hangs(tmp_path), "quick": (quick := Told(tmp_path))})
     for seed in range(3):
         telling.ended(None, scored(0.5, seed=seed))
     telling.close(patience_s=0.05)

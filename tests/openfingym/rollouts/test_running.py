@@ -16,7 +16,7 @@ from openfingym import rollouts
 from openfingym.errors import UsageError
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
-from openfingym.rollouts.engine import SilentWatcher
+from openfingym.rollouts.engine import RunWatcher
 from tests.openfingym.rollouts.driving import NAIVE, Cli, runs
 
 PLAN = {"tasks": ["treasury-forecast"], "agents": ["naive", "mean"], "seeds": 2, "backend": "inline", "concurrency": 2}
@@ -34,7 +34,7 @@ except KeyboardInterrupt:
 """
 
 
-class Listener(SilentWatcher):
+class Listener(RunWatcher):
     """Notes what a run says."""
 
     def __init__(self) -> None:
