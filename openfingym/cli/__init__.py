@@ -23,6 +23,10 @@ COMMANDS = {
     "run": ("openfingym.cli.run:run", "Run one agent on one or more tasks and print verified scores."),
     "rollout": ("openfingym.cli.rollout:rollout", "Run many rollouts: tasks x agents x models x seeds."),
     "score": ("openfingym.cli.score:score", "Score an answer of your own against a truth of your own."),
+    "published": (
+        "openfingym.cli.published:published",
+        "Score generated windows as their task's source paper does; never verified.",
+    ),
     "report": (
         "openfingym.cli.report:report",
         "Compare finished runs; what the baselines get on every task, and what a trading run did.",

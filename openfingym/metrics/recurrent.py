@@ -52,7 +52,7 @@ def disc_gru(
     sides = _standardised(ours, theirs)
     accuracies = []
     for repeat in range(repeats):
-        with _seeded(seed + 7919 * repeat) as torch:
+        with seeded(seed + 7919 * repeat) as torch:
             generator = np.random.default_rng([seed, repeat])
             order = generator.permutation(max(len(ours), len(theirs)))
             chosen = [values[order[order < len(values)][:count]] for values in sides]
@@ -91,7 +91,7 @@ def pred_lstm(real: Numbers, fake: Numbers, epochs: int = LSTM_EPOCHS, *, seed: 
         raise DataError("the predictive score needs windows of at least two steps")
     sides = _standardised(ours, theirs)
     cut = steps - max(1, steps // 10)
-    with _seeded(seed) as torch:
+    with seeded(seed) as torch:
         real_set, fake_set = (torch.from_numpy(values[:LARGEST_SET]) for values in sides)
         targets = fake_set[:, cut:].flatten(1)
         predict = _trained(torch, "LSTM", LSTM_HIDDEN, fake_set[:, :cut], targets, torch.nn.functional.l1_loss, epochs)
@@ -135,7 +135,7 @@ def _standardised(
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[Any]:
+def seeded(seed: int) -> Iterator[Any]:
     """PyTorch with one thread and a seed of ours; both are put back."""
     try:
         torch: Any = importlib.import_module("torch")

@@ -18,7 +18,9 @@ from openfingym.verifiers.routes import ARROW_FILE, JSON, NPY, NPZ, PARQUET
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
     from openfingym.kinds import Array
     from openfingym.packages.package import BuiltPackage
@@ -94,9 +96,6 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
     from openfingym.metrics import relative
     from openfingym.metrics.sampling_error import sampling_error
     from openfingym.verifiers.plausibility import warnings_for
-    from openfingym_verifier.problems import Problem
-    from openfingym_verifier.submission import read_submission
-    from openfingym_verifier.truth import load_task
 
     if is_sequential(package.task.spec.contract):
         raise UsageError(
@@ -105,12 +104,7 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
             f"Run an agent: openfingym run {package.manifest.name} --agent script --program FILE"
         )
     package.verify_public()
-    task = load_task(package, read_truth(package, truth))
-    media_type, body = _read(submission, task, package)
-    try:
-        values = read_submission(media_type, body, task)
-    except Problem as problem:
-        raise SubmissionError(f"{submission}: {problem.detail}", problem=problem.slug) from None
+    task, values = read_answer(package, submission, read_truth(package, truth))
     grader, spec = task.grader, task.spec
     grader.check(values)
     scored = {}
@@ -144,6 +138,32 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
         private=scored["private"],
         warnings=warnings_for(package, values),
     )
+
+
+def read_answer(
+    package: BuiltPackage, submission: Path, hidden: Mapping[str, Array] | None
+) -> tuple[HiddenTask, NDArray[np.float64]]:
+    """A task with its hidden arrays, and a submission from a file of the caller's as the verifier reads it.
+
+    Args:
+        package: the task.
+        submission: as :func:`score_files` takes it.
+        hidden: the hidden arrays; None for those of the package.
+
+    Raises:
+        SubmissionError: the verifier would refuse the submission for its shape or its values; says what was wrong.
+        UsageError: the file is missing or of an unknown sort.
+    """
+    from openfingym_verifier.problems import Problem
+    from openfingym_verifier.submission import read_submission
+    from openfingym_verifier.truth import load_task
+
+    task = load_task(package, hidden)
+    media_type, body = _read(submission, task, package)
+    try:
+        return task, read_submission(media_type, body, task)
+    except Problem as problem:
+        raise SubmissionError(f"{submission}: {problem.detail}", problem=problem.slug) from None
 
 
 def read_truth(package: BuiltPackage, path: Path) -> dict[str, Array]:

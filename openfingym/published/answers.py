@@ -1,0 +1,140 @@
+"""Scoring an answer where the hidden data lies: a file, or what a finished rollout left."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.errors import SubmissionError, UsageError
+from openfingym.files.strange import opened
+from openfingym.published.protocol import protocol_of
+from openfingym.published.sample import Windows
+from openfingym.published.scoring import PublishedScore, score_windows
+from openfingym.results.run_folder import RESULT, read_run
+from openfingym.verifiers.scorecard import read_answer, read_truth
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.published.protocol import Protocol
+    from openfingym.results.result import RolloutResult
+
+
+def is_run(path: Path) -> bool:
+    """Whether a path is the folder of a finished rollout."""
+    return (path / RESULT).is_file()
+
+
+def run_to_score(folder: Path) -> tuple[RolloutResult, Path]:
+    """The result of a finished rollout and the submission that counted.
+
+    Raises:
+        StoreError: the folder is damaged.
+        UsageError: there is no submission, its scores are held, or it was on hidden data of its own.
+    """
+    result = read_run(folder)
+    if result.disclosure == "held":
+        raise UsageError(
+            f"{folder}: its scores are held until its season is closed, and these would tell them before; "
+            "close the season first"
+        )
+    if result.tape != "given":
+        raise UsageError(
+            f"{folder}: it was on {result.tape} hidden data, which nobody keeps; "
+            "only runs on the package's own can be scored again"
+        )
+    name = f"submissions/{result.submissions_accepted}.npy"
+    try:
+        os.close(opened(folder, name))  # in a stranger's folder it may be a link, or never end
+    except OSError as error:
+        raise UsageError(
+            f"{folder / name}: no accepted submission is kept there ({error.strerror}); "
+            f"the run's state is {result.state}"
+        ) from None
+    return result, folder / name
+
+
+def score_answer(
+    package: BuiltPackage,
+    submission: Path,
+    truth: Path | None = None,
+    *,
+    digest: str | None = None,
+    seed: int = 0,
+    only: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
+) -> PublishedScore:
+    """Score a submission under the protocol of its task.
+
+    Args:
+        package: the built task.
+        submission: the answer, as :func:`openfingym.verifiers.scorecard.score_files` takes it.
+        truth: the hidden arrays, as there; None for those of the package in the caller's own store.
+        digest: digest of the task that the answer was given to; None for any.
+        seed: seed of draws, networks and batches.
+        only: names of the metrics wanted; none for all.
+        tell: is told what is done next.
+
+    Raises:
+        SubmissionError: the submission does not fit the task.
+        DataError: the truth does not, or leaves a metric undefined.
+        StoreError: the store cannot be read.
+        UsageError: the task follows no protocol, it is another version than the answer's, or PyTorch is not there.
+    """
+    manifest = package.manifest
+    protocol = protocol_of(manifest.name)
+    if digest is not None and digest != manifest.digest:
+        raise UsageError(
+            f"the run was on {manifest.name} with digest {digest[:16]}, and here it has {manifest.digest[:16]}: "
+            "its hidden data is not here. Score it where it was run"
+        )
+    package.verify_public()
+    task, values = read_answer(package, submission, None if truth is None else read_truth(package, truth))
+    if "real" not in task.hidden:
+        raise UsageError(
+            f"{manifest.name} hides no real windows; the task of this name that has a protocol generates them"
+        )
+    windows = _windows(package, np.asarray(task.hidden["real"], dtype=np.float64), values)
+    found = score_windows(protocol, manifest.name, windows, seed=seed, only=only, tell=tell)
+    differs = [*protocol.tasks[manifest.name].differs, *_sizes(protocol, windows)]
+    if manifest.data_kind == "simulated":
+        differs.insert(0, "the data is a SIMULATED stand-in for the paper's")
+    if protocol.drawing.pool == "all":
+        differs.append("as in the paper, training windows are among the real ones: repeating them looks good")
+    try:
+        task.grader.check(values)
+    except SubmissionError as refusal:
+        differs.append(f"a verifier refuses this answer, and no published protocol does: {refusal}")
+    return PublishedScore(
+        manifest.name,
+        manifest.digest,
+        manifest.data_kind,
+        protocol.name,
+        protocol.paper,
+        protocol.table,
+        protocol.code,
+        seed,
+        found,
+        tuple(differs),
+        protocol.assumed,
+    )
+
+
+def _windows(package: BuiltPackage, real: np.ndarray, values: np.ndarray) -> Windows:  # type: ignore[type-arg]
+    """Real windows whole, with their contexts."""
+    train, hidden = (
+        np.concatenate((package.array(inputs), futures), axis=1, dtype=np.float64) if values.ndim == 4 else futures
+        for inputs, futures in (("train_inputs", package.array("train_targets")), ("test_inputs", real))
+    )
+    return Windows(np.asarray(train), np.asarray(hidden), values)
+
+
+def _sizes(protocol: Protocol, windows: Windows) -> list[str]:
+    wanted, made = protocol.drawing.windows, len(windows.generated)
+    if wanted is None or made >= wanted:
+        return []
+    return [f"the answer has {made:,} windows, and the paper draws {wanted:,} of its generator for each repeat"]

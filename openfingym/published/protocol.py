@@ -1,0 +1,135 @@
+"""A published protocol, as its file states it."""
+
+from __future__ import annotations
+
+import functools
+from importlib import resources
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from openfingym.errors import UsageError
+from openfingym.task.toml import checked, read_toml
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+class Drawing(_Part):
+    """Which windows are drawn for a repeat."""
+
+    pool: Literal["all", "hidden"]
+    """The real windows: training and hidden ones, or hidden ones alone."""
+    how: Literal["resampled", "permuted", "whole", "contexts"]
+    """``resampled``: real windows with replacement, generated ones without, as many. ``permuted``: both without.
+    ``whole``: every real window, generated ones without replacement. ``contexts``: contexts with replacement, and for
+    each its real future and one of its generated ones."""
+    windows: Annotated[int, Field(ge=2)] | None = None
+    """Windows of a side and repeat; None for as many as there are."""
+    held_out: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.2
+    """Share of them that classifiers are tested on."""
+
+
+class PublishedMetric(_Part):
+    """A metric of a protocol."""
+
+    name: Text
+    measure: Text
+    """Name in :data:`openfingym.published.measures.MEASURES`."""
+    unit: Text = "none"
+    options: dict[str, Any] = {}
+    """Arguments of the measure."""
+    tasks: tuple[str, ...] = ()
+    """Tasks that it is for; none for all of the protocol."""
+    once: bool = False
+    """Whether it is computed once, on all windows: repeats are a part of it, or there are none."""
+
+
+class TaskNote(_Part):
+    """What applies to one task of a protocol."""
+
+    scaling: Literal["none", "min-max"] = "none"
+    """``min-max``: values are mapped to [0, 1] by the smallest and largest real value of each channel."""
+    differs: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """In what our data is not the paper's."""
+
+
+class Figure(_Part):
+    """A figure of the paper's own."""
+
+    task: Text
+    metric: Text
+    model: Text
+    mean: float
+    sd: float | None = None
+    place: Text
+    """Where it stands, and where it was read if that is not the paper."""
+
+
+class Protocol(_Part):
+    """A published protocol."""
+
+    name: Text
+    paper: Text
+    table: Text
+    """Table of the paper whose numbers it gives."""
+    code: Text
+    """The authors' code that it follows."""
+    repeats: Annotated[int, Field(ge=1)]
+    drawing: Drawing
+    metrics: Annotated[tuple[PublishedMetric, ...], Field(min_length=1)]
+    tasks: Annotated[dict[str, TaskNote], Field(min_length=1)]
+    figures: tuple[Figure, ...] = ()
+    assumed: tuple[Text, ...] = ()
+    """What neither paper nor code says, or what is done otherwise here, one phrase each."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for metric in self.metrics:
+            if unknown := set(metric.tasks) - set(self.tasks):
+                raise ValueError(f"metric {metric.name!r} names tasks the protocol is not for: {sorted(unknown)}")
+        for task in self.tasks:
+            names = [metric.name for metric in self.of(task)]
+            if len(set(names)) != len(names):
+                raise ValueError(f"a metric is stated twice for {task}")
+            if unknown := {one.metric for one in self.figures if one.task == task} - set(names):
+                raise ValueError(f"figures of {task} name unknown metrics: {sorted(unknown)}")
+        if unknown := {one.task for one in self.figures} - set(self.tasks):
+            raise ValueError(f"figures name tasks the protocol is not for: {sorted(unknown)}")
+        return self
+
+    def of(self, task: str) -> tuple[PublishedMetric, ...]:
+        """The metrics for one task, in order."""
+        return tuple(metric for metric in self.metrics if not metric.tasks or task in metric.tasks)
+
+
+@functools.cache
+def protocols() -> tuple[Protocol, ...]:
+    """Every protocol, by name.
+
+    Raises:
+        UsageError: a file is no protocol.
+    """
+    with resources.as_file(resources.files("openfingym.published") / "protocols") as folder:
+        return tuple(
+            checked(Protocol, read_toml(path, "the protocol"), path.name) for path in sorted(folder.glob("*.toml"))
+        )
+
+
+def protocol_of(task: str) -> Protocol:
+    """The protocol that a task follows.
+
+    Raises:
+        UsageError: it follows none.
+    """
+    for protocol in protocols():
+        if task in protocol.tasks:
+            return protocol
+    known = ", ".join(sorted(name for protocol in protocols() for name in protocol.tasks))
+    raise UsageError(
+        f"{task} follows no published protocol (docs/metrics.md says why); tasks that do: {known}. "
+        f"`openfingym score` gives the library's own metrics"
+    )
