@@ -25,7 +25,7 @@ FILE = click.Path(path_type=Path)
     "--truth", type=FILE, help="The hidden arrays, as for `openfingym score`; default: those of your own store."
 )
 @click.option("--metric", "only", multiple=True, help="Only this metric of the protocol; may be repeated.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of draws and networks.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of draws and networks.")
 @real_option
 @json_option("an object")
 def published(
