@@ -124,7 +124,7 @@ def score_answer(
     )
 
 
-def _windows(package: BuiltPackage, real: np.ndarray, values: np.ndarray) -> Windows:  # type: ignore[type-arg]
+def _windows(package: BuiltPackage, real: np.ndarray, values: np.ndarray) -> Windows:
     """Real windows whole, with their contexts."""
     train, hidden = (
         np.concatenate((package.array(inputs), futures), axis=1, dtype=np.float64) if values.ndim == 4 else futures

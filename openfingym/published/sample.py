@@ -32,7 +32,7 @@ class Windows:
     @property
     def lookback(self) -> int:
         """Rows of context."""
-        return self.hidden.shape[1] - self.generated.shape[-2]
+        return int(self.hidden.shape[1] - self.generated.shape[-2])
 
     def scaled(self, pool: NDArray[np.float64]) -> Windows:
         """The same with every channel mapped to [0, 1] by the smallest and largest value of the pool; a constant

@@ -54,7 +54,8 @@ def var_es(pnl: NDArray[np.float64], level: float) -> tuple[NDArray[np.float64],
     tail = np.where((pnl <= var) & (pnl != 0.0), pnl, np.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the mean of nothing
-        return np.round(var, DECIMALS), np.round(np.nanmean(tail, axis=0), DECIMALS)
+        es: NDArray[np.float64] = np.asarray(np.nanmean(tail, axis=0), dtype=np.float64)
+    return np.round(var, DECIMALS), np.round(es, DECIMALS)
 
 
 def tail_error(sample: Sample, level: float) -> NDArray[np.float64]:
@@ -121,7 +122,8 @@ def path_autocorrelation(sample: Sample, lags: int) -> float:
 
 def _some(values: NDArray[np.float64], size: int, generator: np.random.Generator) -> NDArray[np.float64]:
     """So many rows without replacement; all where there are fewer."""
-    return values if size >= len(values) else values[generator.permutation(len(values))[:size]]
+    chosen: NDArray[np.float64] = values[generator.permutation(len(values))[:size]]
+    return values if size >= len(values) else chosen
 
 
 def _prices(increments: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -164,4 +166,5 @@ def _autocorrelation(paths: NDArray[np.float64], lags: int) -> NDArray[np.float6
     length, energy = paths.shape[1], np.square(centred).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         each = [np.einsum("ntd,ntd->nd", centred[:, : length - k], centred[:, k:]) / energy for k in range(lags + 1)]
-    return np.nanmean(np.stack(each), axis=1)
+    mean: NDArray[np.float64] = np.asarray(np.nanmean(np.stack(each), axis=1), dtype=np.float64)
+    return mean
