@@ -129,7 +129,8 @@ def _some(values: NDArray[np.float64], size: int, generator: np.random.Generator
 def _prices(increments: NDArray[np.float64]) -> NDArray[np.float64]:
     """float64[t + 1, n, d]."""
     steps = increments.transpose(1, 0, 2)
-    return 1.0 + np.concatenate((np.zeros_like(steps[:1]), np.cumsum(steps, axis=0)))
+    prices: NDArray[np.float64] = 1.0 + np.concatenate((np.zeros_like(steps[:1]), np.cumsum(steps, axis=0)))
+    return prices
 
 
 def _reversion(prices: NDArray[np.float64]) -> NDArray[np.float64]:
