@@ -134,7 +134,8 @@ def _prices(increments: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _reversion(prices: NDArray[np.float64]) -> NDArray[np.float64]:
-    return prices - prices[: WIDTH + 1].mean(axis=0)
+    signal: NDArray[np.float64] = prices - prices[: WIDTH + 1].mean(axis=0)
+    return signal
 
 
 def _trend(prices: NDArray[np.float64]) -> NDArray[np.float64]:
