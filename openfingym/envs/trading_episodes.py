@@ -125,15 +125,16 @@ class Episodes:
         return desk
 
     @cached_property
-    def indicated(self) -> tuple[Floats, Floats]:
+    def _named(self) -> tuple[Floats, Floats]:
         """Indicators of all rows, float64[T, S, F], and which of them are warm, float64[T, F]."""
         return table(self.bars, self.indicators), warm(len(self.bars), self.indicators)
 
     @cached_property
     def _tail(self) -> NDArray[np.float32]:
-        """Both as the end of a flat observation, float32[T, S * F + F]."""
-        values, known = self.indicated
-        return np.hstack([values.reshape(len(values), -1), known]).astype(np.float32)
+        """The same as the end of a flat observation, float32[T, S * F + F]."""
+        rows = len(self.bars)
+        parts = table(self.bars, self.indicators).reshape(rows, -1), warm(rows, self.indicators)
+        return np.hstack([part.astype(np.float32) for part in parts])
 
     def indicate(self, out: NDArray[np.float32], rows: object) -> None:
         """Write the indicators of these rows, one or N, at the end of flat observations."""
@@ -143,7 +144,7 @@ class Episodes:
         """The indicators of a row by name, as observations of the form ``dict`` have them; none if none were chosen."""
         if not self.indicators:
             return {}
-        values, known = self.indicated
+        values, known = self._named
         return {"indicators": values[row].copy(), "warm": known[row].copy()}
 
     @property
