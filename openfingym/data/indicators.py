@@ -64,14 +64,32 @@ def rsi(values: NDArray[np.float64], window: int = 14) -> NDArray[np.float64]:
     if len(values) <= window:
         raise DataError(f"an index over {window} changes needs more than {window} values, found {len(values)}")
     changes = np.diff(values)
-    gains, losses = np.maximum(changes, 0.0).tolist(), np.maximum(-changes, 0.0).tolist()
-    gain, loss = sum(gains[:window]) / window, sum(losses[:window]) / window
+    gain, loss = wilder(np.maximum(changes, 0.0), window), wilder(np.maximum(-changes, 0.0), window)
+    moved = gain + loss > 0.0
     out = np.full_like(values, np.nan)
-    out[window] = _strength(gain, loss)
-    for t in range(window, len(changes)):
-        gain += (gains[t] - gain) / window
-        loss += (losses[t] - loss) / window
-        out[t + 1] = _strength(gain, loss)
+    out[1:] = np.where(moved, 100.0 * gain / np.where(moved, gain + loss, 1.0), 50.0)
+    out[:window] = np.nan
+    return out
+
+
+def wilder(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+    """Wilder's mean: the plain mean of the first ``window`` values, then moved by 1 / window of the difference to each
+    new one (Wilder 1978).
+
+    Args:
+        values: float64[n], oldest first, at least ``window`` of them.
+        window: number of values that the first mean is taken over.
+
+    Returns:
+        float64[n], in the unit of ``values``; NaN in the first ``window - 1`` places.
+    """
+    items = values.tolist()
+    mean = sum(items[:window]) / window
+    out = np.full_like(values, np.nan)
+    out[window - 1] = mean
+    for t in range(window, len(items)):
+        mean += (items[t] - mean) / window
+        out[t] = mean
     return out
 
 
@@ -94,7 +112,3 @@ def with_indicators(panel: Panel) -> Panel:
     note = f"macd and rsi computed here from {panel.channels[0]}; the first {WARM_UP} rows, which begin them, left out"
     info = replace(panel.info, notes=(*panel.info.notes, note))
     return replace(panel, times=times, values=values, channels=(*panel.channels, "macd", "rsi"), info=info)
-
-
-def _strength(gain: float, loss: float) -> float:
-    return 100.0 * gain / (gain + loss) if gain + loss > 0.0 else 50.0

@@ -40,8 +40,8 @@ def make(task: str | Path | Task, *, split: Split | None = None, **options: obje
         task: a task's name, its folder, or a task.
         split: bars that a sequential task is played on, ``train``, ``practice`` or ``test``; None for ``train``.
         options: options of the environment, such as ``action`` and ``reward`` of a batch task, or ``lookback``,
-            ``action``, ``observation`` and ``reward`` of a trading task. Target weights are projected onto the
-            admissible ones on training bars, and refused where they are not admissible on hidden ones, unless
+            ``action``, ``observation``, ``indicators`` and ``reward`` of a trading task. Target weights are projected
+            onto the admissible ones on training bars, and refused where they are not admissible on hidden ones, unless
             ``action`` says otherwise.
 
     Raises:
@@ -70,8 +70,8 @@ def make_vec(task: str | Path | Task, num_envs: int, **options: object) -> Vecto
     Args:
         task: a trading task's name, its folder, or a task.
         num_envs: number of environments, each with an account of its own.
-        options: options of :class:`~openfingym.envs.trading_vector.TradingVectorEnv`, such as ``lookback``, ``action``
-            and ``reward``.
+        options: options of :class:`~openfingym.envs.trading_vector.TradingVectorEnv`, such as ``lookback``, ``action``,
+            ``indicators`` and ``reward``.
 
     Raises:
         TaskNotFoundError: no task has this name; the message suggests similar ones.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, cast
 
 import numpy as np
@@ -10,6 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from openfingym.data.bars import Bars
+from openfingym.envs.indicators import parse
 from openfingym.envs.trading_account import AccountEnv, Action
 from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes, RewardName, Start, bound
 from openfingym.envs.trading_forms import EventList, account_space, describe, order_space, read
@@ -20,7 +21,7 @@ from openfingym.trading.compiled.compiling import address_of
 from openfingym.trading.compiled.core import CORE, OPEN, SETTLE, STEP
 from openfingym.trading.compiled.desk import Desk
 from openfingym.trading.compiled.kernels import Stepped, step
-from openfingym.trading.compiled.layout import EQUITY, MARK, POSITION, REQUEST, Floats, State, events_of_a_step
+from openfingym.trading.compiled.layout import EQUITY, MARK, POSITION, REQUEST, ROW, Floats, State, events_of_a_step
 from openfingym.trading.compiled.mirror import mirror
 from openfingym.trading.compiled.observing import Layout
 from openfingym.trading.compiled.requests import ask, table
@@ -60,7 +61,8 @@ class TradingEnv(AccountEnv[Observation]):
     [lookback, S, 5] (see :meth:`~openfingym.data.bars.Bars.features`, without unit), ``weights`` [S] of positions and
     ``cash`` as shares of equity, ``open_buys`` and ``open_sells`` [S] (value of open orders as shares of equity),
     ``rejections`` [S + 1] of the last step by symbol, the last for those of none, and ``steps_left`` (share of the
-    episode). Shares are clipped to a million.
+    episode). Shares are clipped to a million. With ``indicators``, ``indicators`` [S, F] and ``warm`` [F] (1 where
+    enough bars have been seen) are behind them, and in the ``dict`` under these names.
 
     ``observation="dict"``: ``bars`` [lookback, S, 5] (open, high, low, close in cash, volume in units),
     ``account`` [5] (cash, equity, free cash, value of longs and of shorts, in cash), ``positions`` [S] (units),
@@ -100,6 +102,7 @@ class TradingEnv(AccountEnv[Observation]):
         engine: Literal["compiled", "python"] = "compiled",
         action_dtype: ActionType = "float64",
         render_mode: RenderMode | None = None,
+        indicators: Sequence[str] = (),
     ) -> None:
         """Make an environment.
 
@@ -122,6 +125,8 @@ class TradingEnv(AccountEnv[Observation]):
             action_dtype: type of target weights in the action space; they are calculated with in float64.
             render_mode: what :meth:`render` gives: ``ansi``, a line of text, or ``rgb_array``, a picture (which needs
                 Pillow: the extra ``render``).
+            indicators: technical indicators that observations show too, such as ``["rsi", "macd:8:21:5"]``; see
+                docs/environments.md.
 
         Raises:
             UsageError: an option is unknown or does not fit the bars.
@@ -143,11 +148,14 @@ class TradingEnv(AccountEnv[Observation]):
             start,
             decay,
             action_dtype,
+            parse(indicators, len(bars)),
         )
         super().__init__(episodes, render_mode)
         self.bars, self.market = bars, self._episodes.market
         self.layout: dict[str, Layout] = self._episodes.layout
+        self.indicators = tuple(one.label for one in self._episodes.indicators)
         self._flat, self._size = observation == "flat", self._episodes.size
+        self._whole = self._flat and not self.indicators
         self._weighted, self._symbols = self._episodes.weighted, len(bars.symbols)
         self._closes, self._most = bars.close, self.market.max_orders_per_batch
         self._state = State.empty(1, self._symbols, self._episodes.open_orders, self._most)
@@ -163,7 +171,7 @@ class TradingEnv(AccountEnv[Observation]):
             "spaces.Space[Observation]",
             self._episodes.observation_space(self._most)
             if self._flat
-            else account_space(lookback, self._symbols, self._episodes.open_orders),
+            else account_space(lookback, self._symbols, self._episodes.open_orders, self._episodes.indicators),
         )
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Observation, Info]:
@@ -232,7 +240,7 @@ class TradingEnv(AccountEnv[Observation]):
             info["events"] = EventList(self._events[:happened].copy(), client_ids)
         if refusals != self._refusals or self._screen is not None:
             self._went(row, equity, refusals - self._refusals)
-        return out if self._flat else self._seen(out), reward, bankrupt, last and not bankrupt, info
+        return out if self._whole else self._seen(out), reward, bankrupt, last and not bankrupt, info
 
     def close(self) -> None:
         """End the episode."""
@@ -280,14 +288,18 @@ class TradingEnv(AccountEnv[Observation]):
         return self._advance(SETTLE, np.zeros((0, REQUEST)), out), [event.client_id for event in events]
 
     def _seen(self, out: NDArray[np.float32]) -> Observation:
+        row = int(self._state.cells[0, ROW])
         if self._flat:
+            if self.indicators:
+                self._episodes.indicate(out, row)
             return out
-        return describe(
+        account = describe(
             self._state,
             self._episodes.tape,
             self._episodes.lookback,
             proceeds_fund_longs=self.market.short_proceeds_fund_longs,
         )
+        return account | self._episodes.named_indicators(row)
 
     def _make_room(self, requests: int) -> None:
         """Have room for the events of a step with so many requests."""

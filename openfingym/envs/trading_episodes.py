@@ -14,6 +14,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from openfingym.data.bars import Bars
+from openfingym.envs.indicators import Indicator, table, warm
 from openfingym.errors import UsageError
 from openfingym.trading.compiled.desk import SIZE, TARGETS, Desk
 from openfingym.trading.compiled.layout import REQUEST, Floats, market_numbers, tape
@@ -53,6 +54,7 @@ class Episodes:
     start: Start
     decay: float
     action_dtype: ActionType = "float64"
+    indicators: tuple[Indicator, ...] = ()
 
     def __post_init__(self) -> None:
         rows = len(self.bars)
@@ -82,12 +84,19 @@ class Episodes:
     @cached_property
     def layout(self) -> dict[str, Layout]:
         """The parts of a flat observation."""
-        return layout(self.lookback, len(self.bars.symbols))
+        symbols, count = len(self.bars.symbols), len(self.indicators)
+        parts = layout(self.lookback, symbols)
+        if count:
+            first = parts["steps_left"].place.stop
+            last = first + symbols * count
+            parts["indicators"] = Layout(slice(first, last), (symbols, count))
+            parts["warm"] = Layout(slice(last, last + count), (count,))
+        return parts
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Entries of a flat observation."""
-        return int(self.layout["steps_left"].place.stop)
+        return int(max(part.place.stop for part in self.layout.values()))
 
     @cached_property
     def numbers(self) -> Floats:
@@ -114,6 +123,29 @@ class Episodes:
         desk.lay(bars=self.tape, features=self.features, numbers=self.numbers)
         desk.table[[SIZE, TARGETS]] = self.size, self.weighted
         return desk
+
+    @cached_property
+    def _named(self) -> tuple[Floats, Floats]:
+        """Indicators of all rows, float64[T, S, F], and which of them are warm, float64[T, F]."""
+        return table(self.bars, self.indicators), warm(len(self.bars), self.indicators)
+
+    @cached_property
+    def _tail(self) -> NDArray[np.float32]:
+        """The same as the end of a flat observation, float32[T, S * F + F]."""
+        rows = len(self.bars)
+        parts = table(self.bars, self.indicators).reshape(rows, -1), warm(rows, self.indicators)
+        return np.hstack([part.astype(np.float32) for part in parts])
+
+    def indicate(self, out: NDArray[np.float32], rows: object) -> None:
+        """Write the indicators of these rows, one or N, at the end of flat observations."""
+        out[..., -self._tail.shape[1] :] = self._tail[np.asarray(rows, np.int64)]
+
+    def named_indicators(self, row: int) -> dict[str, NDArray[np.generic]]:
+        """The indicators of a row by name, as observations of the form ``dict`` have them; none if none were chosen."""
+        if not self.indicators:
+            return {}
+        values, known = self._named
+        return {"indicators": values[row].copy(), "warm": known[row].copy()}
 
     @property
     def open_orders(self) -> int:
@@ -200,6 +232,11 @@ class Episodes:
     def observation_space(self, requests: int, *leading: int) -> spaces.Box:
         """Flat observations, where a step can have that many requests."""
         low, high = bounds(self.layout, requests + 2 * self.open_orders + 1)
+        if self.indicators:
+            ends = np.array([one.bounds for one in self.indicators] * len(self.bars.symbols), np.float32)
+            count = len(self.indicators)
+            low = np.concatenate([low, ends[:, 0], np.zeros(count, np.float32)])
+            high = np.concatenate([high, ends[:, 1], np.ones(count, np.float32)])
         shape = (*leading, self.size)
         return spaces.Box(np.broadcast_to(low, shape).copy(), np.broadcast_to(high, shape).copy(), shape, np.float32)
 

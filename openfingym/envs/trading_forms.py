@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from openfingym.envs.indicators import Indicator
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision
 from openfingym.trading.compiled.layout import (
@@ -117,22 +118,25 @@ def _table_of_names(action: Mapping[str, object]) -> Floats:
     return np.array(rows, np.float64).reshape(len(rows), REQUEST)
 
 
-def account_space(lookback: int, symbols: int, open_orders: int) -> spaces.Dict:
-    """The space of the observations that :func:`describe` makes."""
+def account_space(lookback: int, symbols: int, open_orders: int, indicators: Sequence[Indicator] = ()) -> spaces.Dict:
+    """The space of the observations that :func:`describe` makes, with those of ``indicators`` if there are any."""
 
     def numbers(low: float, *shape: int) -> spaces.Box:
         return spaces.Box(low, _LARGE, shape, np.float64)
 
-    return spaces.Dict(
-        {
-            "bars": numbers(0.0, lookback, symbols, 5),
-            "account": numbers(-_LARGE, 5),
-            "positions": numbers(-_LARGE, symbols),
-            "orders": numbers(-1.0, open_orders, len(_SHOWN)),
-            "rejections": spaces.Box(0, 2**31, (symbols + 1, len(Reason)), np.int64),
-            "steps_left": spaces.Box(0.0, 1.0, (1,), np.float64),
-        }
-    )
+    parts: dict[str, spaces.Space[NDArray[np.generic]]] = {
+        "bars": numbers(0.0, lookback, symbols, 5),
+        "account": numbers(-_LARGE, 5),
+        "positions": numbers(-_LARGE, symbols),
+        "orders": numbers(-1.0, open_orders, len(_SHOWN)),
+        "rejections": spaces.Box(0, 2**31, (symbols + 1, len(Reason)), np.int64),
+        "steps_left": spaces.Box(0.0, 1.0, (1,), np.float64),
+    }
+    if indicators:
+        low, high = (np.tile(ends, (symbols, 1)) for ends in zip(*(one.bounds for one in indicators), strict=True))
+        parts["indicators"] = spaces.Box(low, high, low.shape, np.float64)
+        parts["warm"] = spaces.Box(0.0, 1.0, (len(indicators),), np.float64)
+    return spaces.Dict(parts)
 
 
 def describe(state: State, bars: Floats, lookback: int, *, proceeds_fund_longs: bool) -> dict[str, NDArray[np.generic]]:

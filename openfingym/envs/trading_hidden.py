@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from openfingym.data.bars import VOLUME_WINDOW, Bars
 from openfingym.envs.hidden import HiddenEpisodes
+from openfingym.envs.indicators import SeenBars, parse
 from openfingym.envs.trading_account import AccountEnv, Action
 from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes
 from openfingym.envs.trading_forms import OrdersAction, order_space, read
@@ -67,6 +68,7 @@ class HiddenTradingEnv(AccountEnv[Observation]):
         fresh: bool = False,
         action_dtype: ActionType = "float64",
         render_mode: RenderMode | None = None,
+        indicators: Sequence[str] = (),
     ) -> None:
         """Make an environment; the verifier is started with the first episode.
 
@@ -80,6 +82,8 @@ class HiddenTradingEnv(AccountEnv[Observation]):
             action_dtype: type of target weights in the action space; they are calculated with in float64.
             render_mode: what :meth:`render` gives: ``ansi``, a line of text, or ``rgb_array``, a picture (which needs
                 Pillow: the extra ``render``).
+            indicators: technical indicators that observations show too, such as ``["rsi", "macd:8:21:5"]``; see
+                docs/environments.md.
 
         Raises:
             UsageError: the task does not show enough bars for this lookback.
@@ -107,9 +111,12 @@ class HiddenTradingEnv(AccountEnv[Observation]):
             "random",
             0.01,
             action_dtype,
+            parse(indicators, contract.lookback + contract.steps),
         )
         super().__init__(episodes, render_mode)
         self.package, self.market, self.layout = package, market, episodes.layout
+        self.indicators = tuple(one.label for one in episodes.indicators)
+        self._bars_seen = SeenBars(bars.symbols, episodes.indicators)
         self._size = episodes.size
         self._weights = np.zeros(len(bars.symbols))
         self._open_orders: list[_Open] = []
@@ -135,6 +142,7 @@ class HiddenTradingEnv(AccountEnv[Observation]):
             )
         shown = self._hidden.start(seed)
         self._began(0, _equity(shown))
+        self._bars_seen.clear()
         self._splits.clear()
         self._splits.extend([np.ones(len(self._contract.symbols))] * (self._contract.lookback - 1))
         return self._observed(shown), self._info(shown)
@@ -184,6 +192,9 @@ class HiddenTradingEnv(AccountEnv[Observation]):
         out = np.zeros(self._size, np.float32)
         parts = {name: out[part.place] for name, part in self.layout.items()}
         parts["features"][:] = self._features(window).reshape(-1)
+        if self.indicators:
+            values, warm = self._bars_seen.show(window, self._splits[-1])
+            parts["indicators"][:], parts["warm"][:] = values.reshape(-1), warm
         equity = cast("float", seen["equity"])
         scale = 1.0 / equity if equity > 0.0 else 0.0
         closes = window[-1, :, 3]

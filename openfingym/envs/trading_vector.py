@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from openfingym.data.bars import Bars
+from openfingym.envs.indicators import parse
 from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes, RewardName, Start, bound
 from openfingym.envs.trading_starts import NextStarts
 from openfingym.errors import UsageError
@@ -18,7 +19,7 @@ from openfingym.trading.compiled.compiling import address_of
 from openfingym.trading.compiled.core import CORE, OPEN
 from openfingym.trading.compiled.desk import REFUSED, REQUESTS, SAME_STEP, Desk
 from openfingym.trading.compiled.kernels import step_many
-from openfingym.trading.compiled.layout import Floats, State
+from openfingym.trading.compiled.layout import ROW, Floats, State
 from openfingym.trading.compiled.observing import Layout
 from openfingym.trading.market import MarketRules
 
@@ -77,6 +78,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         max_orders: int = 4,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         action_dtype: ActionType = "float64",
+        indicators: Sequence[str] = (),
     ) -> None:
         """Make the environments; what is not said here is said at :class:`~openfingym.envs.trading.TradingEnv`.
 
@@ -96,6 +98,8 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             max_orders: rows of an environment's table of requests.
             autoreset_mode: when an environment starts its next episode: Gymnasium's mode, or its value as a string.
             action_dtype: type of target weights in the action space; they are calculated with in float64.
+            indicators: technical indicators that observations show too, such as ``["rsi", "macd:8:21:5"]``; see
+                docs/environments.md.
 
         Raises:
             UsageError: an option is unknown or does not fit the bars.
@@ -113,11 +117,22 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             known = ", ".join(f"AutoresetMode.{mode.name}" for mode in AutoresetMode)
             raise UsageError(f"autoreset_mode is {autoreset_mode!r}; known: {known}")
         self._episodes = e = Episodes(
-            bars, market, float(initial_cash), lookback, steps, action, reward, start, decay, action_dtype
+            bars,
+            market,
+            float(initial_cash),
+            lookback,
+            steps,
+            action,
+            reward,
+            start,
+            decay,
+            action_dtype,
+            parse(indicators, len(bars)),
         )
         self.num_envs, self.bars, self.market, self.render_mode = num_envs, bars, market, None
         self.metadata = {"render_modes": [], "autoreset_mode": modes[0]}
         self.layout: dict[str, Layout] = e.layout
+        self.indicators = tuple(one.label for one in e.indicators)
         weighted, requests = e.weighted, 0 if e.weighted else max_orders
         self.single_action_space = e.weights_space() if weighted else e.table_space(max_orders)
         self.action_space = e.weights_space(num_envs) if weighted else e.table_space(num_envs, max_orders)
@@ -183,6 +198,8 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         CORE(self._desk.address, OPEN, 0, self.num_envs)
         self._desk.lay(rows=self._next.rows, lasts=self._next.lasts, over=self._over)
         self._over[which], self._begun = False, True
+        if self.indicators:
+            e.indicate(out, self._state.cells[:, ROW])
         if own:
             self._next.draw(which)
         if self._disabled:
@@ -217,7 +234,12 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             self._step = bound(
                 step_many, self._core, self._desk.table, asked, out, rewards, equity, terminated, truncated, blocks
             )
+        before = self._state.cells[:, ROW].copy() if self.indicators else None
         self._step(self._core, self._desk.table, asked, out, rewards, equity, terminated, truncated, blocks)
+        if before is not None:
+            e.indicate(out, self._state.cells[:, ROW])
+            if self._same_step:
+                e.indicate(self._final, before + 1)
         if self._desk.table[REFUSED] and e.weighted and not self._warned:
             self._warned = True
             e.warn_of_refused_weights()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import openfingym
+from openfingym.envs.indicators import FORMULAS, parse
 
 TEXT = (Path(__file__).parents[3] / "docs" / "environments.md").read_text()
 
@@ -47,6 +48,18 @@ def test_the_options_and_infos() -> None:
     assert all(f"`{key}`" in TEXT for key in info)
 
 
+def test_the_indicators() -> None:
+    rows = {row[0].strip("`"): row[1:] for row in table("| indicator |")}
+    known = parse(list(FORMULAS), 1000)
+    assert list(rows) == [one.label for one in known]
+    for one in known:
+        formula, range_, bars = rows[one.label]
+        periods = dict(zip(formula.split(":")[0].split(", "), one.periods, strict=True))
+        low, high = (eval(re.sub(r"√(\(.*?\)|k)", r"(\1)**0.5", end), {}, periods) for end in range_.split(" to "))
+        assert one.bounds == pytest.approx((low, high))
+        assert one.warm_up == eval(bars, {}, periods)
+
+
 def test_the_programs_run() -> None:
     env = openfingym.make("equity-trading")
 
@@ -54,9 +67,13 @@ def test_the_programs_run() -> None:
         return np.full((*observation.shape[:-1], 3), 0.2)
 
     programs = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(programs) == 3
+    assert len(programs) == 4
     names = {"openfingym": openfingym, "policy": policy, "env": env}
-    exec(programs[2], names)
+    exec(programs[3], names)
     exec(programs[1], names | {"observation": env.reset(seed=0)[0]})
     assert names["rewards"].shape == (64,)
+    shown = {"openfingym": openfingym}
+    exec(programs[2], shown)
+    assert shown["rsi"].shape == (3,)
+    assert shown["known"].tolist() == [1.0, 1.0, 1.0]
     exec(programs[0], names)
