@@ -13,6 +13,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_WAIT_POLICY"] = "passive"
 
 import pytest
+from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from openfingym.catalog import load_task
@@ -20,6 +21,9 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.scaffold import new_task
 
+# How long an example takes on a busy machine says nothing of what it tests.
+settings.register_profile("calm", deadline=None)
+settings.load_profile("calm")
 threadpool_limits(1, user_api="blas")  # of what a plugin has loaded before this
 
 

@@ -441,7 +441,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.timeout(300)
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_value_in_any_place_ends_in_a_message(model: Path, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as place:

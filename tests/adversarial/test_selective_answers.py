@@ -59,7 +59,7 @@ def test_few_tasks_with_many_seeds_are_no_way_round_it(seeds):
     assert (found.verdict, found.scored) == ("worse", (seeds, 3 * seeds))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.floats(0.01, 1e6), st.booleans()), min_size=6, max_size=12).filter(
         lambda answers: not all(kept for _, kept in answers)

@@ -282,7 +282,7 @@ def echo(connection: ServerConnection) -> None:
             connection.send(connection.recv())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     texts=st.lists(
         st.text(max_size=300) | st.integers(0, 200_000).map(lambda n: "aé€" * (n // 3)), min_size=1, max_size=5

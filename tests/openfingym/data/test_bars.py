@@ -181,7 +181,7 @@ def random_bars(draw: st.DrawFn) -> Bars:
     return Bars.from_arrays(times, [f"s{i}" for i in range(width)], **fields, split=split)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(random_bars(), st.data())
 def test_features_of_a_row_read_no_later_one(bars: Bars, data: st.DataObject) -> None:
     row = data.draw(st.integers(1, len(bars)))
@@ -189,7 +189,7 @@ def test_features_of_a_row_read_no_later_one(bars: Bars, data: st.DataObject) ->
     assert np.isfinite(bars.features()).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(random_bars())
 def test_bars_read_back_from_their_array_are_the_same(bars: Bars) -> None:
     """A carried price is a fixed point: a halt stays one, at the same price, whether it is checked again or not."""
@@ -205,7 +205,7 @@ def test_bars_read_back_from_their_array_are_the_same(bars: Bars) -> None:
     assert (bars.tradable == (bars.volume > 0.0)).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(random_bars(), st.integers(0, 2**32))
 def test_a_broken_cell_is_always_found(bars: Bars, seed: int) -> None:
     """Whatever cell is broken, and how, the message names its row and its symbol."""

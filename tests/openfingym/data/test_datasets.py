@@ -42,7 +42,7 @@ def test_what_is_bundled():
 def test_provenance_is_complete(info):
     for field in dataclasses.fields(info):
         value = getattr(info, field.name)
-        if field.name not in {"missing", "originals", "units"}:
+        if field.name not in {"missing", "originals", "prepared", "units"}:
             assert value, field.name
     assert isinstance(info.first, date)
     assert isinstance(info.last, date)
@@ -50,6 +50,7 @@ def test_provenance_is_complete(info):
     assert info.measure in {"price", "yield", "mixed"}
     assert len(info.units) == (len(info.channels) if info.measure == "mixed" else 0)
     assert info.missing == 0
+    assert info.prepared == (), "only an author's own table is prepared"
     assert len(info.sha256) == 64
     assert bool(info.originals) == (info.kind == "real")
     assert all(len(digest) == 64 and int(digest, 16) for _, digest in info.originals)

@@ -128,7 +128,7 @@ def test_windows_far_enough_apart_share_no_return(lookback):
     assert shown(before, gap - 1) != shown(after, gap - 1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     end=st.integers(GRAPH_WINDOW - 1, 200),
     factor=st.sampled_from([-3.0, 0.0, 1e-3, 1e3, np.inf]),

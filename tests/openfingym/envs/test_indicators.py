@@ -130,7 +130,7 @@ prices = arrays.arrays(np.float64, (24, 2), elements=st.floats(1e-3, 1e6))
 """Prices that may be a thousand million times those of the bar before."""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(prices, prices, st.integers(0, 23), st.sampled_from([0.0, 0.3]))
 def test_no_later_bar_changes_what_a_row_shows(before, after, row, halts) -> None:
     splits = np.ones((24, 2))
@@ -140,7 +140,7 @@ def test_no_later_bar_changes_what_a_row_shows(before, after, row, halts) -> Non
     assert np.array_equal(shown(SHORT, one)[: row + 1], shown(SHORT, other)[: row + 1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(prices, st.sampled_from([0.0, 0.3, 1.0]), st.booleans())
 def test_finite_and_within_bounds_from_the_first_row_on(closes, halts, flat) -> None:
     bars = bars_of(closes[:1].repeat(24, axis=0) if flat else closes, halts=halts)

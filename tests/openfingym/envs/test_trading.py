@@ -470,7 +470,7 @@ def test_client_ids_are_idempotent_in_the_readable_engine() -> None:
     assert [(event.kind, event.quantity, event.client_id) for event in info["events"]] == [(EventKind.FILLED, 3.0, "a")]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.sampled_from([None, 1, 5]))
 def test_random_starts_leave_room_for_lookback_and_steps(seed, lookback, steps) -> None:
     env = TradingEnv(walk(rows=60), COSTS, lookback=lookback, steps=steps)

@@ -117,7 +117,7 @@ def ending(bars: Bars, end: str, first: int) -> Bars:
     return Bars.from_arrays(bars.times, bars.symbols, **columns)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 2**32 - 1),
     end=st.sampled_from(ENDS),

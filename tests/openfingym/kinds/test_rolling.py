@@ -141,7 +141,7 @@ def test_a_malformed_action_changes_nothing(task: Task, action: object, message:
     assert np.array_equal(episode.outcome(), twin.outcome())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.one_of(st.none(), st.lists(st.floats(-2.0, 2.0), min_size=2, max_size=2)), max_size=STEPS),
     st.integers(0, 5),

@@ -283,7 +283,7 @@ ACTIONS = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(ACTIONS, max_size=STEPS), st.integers(0, 7))
 def test_an_episode_is_a_function_of_its_actions_and_its_cash_adds_up(given_material, actions, number) -> None:
     task, material = given_material

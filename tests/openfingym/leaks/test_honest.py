@@ -79,7 +79,7 @@ def test_hidden_windows_of_prices_in_cents_are_found_none_the_less(tmp_path: Pat
     assert find_leak(tmp_path, {"targets": truth}) is not None
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 2**32 - 1),
     decimals=st.integers(0, 10),

@@ -96,7 +96,7 @@ def test_a_monotone_function_of_the_label_is_reported_by_rank() -> None:
     assert found[0].train == pytest.approx(spearmanr(train[:, 2], train_targets).statistic, abs=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(20, 400))
 def test_honest_predictive_power_is_not_suspicious(seed: int, n: int) -> None:
     generator = np.random.default_rng(seed)
@@ -104,7 +104,7 @@ def test_honest_predictive_power_is_not_suspicious(seed: int, n: int) -> None:
     assert suspicious_features(*test, *train, max_shift=3) == []
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1), persistence=st.floats(0.0, 0.99), horizon=st.sampled_from([1, 5]))
 def test_honest_persistence_is_not_suspicious(seed: int, persistence: float, horizon: int) -> None:
     assert suspicious_features(*_parts(persistence, seed, horizon), max_shift=10) == []

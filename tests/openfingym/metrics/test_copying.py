@@ -202,7 +202,7 @@ def known(market):
 factors = st.floats(0.1, 10.0) | st.floats(-10.0, -0.1)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(
     factor=st.lists(factors, min_size=CHANNELS, max_size=CHANNELS),
     seed=st.integers(0, 2**32 - 1),
@@ -216,7 +216,7 @@ def test_any_factor_and_offset_of_each_channel_of_each_window(known, factor, see
     assert examine(reference, fake[:, ::-1] if backward else fake).memorised_share > 0.95
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 2**32 - 1), centre=st.floats(-0.1, 0.1))
 def test_mirrors_of_any_channels_in_any_quarters(known, seed, centre):
     train, reference = known
@@ -226,7 +226,7 @@ def test_mirrors_of_any_channels_in_any_quarters(known, seed, centre):
     assert examine(reference, np.where(mirrored, 2.0 * centre - fake, fake)).memorised_share > 0.95
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_one_invertible_map_of_the_channels(known, seed):
     train, reference = known
@@ -236,7 +236,7 @@ def test_any_one_invertible_map_of_the_channels(known, seed):
     assert examine(reference, fake).memorised_share > 0.9
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 2**32 - 1), weight=st.floats(0.25, 0.75))
 def test_any_mean_of_two(known, seed, weight):
     train, reference = known

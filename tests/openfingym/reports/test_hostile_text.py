@@ -129,7 +129,7 @@ def sheet_page(text: str) -> str:
 PLAIN = {page: structure(page("harmless")).parts for page in (report_page, sheet_page)}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(TEXTS)
 def test_no_text_makes_an_element_or_an_attribute(text):
     for page, parts in PLAIN.items():

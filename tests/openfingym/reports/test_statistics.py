@@ -176,7 +176,7 @@ def test_many_comparisons_are_done_in_pieces(monkeypatch):
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=7))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_holm_is_the_closed_bonferroni_test(p_values):
     # A hypothesis is rejected if every intersection it is part of is, each by Bonferroni's test.
     count = len(p_values)
@@ -201,7 +201,7 @@ def test_pass_at_k_is_the_share_of_draws_with_a_success(runs, passed, k):
 
 
 @given(st.integers(1, 200), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_pass_at_k_is_the_papers_program(runs, data):
     passed, k = data.draw(st.integers(0, runs)), data.draw(st.integers(1, runs))
     # Chen et al. (2021), figure 3.

@@ -258,7 +258,7 @@ def test_random_streams_agree(seed: int) -> None:
     agree(bars, market, rng, float(rng.choice([1_000.0, 100_000.0, 3_333_333.33])))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     seed=st.integers(0, 2**32 - 1),
     path=st.sampled_from(BarPath),

@@ -139,7 +139,7 @@ def test_row_dividend_to_zero():
     assert open_prices(simulator) == [(1.0, None)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     units=st.integers(-50, 90).filter(bool),
     ratio=st.sampled_from([0.1, 1 / 3, 0.9, 1.0, 1.05, 1.5, 2.0, 7.0, 20.0]),

@@ -62,7 +62,7 @@ def by_quadratic_programme(weights: np.ndarray, max_short: float) -> np.ndarray:
     return found.x[:count] - found.x[count:]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(weights=rows(-3.0, 3.0), max_short=CAPS)
 def test_the_nearest_admissible_weights(weights, max_short) -> None:
     found, solved = project(weights, max_short), by_quadratic_programme(weights, max_short)
@@ -71,7 +71,7 @@ def test_the_nearest_admissible_weights(weights, max_short) -> None:
     np.testing.assert_allclose(found, solved, atol=1e-4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(weights=rows(-1.5, 1.5), max_short=CAPS)
 def test_admissible_weights_are_unchanged_and_no_others(weights, max_short) -> None:
     found = project(weights, max_short)
@@ -79,7 +79,7 @@ def test_admissible_weights_are_unchanged_and_no_others(weights, max_short) -> N
     assert project(found, max_short).tobytes() == found.tobytes()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(weights=rows(-1e308, 1e308), max_short=CAPS)
 def test_any_finite_weights_become_admissible(weights, max_short) -> None:
     """However large: nothing overflows, or is lost beside a large number."""

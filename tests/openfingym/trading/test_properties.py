@@ -115,7 +115,7 @@ def walk(market, seed, *, rows=25, symbols=2, cash=10_000.0, history=None):
         yield simulator, bar, simulator.events(), {order_id: order for order_id, order in accepted.items() if order_id}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rules, seeds)
 def test_cash_and_units_are_conserved(market, seed):
     """The reward is the profit (complaint 4): equity is cash plus positions, and every change of either is accounted
@@ -144,7 +144,7 @@ def test_cash_and_units_are_conserved(market, seed):
         last = list(simulator.mark)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rules, seeds)
 def test_fills_are_inside_the_bar_and_after_the_decision(market, seed):
     """No fill at an impossible price (complaint 6) nor on a bar already seen (complaint 1); limits hold with
@@ -169,7 +169,7 @@ def test_fills_are_inside_the_bar_and_after_the_decision(market, seed):
                     assert event.quantity <= market.max_participation * bar[4][s] * (1 + 1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rules, seeds)
 def test_the_future_does_not_matter(market, seed):
     """Complaint 1: what happens up to a row is the same whatever the bars after it."""
@@ -188,7 +188,7 @@ def test_the_future_does_not_matter(market, seed):
     assert ends[0] == ends[1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(rules, seeds, st.floats(1.0, 1e5))
 def test_cash_is_never_negative_and_longs_never_oversold(market, seed, cash):
     """Complaint 5. Without borrowing and dividends nothing but a fill takes cash."""
@@ -200,7 +200,7 @@ def test_cash_is_never_negative_and_longs_never_oversold(market, seed, cash):
                 assert min(simulator.position) >= 0.0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(rules, seeds)
 def test_the_short_cap_holds_after_every_sale_that_opens_a_short(market, seed):
     cash, units = 10_000.0, [0.0, 0.0]
@@ -223,7 +223,7 @@ def test_the_short_cap_holds_after_every_sale_that_opens_a_short(market, seed):
         marks = list(simulator.mark)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rules, seeds)
 def test_no_order_ends_in_silence(market, seed):
     """Complaint 7: what was asked for is filled, still open, or in an event that says what became of it."""
@@ -256,7 +256,7 @@ anything = st.one_of(
 near = st.sampled_from([0, 1, -1, 1.0, 100.0, math.nan, None])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.tuples(*[st.one_of(near, anything)] * 8) | anything, max_size=5),
     anything,
@@ -280,7 +280,7 @@ def test_no_request_raises_and_what_is_refused_changes_nothing(requests, handle,
     assert simulator.cash >= 0.0
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(rules, seeds)
 def test_the_same_requests_give_the_same_bits(market, seed):
     """Complaint 10: determinism."""
@@ -294,7 +294,7 @@ def test_the_same_requests_give_the_same_bits(market, seed):
     assert runs[0] == runs[1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rules, seeds, st.permutations(range(3)))
 def test_the_order_of_symbols_and_orders_does_not_matter_while_the_account_does_not_bind(market, seed, order):
     """Complaint 10: fills do not depend on registration."""
@@ -324,7 +324,7 @@ def test_the_order_of_symbols_and_orders_does_not_matter_while_the_account_does_
     assert ends[0][1] == pytest.approx(ends[1][1], rel=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     seeds,
     st.floats(0.0, 200.0),

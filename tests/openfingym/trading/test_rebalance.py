@@ -151,7 +151,7 @@ finite = st.floats(1.0, 500.0)
 rates = st.sampled_from([0.0, 1.0, 25.0, 300.0])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     data=st.data(),
     symbols=st.integers(1, 4),
@@ -188,7 +188,7 @@ def test_a_rebalancing_breaks_no_rule_of_the_account(data, symbols, lot, fee, sl
             assert simulator.account().short <= rules.max_short * (simulator.equity + simulator.cost) * (1 + 1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.permutations(range(4)),
     st.lists(st.floats(-0.2, 0.2), min_size=4, max_size=4),

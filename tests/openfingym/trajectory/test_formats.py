@@ -55,7 +55,7 @@ print(json.dumps(trials))
 """
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rollout=rollouts(least=1))
 def test_atif_loses_nothing(rollout: RolloutRecord) -> None:
     document = json.loads(json.dumps(to_atif(rollout), allow_nan=False))
@@ -92,7 +92,7 @@ def test_harbor_takes_it(tmp_path: Path, spoken: RolloutRecord) -> None:
         (job / name / "agent" / "trajectory.json").write_text(json.dumps(to_atif(rollout)), encoding="utf-8")
         (job / name / "result.json").write_text(json.dumps(to_trial(rollout)), encoding="utf-8")
 
-    @settings(max_examples=60, deadline=None, database=None)
+    @settings(max_examples=60, database=None)
     @given(rollout=rollouts(least=1))
     def export(rollout: RolloutRecord) -> None:
         write(f"any-{len(list(job.iterdir())) if job.exists() else 0}", rollout)
@@ -173,7 +173,7 @@ def test_a_trajectory_of_other_origin(spoken: RolloutRecord, key: str) -> None:
         from_atif(document)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rollout=rollouts())
 def test_fine_tuning_keeps_the_conversation(rollout: RolloutRecord) -> None:
     said = [index for index, turn in enumerate(rollout.messages) if turn.role == "assistant"]

@@ -30,7 +30,7 @@ from .conftest import rollouts
 SCHEMA = Path(__file__).resolve().parents[3] / "docs" / "rollout.schema.json"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rollout=rollouts())
 def test_what_is_written_is_read(rollout: RolloutRecord, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("record") / "trajectory.json"

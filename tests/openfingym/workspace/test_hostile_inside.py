@@ -137,7 +137,7 @@ FIELDS = st.sampled_from(["id", "ended_by", "exit_code", "output", "refused", "d
 ENDS = st.sampled_from(["exit", "timeout", "memory", "output", "killed", "QUJD", "failed"])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=200) | st.dictionaries(FIELDS, JSON | ENDS).map(frame))
 def test_whatever_arrives_is_an_answer_or_a_known_error(content: bytes) -> None:
     try:

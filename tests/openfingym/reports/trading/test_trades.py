@@ -43,7 +43,7 @@ def played(bars, market, decide, *, first=0, cash=CASH):
     return Replay(trace, PlayedEpisode(bars, market, cash, first, session.steps, ()))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from(ENDS))
 def test_the_profits_of_all_trades_are_the_accounts(seed, end):
     rng = np.random.default_rng(seed)
