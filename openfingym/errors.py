@@ -14,6 +14,9 @@ The tree follows the boundary that was crossed, so that a caller can tell whose 
     ├── RuntimeFailureError         isolation or launching failed (ours)
     ├── ModelUnavailableError       a model's endpoint is down, limited or does not let us in (ours)
     ├── ModelRefusedError           a model's endpoint refused this very request (the agent's or the model's)
+    ├── VenueError                  a market's venue cannot be reached, or refuses us
+    │   ├── ConnectionClosedError   a connection to it has ended, or cannot be opened
+    │   └── FeedError               what it sends is not of its protocol
     └── VerifierError               the verifier is unreachable or failed (ours)
         └── VerifierAwayError       it did not come back in the time that it was waited for
 
@@ -137,6 +140,28 @@ class ModelRefusedError(OpenFinGymError):
 
     def __reduce__(self) -> tuple[partial[ModelRefusedError], tuple[object, ...]]:
         return partial(type(self), reason=self.reason), self.args
+
+
+class VenueError(OpenFinGymError):
+    """A market's venue cannot be reached, or refuses us."""
+
+    exit_code = 4
+
+
+class ConnectionClosedError(VenueError):
+    """A connection to a venue has ended, or cannot be opened.
+
+    Attributes:
+        retry_after_s: seconds that the venue asks to wait; None where it says nothing.
+    """
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class FeedError(VenueError):
+    """What a venue sends is not of its protocol."""
 
 
 class VerifierError(OpenFinGymError):

@@ -1,0 +1,64 @@
+"""What goes into a live market's machine and what it asks for: it does no input or output itself.
+
+:class:`~openfingym.market.ingest.Ingest` is told what happened, each time with the :class:`Instant` at which it did,
+and answers with commands. A runner carries them out and writes every input to the session's tape first; a replay tells
+a new machine the same inputs, and a simulated week tells it a simulated one's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from openfingym.market.feed import Frame, Request
+
+
+class Instant(NamedTuple):
+    """When something happened here."""
+
+    monotonic: int
+    """Nanoseconds of a clock that never goes back; ages and deadlines are measured by it alone."""
+    wall: int
+    """Nanoseconds since the epoch, UTC, by a clock that may be set."""
+
+
+class Connect(NamedTuple):
+    """Open a connection under this number."""
+
+    connection: int
+
+
+class Send(NamedTuple):
+    """Send a frame on a connection."""
+
+    connection: int
+    frame: Frame
+
+
+class Close(NamedTuple):
+    """Close a connection."""
+
+    connection: int
+
+
+class Ask(NamedTuple):
+    """Ask the venue's REST interface; the answer comes back under the question's number."""
+
+    question: int
+    request: Request
+
+
+class Tell(NamedTuple):
+    """Something a person or a report should know: a gap, a silent connection, a refusal."""
+
+    kind: str
+    """One of the words of :data:`KINDS`."""
+    symbol: str
+    """Empty where it concerns all symbols."""
+    text: str
+
+
+KINDS = ("connected", "lost", "silent", "gap", "filled-gap", "resync", "refused", "handover", "lagging", "clock")
+"""What :class:`Tell` may be about."""
+
+Command = Connect | Send | Close | Ask | Tell
+"""What a machine asks its runner to do."""
