@@ -7,6 +7,7 @@ The tree follows the boundary that was crossed, so that a caller can tell whose 
     ├── TaskError                   a task package is wrong (names the file and the key)
     │   └── TaskNotFoundError       no task of that name (suggests near misses)
     ├── DataError                   a dataset is missing, damaged or inconsistent
+    │   └── TapeError               a session tape is cut or damaged (names the place)
     ├── StoreError                  the built-package store cannot be read or written
     │   └── DigestMismatchError     a built package is not what its digest says
     ├── SubmissionError             the agent's submission was refused (the agent's fault)
@@ -70,6 +71,27 @@ class DataError(OpenFinGymError):
     """A dataset is missing, damaged or inconsistent."""
 
     exit_code = 6
+
+
+class TapeError(DataError):
+    """A session tape cannot be read to its end; what is before the place can.
+
+    Attributes:
+        state: ``cut``, the tape ends too early, as that of a session that was killed; ``damaged``, it is not what was
+            written; ``unreadable``, it is no session tape, or no file that is read.
+        offset: byte of the file at which the first block begins that cannot be read.
+        records: how many records are whole before it, the header included.
+    """
+
+    def __init__(self, message: str, *, state: Literal["cut", "damaged", "unreadable"], offset: int, records: int) -> None:
+        super().__init__(message)
+        self.state = state
+        self.offset = offset
+        self.records = records
+
+    def __reduce__(self) -> tuple[partial[TapeError], tuple[object, ...]]:
+        # As of a SubmissionError.
+        return partial(type(self), state=self.state, offset=self.offset, records=self.records), self.args
 
 
 class StoreError(OpenFinGymError):
