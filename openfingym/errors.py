@@ -73,6 +73,10 @@ class DataError(OpenFinGymError):
     exit_code = 6
 
 
+TapeState = Literal["complete", "cut", "damaged", "unreadable"]
+"""How much of a session tape there is."""
+
+
 class TapeError(DataError):
     """A session tape cannot be read to its end; what is before the place can.
 
@@ -83,7 +87,7 @@ class TapeError(DataError):
         records: how many records are whole before it, the header included.
     """
 
-    def __init__(self, message: str, *, state: Literal["cut", "damaged", "unreadable"], offset: int, records: int) -> None:
+    def __init__(self, message: str, *, state: TapeState, offset: int, records: int) -> None:
         super().__init__(message)
         self.state = state
         self.offset = offset

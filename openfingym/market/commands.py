@@ -47,6 +47,19 @@ class Ask(NamedTuple):
     request: Request
 
 
+class Answer(NamedTuple):
+    """What the venue's REST interface answered."""
+
+    status: int
+    """Of HTTP; 0 where no answer came."""
+    body: bytes
+    """Where no answer came, why."""
+    retry_after_s: float | None = None
+    """Seconds that the venue asks to wait; None where it says nothing."""
+    used: int | None = None
+    """What requests have cost of the venue's limit in this minute, by its own count; None where it says nothing."""
+
+
 class Tell(NamedTuple):
     """Something a person or a report should know: a gap, a silent connection, a refusal."""
 

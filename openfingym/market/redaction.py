@@ -62,19 +62,27 @@ class Mask:
         Raises:
             UsageError: one is shorter than 8 characters.
         """
-        forms = set()
-        for secret in secrets:
-            if len(secret) < SHORTEST:
-                raise UsageError(
-                    f"a secret has {len(secret)} characters; expected at least {SHORTEST}, since one that is shorter "
-                    "cannot be told from ordinary text; give a longer one, or leave it out"
-                )
-            plain, escaped = secret.encode(errors="surrogatepass"), json.dumps(secret)[1:-1].encode()
-            forms |= {plain, escaped, escaped.replace(b"/", rb"\/"), quote(plain, safe="").encode()}
-        # The longest first: a shorter one may be part of it.
-        self._forms = sorted(forms, key=lambda form: (-len(form), form))
+        self._forms: list[bytes] = []
         self.count = 0
         """Places that were overwritten."""
+        for secret in secrets:
+            self.add(secret)
+
+    def add(self, secret: str) -> None:
+        """Know one more.
+
+        Raises:
+            UsageError: it is shorter than 8 characters.
+        """
+        if len(secret) < SHORTEST:
+            raise UsageError(
+                f"a secret has {len(secret)} characters; expected at least {SHORTEST}, since one that is shorter "
+                "cannot be told from ordinary text; give a longer one, or leave it out"
+            )
+        plain, escaped = secret.encode(errors="surrogatepass"), json.dumps(secret)[1:-1].encode()
+        forms = {*self._forms, plain, escaped, escaped.replace(b"/", rb"\/"), quote(plain, safe="").encode()}
+        # The longest first: a shorter one may be part of it.
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
 
     def __call__(self, content: bytes) -> bytes:
         """The content, as long as before."""

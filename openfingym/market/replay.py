@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from openfingym.market.commands import Instant
+from openfingym.market.commands import Answer, Instant
 from openfingym.market.feed import Frame
 from openfingym.market.tape import Kind, Record, read_answer
 
@@ -30,8 +30,8 @@ class Machine(Protocol):
     def closed(self, connection: int, reason: str, at: Instant) -> object:
         """A connection has ended, or could not be opened."""
 
-    def answered(self, question: int, status: int, body: bytes, at: Instant) -> object:
-        """A question was answered; with status 0 it was not, for the reason that is the body."""
+    def answered(self, question: int, answer: Answer, at: Instant) -> object:
+        """A question was answered."""
 
     def passed(self, at: Instant) -> object:
         """Time has passed."""
@@ -109,6 +109,6 @@ def _tellers(machine: Machine) -> dict[Kind, Callable[[Record], object]]:
         Kind.OPENED: lambda record: machine.opened(record.connection, record.at),
         Kind.FRAME: lambda record: machine.frame(record.connection, record.payload, record.at),
         Kind.CLOSED: lambda record: machine.closed(record.connection, str(record.payload), record.at),
-        Kind.ANSWERED: lambda record: machine.answered(record.connection, *read_answer(record.payload), record.at),
+        Kind.ANSWERED: lambda record: machine.answered(record.connection, read_answer(record.payload), record.at),
         Kind.PASSED: lambda record: machine.passed(record.at),
     }

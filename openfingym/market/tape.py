@@ -16,6 +16,7 @@ them; here is what both agree on.
 
 from __future__ import annotations
 
+import math
 import platform
 import struct
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ from typing import NamedTuple, Protocol
 
 from openfingym.digests import canonical_json
 from openfingym.files.strange import parse_json
-from openfingym.market.commands import Instant, Tell
+from openfingym.market.commands import Answer, Instant, Tell
 from openfingym.market.feed import Frame, Request
 from openfingym.market.redaction import without_secrets, without_secrets_in_text
 from openfingym.version import __version__
@@ -40,8 +41,8 @@ TEXT = 0x80
 """Added to the kind of a record whose payload is text."""
 HEADER, END = 0, 15
 """Kinds of the first record and the last one, which are the tape's own."""
-MOST_PAYLOAD = 32 << 20
-"""Bytes of a record's payload at most."""
+MOST_PAYLOAD = 65 << 20
+"""Bytes of a record's payload at most: an answer of 64 MiB, and what is said of it."""
 MOST_BLOCK = 256 << 10
 """Raw bytes of a block at most, but for one record that is longer by itself."""
 MOST_RAW = RECORD.size + MOST_PAYLOAD + MOST_BLOCK
@@ -59,9 +60,9 @@ class Kind(IntEnum):
     CLOSED = 4
     """The reason, as text."""
     ASKED = 5
-    """See :func:`question`; its number stands for the connection."""
+    """See :func:`asked`; its number stands for the connection."""
     ANSWERED = 6
-    """See :func:`answer`; the question's number stands for the connection."""
+    """See :func:`answered`; the question's number stands for the connection."""
     PASSED = 7
     TOLD = 8
     """See :func:`told`."""
@@ -199,34 +200,33 @@ class NoRecorder:
         """See :class:`Recorder`."""
 
 
-_STATUS = struct.Struct("<H")
+_ANSWER = struct.Struct("<Hdq")
+"""Status; seconds to wait, or no number; use of the limit, or -1."""
 
 
-def question(request: Request) -> bytes:
+def asked(request: Request) -> bytes:
     """Payload of an ASKED record: no header of the request, and no signature or key of its query or body."""
     body = None if request.body is None else without_secrets_in_text(request.body)
     return canonical_json({"method": request.method, "path": without_secrets_in_text(request.path), "body": body})
 
 
-def answer(status: int, body: bytes) -> bytes:
-    """Payload of an ANSWERED record.
-
-    Args:
-        status: HTTP status; 0 where no answer came, with the reason as body.
-        body: body of the answer.
-    """
-    return _STATUS.pack(status) + body
+def answered(answer: Answer) -> bytes:
+    """Payload of an ANSWERED record."""
+    wait_s = math.nan if answer.retry_after_s is None else answer.retry_after_s
+    return _ANSWER.pack(answer.status, wait_s, -1 if answer.used is None else answer.used) + answer.body
 
 
-def read_answer(payload: Frame) -> tuple[int, bytes]:
-    """Status and body of an ANSWERED record.
+def read_answer(payload: Frame) -> Answer:
+    """The answer of an ANSWERED record.
 
     Raises:
         ValueError: the payload is no answer.
     """
-    if isinstance(payload, str) or len(payload) < _STATUS.size:
-        raise ValueError("the record of an answer holds no status")
-    return _STATUS.unpack_from(payload)[0], payload[_STATUS.size :]
+    if isinstance(payload, str) or len(payload) < _ANSWER.size:
+        raise ValueError(f"the record of an answer begins with {_ANSWER.size} bytes of status and limits; it has fewer")
+    status, wait_s, used = _ANSWER.unpack_from(payload)
+    body = payload[_ANSWER.size :]
+    return Answer(status, body, None if math.isnan(wait_s) else wait_s, None if used < 0 else used)
 
 
 def told(tell: Tell) -> bytes:

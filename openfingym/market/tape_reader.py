@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NoReturn, Self
+from typing import NoReturn, Self
 
-from openfingym.errors import TapeError
+from openfingym.errors import TapeError, TapeState
 from openfingym.files.strange import opened, parse_json
 from openfingym.market.commands import Instant
 from openfingym.market.feed import Frame
@@ -201,7 +201,7 @@ class TapeReader:
     def _damaged(self, why: str) -> NoReturn:
         self._fail("damaged", f"{why}; take another copy of the file")
 
-    def _fail(self, state: Literal["cut", "damaged", "unreadable"], why: str) -> NoReturn:
+    def _fail(self, state: TapeState, why: str) -> NoReturn:
         place = "" if state == "unreadable" else f" at byte {self._offset:,}, after {self.records:,} whole records"
         raise TapeError(
             f"{self.path}: {state}{place}: {why}", state=state, offset=self._offset, records=self.records

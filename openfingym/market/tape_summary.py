@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
 
-from openfingym.errors import TapeError
+from openfingym.errors import TapeError, TapeState
 from openfingym.market.commands import KINDS
 from openfingym.market.redaction import without_secrets
 from openfingym.market.tape import Kind, Record, TapeHeader
@@ -21,7 +20,7 @@ class TapeSummary:
     """A tape in numbers; of one that is cut or damaged, of what is before the place."""
 
     header: TapeHeader
-    state: Literal["complete", "cut", "damaged", "unreadable"]
+    state: TapeState
     fault: str | None
     """What is wrong and where; None of a complete tape."""
     digest: str

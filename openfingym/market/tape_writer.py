@@ -109,6 +109,14 @@ class TapeWriter:
         else:
             self._append(kind, at, connection, payload)
 
+    def hide(self, secret: str) -> None:
+        """Keep a secret off the tape that the session has learned while it ran, such as the key of a stream.
+
+        Raises:
+            UsageError: it is shorter than 8 characters.
+        """
+        self._mask.add(secret)
+
     def flush(self) -> None:
         """Wait until everything recorded so far is in the file.
 
