@@ -4,10 +4,11 @@ not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from openfingym.errors import DataError
 from openfingym.market.commands import Answer, Instant
 from openfingym.market.feed import Frame
 from openfingym.market.tape import Kind, Record, read_answer
@@ -35,6 +36,9 @@ class Machine(Protocol):
 
     def passed(self, at: Instant) -> object:
         """Time has passed."""
+
+    def refresh(self, symbols: Sequence[str], at: Instant) -> object:
+        """Somebody needs fresher values of these symbols."""
 
     def digest(self) -> str:
         """Digest of its state."""
@@ -81,7 +85,7 @@ def replay(records: Iterable[Record], machine: Machine) -> Replay:
 
     Raises:
         TapeError: the tape is cut or damaged; the machine has been told everything before the place.
-        ValueError: a record does not hold what its kind says.
+        DataError: a record does not hold what its kind says.
     """
     tell = _tellers(machine)
     inputs = checkpoints = agreed = 0
@@ -108,7 +112,24 @@ def _tellers(machine: Machine) -> dict[Kind, Callable[[Record], object]]:
         Kind.START: lambda record: machine.start(record.at),
         Kind.OPENED: lambda record: machine.opened(record.connection, record.at),
         Kind.FRAME: lambda record: machine.frame(record.connection, record.payload, record.at),
-        Kind.CLOSED: lambda record: machine.closed(record.connection, str(record.payload), record.at),
+        Kind.CLOSED: lambda record: machine.closed(record.connection, _reason(record), record.at),
         Kind.ANSWERED: lambda record: machine.answered(record.connection, read_answer(record.payload), record.at),
         Kind.PASSED: lambda record: machine.passed(record.at),
+        Kind.REFRESHED: lambda record: machine.refresh(_symbols(record), record.at),
     }
+
+
+def _reason(record: Record) -> str:
+    if not isinstance(record.payload, str):
+        raise DataError("the record of a connection's end holds bytes; expected its reason as text")
+    return record.payload
+
+
+def _symbols(record: Record) -> list[str]:
+    try:
+        value = record.json()
+    except ValueError:
+        value = None
+    if not isinstance(value, list) or not all(isinstance(symbol, str) for symbol in value):
+        raise DataError("the record of a refreshment holds something else; expected a JSON list of symbols")
+    return value

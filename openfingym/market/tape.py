@@ -16,7 +16,6 @@ them; here is what both agree on.
 
 from __future__ import annotations
 
-import math
 import platform
 import struct
 from collections.abc import Mapping
@@ -26,6 +25,7 @@ from importlib import metadata
 from typing import NamedTuple, Protocol
 
 from openfingym.digests import canonical_json
+from openfingym.errors import DataError
 from openfingym.files.strange import parse_json
 from openfingym.market.commands import Answer, Instant, Tell
 from openfingym.market.feed import Frame, Request
@@ -51,7 +51,7 @@ DIGEST_BYTES = 32
 
 
 class Kind(IntEnum):
-    """What a record is of. Inputs of the machine are START to PASSED without ASKED."""
+    """What a record is of. Inputs of the machine are START to PASSED without ASKED, and REFRESHED."""
 
     START = 1
     OPENED = 2
@@ -74,6 +74,8 @@ class Kind(IntEnum):
     EXECUTION = 12
     FILL = 13
     NOTE = 14
+    REFRESHED = 16
+    """Symbols of which somebody needed fresher values, as a JSON array."""
 
 
 class Record(NamedTuple):
@@ -201,7 +203,7 @@ class NoRecorder:
 
 
 _ANSWER = struct.Struct("<Hdq")
-"""Status; seconds to wait, or no number; use of the limit, or -1."""
+"""Status, seconds to wait, use of the limit; -1 where there is none."""
 
 
 def asked(request: Request) -> bytes:
@@ -212,7 +214,7 @@ def asked(request: Request) -> bytes:
 
 def answered(answer: Answer) -> bytes:
     """Payload of an ANSWERED record."""
-    wait_s = math.nan if answer.retry_after_s is None else answer.retry_after_s
+    wait_s = -1.0 if answer.retry_after_s is None else answer.retry_after_s
     return _ANSWER.pack(answer.status, wait_s, -1 if answer.used is None else answer.used) + answer.body
 
 
@@ -220,13 +222,16 @@ def read_answer(payload: Frame) -> Answer:
     """The answer of an ANSWERED record.
 
     Raises:
-        ValueError: the payload is no answer.
+        DataError: the payload is no answer.
     """
     if isinstance(payload, str) or len(payload) < _ANSWER.size:
-        raise ValueError(f"the record of an answer begins with {_ANSWER.size} bytes of status and limits; it has fewer")
+        raise DataError(
+            f"the record of an answer has {len(payload)} bytes or is text; expected {_ANSWER.size} bytes of status and "
+            "limits, and the body: record answers with answered()"
+        )
     status, wait_s, used = _ANSWER.unpack_from(payload)
     body = payload[_ANSWER.size :]
-    return Answer(status, body, None if math.isnan(wait_s) else wait_s, None if used < 0 else used)
+    return Answer(status, body, None if wait_s < 0 else wait_s, None if used < 0 else used)
 
 
 def told(tell: Tell) -> bytes:

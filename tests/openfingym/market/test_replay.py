@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from openfingym.errors import TapeError
+from openfingym.errors import DataError, TapeError
 from openfingym.market.clock import SECOND, SimulatedClock
 from openfingym.market.commands import Answer, Instant
 from openfingym.market.feed import Frame
 from openfingym.market.replay import Difference, Machine, Replay, replay
-from openfingym.market.tape import Kind, Recorder, TapeHeader, answered
+from openfingym.market.tape import Kind, Record, Recorder, TapeHeader, answered
 from openfingym.market.tape_reader import TapeReader
 from openfingym.market.tape_summary import summarize
 from openfingym.market.tape_writer import TapeWriter
@@ -54,6 +55,9 @@ class LastPrices:
     def passed(self, at: Instant) -> None:
         self._note("passed", *at)
 
+    def refresh(self, symbols: Sequence[str], at: Instant) -> None:
+        self._note("refresh", symbols, *at)
+
     def digest(self) -> str:
         return hashlib.sha256(self.state.digest() + json.dumps(self.prices).encode()).hexdigest()
 
@@ -88,6 +92,8 @@ async def session(clock: SimulatedClock, machine: LastPrices, recorder: Recorder
             recorder.record(Kind.OBSERVATION, at, 0, "{}")
             recorder.record(Kind.PASSED, at)
             machine.passed(at)
+            recorder.record(Kind.REFRESHED, at, 0, '["BTC"]')
+            machine.refresh(["BTC"], at)
         if number % 50 == 0:
             recorder.record(Kind.CHECKPOINT, at, 0, machine.digest())
         if recorder.lagging:
@@ -114,7 +120,7 @@ def test_a_replayed_week_ends_in_the_same_state(week: tuple[Path, LastPrices]) -
     with TapeReader(path) as tape:
         found = replay(tape, machine)
     summary = summarize(path)
-    assert found == Replay(inputs=2 + live.frames + 3 * 20, checkpoints=41, difference=None)
+    assert found == Replay(inputs=2 + live.frames + 4 * 20, checkpoints=41, difference=None)
     assert machine.digest() == live.digest()
     assert summary.checkpoints == 41
     assert summary.frames_binary == 672
@@ -166,3 +172,20 @@ def test_what_a_machine_fails_at_is_said_with_the_record(week: tuple[Path, LastP
     with TapeReader(week[0]) as tape, pytest.raises(RuntimeError) as caught:
         replay(tape, Failing())
     assert caught.value.__notes__ == [f"at record {number:,} of the tape"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        (Kind.ANSWERED, b"x"),
+        (Kind.ANSWERED, "x" * 40),
+        (Kind.REFRESHED, "{}"),
+        (Kind.REFRESHED, "[1]"),
+        (Kind.REFRESHED, b"["),
+        (Kind.CLOSED, b"1006"),
+    ],
+)
+def test_a_record_that_does_not_hold_what_its_kind_says_is_said_to_be_so(kind: Kind, payload: Frame) -> None:
+    with pytest.raises(DataError, match="the record of") as caught:
+        replay([Record(7, kind, Instant(0, 0), 0, payload)], LastPrices())
+    assert caught.value.__notes__ == ["at record 7 of the tape"]

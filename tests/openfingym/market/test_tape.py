@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from openfingym.cli import cli
 from openfingym.digests import canonical_json
-from openfingym.errors import StoreError, TapeError, UsageError
+from openfingym.errors import DataError, StoreError, TapeError, UsageError
 from openfingym.market import tape_writer
 from openfingym.market.commands import Answer, Instant, Tell
 from openfingym.market.feed import Address, Frame, Request
@@ -314,7 +314,7 @@ def test_a_secret_too_short_to_be_told_from_text_is_refused(tmp_path: Path) -> N
 def test_answers_and_what_was_told_come_back() -> None:
     for answer in (Answer(200, b"{}"), Answer(0, b"", None, 0), Answer(429, b"x", 1.5, 6000), Answer(503, b"", 0.0)):
         assert read_answer(answered(answer)) == answer
-    with pytest.raises(ValueError, match="fewer"):
+    with pytest.raises(DataError, match="expected 18 bytes"):
         read_answer(b"\x00")
     assert json.loads(told(Tell("gap", "BTCUSDT", "ids 4 to 9"))) == {
         "kind": "gap",
