@@ -19,7 +19,7 @@ from __future__ import annotations
 import platform
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from importlib import metadata
 from typing import NamedTuple, Protocol
@@ -128,7 +128,8 @@ class TapeHeader:
 
     def encoded(self) -> bytes:
         """The payload of the header's record."""
-        return canonical_json(asdict(self) | {"feed": without_secrets(self.feed)})
+        own = {"feed": without_secrets(self.feed), "seeds": dict(self.seeds), "versions": dict(self.versions)}
+        return canonical_json({each.name: getattr(self, each.name) for each in fields(self)} | own)
 
     @classmethod
     def decoded(cls, payload: Frame) -> TapeHeader:

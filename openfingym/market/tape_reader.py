@@ -61,6 +61,7 @@ class TapeReader:
         try:
             self._blocks = self._read_blocks()
             self.header, self.at = self._read_header()
+            self._records = self._read_all()
         except BaseException:
             self.close()
             raise
@@ -73,6 +74,11 @@ class TapeReader:
         """Digest of what was read of the tape; at its end that of the tape."""
         return self._content.hexdigest()
 
+    @property
+    def file_bytes(self) -> int:
+        """Size of the file."""
+        return os.fstat(self._file.fileno()).st_size
+
     def close(self) -> None:
         """Close the file; no more can be read."""
         self._file.close()
@@ -84,11 +90,14 @@ class TapeReader:
         self.close()
 
     def __iter__(self) -> Iterator[Record]:
-        """Read on.
+        """Read on; at the end there is nothing more.
 
         Raises:
             TapeError: after the last whole record, where the tape is cut or damaged.
         """
+        return self._records
+
+    def _read_all(self) -> Iterator[Record]:
         for raw in self._blocks:
             if raw[0] == END:
                 self._read_end(raw)
@@ -103,8 +112,8 @@ class TapeReader:
         self._fail("cut", "it has no end, since its session was killed, or still runs")
 
     def _read_header(self) -> tuple[TapeHeader, Instant]:
-        magic = self._file.read(len(MAGIC))
-        if magic != MAGIC and not (MAGIC.startswith(magic) and not self._file.read(1)):
+        magic = self._bytes(len(MAGIC))
+        if magic != MAGIC and not (MAGIC.startswith(magic) and not self._bytes(1)):
             self._fail("unreadable", f"it is no session tape, which would begin with {MAGIC.decode()}")
         self._offset = len(magic)
         raw = next(self._blocks, None)
@@ -132,7 +141,7 @@ class TapeReader:
             self._damaged("its end cannot be read")
         if more or end != {"digest": self.digest, "masked": masked, "records": self.records}:
             self._damaged("its end states another digest or number of records")
-        if self._file.read(1):
+        if self._bytes(1):
             self._damaged("something follows its end")
         self.masked = masked
 
@@ -187,13 +196,16 @@ class TapeReader:
 
     def _read(self, size: int) -> bytes:
         """So many bytes, or none where the file ends here."""
-        try:
-            content = self._file.read(size)
-        except OSError as error:
-            self._fail("unreadable", f"it cannot be read on ({error.strerror})")
+        content = self._bytes(size)
         if content and len(content) < size:
             self._cut()
         return content
+
+    def _bytes(self, most: int) -> bytes:
+        try:
+            return self._file.read(most)
+        except OSError as error:
+            self._fail("unreadable", f"it cannot be read on ({error.strerror}); copy it to another disk")
 
     def _cut(self) -> NoReturn:
         self._fail("cut", "it ends within a block, since its session was killed, or a part of the file is missing")

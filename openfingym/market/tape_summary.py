@@ -72,7 +72,7 @@ def summarize(path: Path) -> TapeSummary:
             state="complete" if fault is None else fault.state,
             fault=None if fault is None else str(fault),
             digest=tape.digest,
-            file_bytes=path.stat().st_size,
+            file_bytes=tape.file_bytes,
             records=tape.records - 1,
             by_kind={kind.name.lower(): count.kinds[kind] for kind in Kind if count.kinds[kind]},
             began_ns=tape.at.wall,

@@ -211,9 +211,9 @@ class TapeWriter:
             try:
                 with store_errors(self.path):
                     self._write_block(raw)
-            except OpenFinGymError as error:
+            except Exception as error:  # whoever records is told, whatever it is
                 with self._changed:
-                    self._failure = self._failure or error
+                    self._failure = self._failure or _ours(error, self.path)
                     self._changed.notify_all()
                 return
             with self._changed:
@@ -254,3 +254,11 @@ class TapeWriter:
         left = memoryview(content)
         while left:
             left = left[os.write(self._file.descriptor, left) :]
+
+
+def _ours(error: Exception, path: Path) -> OpenFinGymError:
+    if isinstance(error, OpenFinGymError):
+        return error
+    return StoreError(
+        f"{path}: the tape cannot be written on ({error!r}); what is on it can be read: begin another one"
+    )

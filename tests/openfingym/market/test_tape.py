@@ -388,6 +388,15 @@ def test_a_full_disk_ends_the_recording_with_an_error(tmp_path: Path, monkeypatc
     assert summarize(path).state == "cut"
 
 
+def test_any_failure_of_the_thread_reaches_whoever_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tape = TapeWriter(tmp_path / "a.tape", VENUE, BEGAN)
+    monkeypatch.setattr(tape, "_deflate", None)
+    tape.record(Kind.FRAME, later(1), 1, trade(1))
+    for act in (tape.flush, lambda: asyncio.run(tape.settle()), tape.close):
+        with pytest.raises(StoreError, match="begin another one"):
+            act()
+
+
 def test_threads_record_side_by_side(tmp_path: Path) -> None:
     path = tmp_path / "threads.tape"
     with TapeWriter(path, VENUE, BEGAN) as tape:
@@ -441,6 +450,15 @@ def test_what_a_tape_does_not_take_is_refused_and_the_rest_is_kept(tmp_path: Pat
     assert [record.payload for record in read(path)[0]] == ["one", "two"]
     with pytest.raises(UsageError, match="written as JSON"):
         TapeWriter(tmp_path / "b.tape", TapeHeader("local", {"symbols": {1, 2}}), BEGAN)
+
+
+def test_a_reader_reads_once_and_goes_on_where_it_was(short: Path) -> None:
+    with TapeReader(short) as tape:
+        first = next(iter(tape))
+        rest = list(tape)
+        assert [first, *rest] == read(short)[0]
+        assert list(tape) == []
+        assert tape.digest == summarize(short).digest
 
 
 def test_both_recorders_are_recorders(tmp_path: Path) -> None:
