@@ -40,9 +40,6 @@ class Machine(Protocol):
     def refresh(self, symbols: Sequence[str], at: Instant) -> object:
         """Somebody needs fresher values of these symbols."""
 
-    def digest(self) -> str:
-        """Digest of its state."""
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -76,12 +73,13 @@ class Replay:
     """The first checkpoint at which it was not, where the replay stops."""
 
 
-def replay(records: Iterable[Record], machine: Machine) -> Replay:
+def replay(records: Iterable[Record], machine: Machine, digest: Callable[[], str]) -> Replay:
     """Tell a machine every input on a tape, and compare its state at the checkpoints.
 
     Args:
         records: what a :class:`~openfingym.market.tape_reader.TapeReader` gives.
         machine: a new machine, made as the one of the session was.
+        digest: gives the digest of the machine's state, as the session's checkpoints have it.
 
     Raises:
         TapeError: the tape is cut or damaged; the machine has been told everything before the place.
@@ -99,7 +97,7 @@ def replay(records: Iterable[Record], machine: Machine) -> Replay:
                 error.add_note(f"at record {record.number:,} of the tape")
                 raise
         elif record.kind is Kind.CHECKPOINT:
-            replayed = machine.digest()
+            replayed = digest()
             if replayed != record.payload:
                 return Replay(inputs, checkpoints, Difference(record.number, agreed, str(record.payload), replayed))
             checkpoints, agreed = checkpoints + 1, record.number

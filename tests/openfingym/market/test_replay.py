@@ -116,9 +116,10 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, LastPrices]:
 
 def test_a_replayed_week_ends_in_the_same_state(week: tuple[Path, LastPrices]) -> None:
     path, live = week
-    machine: Machine = LastPrices()
+    machine = LastPrices()
+    told: Machine = machine
     with TapeReader(path) as tape:
-        found = replay(tape, machine)
+        found = replay(tape, told, machine.digest)
     summary = summarize(path)
     assert found == Replay(inputs=2 + live.frames + 4 * 20, checkpoints=41, difference=None)
     assert machine.digest() == live.digest()
@@ -145,7 +146,8 @@ def test_the_first_difference_is_named(week: tuple[Path, LastPrices], dropped: i
                 checkpoints.append(record)
             else:
                 before = record.number
-    found = replay(records, LastPrices(drops=dropped)).difference
+    machine = LastPrices(drops=dropped)
+    found = replay(records, machine, machine.digest).difference
     assert isinstance(found, Difference)
     assert (found.record, found.agreed) == (checkpoints[0].number, before)
     assert found.recorded == checkpoints[0].payload != found.replayed
@@ -157,7 +159,7 @@ def test_a_cut_tape_is_replayed_up_to_the_cut(week: tuple[Path, LastPrices], tmp
     path.write_bytes(week[0].read_bytes()[:-10])
     machine = LastPrices()
     with TapeReader(path) as tape, pytest.raises(TapeError) as caught:
-        replay(tape, machine)
+        replay(tape, machine, machine.digest)
     assert caught.value.state == "cut"
     assert machine.digest() == week[1].digest()
 
@@ -169,8 +171,9 @@ def test_what_a_machine_fails_at_is_said_with_the_record(week: tuple[Path, LastP
 
     with TapeReader(week[0]) as tape:
         number = next(record.number for record in tape if record.kind is Kind.CLOSED)
+    failing = Failing()
     with TapeReader(week[0]) as tape, pytest.raises(RuntimeError) as caught:
-        replay(tape, Failing())
+        replay(tape, failing, failing.digest)
     assert caught.value.__notes__ == [f"at record {number:,} of the tape"]
 
 
@@ -187,5 +190,5 @@ def test_what_a_machine_fails_at_is_said_with_the_record(week: tuple[Path, LastP
 )
 def test_a_record_that_does_not_hold_what_its_kind_says_is_said_to_be_so(kind: Kind, payload: Frame) -> None:
     with pytest.raises(DataError, match="the record of") as caught:
-        replay([Record(7, kind, Instant(0, 0), 0, payload)], LastPrices())
+        replay([Record(7, kind, Instant(0, 0), 0, payload)], LastPrices(), str)
     assert caught.value.__notes__ == ["at record 7 of the tape"]
