@@ -19,9 +19,8 @@ SHORTEST = 8
 """Characters of a secret that can be told from ordinary text."""
 SHORTEST_GUESSED = 16
 """The same where only the name of an environment variable says that it is one."""
-_WORDS = "key|secret|token|passw|passphrase|credential|signature|auth"
-_NAME = re.compile(_WORDS, re.IGNORECASE)
-_FIELD = re.compile(rf"((?:^|[?&])[^=&?#]*(?:{_WORDS})[^=&?#]*=)[^&#]*", re.IGNORECASE)
+_NAME = re.compile("key|secret|token|passw|passphrase|credential|signature|auth", re.IGNORECASE)
+_FIELD = re.compile(r"(?<![^?&])([^=&?#]*+)=([^&#]*+)")
 _USER = re.compile(r"//[^/@\s]*@")
 
 
@@ -34,7 +33,11 @@ def without_secrets(value: object) -> object:
         }
     if isinstance(value, list | tuple):
         return [without_secrets(inner) for inner in value]
-    return _USER.sub(f"//{LEFT_OUT}@", _FIELD.sub(rf"\1{LEFT_OUT}", value)) if isinstance(value, str) else value
+    return _USER.sub(f"//{LEFT_OUT}@", _FIELD.sub(_without_secret, value)) if isinstance(value, str) else value
+
+
+def _without_secret(field: re.Match[str]) -> str:
+    return f"{field[1]}={LEFT_OUT}" if field[2] and _NAME.search(field[1]) else field[0]
 
 
 def without_secrets_in_text(text: str) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from openfingym.errors import TapeError, TapeState
 from openfingym.market.commands import KINDS
-from openfingym.market.redaction import without_secrets
 from openfingym.market.tape import Kind, Record, TapeHeader
 from openfingym.market.tape_reader import TapeReader
 
@@ -50,7 +49,7 @@ class TapeSummary:
 
     def to_dict(self) -> dict[str, object]:
         """As JSON."""
-        return asdict(self) | {"header": asdict(self.header) | {"feed": without_secrets(self.header.feed)}}
+        return asdict(self)
 
 
 def summarize(path: Path) -> TapeSummary:

@@ -13,7 +13,7 @@ from openfingym.cli import cli
 from openfingym.errors import UsageError
 from openfingym.market.commands import Answer
 from openfingym.market.feed import Address, Request
-from openfingym.market.redaction import LEFT_OUT, without_secrets
+from openfingym.market.redaction import LEFT_OUT, without_secrets, without_secrets_in_text
 from openfingym.market.tape import (
     BLOCK_SIZES,
     Kind,
@@ -98,3 +98,26 @@ def test_a_secret_too_short_to_be_told_from_text_is_refused(tmp_path: Path) -> N
     with pytest.raises(UsageError, match="at least 8"):
         TapeWriter(tmp_path / "a.tape", VENUE, BEGAN, secrets=["BTC"])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("/order?a=1&signature=0a#key=1", "/order?a=1&signature=(secret)#key=1"),
+        ("apiKey=x&b=2", "apiKey=(secret)&b=2"),
+        ("/x?Access_Token=a%3Db=c&b=2", "/x?Access_Token=(secret)&b=2"),
+        ("https://me:pass@a.example/x?b=2", "https://(secret)@a.example/x?b=2"),
+        ("/x?key=&b=2", "/x?key=&b=2"),
+        ("/x?limit=5", "/x?limit=5"),
+        ('{"auth": {"a": 1}, "b": [{"Secret": "x"}]}', '{"auth": "(secret)", "b": [{"Secret": "(secret)"}]}'),
+        ("[" * 5000, "[" * 5000),
+    ],
+)
+def test_what_stands_under_the_name_of_a_secret_is_left_out(text: str, shown: str) -> None:
+    assert without_secrets_in_text(text) == shown
+
+
+def test_no_text_takes_long_to_look_through() -> None:
+    # A search whose work grows with the square of the length would take hours.
+    for text in ("key" * 400_000, "?key" * 300_000, "//a" * 300_000, "=" * 1_000_000):
+        assert without_secrets(text)

@@ -29,6 +29,7 @@ from tests.openfingym.market.tapes import (
 
 WRITER = """
 import sys
+import time
 from pathlib import Path
 from openfingym.market.commands import Instant
 from openfingym.market.tape import Kind, TapeHeader
@@ -47,6 +48,7 @@ number = 1000
 while True:
     tape.record(Kind.FRAME, Instant(number, number), 1, f"frame {number}")
     number += 1
+    time.sleep(0.0001)
 """
 
 
