@@ -10,11 +10,11 @@ import numpy as np
 
 from openfingym.errors import VenueError
 from openfingym.market.sim.accounts import Accounts
-from openfingym.market.sim.events import Event, ExecutionKind, Listing, Order, OrderKind, Reason, TimeInForce, Trade
-from openfingym.market.sim.flow import Crowd, CrowdFlow, Flow, TapeFlow, TapeTrade
+from openfingym.market.sim.events import Event, Listing, Order, OrderKind, Reason, TimeInForce, Trade
+from openfingym.market.sim.flow import Crowd, Flow, TapeTrade, flow_of
 from openfingym.market.sim.matching import Fill, OrderBook, Resting
 
-FIRST_TRADE_AT = 1_700_000_000_000_000_000
+START = 1_700_000_000_000_000_000
 """Where the clock of an exchange begins unless told otherwise, nanoseconds since the epoch."""
 
 
@@ -40,7 +40,7 @@ class Exchange:
         flows: Mapping[str, Crowd | Iterable[TapeTrade]] | None = None,
         *,
         seed: int = 0,
-        start: int = FIRST_TRADE_AT,
+        start: int = START,
         history: int = 100_000,
     ) -> None:
         self.listings = {listing.symbol: listing for listing in listings}
@@ -64,18 +64,12 @@ class Exchange:
             )
         seeds = np.random.SeedSequence(seed).generate_state(len(self.listings), np.uint64).tolist()
         self._flows: list[tuple[Flow, OrderBook]] = [
-            (self._flow(flows[symbol], start, seed), self.books[symbol])
+            (flow_of(flows[symbol], start, seed), self.books[symbol])
             for symbol, seed in zip(self.listings, seeds, strict=True)
             if flows and symbol in flows
         ]
         self._agenda = [(flow.next, number) for number, (flow, _) in enumerate(self._flows) if flow.next is not None]
         heapq.heapify(self._agenda)
-
-    @staticmethod
-    def _flow(source: Crowd | Iterable[TapeTrade], start: int, seed: int) -> Flow:
-        return CrowdFlow(source, start, seed) if isinstance(source, Crowd) else TapeFlow(source)
-
-    # Time
 
     def advance(self, to: int) -> list[Event]:
         """Let time pass until ``to``, in nanoseconds, and give what has happened since the last call."""
@@ -86,7 +80,9 @@ class Exchange:
             self.now = book.time = max(self.now, time)
             fills = flow.step(book)
             if fills:
-                self._settle(book, None, fills)
+                self._fill(book, None, fills)
+                self._trigger(book)
+                self.accounts.publish(self.now)
             if flow.next is None:
                 heapq.heappop(agenda)
             else:
@@ -102,8 +98,6 @@ class Exchange:
             if len(trades) > 2 * self._history:
                 del trades[: -self._history]
         return found
-
-    # Orders
 
     def deposit(self, account: str, asset: str, atoms: int) -> None:
         """Give an account something; a negative amount takes it away."""
@@ -142,7 +136,7 @@ class Exchange:
         if client_id:
             self._clients[account, client_id] = order
         self.accounts.lock(self.listings[symbol], order)
-        self._report(order, "new")
+        self.accounts.report(self.now, "new", order)
         if order.working:
             self._work(book, order)
         else:
@@ -169,10 +163,6 @@ class Exchange:
             return "would-match"
         cost = book.available(order.side, order.quantity, None)[1] if order.kind == "market" else None
         return "" if self.accounts.covers(self.listings[order.symbol], order, cost) else "insufficient-balance"
-
-    def order(self, symbol: str, number: int) -> Order | None:
-        """An account's order by its number."""
-        return self.orders.get((symbol, number))
 
     def by_client_id(self, account: str, client_id: str) -> Order | None:
         """The last order that an account placed under this id."""
@@ -202,7 +192,7 @@ class Exchange:
         self.accounts.release(self.listings[order.symbol], order, order.quantity - quantity)
         order.quantity = quantity
         order.updated = self.now
-        self._report(order, "reduced")
+        self.accounts.report(self.now, "reduced", order)
         self.accounts.publish(self.now)
         return True
 
@@ -249,12 +239,6 @@ class Exchange:
                 self._resting[order.symbol, order.id] = resting
                 book.rest(resting)
 
-    def _settle(self, book: OrderBook, taker: Order | None, fills: list[Fill]) -> None:
-        """What follows from matches: money, reports and stop orders."""
-        self._fill(book, taker, fills)
-        self._trigger(book)
-        self.accounts.publish(self.now)
-
     def _fill(self, book: OrderBook, taker: Order | None, fills: list[Fill]) -> None:
         for fill in fills:
             if fill.maker.owner is not None:
@@ -292,7 +276,7 @@ class Exchange:
             stops.remove(reached)
             reached.triggered = True
             reached.updated = self.now
-            self._report(reached, "triggered")
+            self.accounts.report(self.now, "triggered", reached)
             if reached.kind == "stop":
                 self.accounts.release(self.listings[book.symbol], reached, reached.left)
                 reached.hold = 0
@@ -314,7 +298,4 @@ class Exchange:
             self.accounts.release(self.listings[order.symbol], order, order.left)
         self._open.pop((order.symbol, order.id), None)
         order.status, order.reason, order.updated = kind, reason, self.now
-        self._report(order, kind)
-
-    def _report(self, order: Order, kind: ExecutionKind) -> None:
         self.accounts.report(self.now, kind, order)

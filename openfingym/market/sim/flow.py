@@ -55,8 +55,8 @@ class Crowd:
         if wrong:
             named = ", ".join(f"{name} = {getattr(self, name)}" for name in wrong)
             raise VenueError(
-                f"a simulated crowd cannot have {named}: expected positive numbers, tails above 1 and a share of market "
-                "orders below 1"
+                f"a simulated crowd cannot have {named}: expected positive numbers, tails above 1 and a share of "
+                "market orders below 1"
             )
 
 
@@ -172,3 +172,8 @@ class TapeFlow(Flow):
         self._trade = trade = next(self._trades, None)
         self.next = max(trade.time, before) if trade else None
         return fills
+
+
+def flow_of(source: Crowd | Iterable[TapeTrade], start: int, seed: int) -> Flow:
+    """The flow of a crowd or of a tape."""
+    return CrowdFlow(source, start, seed) if isinstance(source, Crowd) else TapeFlow(source)

@@ -12,6 +12,9 @@ from typing import Final, NamedTuple
 
 from openfingym.market.sim.events import BookChange, Event, Order, Trade
 
+PRUNED = 256
+"""Price levels that a side may have before its empty ones are forgotten."""
+
 
 class Resting:
     """An order in the book."""
@@ -69,6 +72,7 @@ class OrderBook:
         """The orders without an owner, in no order, for a random one to be found in constant time."""
         self._levels: dict[int, dict[int, Level]] = {1: {}, -1: {}}
         self._heaps: dict[int, list[int]] = {1: [], -1: []}  # of price times -side: the best is the smallest
+        self._most = {1: PRUNED, -1: PRUNED}
 
     def best(self, side: int) -> int | None:
         """The best price of a side; None where it is empty."""
@@ -154,6 +158,8 @@ class OrderBook:
         levels = self._levels[side]
         level = levels.get(price)
         if level is None:
+            if len(levels) >= self._most[side]:
+                self._prune(side)
             level = levels[price] = Level()
             heapq.heappush(self._heaps[side], -side * price)
         level.orders[order.number] = order
@@ -175,6 +181,15 @@ class OrderBook:
                 self._leave(order)
         self.update += 1
         self.events.append(BookChange(self.symbol, self.time, self.update, order.side, order.price, level.total))
+
+    def _prune(self, side: int) -> None:
+        """Forget the empty levels that no trade has reached, so that a book is as large as what rests in it."""
+        levels, heap = self._levels[side], self._heaps[side]
+        for price in [price for price, level in levels.items() if not level.total]:
+            del levels[price]
+        heap[:] = [-side * price for price in levels]
+        heapq.heapify(heap)
+        self._most[side] = 2 * len(levels) + PRUNED
 
     def _leave(self, order: Resting) -> None:
         last = self.crowd.pop()
