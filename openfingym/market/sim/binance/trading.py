@@ -76,7 +76,7 @@ def _ticket(ledger: Ledger, call: Call) -> Ticket:
             call.need(name)
         elif call.params.get(name):
             raise ApiError(-1106, f"Parameter '{name}' sent when not required.")
-    time_in_force = call.params.get("timeInForce", "GTC")
+    time_in_force = call.params.get("timeInForce") or "GTC"
     if time_in_force not in {"GTC", "IOC", "FOK"}:
         raise ApiError(-1115, "Invalid timeInForce.")
     price = _whole(call, "price", found.tick, "PRICE_FILTER") if "price" in takes else None
