@@ -19,6 +19,7 @@ FOREVER = 2**63 - 1
 
 FaultKind = Literal[
     "mute",  # a connection carries no data or answers; pings are answered
+    "frozen",  # the same, and neither are pings answered nor sent, as where packets are lost
     "gap",  # events are dropped
     "duplicate",  # events are sent twice
     "reorder",  # an event is sent after the one that follows it on its connection
@@ -136,8 +137,10 @@ class Outbox:
         return len(self._waiting)
 
     def put(self, frame: str | bytes, now: int, *, symbol: str | None = None, channel: str | None = None) -> None:
-        """Take a frame that the venue sends now; one without a channel is an answer, which only ``mute`` stops."""
-        if self._hit("mute", now, symbol, channel):
+        """Take a frame that the venue sends now; one without a channel is an answer, and only ``mute`` and ``frozen``
+        stop it.
+        """
+        if self._hit("mute", now, symbol, channel) or self._hit("frozen", now, symbol, channel):
             return
         if channel is None:
             self._add(frame, now)

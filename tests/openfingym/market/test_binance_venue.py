@@ -67,6 +67,18 @@ class Client:
     async def order(self, **params: Any) -> tuple[int, Any]:
         return await self.signed("POST", "order", **{"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", **params})
 
+    def proof(self, **params: Any) -> dict[str, Any]:
+        """Parameters of the WebSocket API with their signature."""
+        params |= {"apiKey": "key", "timestamp": self.venue.ledger.now // 10**6}
+        payload = socket_payload({name: str(value) for name, value in params.items()})
+        return params | {"signature": hmac.new(SECRET.encode(), payload.encode(), hashlib.sha256).hexdigest()}
+
+    async def listen(self, socket: ClientConnection) -> None:
+        """Subscribe the account's events."""
+        method = "userDataStream.subscribe.signature"
+        await socket.send(json.dumps({"id": "1", "method": method, "params": self.proof()}))
+        assert (await heard(socket, 1))[0]["result"] == {"subscriptionId": 0}
+
     @asynccontextmanager
     async def stream(self, path: str) -> AsyncIterator[ClientConnection]:
         before = len(self.venue.peers)
@@ -202,7 +214,10 @@ def test_control_messages_and_their_errors() -> None:
             async def ask(text: str) -> Any:
                 client.advance(1)
                 await socket.send(text)
-                return (await heard(socket, 1))[0]
+                while True:
+                    answer = (await heard(socket, 1))[0]
+                    if "stream" not in answer and "e" not in answer:
+                        return answer
 
             streams = '["btcusdt@kline_1w","nosuch@trade","btcusdt@nothing"]'
             assert await ask(f'{{"method":"SUBSCRIBE","params":{streams},"id":1}}') == {"result": None, "id": 1}
@@ -292,13 +307,7 @@ def test_wrong_requests_get_the_codes_of_the_venue(path: str, params: dict[str, 
 def test_an_order_is_placed_filled_found_and_cancelled_and_its_owner_hears_of_it() -> None:
     async def work(client: Client) -> None:
         async with websockets.connect(client.venue.socket_api_url) as socket:
-            params: dict[str, Any] = {"apiKey": "key", "timestamp": client.now // 10**6}
-            signature = hmac.new(
-                SECRET.encode(), socket_payload({k: str(v) for k, v in params.items()}).encode(), "sha256"
-            )
-            params["signature"] = signature.hexdigest()
-            await socket.send(json.dumps({"id": "1", "method": "userDataStream.subscribe.signature", "params": params}))
-            assert (await heard(socket, 1))[0]["result"] == {"subscriptionId": 0}
+            await client.listen(socket)
             status, bought = await client.order(type="MARKET", quantity="0.01000")
             assert (status, bought["status"], bought["executedQty"]) == (200, "FILLED", "0.01000000")
             assert sum(Decimal(fill["qty"]) for fill in bought["fills"]) == Decimal("0.01")
@@ -443,6 +452,25 @@ def test_faults_of_a_stream(kind: FaultKind, holds: Callable[[list[int], list[in
     assert holds(*seen)
 
 
+def test_a_frozen_connection_answers_no_ping_and_a_limited_one_is_not_opened() -> None:
+    async def work(client: Client) -> None:
+        async with client.stream("ws/btcusdt@trade") as socket:
+            client.venue.faults.faults[:] = [Fault("frozen", connection=0)]
+            waiter = await socket.ping()
+            client.advance(100)
+            await client.get("ping")  # the server has read what came before
+            assert not waiter.done()
+            assert client.venue.peers
+        for path in ("stream", "ws-api/v3"):
+            client.venue.faults.faults[:] = [Fault("limited", path=f"/{path}", seconds=30)]
+            with pytest.raises(websockets.InvalidStatus) as raised:
+                await websockets.connect(f"{client.venue.stream_url}/{path}")
+            response = raised.value.response
+            assert (response.status_code, response.headers["Retry-After"]) == (429, "30")
+
+    run(work)
+
+
 def test_late_frames_a_shutdown_and_disconnects() -> None:
     begin = START + int(15 * SECOND)
 
@@ -502,6 +530,42 @@ def test_an_order_whose_answer_is_lost_late_or_after_its_execution_is_carried_ou
     run(work)
 
 
+def test_executions_are_lost_doubled_or_come_before_the_answer() -> None:
+    async def work(client: Client) -> None:
+        async def executions(socket: ClientConnection) -> list[tuple[str, int]]:
+            """Of one order, up to the balances that follow them."""
+            found: list[tuple[str, int]] = []
+            while True:
+                event = (await heard(socket, 1))[0]["event"]
+                if event["e"] == "outboundAccountPosition":
+                    return found
+                found.append((event["x"], event["I"]))
+
+        async with websockets.connect(client.venue.socket_api_url) as socket:
+            await client.listen(socket)
+            faults = client.venue.faults.faults
+            order = {"type": "MARKET", "quantity": "0.00010"}
+            await client.order(**order)
+            plain = await executions(socket)
+            assert plain[0][0] == "NEW"
+            assert plain[1][0] == "TRADE"
+            faults.append(Fault("duplicate", channel="execution"))
+            await client.order(**order)
+            doubled = await executions(socket)
+            assert doubled == [event for event in doubled[::2] for _ in range(2)]
+            faults[:] = [Fault("gap", channel="execution")]
+            await client.order(**order)
+            assert await executions(socket) == []
+            faults[:] = [Fault("early-execution", seconds=1)]
+            asked = asyncio.create_task(client.order(**order))
+            assert [kind for kind, _ in await executions(socket)][:2] == ["NEW", "TRADE"]
+            assert not asked.done()
+            client.advance(1)
+            assert (await asked)[1]["status"] == "FILLED"
+
+    run(work)
+
+
 def test_an_account_lags() -> None:
     async def work(client: Client) -> None:
         client.advance(10)
@@ -522,10 +586,7 @@ def test_orders_go_over_the_socket_with_limits_and_errors() -> None:
 
             async def ask(method: str, **params: Any) -> Any:
                 client.advance(1)
-                params |= {"apiKey": "key", "timestamp": client.now // 10**6}
-                payload = socket_payload({name: str(value) for name, value in params.items()})
-                params["signature"] = hmac.new(SECRET.encode(), payload.encode(), hashlib.sha256).hexdigest()
-                await socket.send(json.dumps({"id": 7, "method": method, "params": params}))
+                await socket.send(json.dumps({"id": 7, "method": method, "params": client.proof(**params)}))
                 return (await heard(socket, 1))[0]
 
             placed = await ask("order.place", symbol="BTCUSDT", side="BUY", type="MARKET", quantity="0.01")

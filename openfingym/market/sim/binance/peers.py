@@ -40,6 +40,7 @@ class Peer(ABC):
         self.unit = MICROSECOND if request.query.get("timeUnit", "").upper() == "MICROSECOND" else MILLISECOND
         self.outbox = Outbox(faults, number)
         self.exchange = exchange
+        self.faults = faults
         self._request = request
         self._socket = web.WebSocketResponse(autoping=False, timeout=1.0)
         self._terms = terms
@@ -66,6 +67,8 @@ class Peer(ABC):
     def tick(self, now: int) -> None:
         """Do what is due: pings, the end of a silent or old connection, frames that were late."""
         terms = self._terms
+        if self._frozen():
+            return
         if now - self._opened >= terms.life_s * SECOND:
             self.close()
         elif self._unanswered is not None and now - self._unanswered[1] >= terms.pong_s * SECOND:
@@ -119,6 +122,8 @@ class Peer(ABC):
                 ):
                     self.abort()
                     break
+                if self._frozen():
+                    continue
                 if message.type == WSMsgType.PING:
                     await self._socket.pong(message.data)
                 elif message.type == WSMsgType.PONG:
@@ -133,6 +138,9 @@ class Peer(ABC):
             for task in tuple(self._tasks):
                 task.cancel()
         return self._socket
+
+    def _frozen(self) -> bool:
+        return self.faults.hit("frozen", self.exchange.now, connection=self.number) is not None
 
     def _flooded(self) -> bool:
         now = self.exchange.now

@@ -175,25 +175,34 @@ class BinanceVenue:
         text = request.match_info.get("streams") or request.query.get("streams", "")
         self._streams.subscribe(peer, [name for name in text.split("/") if name])
         try:
-            return await self._serve(peer)
+            return await self._serve(request, peer)
         finally:
             self._streams.unsubscribe(peer, tuple(peer.wanted))
 
     async def _socket_api(self, request: web.Request) -> web.StreamResponse:
-        self.desk.spend(2)
-        return await self._serve(ApiPeer(self._connections, request, self, self._terms))
+        return await self._serve(request, ApiPeer(self._connections, request, self, self._terms))
 
-    async def _serve(self, peer: Peer) -> web.StreamResponse:
+    async def _serve(self, request: web.Request, peer: Peer) -> web.StreamResponse:
         self._connections += 1
+        try:
+            self.desk.fail(request.path)
+            self.desk.spend(2 if isinstance(peer, ApiPeer) else 0)
+        except ApiError as error:
+            return self._response(error.json(), error.status, {"Retry-After": str(error.retry_after_s)})
         if self.faults.hit("abort", self.exchange.now, connection=peer.number):
             peer.abort()
         if self.faults.hit("close", self.exchange.now, connection=peer.number):
-            return web.Response(status=503, headers={SIMULATED: "1"})
+            return self._response({}, 503, {})
         self.peers[peer.number] = peer
         try:
             return await peer.serve()
         finally:
             del self.peers[peer.number]
+
+    @staticmethod
+    def _response(found: object, status: int, headers: dict[str, str]) -> web.Response:
+        headers = {SIMULATED: "1", **headers}
+        return web.Response(text=compact(found), status=status, headers=headers, content_type="application/json")
 
     def _handler(self, operation: Operation) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         path = operation.http.partition(" ")[2]
@@ -202,7 +211,7 @@ class BinanceVenue:
             slow = self.faults.hit("slow", self.exchange.now, path=path)
             if slow is not None:
                 await self.wait(slow.seconds)
-            headers = {SIMULATED: "1"}
+            headers: dict[str, str] = {}
             query = request.raw_path.partition("?")[2]
             body = await request.text()
             try:
@@ -218,7 +227,7 @@ class BinanceVenue:
             headers["X-MBX-USED-WEIGHT-1M"] = headers["X-MBX-USED-WEIGHT"] = str(self.desk.used_weight)
             await self.delayed(path, operation.method == "order.place")
             asyncio.get_running_loop().call_soon(self.publish)  # when the answer is on its way
-            return web.Response(text=compact(found), status=status, headers=headers, content_type="application/json")
+            return self._response(found, status, headers)
 
         return handle
 
