@@ -45,6 +45,11 @@ class Accounts:
         if margin:
             self._margin.add(account)
 
+    @property
+    def names(self) -> list[str]:
+        """All accounts, in the order in which they were opened."""
+        return list(self._held)
+
     def known(self, account: str) -> None:
         """Check that an account exists.
 

@@ -20,7 +20,7 @@ import websockets
 from websockets.asyncio.client import ClientConnection
 
 from openfingym.errors import VenueError
-from openfingym.market.sim.binance import BinanceVenue
+from openfingym.market.sim.binance import BinanceVenue, peers
 from openfingym.market.sim.binance.keys import Key, socket_payload
 from openfingym.market.sim.binance.peers import Terms
 from openfingym.market.sim.binance.wire import ApiError
@@ -576,6 +576,31 @@ def test_an_account_lags() -> None:
         assert (await client.signed("GET", "account"))[1]["balances"] == before
         client.advance(1)
         assert (await client.signed("GET", "account"))[1]["balances"] != before
+
+    run(work)
+
+
+def test_a_venue_knows_what_happened_at_its_exchange_before() -> None:
+    exchange = Exchange(LISTINGS, CROWDS, seed=3, start=START)
+    exchange.accounts.open("ann")
+    exchange.deposit("ann", "USDT", 7)
+    exchange.advance(START + 20 * SECOND)
+    late = BinanceVenue(exchange, Faults([Fault("lagging-account", seconds=60)]))
+    early = BinanceVenue(Exchange(LISTINGS, CROWDS, seed=3, start=START))
+    early.advance(START + 20 * SECOND)
+    assert late.ledger.aggregates == early.ledger.aggregates
+    assert len(late.ledger.aggregates["BTCUSDT"]) > 20
+    assert late.ledger.holdings("ann")["USDT"].free == 7
+
+
+def test_a_connection_that_does_not_read_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "MOST_WAITING", 50)
+
+    async def work(client: Client) -> None:
+        async with client.stream("ws/btcusdt@trade") as socket:
+            client.advance(60)
+            with pytest.raises(websockets.ConnectionClosedError):
+                await heard(socket, 51)
 
     run(work)
 

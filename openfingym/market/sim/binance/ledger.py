@@ -15,20 +15,33 @@ from openfingym.market.sim.faults import Faults
 
 
 class Ledger:
-    """Aggregate trades, fills and balances as they changed, cancellations' ids, and the accounts' keys."""
+    """Aggregate trades, fills and balances as they changed, cancellations' ids, and the accounts' keys.
+
+    Of what happened before it was made it knows the trades and balances, and the fills that nobody has collected.
+    """
 
     def __init__(self, exchange: Exchange, faults: Faults) -> None:
         self.exchange = exchange
         self.faults = faults
         self.keys: dict[str, Key] = {}
-        self.aggregates: dict[str, list[Aggregate]] = {symbol: [] for symbol in exchange.listings}
+        earlier = exchange.collect()
+        self.aggregates: dict[str, list[Aggregate]] = {
+            symbol: aggregated(trades, 0) for symbol, trades in exchange.trades.items()
+        }
         self.fills: dict[str, list[Execution]] = defaultdict(list)
         """Of each account, oldest first."""
         self.cancellations: dict[tuple[str, int], str] = {}
         """The client order id of the request that cancelled an order, by symbol and number."""
         self.pending: list[Event] = []
         """What happened in answering requests, and is not published yet."""
-        self._balances: dict[str, list[Balance]] = defaultdict(list)
+        self._balances: dict[str, list[Balance]] = {
+            account: [
+                Balance(exchange.now, account, asset, *holding)
+                for asset, holding in exchange.accounts.holdings(account).items()
+            ]
+            for account in exchange.accounts.names
+        }
+        self.note(event for event in earlier if isinstance(event, Execution))
 
     @property
     def now(self) -> int:
@@ -45,7 +58,7 @@ class Ledger:
                 if event.kind == "trade":
                     self.fills[event.account].append(event)
             elif isinstance(event, Balance):
-                self._balances[event.account].append(event)
+                self._balances.setdefault(event.account, []).append(event)
         for symbol, found in trades.items():
             known = self.aggregates[symbol]
             known += aggregated(found, known[-1].id if known else 0)
@@ -71,8 +84,8 @@ class Ledger:
         if fault is None:
             return self.exchange.accounts.holdings(account)
         then = now - int(fault.seconds * SECOND)
-        found = {}
-        for balance in self._balances[account]:
-            if balance.time <= then:
+        found: dict[str, Holding] = {}
+        for balance in self._balances.get(account, ()):
+            if balance.time <= then or balance.asset not in found:
                 found[balance.asset] = Holding(balance.free, balance.locked)
         return found

@@ -94,7 +94,7 @@ class Streams:
         self._listeners: dict[str, dict[StreamPeer, None]] = defaultdict(dict)
         self._changes: dict[int, dict[str, list[BookChange]]] = {STEP: defaultdict(list), SECOND: defaultdict(list)}
         self._quotes: dict[str, list[str]] = {}
-        self._aggregates = dict.fromkeys(ledger.exchange.listings, 0)
+        self._aggregates = {symbol: rows[-1].id if rows else 0 for symbol, rows in ledger.aggregates.items()}
 
     def subscribe(self, peer: StreamPeer, names: Iterable[str]) -> None:
         """Let a connection hear streams; one that does not exist is confirmed all the same, and stays silent."""

@@ -60,7 +60,6 @@ class BinanceVenue:
         self._connections = 0
         self._runner: web.AppRunner | None = None
         self._address = ""
-        self.ledger.collect()
 
     @property
     def rest_url(self) -> str:
@@ -118,7 +117,11 @@ class BinanceVenue:
         await drive(self.advance, self.exchange.now, clock or SystemClock(), speed=speed)
 
     def advance(self, to: int) -> None:
-        """Let time pass until ``to``, in nanoseconds, and send what happens."""
+        """Let time pass until ``to``, in nanoseconds, and send what happens.
+
+        No frame leaves before the caller gives the event loop its turn: after a long step, connections have many
+        waiting, and those that have more than :data:`~openfingym.market.sim.binance.peers.MOST_WAITING` are cut.
+        """
         self.publish()
         while (now := self.exchange.now) < to:
             boundary = (now // STEP + 1) * STEP
