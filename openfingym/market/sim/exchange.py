@@ -137,10 +137,7 @@ class Exchange:
             self._clients[account, client_id] = order
         self.accounts.lock(self.listings[symbol], order)
         self.accounts.report(self.now, "new", order)
-        if order.working:
-            self._work(book, order)
-        else:
-            self._stops[symbol].append(order)
+        self._work(book, order) if order.working else self._stops[symbol].append(order)
         self._trigger(book)
         self.accounts.publish(self.now)
         return order

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -17,11 +17,14 @@ from urllib.parse import quote, urlencode
 import aiohttp
 import pytest
 import websockets
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from websockets.asyncio.client import ClientConnection
 
 from openfingym.errors import VenueError
-from openfingym.market.sim.binance import BinanceVenue, peers
+from openfingym.market.sim.binance import BinanceVenue, desk, peers
 from openfingym.market.sim.binance.keys import Key, socket_payload
+from openfingym.market.sim.binance.market_data import Operation
 from openfingym.market.sim.binance.peers import Terms
 from openfingym.market.sim.binance.wire import ApiError
 from openfingym.market.sim.events import ATOMS, Listing
@@ -351,9 +354,11 @@ def test_an_order_is_placed_filled_found_and_cancelled_and_its_owner_hears_of_it
         ({"price": "60000.001"}, -1013),
         ({"price": "60000.000000001"}, -1111),
         ({"quantity": "0.000001"}, -1013),
-        ({"quantity": "-1"}, -1013),
-        ({"quantity": "NaN"}, -1013),
-        ({"quantity": "x"}, -1100),
+        ({"quantity": "0"}, -1013),
+        ({"quantity": "-1"}, -1100),
+        ({"quantity": "NaN"}, -1100),
+        ({"price": "1e5"}, -1100),
+        ({"price": "99999999999999999999"}, -1013),
         ({"quantity": "0.00001"}, -1013),
         ({"quantity": "100"}, -2010),
         ({"symbol": "X"}, -1121),
@@ -578,6 +583,30 @@ def test_an_account_lags() -> None:
         assert (await client.signed("GET", "account"))[1]["balances"] != before
 
     run(work)
+
+
+TEXTS = st.sampled_from(
+    ["", "0", "-1", "1", "99999999999999999999", "1e9", "NaN", "٣", "1_0", "BTCUSDT", "BUY", "SELL", "MARKET", "LIMIT"]
+) | st.text(max_size=8)  # fmt: skip
+NAMES = (
+    "symbol", "symbols", "limit", "fromId", "startTime", "endTime", "interval", "side", "type", "quantity", "price",
+    "stopPrice", "quoteOrderQty", "timeInForce", "newClientOrderId", "newOrderRespType", "orderId", "origClientOrderId",
+)  # fmt: skip
+KNOWN = {"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "timeInForce": "GTC", "quantity": "1", "interval": "1m"}
+
+
+@given(st.sampled_from(desk.OPERATIONS), st.dictionaries(st.sampled_from(NAMES), TEXTS), st.booleans())
+@settings(max_examples=120, deadline=None, derandomize=True)
+def test_whatever_is_asked_gets_an_answer_or_an_error_of_the_venue(
+    operation: Operation, params: dict[str, str], helped: bool
+) -> None:
+    exchange = Exchange(LISTINGS, start=START)
+    exchange.accounts.open("ann")
+    venue = BinanceVenue(exchange)
+    answer: object = None
+    with suppress(ApiError):
+        answer = venue.desk.answer(operation, {**(KNOWN if helped else {}), **params}, 10**6, "ann")
+    json.dumps(answer, allow_nan=False)
 
 
 def test_a_venue_knows_what_happened_at_its_exchange_before() -> None:

@@ -6,13 +6,17 @@ import base64
 import binascii
 import hashlib
 import hmac
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from urllib.parse import unquote
 
 from openfingym.errors import VenueError
 from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, SECOND, ApiError
+
+NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
+"""What the venue takes for a number."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +86,11 @@ def check_time(params: Mapping[str, str], now: int) -> None:
     """
     if "timestamp" not in params:
         raise ApiError(-1102, "Mandatory parameter 'timestamp' was not sent, was empty/null, or malformed.")
-    try:
-        stamp = int(params["timestamp"])
-        window = Decimal(params.get("recvWindow", "5000"))
-    except (ValueError, InvalidOperation):
-        raise ApiError(-1100, "Illegal characters found in parameter 'timestamp' or 'recvWindow'.") from None
-    if not 0 <= window <= 60_000:
+    window_text = params.get("recvWindow", "5000")
+    if not NUMBER.fullmatch(params["timestamp"]) or "." in params["timestamp"] or not NUMBER.fullmatch(window_text):
+        raise ApiError(-1100, "Illegal characters found in parameter 'timestamp' or 'recvWindow'.")
+    stamp, window = int(params["timestamp"]), Decimal(window_text)
+    if window > 60_000:
         raise ApiError(-1131, "recvWindow must be less than 60000")
     sent = stamp * (MICROSECOND if stamp > 10**14 else MILLISECOND)
     if sent >= now + SECOND:

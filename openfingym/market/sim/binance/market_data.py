@@ -110,7 +110,7 @@ def _wanted(ledger: Ledger, call: Call) -> tuple[list[Listing], bool]:
         return list(ledger.exchange.listings.values()), True
     try:
         names = json.loads(call.params["symbols"])
-    except ValueError:
+    except (ValueError, RecursionError):
         names = None
     if not isinstance(names, list) or not names:
         raise ApiError(-1100, "Illegal characters found in parameter 'symbols'; legal range is a JSON list of symbols.")

@@ -43,7 +43,7 @@ class ApiPeer(Peer):
         try:
             asked = json.loads(text)
             texts = json.loads(text, parse_int=str, parse_float=str)
-        except ValueError:
+        except (ValueError, RecursionError):
             asked = texts = None
         if not isinstance(asked, dict) or not isinstance(asked.get("params", {}), dict):
             error = {"code": -1000, "msg": "Invalid JSON: expected an object with id, method and params."}

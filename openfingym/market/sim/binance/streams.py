@@ -50,7 +50,7 @@ class StreamPeer(Peer):
     def _answer(self, text: str) -> dict[str, Any]:
         try:
             asked = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {"code": 3, "msg": "Invalid JSON: expected value at line 1 column 1"}
         if not isinstance(asked, dict) or asked.get("method") not in _METHODS:
             method = asked.get("method") if isinstance(asked, dict) else asked

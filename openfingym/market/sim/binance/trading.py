@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, NamedTuple, cast
 
 from openfingym.market.sim.binance import order_wire
+from openfingym.market.sim.binance.keys import NUMBER
 from openfingym.market.sim.binance.ledger import Ledger
 from openfingym.market.sim.binance.market_data import MIN_NOTIONAL, MOST_LOTS, Call, Operation, always, listing
 from openfingym.market.sim.binance.wire import ApiError
@@ -43,11 +44,11 @@ class Ticket(NamedTuple):
 
 
 def _number(call: Call, name: str) -> Decimal:
-    try:
-        found = Decimal(call.need(name))
-    except InvalidOperation:
-        raise ApiError(-1100, f"Illegal characters found in parameter '{name}'; legal range is a number.") from None
-    if not found.is_finite() or found <= 0:
+    text = call.need(name)
+    if not NUMBER.fullmatch(text):
+        raise ApiError(-1100, f"Illegal characters found in parameter '{name}'; legal range is '{NUMBER.pattern}'.")
+    found = Decimal(text)
+    if not found:
         raise ApiError(-1013, f"Invalid {'quantity' if 'ty' in name else 'price'}.")
     return found
 

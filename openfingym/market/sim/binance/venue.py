@@ -216,7 +216,7 @@ class BinanceVenue:
                 await self.wait(slow.seconds)
             headers: dict[str, str] = {}
             query = request.raw_path.partition("?")[2]
-            body = await request.text()
+            body = (await request.read()).decode("utf-8", "replace")
             try:
                 self.desk.fail(path)
                 status, found = 200, self._answer(operation, request, query, body, headers)
