@@ -415,6 +415,33 @@ def test_an_ed25519_signature_is_checked() -> None:
             key.check(payload, wrong)
 
 
+def test_a_session_with_an_ed25519_key_needs_no_further_signatures() -> None:
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    private = ed25519.Ed25519PrivateKey.generate()
+
+    async def work(client: Client) -> None:
+        client.venue.add_key("pair", "ann", public=private.public_key().public_bytes_raw())
+        async with websockets.connect(client.venue.socket_api_url) as socket:
+
+            async def ask(method: str, **params: Any) -> Any:
+                client.advance(1)
+                await socket.send(json.dumps({"id": 7, "method": method, "params": params}))
+                return (await heard(socket, 1))[0]
+
+            assert (await ask("userDataStream.subscribe"))["status"] == 401
+            assert (await ask("account.status"))["status"] == 401
+            stamp = (client.now + SECOND) // 10**6  # `ask` lets a second pass
+            signed = base64.b64encode(private.sign(f"apiKey=pair&timestamp={stamp}".encode())).decode()
+            logon = await ask("session.logon", apiKey="pair", timestamp=stamp, signature=signed)
+            assert logon["result"]["apiKey"] == "pair"
+            assert (await ask("account.status"))["result"]["accountType"] == "SPOT"
+            assert (await ask("userDataStream.subscribe"))["result"] == {"subscriptionId": 0}
+            assert (await ask("userDataStream.subscribe"))["error"]["code"] == -2035
+            assert (await ask("userDataStream.unsubscribe", subscriptionId=0))["event"]["e"] == "eventStreamTerminated"
+
+    run(work)
+
+
 def test_a_clock_that_is_wrong_a_foreign_key_and_a_wrong_signature_are_refused() -> None:
     async def work(client: Client) -> None:
         assert (await client.signed("GET", "account", key="other"))[1]["code"] == -2015

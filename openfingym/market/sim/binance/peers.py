@@ -154,7 +154,7 @@ class Peer(ABC):
             while not self._over:
                 self._wake.clear()
                 for frame in self.outbox.due(self.exchange.now):
-                    await self._socket.send_str(str(frame))
+                    await (self._socket.send_str(frame) if isinstance(frame, str) else self._socket.send_bytes(frame))
                 await self._wake.wait()
         except ConnectionError:
             self._over = True
