@@ -144,8 +144,8 @@ class LocalBook:
         return self._unnumbered(depth)
 
     def _restart(self, depth: Depth) -> bool:
-        """A whole book, unless it is older than this one. One that is older than the changes which wait does not connect
-        to them, so that the book stays stale, and the changes go on waiting.
+        """A whole book, unless it is older than this one. One that is older than the changes which wait does not
+        connect to them, so that the book stays stale, and the changes go on waiting.
         """
         if depth.last:
             if depth.last < self.sequence or (depth.last == self.sequence and not self.reason):
