@@ -104,11 +104,10 @@ class BarBuilder:
         key = key_of(trade)
         if key in self._trades:
             return False
-        if key in self._void:
-            other = self._void[key]
-            if other is None:
-                return False
-            trade = other
+        standing = self.standing(trade)
+        if standing is None:
+            return False
+        trade = standing
         time = trade.time
         if time < self._settled:
             self._miss(time)
@@ -125,6 +124,10 @@ class BarBuilder:
             if series is self._base:
                 cell.keys.append(key)
         return True
+
+    def standing(self, trade: Trade) -> Trade | None:
+        """What stands for a trade after corrections: itself, another one, or None if it is cancelled."""
+        return self._void.get(key_of(trade), trade)
 
     def correct(self, correction: Correction) -> bool:
         """Cancel a trade, or put another in its place; return whether that changed a bar."""
