@@ -7,7 +7,8 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 from openfingym.errors import UsageError
-from openfingym.market.cells import Bar, Cell, Key, key_of, order_of
+from openfingym.market.cells import Bar, Cell
+from openfingym.market.order import Key, key_of, order_of
 from openfingym.market.ticks import Correction, Trade
 
 SECOND = 1_000_000_000

@@ -5,22 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from openfingym.market.order import Key, Order
 from openfingym.market.ticks import Trade
-
-Key = tuple[str, int]
-"""(group, id) of a trade, unique for its symbol."""
-Order = tuple[int, str, int]
-"""(time, group, id): trades in the order in which they happened."""
-
-
-def key_of(trade: Trade) -> Key:
-    """What a trade is known by."""
-    return trade.group, trade.id
-
-
-def order_of(trade: Trade) -> Order:
-    """What trades are sorted by."""
-    return trade.time, trade.group, trade.id
 
 
 class Bar(NamedTuple):

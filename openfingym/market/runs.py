@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from openfingym.market.bars import SECOND, Hole
-from openfingym.market.cells import order_of
+from openfingym.market.order import order_of
 from openfingym.market.ticks import Trade
 
 ALWAYS = -1 << 63

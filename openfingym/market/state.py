@@ -10,8 +10,9 @@ from openfingym.digests import sha256_of_json
 from openfingym.errors import UsageError
 from openfingym.market.bars import SECOND, BarBuilder
 from openfingym.market.book import Book, LocalBook
-from openfingym.market.cells import Bar, order_of
+from openfingym.market.cells import Bar
 from openfingym.market.commands import Instant
+from openfingym.market.order import key_of, older, order_of, possible
 from openfingym.market.runs import TradeRuns
 from openfingym.market.ticks import Correction, Depth, Halt, Quote, ServerBar, Tick, Trade
 
@@ -86,8 +87,7 @@ class _Market:
         )
 
     def watch(self) -> None:
-        if self.bars.holes is not self.runs.holes:
-            self.bars.watch(self.runs.holes, self.runs.floor)
+        self.bars.watch(self.runs.holes, self.runs.floor)
 
 
 class MarketState:
@@ -116,14 +116,8 @@ class MarketState:
         }
         self.snapshots = {symbol: market.snapshot() for symbol, market in self._markets.items()}
         """The newest of each symbol. Readers look up and never change it."""
-        self._ways = {
-            Trade: self._trade,
-            Quote: self._quote,
-            Depth: self._depth,
-            ServerBar: self._server_bar,
-            Correction: self._correction,
-            Halt: self._halt,
-        }
+        self._ways = {Trade: self._trade, Quote: self._quote, Depth: self._depth}
+        self._ways |= {ServerBar: self._server_bar, Correction: self._correction, Halt: self._halt}
 
     def apply(self, tick: Tick, at: Instant, *, answer: bool = False) -> None:
         """Take in what the venue said.
@@ -135,7 +129,7 @@ class MarketState:
             answer: whether it was asked for, and not streamed: then it does not show that the stream listens again.
         """
         market = self._markets.get(tick.symbol)
-        if market is not None and answer and isinstance(tick, Trade) and tick.group and tick.time and _possible(tick):
+        if market is not None and answer and isinstance(tick, Trade) and tick.group and tick.time and possible(tick):
             self._count(market, tick, at.monotonic)
             self._publish(market)
             return
@@ -148,11 +142,11 @@ class MarketState:
             self._lose(self._market(symbol), "the connection was lost")
 
     def filled(self, symbol: str, trades: Sequence[Trade], at: Instant) -> None:
-        """The venue's answer to what followed :meth:`gap_of`, oldest first. The gap stays until answers reach what came
-        after it; where nothing came after it, until an answer holds nothing new.
+        """The venue's answer to what followed :meth:`gap_of`, oldest first. A gap stays until answers reach what came
+        after it; if nothing did, until one holds nothing new.
         """
         market = self._market(symbol)
-        for trade in market.runs.fill([trade for trade in trades if _possible(trade)]):
+        for trade in market.runs.fill([trade for trade in trades if possible(trade)]):
             self._count(market, trade, at.monotonic)
         market.watch()
         self._publish(market)
@@ -202,7 +196,7 @@ class MarketState:
         self._publish(market)
 
     def _trade(self, market: _Market, trade: Trade, at: int) -> bool:
-        if not _possible(trade):
+        if not possible(trade):
             self._lose(market, "an impossible trade came")
             return False
         if not trade.time:  # a last price that was asked for: its place among the others is not known
@@ -241,7 +235,7 @@ class MarketState:
         if not (quote.sequence or quote.time):
             if at < market.quote_at:
                 return False
-        elif last is not None and (_older(quote, last) or (quote == last != market.quote)):
+        elif last is not None and (older(quote, last) or (quote == last != market.quote)):
             return False
         else:
             market.ordered = quote
@@ -263,7 +257,7 @@ class MarketState:
         return False
 
     def _correction(self, market: _Market, correction: Correction, at: int) -> bool:
-        if correction.instead is not None and not _possible(correction.instead):
+        if correction.instead is not None and not possible(correction.instead):
             self._lose(market, "an impossible correction came")
             return False
         if not market.bars.correct(correction):
@@ -271,7 +265,7 @@ class MarketState:
         market.bar_at = max(market.bar_at, at)
         known = market.known
         last = market.bars.last_trade()
-        if last is not None or (known is not None and (known.group, known.id) == (correction.group, correction.id)):
+        if last is not None or (known is not None and key_of(known) == (correction.group, correction.id)):
             if market.trade == known:
                 market.trade = last
                 market.trade_at = NEVER if last is None else max(market.trade_at, at)
@@ -283,16 +277,6 @@ class MarketState:
             return False
         market.halted, market.halted_time = halt.halted, halt.time
         return True
-
-
-def _possible(trade: Trade) -> bool:
-    return -inf < trade.price < inf and 0.0 <= trade.size < inf
-
-
-def _older(quote: Quote, last: Quote) -> bool:
-    if quote.sequence and last.sequence:
-        return quote.sequence < last.sequence
-    return bool(quote.time and last.time) and quote.time < last.time
 
 
 def _canonical(market: _Market) -> list[object]:
