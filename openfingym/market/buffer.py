@@ -72,7 +72,7 @@ class MarketBuffer:
     """Reads the snapshots that a :class:`~openfingym.market.state.MarketState` publishes, from any thread.
 
     The readers are closures, as a look-up costs less than what a method adds to it. :attr:`latest` is :attr:`price` as
-    a plain tuple, which costs half of it.
+    a plain tuple, for loops in which making a named tuple costs too much.
 
     Args:
         snapshots: of each symbol, published by one store a change.

@@ -13,7 +13,7 @@ from openfingym.market.book import Book, LocalBook
 from openfingym.market.cells import Bar
 from openfingym.market.commands import Instant
 from openfingym.market.order import key_of, older, order_of, possible
-from openfingym.market.runs import TradeRuns
+from openfingym.market.stretches import TradeStretches
 from openfingym.market.ticks import Correction, Depth, Halt, Quote, ServerBar, Tick, Trade
 
 NEVER = -1 << 62
@@ -49,7 +49,7 @@ class _Market:
     """One symbol."""
 
     __slots__ = (
-        *("bar_at", "bars", "book", "book_at", "halted", "halted_time", "known", "quote", "quote_at", "runs"),
+        *("bar_at", "bars", "book", "book_at", "halted", "halted_time", "known", "quote", "quote_at", "stretches"),
         *("ordered", "sequence", "server_bars", "symbol", "trade", "trade_at"),
     )
 
@@ -57,7 +57,7 @@ class _Market:
         self.symbol = symbol
         self.bars = bars
         self.book = LocalBook()
-        self.runs = TradeRuns()
+        self.stretches = TradeStretches()
         self.trade: Trade | None = None
         self.known: Trade | None = None  # the newest with a time, whose place among others is known
         self.quote: Quote | None = None
@@ -81,13 +81,13 @@ class _Market:
             self.bars.current(),
             self.bar_at,
             trade,
-            self.runs.gap is not None,
+            self.stretches.gap is not None,
             self.halted,
             self.sequence,
         )
 
     def watch(self) -> None:
-        self.bars.watch(self.runs.holes, self.runs.floor)
+        self.bars.watch(self.stretches.holes, self.stretches.floor)
 
 
 class MarketState:
@@ -146,7 +146,7 @@ class MarketState:
         after it; if nothing did, until one holds nothing new.
         """
         market = self._market(symbol)
-        for trade in market.runs.fill([trade for trade in trades if possible(trade)]):
+        for trade in market.stretches.fill([trade for trade in trades if possible(trade)]):
             self._count(market, trade, at.monotonic)
         market.watch()
         self._publish(market)
@@ -154,13 +154,13 @@ class MarketState:
     def give_up(self, symbol: str, at: Instant) -> None:  # noqa: ARG002
         """The venue cannot fill the gap: bars that it touches stay incomplete, and it is asked for no more."""
         market = self._market(symbol)
-        market.runs.give_up()
+        market.stretches.give_up()
         market.watch()
         self._publish(market)
 
     def gap_of(self, symbol: str) -> Trade | None:
         """The last trade before the oldest gap; None without a gap."""
-        return self._market(symbol).runs.gap
+        return self._market(symbol).stretches.gap
 
     def wants_book(self, symbol: str) -> bool:
         """Whether the symbol's book needs a whole one."""
@@ -190,7 +190,7 @@ class MarketState:
         self.snapshots[market.symbol] = market.snapshot()
 
     def _lose(self, market: _Market, reason: str) -> None:
-        market.runs.lost()
+        market.stretches.lost()
         market.book.lost(reason)
         market.watch()
         self._publish(market)
@@ -204,7 +204,7 @@ class MarketState:
                 return False
             market.trade, market.trade_at = trade, at
             return True
-        if not market.runs.add(trade):
+        if not market.stretches.add(trade):
             return self._latest(market, trade, at)
         market.watch()
         self._count(market, trade, at)
@@ -288,7 +288,7 @@ def _canonical(market: _Market) -> list[object]:
         [market.trade_at, market.quote_at, market.book_at, market.bar_at],
         market.book.canonical(),
         market.bars.canonical(),
-        market.runs.canonical(),
+        market.stretches.canonical(),
         [[interval, *market.server_bars[interval]] for interval in sorted(market.server_bars)],
         [market.halted, market.halted_time],
         market.sequence,

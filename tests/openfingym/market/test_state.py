@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from openfingym.errors import UsageError
 from openfingym.market.bars import SECOND
 from openfingym.market.commands import Instant
-from openfingym.market.runs import RUNS
 from openfingym.market.state import NEVER, MarketState, Snapshot
+from openfingym.market.stretches import STRETCHES
 from openfingym.market.ticks import Correction, Depth, Halt, Quote, ServerBar, Tick, Trade
 
 START = 1_767_225_600 * SECOND
@@ -128,8 +128,8 @@ def test_a_gap_that_is_given_up_leaves_its_bars_incomplete() -> None:
 
 
 def test_the_memory_of_gaps_is_bounded() -> None:
-    state = state_of(*(trade(2 * n) for n in range(1, 3 * RUNS)))
-    assert len(state._markets["S"].runs.runs) == RUNS
+    state = state_of(*(trade(2 * n) for n in range(1, 3 * STRETCHES)))
+    assert len(state._markets["S"].stretches.stretches) == STRETCHES
     assert not any(complete(state, 300))
 
 
