@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from openfingym.errors import FeedError
 from openfingym.market.ticks import Depth, Message, Quote, ServerBar, Trade
 
 Frame = str | bytes
@@ -44,6 +45,8 @@ class FeedSession(ABC):
         """What is to be sent now; the caller sends and clears it after every call."""
         self.ready = False
         """Whether everything wanted is subscribed, as far as the venue's word goes."""
+        self.unreadable: list[str] = []
+        """What could not be read of frames that were read otherwise; the caller reports and clears it."""
 
     @abstractmethod
     def opened(self) -> None:
@@ -71,6 +74,14 @@ class Feed(ABC):
     """Seconds after which the venue closes any connection; a replacement is opened before."""
     simulated = False
     """Whether the venue is one of :mod:`openfingym.market.sim`."""
+    frames_per_s = 4.0
+    """Frames a second that a connection may send; more of them wait."""
+    weight_per_minute = 200
+    """What requests may cost in any minute."""
+    page = 1000
+    """How many trades an answer holds at most; fewer mean that there are no more."""
+    delay_s = 0.0
+    """Seconds by which the venue holds everything back, as a delayed feed does."""
 
     def __init__(self, symbols: Sequence[str]) -> None:
         self.symbols = tuple(symbols)
@@ -86,6 +97,18 @@ class Feed(ABC):
     @abstractmethod
     def session(self) -> FeedSession:
         """The protocol of a new connection."""
+
+    def ask_time(self) -> Request | None:
+        """A request for the venue's time; None where it has none without an account."""
+        return None
+
+    def read_time(self, body: bytes) -> int:
+        """The venue's time in the answer, in nanoseconds since the epoch.
+
+        Raises:
+            FeedError: the answer holds none, as with each ``read_`` below.
+        """
+        raise FeedError(f"{self.venue} tells no time, and was asked for none; it answered {body[:100]!r}.")
 
     @abstractmethod
     def ask_trades(self, symbol: str, after: Trade | None, since: int) -> Request:
