@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openfingym.errors import FeedError
-from openfingym.market.ticks import Depth, Message, Quote, ServerBar, Trade
+from openfingym.market.ticks import Depth, Message, Quote, ServerBar, Tick, Trade
 
 Frame = str | bytes
 
@@ -80,6 +80,8 @@ class Feed(ABC):
     """What requests may cost in any minute."""
     page = 1000
     """How many trades an answer holds at most; fewer mean that there are no more."""
+    kinds: frozenset[type[Tick]] = frozenset((Trade, Quote))
+    """Which of trades, quotes and changes of books the stream brings; each is watched for silence."""
     delay_s = 0.0
     """Seconds by which the venue holds everything back, as a delayed feed does."""
 

@@ -28,6 +28,10 @@ class Trade(NamedTuple):
     """Whether it changes open, high, low and close of a bar; an odd lot changes its volume alone."""
 
 
+LATEST = "latest"
+"""The :attr:`Trade.group` of a last price that was asked for: a price without id and size, which is in no bar."""
+
+
 class Quote(NamedTuple):
     """The best bid and offer."""
 

@@ -1,5 +1,6 @@
 """Alpaca: stocks (one exchange's, all exchanges', delayed, or its test feed) and crypto over its stream, and its REST
-interface for what the stream does not give."""
+interface for what the stream does not give.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from openfingym.market.feeds.alpaca_messages import Book as _Book
 from openfingym.market.feeds.alpaca_messages import Quoted as _Quoted
 from openfingym.market.feeds.alpaca_messages import Traded as _Traded
 from openfingym.market.feeds.reading import SECOND, decoded, query, rfc3339, rfc3339_text
-from openfingym.market.ticks import Depth, Quote, ServerBar, Trade
+from openfingym.market.ticks import Depth, Quote, ServerBar, Tick, Trade
 
 STREAM = "wss://stream.data.alpaca.markets"
 REST = "https://data.alpaca.markets"
@@ -122,6 +123,8 @@ class AlpacaFeed(Feed):
         self.feed = feed
         self.delay_s = _DELAY_S if feed == "delayed_sip" else 0.0
         self.channels = tuple(channels or (CRYPTO_CHANNELS if self.crypto else STOCK_CHANNELS))
+        kinds: dict[str, type[Tick]] = {"trades": Trade, "quotes": Quote, "orderbooks": Depth}
+        self.kinds = frozenset(kinds[channel] for channel in self.channels if channel in kinds)
         self.lot = 1.0 if self.crypto else lot
         self.simulated = simulated
         self._keys = keys

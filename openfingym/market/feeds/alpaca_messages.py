@@ -60,7 +60,7 @@ class Traded(msgspec.Struct, tag_field="T", tag="t"):
     S: str = ""
     x: str = ""
     z: str = ""
-    c: list[str] = []  # noqa: RUF012  # msgspec copies it
+    c: list[str] = []  # msgspec copies it
     tks: str = ""
     u: str = ""
 
@@ -97,7 +97,7 @@ class Corrected(msgspec.Struct, tag_field="T", tag="c"):
     ci: int
     cp: float
     cs: float
-    cc: list[str] = []  # noqa: RUF012
+    cc: list[str] = []
     z: str = ""
 
 
@@ -177,6 +177,7 @@ class AlpacaSession(FeedSession):
     def __init__(self, symbols: Sequence[str], channels: Sequence[str], login: str, *, lot: float) -> None:
         super().__init__()
         self._symbols = tuple(symbols)
+        self._of_ours = frozenset((*symbols, None))  # control messages are of no symbol
         self._channels = tuple(channels)
         self._login = SecretText(login)
         self._lot = lot
@@ -222,6 +223,8 @@ class AlpacaSession(FeedSession):
             return items
 
     def _message(self, item: object) -> Message | None:
+        if getattr(item, "S", None) not in self._of_ours:
+            return None  # what was unsubscribed, or never wanted
         match item:
             case Traded():
                 return trade_of(item, item.S)

@@ -1,5 +1,6 @@
 """Binance spot: trades, best quotes, order books and bars over its combined stream, and its REST interface for what the
-stream does not give."""
+stream does not give.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from openfingym.errors import FeedError, UsageError
 from openfingym.market.feed import Address, Feed, FeedSession, Frame, Request
 from openfingym.market.feeds.reading import MILLISECOND, SECOND, decoded, nanoseconds, query
 from openfingym.market.ticks import (
+    LATEST,
     ClosingSoon,
     Depth,
     Level,
@@ -22,14 +24,13 @@ from openfingym.market.ticks import (
     Refused,
     ServerBar,
     Subscribed,
+    Tick,
     Trade,
 )
 
 STREAM = "wss://stream.binance.com:9443"
 REST = "https://api.binance.com"
 CHANNELS = ("trade", "bookTicker", "depth@100ms")
-LATEST = "latest"
-"""The group of a last price that states neither id, size nor time."""
 MOST_STREAMS = 1024
 _AT_ONCE = 100
 """Streams in a control message."""
@@ -132,7 +133,7 @@ _Row = tuple[int, float, float, float, float, float, int, float, int, float, flo
 
 _FRAME = msgspec.json.Decoder(_Frame, strict=False)
 _TRADES = msgspec.json.Decoder(list[_RestTrade], strict=False)
-_LATEST = msgspec.json.Decoder(list[_Latest], strict=False)
+_PRICES = msgspec.json.Decoder(list[_Latest], strict=False)
 _BOOK = msgspec.json.Decoder(_Book, strict=False)
 _ROWS = msgspec.json.Decoder(list[_Row], strict=False)
 _TIME = msgspec.json.Decoder(_Time)
@@ -186,6 +187,9 @@ class BinanceFeed(Feed):
             found = f"{len(self.symbols)} symbols of {len(channels)} channels each"
             raise UsageError(f"{found} are not 1 to {MOST_STREAMS} streams; use several feeds, or fewer channels.")
         self.channels = tuple(channels)
+        names = {channel.split("@")[0].split("_")[0] for channel in channels}
+        kinds: dict[str, type[Tick]] = {"trade": Trade, "bookTicker": Quote, "depth": Depth}
+        self.kinds = frozenset(kinds[name] for name in names if name in kinds)
         self.levels = levels
         self.simulated = simulated
         self._stream_url, self._rest_url = stream_url.rstrip("/"), rest_url.rstrip("/")
@@ -238,7 +242,7 @@ class BinanceFeed(Feed):
             Quote(found.symbol, found.bidPrice, found.bidQty, found.askPrice, found.askQty, 0)
             if found.price is None
             else Trade(found.symbol, 0, found.price, 0.0, 0, 0, LATEST, prices=False)
-            for found in decoded(_LATEST, self.venue, body)
+            for found in decoded(_PRICES, self.venue, body)
         ]
 
     def ask_book(self, symbol: str) -> Request:
