@@ -60,6 +60,25 @@ class Answer(NamedTuple):
     """What requests have cost of the venue's limit in this minute, by its own count; None where it says nothing."""
 
 
+_RETRY_AFTER = "\nRetry-After: "
+
+
+def ending(reason: str, retry_after_s: float | None) -> str:
+    """How a connection's end is told to a machine: the reason, and on a line of its own how long the venue asks to
+    wait, so that text is all that a tape holds of it.
+    """
+    return reason if retry_after_s is None else f"{reason}{_RETRY_AFTER}{retry_after_s:.3f}"
+
+
+def read_ending(text: str) -> tuple[str, float | None]:
+    """The reason, and how many seconds to wait; None where nothing is said."""
+    reason, found, wait = text.rpartition(_RETRY_AFTER)
+    try:
+        return (reason, float(wait)) if found else (text, None)
+    except ValueError:
+        return text, None
+
+
 class Tell(NamedTuple):
     """Something a person or a report should know: a gap, a silent connection, a refusal."""
 

@@ -1,21 +1,19 @@
 """The machine of a live market: it is told what happened, keeps the state, and says what to do next.
 
 It does no input or output and reads no clock, so the same inputs always give the same state and the same commands. It
-gives the state each trade once, in whatever order and however often trades came, and says of every stretch in which
-trades may be missing that it is one, until it is filled.
+tells the state of every stretch in which trades may be missing, and asks the venue for them until none is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from openfingym.errors import FeedError
-from openfingym.market.commands import Answer, Command, Instant, Tell
+from openfingym.market.commands import Answer, Command, Instant, Tell, read_ending
 from openfingym.market.feed import Feed, Frame
-from openfingym.market.gaps import Gaps
+from openfingym.market.gaps import Gaps, MarketSink
 from openfingym.market.links import CROWDED_S, Link, Links
 from openfingym.market.questions import Question, Questions
 from openfingym.market.silence import Silences
@@ -33,7 +31,6 @@ from openfingym.market.ticks import (
     Tick,
     Trade,
 )
-from openfingym.market.trade_ids import Coming
 from openfingym.market.venue_clock import VenueClock
 
 SECOND = 1_000_000_000
@@ -48,22 +45,6 @@ BOOK_WAIT_S = 1.0
 """Seconds after which a book is asked for again that did not fit the changes."""
 CROWDED = 406
 """Alpaca's code for too many connections."""
-
-
-class MarketSink(Protocol):
-    """The state, as the machine sees it."""
-
-    def apply(self, tick: Tick, at: Instant) -> None:
-        """Something happened at the venue; a trade comes once only, perhaps late."""
-
-    def lost(self, symbols: Iterable[str], at: Instant) -> None:
-        """What happens to these symbols may be missed from now on."""
-
-    def filled(self, symbol: str, trades: Sequence[Trade], at: Instant) -> None:
-        """No trade of the symbol is missed any more: these were, oldest first."""
-
-    def wants_book(self, symbol: str) -> bool:
-        """Whether the symbol's book is unusable until a whole one comes."""
 
 
 class Ingest:
@@ -86,9 +67,11 @@ class Ingest:
         self._out: list[Command] = []
         self._questions = Questions(feed.weight_per_minute, rng, self._out)
         self._links = Links(feed, rng, self._out, self._on_lost, self._on_ready)
-        self._gaps = Gaps(feed, self._questions)
+        self._gaps = Gaps(feed, self._questions, state, self._out)
         self._silences = Silences(feed.symbols, feed.kinds)
         self._heard = self._silences.heard
+        self._symbols = frozenset(feed.symbols)
+        self._trades: dict[str, Trade] = {}
         self._quotes: dict[str, Quote] = {}
         self._books: dict[str, int] = {}
         self._renewed: dict[str, int] = {}
@@ -101,7 +84,7 @@ class Ingest:
             Quote: self._quote,
             Depth: self._depth,
             ServerBar: self._apply,
-            Correction: self._correction,
+            Correction: self._apply,
             Halt: self._apply,
             Subscribed: self._subscribed,
             Refused: self._refused,
@@ -126,17 +109,16 @@ class Ingest:
         self._links.opened(connection, at.monotonic)
         return self._commands()
 
-    def closed(self, connection: int, reason: str, retry_after_s: float | None, at: Instant) -> list[Command]:
+    def closed(self, connection: int, reason: str, at: Instant) -> list[Command]:
         """A connection has ended or could not be opened.
 
         Args:
             connection: its number.
-            reason: why, for people.
-            retry_after_s: seconds that the venue asks to wait; None where it says nothing.
+            reason: why, as :func:`~openfingym.market.commands.ending` says it.
             at: now.
         """
         self._at = at
-        self._links.closed(connection, reason, retry_after_s, at.monotonic)
+        self._links.closed(connection, *read_ending(reason), at.monotonic)
         return self._commands()
 
     def frame(self, connection: int, frame: Frame, at: Instant) -> list[Command]:
@@ -167,6 +149,8 @@ class Ingest:
         asked, why = self._questions.answered(question, answer, at.monotonic)
         if why:
             self._tell_seldom("refused", asked.symbol if asked else "", why)
+            if asked is not None and asked.purpose == "trades":
+                self._gaps.refused(asked.symbol, at)
         elif asked is not None:
             try:
                 self._answer(asked, answer.body, at)
@@ -209,28 +193,18 @@ class Ingest:
     # What a stream says
 
     def _trade(self, link: Link, trade: Trade, at: Instant) -> None:
-        symbol, gaps = trade.symbol, self._gaps
-        now = at.monotonic
+        symbol, now = trade.symbol, at.monotonic
         link.heard = self._heard[Trade][symbol] = now
-        coming = gaps.ids[symbol].take(trade)
-        if coming is Coming.SEEN:
-            return
-        before = gaps.last.get(symbol)
-        if coming is Coming.AHEAD:
-            begin, end = gaps.ids[symbol].holes[-1]
-            self.state.lost((symbol,), at)
-            self._tell("gap", symbol, f"trades {begin} to {end} are missing")
-            gaps.ahead(symbol, before, before.time if before else trade.time, now)
-        elif coming is Coming.ANEW:
-            self.state.lost((symbol,), at)
-            self._tell("gap", symbol, f"the venue numbers its trades anew, from {trade.id} on")
-            gaps.ahead(symbol, trade, trade.time, now)
+        before = self._trades.get(symbol)
         if before is None or trade.time >= before.time:
-            gaps.last[symbol] = trade
+            self._trades[symbol] = trade
         self.state.apply(trade, at)
+        if symbol in self._gaps.sought:
+            if self.state.gap_of(symbol) is None:  # it was late, not missing
+                self._gaps.done(symbol)
+        elif self.state.gap_of(symbol) is not None:
+            self._gaps.seek(symbol, now)
         self._late(trade.time, now)
-        if coming is Coming.NEW and symbol in gaps and (found := gaps.came(symbol)) is not None:
-            self._filled(symbol, found, at)
 
     def _quote(self, link: Link, quote: Quote, at: Instant) -> None:
         symbol = quote.symbol
@@ -255,11 +229,6 @@ class Ingest:
         self.state.apply(depth, at)
         if self.state.wants_book(symbol):
             self._want_book(symbol, at.monotonic)
-
-    def _correction(self, link: Link, correction: Correction, at: Instant) -> None:
-        if correction.instead is not None:
-            self._gaps.ids[correction.symbol].take(correction.instead)
-        self._apply(link, correction, at)
 
     def _apply(self, link: Link, tick: Tick, at: Instant) -> None:
         link.heard = at.monotonic
@@ -290,12 +259,12 @@ class Ingest:
     def _on_ready(self, link: Link, now: int) -> None:
         self._tell("connected", "", f"connection {link.number} to {self.feed.venue} has everything that is wanted")
         self._silences.begin(self.feed.symbols, now)
-        self._gaps.end(self.feed.symbols, now)
+        self._gaps.listen(self.feed.symbols, now)
         if not self._began:
             self._began = True
             self._ask_latest(list(self.feed.symbols), now)
 
-    def _on_lost(self, reason: str, now: int) -> None:
+    def _on_lost(self, reason: str) -> None:
         self._tell("lost", "", reason)
         self._silences.end()
         self._renewed.clear()
@@ -303,10 +272,8 @@ class Ingest:
             self._lose(self.feed.symbols)
 
     def _lose(self, symbols: Sequence[str]) -> None:
-        since = self.clock.time(self._at)
         self.state.lost(symbols, self._at)
-        for symbol in symbols:
-            self._gaps.begin(symbol, since)
+        self._gaps.deaf(symbols)
 
     def _fail(self, text: str) -> None:
         self.failed = text
@@ -343,7 +310,7 @@ class Ingest:
         main.session.renew(symbols)
         self._links.flush(main, now)
         self._silences.begin(tuple(symbols), now)
-        self._gaps.end(symbols, now)
+        self._gaps.listen(symbols, now)
 
     def _ask_latest(self, symbols: list[str], now: int) -> None:
         if not self._questions.pending("latest"):
@@ -382,9 +349,7 @@ class Ingest:
         if asked.purpose == "time":
             self.clock.measured(feed.read_time(body), asked.asked, now)
         elif asked.purpose == "trades":
-            found = self._gaps.answered(symbol, feed.read_trades(symbol, body), asked.asked, now)
-            if found is not None:
-                self._filled(symbol, found, at)
+            self._gaps.answered(symbol, feed.read_trades(symbol, body), asked.asked, at)
         elif asked.purpose == "book":
             self.state.apply(feed.read_book(symbol, body), at)
             if self.state.wants_book(symbol):  # older than the changes that wait for it
@@ -395,20 +360,14 @@ class Ingest:
     def _latest(self, ticks: list[Trade | Quote], asked: int, at: Instant) -> None:
         for tick in ticks:
             symbol = tick.symbol
-            if symbol not in self._gaps.ids:
+            if symbol not in self._symbols:
                 continue
-            spoken = self._gaps.last.get(symbol) if isinstance(tick, Trade) else self._quotes.get(symbol)
+            spoken = self._trades.get(symbol) if isinstance(tick, Trade) else self._quotes.get(symbol)
             if not self._silences.compare(tick, spoken, asked, at.monotonic):
                 continue
-            time = tick.time or self.clock.time(at)
             if isinstance(tick, Trade):  # what was traded comes with the stream, or fills a gap: this is a price alone
-                self.state.apply(Trade(symbol, 0, tick.price, 0.0, time, 0, LATEST, prices=False), at)
-            else:
-                self.state.apply(tick._replace(time=time), at)
-
-    def _filled(self, symbol: str, trades: list[Trade], at: Instant) -> None:
-        self.state.filled(symbol, trades, at)
-        self._tell("filled-gap", symbol, f"{len(trades)} trades")
+                tick = Trade(symbol, 0, tick.price, 0.0, 0, 0, LATEST, prices=False)  # noqa: PLW2901
+            self.state.apply(tick, Instant(asked, at.wall))
 
     # What people are told
 

@@ -23,7 +23,7 @@ class Kind(IntEnum):
     FRAME = 3
     """The frame as it was received."""
     CLOSED = 4
-    """See :func:`closed_payload`."""
+    """See :func:`~openfingym.market.commands.ending`."""
     ASKED = 5
     """A question, for people: without its header fields, which hold keys."""
     ANSWERED = 6
@@ -33,11 +33,6 @@ class Kind(IntEnum):
     """What was told to people."""
     REFRESHED = 16
     """Symbols of which somebody needed fresher values, as a JSON array."""
-
-
-def closed_payload(reason: str, retry_after_s: float | None) -> str:
-    """How a connection's end is recorded: JSON."""
-    return json.dumps({"reason": reason, "retry_after_s": retry_after_s})
 
 
 def answer_payload(answer: Answer) -> bytes:
@@ -67,8 +62,7 @@ def replay(machine: Ingest, kind: int, at: Instant, connection: int, payload: Fr
             case Kind.FRAME:
                 return machine.frame(connection, payload, at)
             case Kind.CLOSED:
-                found = json.loads(payload)
-                return machine.closed(connection, found["reason"], found["retry_after_s"], at)
+                return machine.closed(connection, str(payload), at)
             case Kind.ANSWERED:
                 content = payload.encode() if isinstance(payload, str) else payload
                 return machine.answered(connection, answer_of(content), at)

@@ -64,7 +64,7 @@ class Links:
         feed: makes sessions.
         rng: for jitter, so that many clients do not come back at once.
         out: where commands go.
-        lost: called with the reason and the time when no connection is read any more.
+        lost: called with the reason when no connection is read any more.
         ready: called with the link and the time when everything is subscribed on the one that is read.
     """
 
@@ -73,7 +73,7 @@ class Links:
         feed: Feed,
         rng: np.random.Generator,
         out: list[Command],
-        lost: Callable[[str, int], None],
+        lost: Callable[[str], None],
         ready: Callable[[Link, int], None],
     ) -> None:
         self.by_number: dict[int, Link] = {}
@@ -183,7 +183,7 @@ class Links:
             if self.main is None:
                 self._main_due = due
             if self.main is None or self.main.ready < 0:
-                self._lost(reason, now)
+                self._lost(reason)
 
     def _wait_s(self) -> float:
         """Seconds until the next attempt: twice as long each time, and up to half less by chance."""

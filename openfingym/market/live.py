@@ -12,10 +12,10 @@ from typing import Protocol, Self
 
 from openfingym.errors import ConnectionClosedError, OpenFinGymError, VenueError
 from openfingym.market.clock import Clock, SystemClock
-from openfingym.market.commands import Ask, Close, Command, Connect, Instant, Send, Tell
+from openfingym.market.commands import Ask, Close, Command, Connect, Instant, Send, Tell, ending
 from openfingym.market.feed import Frame, Request
 from openfingym.market.ingest import Ingest
-from openfingym.market.inputs import Kind, answer_payload, closed_payload
+from openfingym.market.inputs import Kind, answer_payload
 from openfingym.market.rest import RestClient
 from openfingym.market.transport import AiohttpTransport, Connection, Transport
 
@@ -202,10 +202,9 @@ class Live:
             finally:
                 writer.cancel()
         except ConnectionClosedError as error:
-            reason, wait_s = str(error), error.retry_after_s
-            at = self._input(Kind.CLOSED, number, closed_payload(reason, wait_s))
             self._readers.pop(number, None)
-            self._do(self.machine.closed(number, reason, wait_s, at))
+            reason = ending(str(error), error.retry_after_s)
+            self._do(self.machine.closed(number, reason, self._input(Kind.CLOSED, number, reason)))
         finally:
             self._outboxes.pop(number, None)
             if connection is not None:
@@ -215,8 +214,7 @@ class Live:
         machine, recorder, frame_kind = self.machine, self._recorder, Kind.FRAME
         since = 0
         while True:
-            waiting = connection.receive()
-            frame = await waiting
+            frame = await connection.receive()
             at = self._input(frame_kind, number, frame)
             commands = machine.frame(number, frame, at)
             if commands:

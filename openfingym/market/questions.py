@@ -109,7 +109,7 @@ class Questions:
             default = BAN_S if answer.status == 418 else self._wait_s(self._refusals)
             wait_s = default if answer.retry_after_s is None else answer.retry_after_s
             self.blocked_until = max(self.blocked_until, now + int(wait_s * SECOND))
-        elif answer.status == 0 or answer.status == 408 or answer.status >= 500:
+        elif answer.status in (0, 408) or answer.status >= 500:
             question.attempt += 1
             question.not_before = now + int(self._wait_s(question.attempt) * SECOND)
         else:

@@ -99,9 +99,9 @@ class Silences:
             return False
         self._known[channel] = tick
         silence, reference = self._of.get(channel), before or spoken
-        if silence is not None and reference is not None and _newer(tick, reference) and not silence.accused:
-            if asked - silence.since >= FIRST_S * SECOND / 2:
-                silence.accused, silence.due = asked, now + int(GRACE_S * SECOND)
+        doubtful = silence is not None and not silence.accused and asked - silence.since >= FIRST_S * SECOND / 2
+        if silence is not None and doubtful and reference is not None and _newer(tick, reference):
+            silence.accused, silence.due = asked, now + int(GRACE_S * SECOND)
         return True
 
     def mute(self, now: int) -> dict[str, int]:

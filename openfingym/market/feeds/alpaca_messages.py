@@ -53,6 +53,8 @@ class SecretText(str):
 
 
 class Traded(msgspec.Struct, tag_field="T", tag="t"):
+    """A trade."""
+
     t: str
     p: float
     s: float
@@ -66,6 +68,8 @@ class Traded(msgspec.Struct, tag_field="T", tag="t"):
 
 
 class Quoted(msgspec.Struct, tag_field="T", tag="q"):
+    """A quote."""
+
     t: str
     bp: float
     ap: float
@@ -75,6 +79,8 @@ class Quoted(msgspec.Struct, tag_field="T", tag="q"):
 
 
 class Bar(msgspec.Struct, tag_field="T", tag="b"):
+    """A bar of a minute."""
+
     t: str
     o: float
     h: float
@@ -86,10 +92,12 @@ class Bar(msgspec.Struct, tag_field="T", tag="b"):
 
 
 class UpdatedBar(Bar, tag_field="T", tag="u"):
-    pass
+    """The bar of a minute once more, as late trades have changed it."""
 
 
 class Corrected(msgspec.Struct, tag_field="T", tag="c"):
+    """A trade was otherwise than told."""
+
     S: str
     t: str
     x: str
@@ -102,6 +110,8 @@ class Corrected(msgspec.Struct, tag_field="T", tag="c"):
 
 
 class Cancelled(msgspec.Struct, tag_field="T", tag="x"):
+    """A trade did not happen."""
+
     S: str
     t: str
     i: int
@@ -110,6 +120,8 @@ class Cancelled(msgspec.Struct, tag_field="T", tag="x"):
 
 
 class Status(msgspec.Struct, tag_field="T", tag="s"):
+    """Trading stops or resumes."""
+
     S: str
     t: str
     sc: str
@@ -119,11 +131,15 @@ class Status(msgspec.Struct, tag_field="T", tag="s"):
 
 
 class BookLevel(msgspec.Struct):
+    """One level of a book."""
+
     p: float
     s: float
 
 
 class Book(msgspec.Struct, tag_field="T", tag="o"):
+    """A whole book, or changes of one."""
+
     t: str
     b: list[BookLevel]
     a: list[BookLevel]
@@ -132,15 +148,21 @@ class Book(msgspec.Struct, tag_field="T", tag="o"):
 
 
 class Success(msgspec.Struct, tag_field="T", tag="success"):
+    """Welcome, or the keys are right."""
+
     msg: str
 
 
 class Error(msgspec.Struct, tag_field="T", tag="error"):
+    """A refusal."""
+
     code: int
     msg: str = ""
 
 
 class Subscription(msgspec.Struct, tag_field="T", tag="subscription"):
+    """All that is subscribed."""
+
     trades: list[str] | None = None
     quotes: list[str] | None = None
     bars: list[str] | None = None
