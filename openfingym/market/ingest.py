@@ -302,6 +302,7 @@ class Ingest:
             self._renew(main, list(mute), now)
         symbols = self._silences.questionable(now)
         if symbols:
+            self._silences.asked(symbols, now)
             self._ask_latest(symbols, now)
 
     def _renew(self, main: Link, symbols: list[str], now: int) -> None:
@@ -314,7 +315,6 @@ class Ingest:
 
     def _ask_latest(self, symbols: list[str], now: int) -> None:
         if not self._questions.pending("latest"):
-            self._silences.asked(symbols)
             self._questions.put("latest", "", self.feed.ask_latest(symbols), now)
 
     # Books

@@ -29,6 +29,8 @@ class _Silence:
     """When it spoke last, or ought to have begun."""
     spoke: bool = False
     wait_s: float = FIRST_S
+    asked: int = 0
+    """When the venue was asked last."""
     accused: int = 0
     """When the question was put whose answer differs; 0 where none does."""
     due: int = 0
@@ -66,19 +68,22 @@ class Silences:
         due, soon = [], []
         for (kind, symbol), silence in self._of.items():
             self._hear(kind, symbol, silence)
-            waited = now - silence.since
-            if kind is not Depth and not silence.accused and waited > silence.wait_s * SECOND:
+            waited = now - max(silence.since, silence.asked)
+            if kind is Depth or silence.accused:
+                continue
+            if waited > silence.wait_s * SECOND:
                 due.append(symbol)
             elif waited > silence.wait_s * SECOND / 2:
                 soon.append(symbol)
         return list(dict.fromkeys(due + soon)) if due else []
 
-    def asked(self, symbols: list[str]) -> None:
+    def asked(self, symbols: list[str], now: int) -> None:
         """They are being asked for; the next question may wait longer."""
         for kind in (Trade, Quote):
             for symbol in symbols:
                 silence = self._of.get((kind, symbol))
                 if silence is not None:
+                    silence.asked = now
                     silence.wait_s = min(SELDOM_S, 2 * silence.wait_s)
 
     def compare(self, tick: Trade | Quote, spoken: Trade | Quote | None, asked: int, now: int) -> bool:
@@ -99,6 +104,8 @@ class Silences:
             return False
         self._known[channel] = tick
         silence, reference = self._of.get(channel), before or spoken
+        if silence is not None:
+            silence.wait_s = FIRST_S  # the venue is not at rest, so the next answer is to come soon
         doubtful = silence is not None and not silence.accused and asked - silence.since >= FIRST_S * SECOND / 2
         if silence is not None and doubtful and reference is not None and _newer(tick, reference):
             silence.accused, silence.due = asked, now + int(GRACE_S * SECOND)
