@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from enum import IntEnum
 
@@ -12,7 +13,6 @@ from openfingym.market.feed import Frame
 from openfingym.market.ingest import Ingest
 
 _ANSWER = struct.Struct("<Hdq")
-_NONE = -1
 
 
 class Kind(IntEnum):
@@ -36,15 +36,15 @@ class Kind(IntEnum):
 
 
 def answer_payload(answer: Answer) -> bytes:
-    """How an answer is recorded: status, seconds to wait and weight used (-1 for None), and the body."""
-    wait = _NONE if answer.retry_after_s is None else answer.retry_after_s
-    return _ANSWER.pack(answer.status, wait, _NONE if answer.used is None else answer.used) + answer.body
+    """How an answer is recorded: status, seconds to wait (no number for None), weight used (-1 for None), and the body."""
+    wait = math.nan if answer.retry_after_s is None else answer.retry_after_s
+    return _ANSWER.pack(answer.status, wait, -1 if answer.used is None else answer.used) + answer.body
 
 
 def answer_of(payload: bytes) -> Answer:
     """The answer that was recorded so."""
     status, wait, used = _ANSWER.unpack_from(payload)
-    return Answer(status, payload[_ANSWER.size :], None if wait < 0 else wait, None if used < 0 else used)
+    return Answer(status, payload[_ANSWER.size :], None if math.isnan(wait) else wait, None if used < 0 else used)
 
 
 def replay(machine: Ingest, kind: int, at: Instant, connection: int, payload: Frame) -> list[Command]:

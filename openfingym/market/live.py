@@ -25,6 +25,8 @@ SLICE_NS = 1_000_000
 """After this long of reading without a pause, others have a turn: without it a thread that wants to read the state
 waits for the interpreter's switch interval of 5 ms."""
 PAUSE_S = 20e-6
+IDLE_NS = 200_000
+"""Frames further apart than this were waited for, so that others had their turn."""
 STOP_S = 5.0
 
 
@@ -212,10 +214,13 @@ class Live:
 
     async def _read(self, number: int, connection: Connection) -> None:
         machine, recorder, frame_kind = self.machine, self._recorder, Kind.FRAME
-        since = 0
+        since = last = 0
         while True:
             frame = await connection.receive()
             at = self._input(frame_kind, number, frame)
+            if at.monotonic - last > IDLE_NS:
+                since = at.monotonic
+            last = at.monotonic
             commands = machine.frame(number, frame, at)
             if commands:
                 self._do(commands)

@@ -18,6 +18,7 @@ LONGEST_FRAME = 16 * 2**20
 """Bytes; a longer frame ends the connection."""
 OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 1.0
+_TEXT, _BINARY = aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY
 PING_S = 15.0
 """Seconds between pings of ours; a side that does not answer one in half of it is gone, as with a cut cable."""
 
@@ -96,10 +97,11 @@ class AiohttpTransport:
 class _AiohttpConnection:
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
+        self._receive = socket.receive
 
     async def receive(self) -> Frame:
-        message = await self._socket.receive()
-        if message.type is aiohttp.WSMsgType.TEXT or message.type is aiohttp.WSMsgType.BINARY:
+        message = await self._receive()
+        if message.type is _TEXT or message.type is _BINARY:
             frame: Frame = message.data
             return frame
         error = self._socket.exception()

@@ -54,24 +54,24 @@ class Keys:
         return cls(*(environment[name] for name in names))
 
 
-class _Trades(msgspec.Struct):
+class _Trades(msgspec.Struct, gc=False):
     trades: dict[str, list[_Traded] | None] | None = None
 
 
-class _Snapshot(msgspec.Struct):
+class _Snapshot(msgspec.Struct, gc=False):
     latestTrade: _Traded | None = None  # noqa: N815
     latestQuote: _Quoted | None = None  # noqa: N815
 
 
-class _Wrapped(msgspec.Struct):
+class _Wrapped(msgspec.Struct, gc=False):
     snapshots: dict[str, _Snapshot | None]
 
 
-class _Bars(msgspec.Struct):
+class _Bars(msgspec.Struct, gc=False):
     bars: dict[str, list[_Bar] | None] | None = None
 
 
-class _Books(msgspec.Struct):
+class _Books(msgspec.Struct, gc=False):
     orderbooks: dict[str, _Book]
 
 

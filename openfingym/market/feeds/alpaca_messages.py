@@ -52,7 +52,7 @@ class SecretText(str):
         return "'<secret>'"
 
 
-class Traded(msgspec.Struct, tag_field="T", tag="t"):
+class Traded(msgspec.Struct, gc=False, tag_field="T", tag="t"):
     """A trade."""
 
     t: str
@@ -67,7 +67,7 @@ class Traded(msgspec.Struct, tag_field="T", tag="t"):
     u: str = ""
 
 
-class Quoted(msgspec.Struct, tag_field="T", tag="q"):
+class Quoted(msgspec.Struct, gc=False, tag_field="T", tag="q"):
     """A quote."""
 
     t: str
@@ -78,7 +78,7 @@ class Quoted(msgspec.Struct, tag_field="T", tag="q"):
     S: str = ""
 
 
-class Bar(msgspec.Struct, tag_field="T", tag="b"):
+class Bar(msgspec.Struct, gc=False, tag_field="T", tag="b"):
     """A bar of a minute."""
 
     t: str
@@ -91,11 +91,11 @@ class Bar(msgspec.Struct, tag_field="T", tag="b"):
     S: str = ""
 
 
-class UpdatedBar(Bar, tag_field="T", tag="u"):
+class UpdatedBar(Bar, gc=False, tag_field="T", tag="u"):
     """The bar of a minute once more, as late trades have changed it."""
 
 
-class Corrected(msgspec.Struct, tag_field="T", tag="c"):
+class Corrected(msgspec.Struct, gc=False, tag_field="T", tag="c"):
     """A trade was otherwise than told."""
 
     S: str
@@ -109,7 +109,7 @@ class Corrected(msgspec.Struct, tag_field="T", tag="c"):
     z: str = ""
 
 
-class Cancelled(msgspec.Struct, tag_field="T", tag="x"):
+class Cancelled(msgspec.Struct, gc=False, tag_field="T", tag="x"):
     """A trade did not happen."""
 
     S: str
@@ -119,7 +119,7 @@ class Cancelled(msgspec.Struct, tag_field="T", tag="x"):
     z: str = ""
 
 
-class Status(msgspec.Struct, tag_field="T", tag="s"):
+class Status(msgspec.Struct, gc=False, tag_field="T", tag="s"):
     """Trading stops or resumes."""
 
     S: str
@@ -130,14 +130,14 @@ class Status(msgspec.Struct, tag_field="T", tag="s"):
     rm: str = ""
 
 
-class BookLevel(msgspec.Struct):
+class BookLevel(msgspec.Struct, gc=False):
     """One level of a book."""
 
     p: float
     s: float
 
 
-class Book(msgspec.Struct, tag_field="T", tag="o"):
+class Book(msgspec.Struct, gc=False, tag_field="T", tag="o"):
     """A whole book, or changes of one."""
 
     t: str
@@ -147,20 +147,20 @@ class Book(msgspec.Struct, tag_field="T", tag="o"):
     r: bool = False
 
 
-class Success(msgspec.Struct, tag_field="T", tag="success"):
+class Success(msgspec.Struct, gc=False, tag_field="T", tag="success"):
     """Welcome, or the keys are right."""
 
     msg: str
 
 
-class Error(msgspec.Struct, tag_field="T", tag="error"):
+class Error(msgspec.Struct, gc=False, tag_field="T", tag="error"):
     """A refusal."""
 
     code: int
     msg: str = ""
 
 
-class Subscription(msgspec.Struct, tag_field="T", tag="subscription"):
+class Subscription(msgspec.Struct, gc=False, tag_field="T", tag="subscription"):
     """All that is subscribed."""
 
     trades: list[str] | None = None
@@ -172,7 +172,7 @@ class Subscription(msgspec.Struct, tag_field="T", tag="subscription"):
     orderbooks: list[str] | None = None
 
 
-class _Kind(msgspec.Struct):
+class _Kind(msgspec.Struct, gc=False):
     T: str
 
 

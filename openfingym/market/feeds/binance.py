@@ -31,7 +31,7 @@ MOST_STREAMS = 1024
 _BOOK_WEIGHTS = ((100, 5), (500, 25), (1000, 50), (5000, 250))
 
 
-class _RestTrade(msgspec.Struct):
+class _RestTrade(msgspec.Struct, gc=False):
     id: int
     price: float
     qty: float
@@ -39,7 +39,7 @@ class _RestTrade(msgspec.Struct):
     isBuyerMaker: bool  # noqa: N815
 
 
-class _Latest(msgspec.Struct):
+class _Latest(msgspec.Struct, gc=False):
     symbol: str
     price: float | None = None
     bidPrice: float = 0.0  # noqa: N815
@@ -48,23 +48,23 @@ class _Latest(msgspec.Struct):
     askQty: float = 0.0  # noqa: N815
 
 
-class _Book(msgspec.Struct):
+class _Book(msgspec.Struct, gc=False):
     lastUpdateId: int  # noqa: N815
     bids: Levels
     asks: Levels
 
 
-class _Time(msgspec.Struct):
+class _Time(msgspec.Struct, gc=False):
     serverTime: int  # noqa: N815
 
 
-class _Symbol(msgspec.Struct):
+class _Symbol(msgspec.Struct, gc=False):
     symbol: str
     status: str
     filters: list[dict[str, Any]]
 
 
-class _Info(msgspec.Struct):
+class _Info(msgspec.Struct, gc=False):
     symbols: list[_Symbol]
 
 

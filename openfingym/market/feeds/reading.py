@@ -15,14 +15,14 @@ MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NINE = 9
-_MICROSECONDS_FROM = 10**14
+MICROSECONDS_FROM = 10**14
 """The epoch in milliseconds is below this until the year 5138, in microseconds above it since 1973."""
 _seconds: dict[str, int] = {}
 
 
 def nanoseconds(count: int) -> int:
     """Nanoseconds of a time in milliseconds or microseconds since the epoch, told apart by its magnitude."""
-    return count * MILLISECOND if count < _MICROSECONDS_FROM else count * 1000
+    return count * MILLISECOND if count < MICROSECONDS_FROM else count * 1000
 
 
 def rfc3339(text: str) -> int:
@@ -77,4 +77,9 @@ def decoded(decoder: msgspec.json.Decoder[Any], venue: str, content: Frame) -> A
     try:
         return decoder.decode(content)
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise FeedError(f"{venue} sent what is not of its protocol ({error}): {content[:120]!r}.") from None
+        raise unreadable(venue, content, error) from None
+
+
+def unreadable(venue: str, content: Frame, error: Exception) -> FeedError:
+    """The error of what a venue sent and nobody can read."""
+    return FeedError(f"{venue} sent what is not of its protocol ({error}): {content[:120]!r}.")

@@ -225,8 +225,8 @@ def test_conditions_that_set_no_price(conditions: list[str], tape: str, prices: 
 
 def test_alpaca_corrections_name_the_trade_they_undo() -> None:
     text = (
-        '[{"T":"c","S":"AAPL","x":"M","oi":52983525033527,"op":39.1582,"os":440000,"oc":[" ","7"],"ci":52983525034326,"cp":39.18,'
-        '"cs":44,"cc":[" ","7"],"z":"B","t":"2023-04-06T14:25:06.542305024Z"},'
+        '[{"T":"c","S":"AAPL","x":"M","oi":52983525033527,"op":39.1582,"os":440000,"oc":[" ","7"],'
+        '"ci":52983525034326,"cp":39.18,"cs":44,"cc":[" ","7"],"z":"B","t":"2023-04-06T14:25:06.542305024Z"},'
         '{"T":"x","S":"AAPL","i":465,"x":"D","p":105.31,"s":300,"a":"C","z":"C","t":"2023-03-06T13:15:14.103Z"}]'
     )
     corrected, cancelled = alpaca(text)
