@@ -8,15 +8,15 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol, Self
+from typing import Self
 
 from openfingym.errors import ConnectionClosedError, OpenFinGymError, VenueError
 from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.commands import Ask, Close, Command, Connect, Instant, Send, Tell, ending
 from openfingym.market.feed import Frame, Request
 from openfingym.market.ingest import Ingest
-from openfingym.market.inputs import Kind, answer_payload
 from openfingym.market.rest import RestClient
+from openfingym.market.tape import Kind, NoRecorder, Recorder, answered, asked, told
 from openfingym.market.transport import AiohttpTransport, Connection, Transport
 
 PASS_S = 0.1
@@ -28,32 +28,6 @@ PAUSE_S = 20e-6
 IDLE_NS = 200_000
 """Frames further apart than this were waited for, so that others had their turn."""
 STOP_S = 5.0
-
-
-class Recorder(Protocol):
-    """What is told of every input before the machine is."""
-
-    @property
-    def lagging(self) -> bool:
-        """Whether more waits to be written than is good."""
-
-    def record(self, kind: Kind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
-        """Record what happened."""
-
-    async def settle(self) -> None:
-        """Wait until it does not lag any more."""
-
-
-class NoRecorder:
-    """Records nothing."""
-
-    lagging = False
-
-    def record(self, kind: Kind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
-        """See :class:`Recorder`."""
-
-    async def settle(self) -> None:
-        """See :class:`Recorder`."""
 
 
 class Live:
@@ -187,8 +161,7 @@ class Live:
                     self._asking.add(task)
                     task.add_done_callback(self._asking.discard)
                 case Tell():
-                    payload = json.dumps(command._asdict(), ensure_ascii=False)
-                    self._recorder.record(Kind.TOLD, self._now(), 0, payload)
+                    self._recorder.record(Kind.TOLD, self._now(), 0, told(command))
                     if self._tell is not None:
                         self._tell(command)
 
@@ -237,9 +210,9 @@ class Live:
                 await connection.send(await outbox.get())
 
     async def _ask(self, number: int, request: Request) -> None:
-        self._recorder.record(Kind.ASKED, self._now(), number, f"{request.method} {request.path}")
+        self._recorder.record(Kind.ASKED, self._now(), number, asked(request))
         answer = await self._rest.ask(request)
-        self._do(self.machine.answered(number, answer, self._input(Kind.ANSWERED, number, answer_payload(answer))))
+        self._do(self.machine.answered(number, answer, self._input(Kind.ANSWERED, number, answered(answer))))
 
     async def _tick(self) -> None:
         while True:
@@ -247,4 +220,8 @@ class Live:
             self._do(self.machine.passed(self._input(Kind.PASSED)))
 
     def _refresh(self, symbols: list[str]) -> None:
+        if not self._end.is_set():
+            self._group.create_task(self._refreshed(symbols))  # as a task, so that its errors end the feed too
+
+    async def _refreshed(self, symbols: list[str]) -> None:
         self._do(self.machine.refresh(symbols, self._input(Kind.REFRESHED, 0, json.dumps(symbols))))

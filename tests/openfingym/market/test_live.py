@@ -19,9 +19,10 @@ from openfingym.market.commands import Instant, Tell
 from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.feeds.binance import BinanceFeed
 from openfingym.market.ingest import Ingest
-from openfingym.market.inputs import Kind, replay
 from openfingym.market.live import Live
+from openfingym.market.replay import replay
 from openfingym.market.rest import RestClient
+from openfingym.market.tape import Kind, NoRecorder, Record
 from openfingym.market.ticks import Trade
 from openfingym.market.transport import AiohttpTransport, Transport, WebsocketsTransport
 from tests.openfingym.market.plain import PlainMarket, _rest, trade_frame
@@ -119,19 +120,14 @@ class Server:
         self.do(close).result(10)
 
 
-class Tape:
+class Tape(NoRecorder):
     """Keeps inputs."""
 
-    lagging = False
-
     def __init__(self) -> None:
-        self.records: list[tuple[Kind, Instant, int, Frame]] = []
+        self.records: list[Record] = []
 
     def record(self, kind: Kind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
-        self.records.append((kind, at, connection, payload))
-
-    async def settle(self) -> None:
-        """Nothing lags."""
+        self.records.append(Record(len(self.records), kind, at, connection, payload))
 
 
 @pytest.fixture
@@ -194,11 +190,10 @@ def test_a_feed_survives_cut_connections_and_misses_nothing(server: Server, tran
         name = live._thread.name
     assert not any(thread.name == name for thread in threading.enumerate())
     fresh, again = machine_of(server)
-    for record in tape.records:
-        replay(fresh, *record)
+    replay(tape.records, fresh, str)
     assert again.ticks == market.ticks
     assert sorted(again.trades["BTCUSDT"]) == sorted(trades)
-    kinds = [record[0] for record in tape.records]
+    kinds = [record.kind for record in tape.records]
     assert kinds[0] is Kind.START
     assert {Kind.OPENED, Kind.FRAME, Kind.CLOSED, Kind.ASKED, Kind.ANSWERED, Kind.PASSED, Kind.TOLD} <= set(kinds)
 
