@@ -22,6 +22,7 @@ from openfingym.market.ingest import Ingest
 from openfingym.market.live import Live
 from openfingym.market.replay import replay
 from openfingym.market.rest import RestClient
+from openfingym.market.state import MarketState
 from openfingym.market.tape import Kind, NoRecorder, Record
 from openfingym.market.ticks import Trade
 from openfingym.market.transport import AiohttpTransport, Transport, WebsocketsTransport
@@ -291,3 +292,21 @@ def test_a_feed_stops_while_nobody_answers(server: Server) -> None:
         live.refresh(["BTCUSDT"])
     live.stop()
     assert not live._thread.is_alive()
+
+
+def test_the_state_that_readers_see_is_that_of_a_replay(server: Server) -> None:
+    state, again = MarketState(["BTCUSDT"]), MarketState(["BTCUSDT"])
+    tape, watch = Tape(), Watcher()
+    machine = Ingest(feed_of(server), state, np.random.default_rng(0))
+    with Live(machine, recorder=tape, tell=watch):
+        watch.heard("connected")
+        server.trade(10)
+        server.trade(5, tell=False)
+        server.trade(10)
+        watch.heard("filled-gap")
+        bar = state.snapshots["BTCUSDT"].bar
+        assert bar is not None
+        assert bar.trades == 25
+        assert not state.snapshots["BTCUSDT"].gap
+    replay(tape.records, Ingest(feed_of(server), again, np.random.default_rng(0)), again.digest)
+    assert again.digest() == state.digest()
