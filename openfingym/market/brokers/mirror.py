@@ -94,6 +94,7 @@ class Mirror:
         instruments: Iterable[Instrument],
         *,
         cash: str,
+        fee_assets: Iterable[str] = (),
         grace_s: float = 10.0,
         collar: Decimal = Decimal("0.05"),
         keeper: Keeper | None = None,
@@ -103,12 +104,14 @@ class Mirror:
         Args:
             instruments: what it trades; orders of other symbols are ignored.
             cash: the asset in which it is kept, such as ``USD``.
+            fee_assets: assets in which any order may pay its fee, such as the venue's own coin.
             grace_s: seconds by which the account may lag fills.
             collar: share of the price by which a market order may trade worse, for the worst case.
             keeper: what keeps every report that changes something.
         """
         self.instruments = {item.symbol: item for item in instruments}
         self.cash_asset = cash
+        self._fee_assets = frozenset(fee_assets)
         self.orders: dict[str, TrackedOrder] = {}
         """All orders by client order id."""
         self.by_id: dict[str, TrackedOrder] = {}
@@ -334,8 +337,8 @@ class Mirror:
         else:
             self._selling[symbol] += sign * remaining
         if order.unsettled:
-            self._unsettled[item.base] += sign
-            self._unsettled[item.quote] += sign
+            for asset in {item.base, item.quote} | self._fee_assets:
+                self._unsettled[asset] += sign
         if sign > 0:
             _place(self.live, client, order, order.live)
             _place(self.gaps, client, order, order.gap)

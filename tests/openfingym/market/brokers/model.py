@@ -174,16 +174,15 @@ class Model:
             for report in step.told:
                 for _ in range(rng.choice([0, 1, 1, 1, 2])):
                     deliver(step.time + rng.randrange(30 * S), report)
-        for _ in range(rng.randrange(12)):
+        for started in range(rng.randrange(S), self.end + 30 * S, rng.choice([2 * S, 5 * S, 20 * S])):
+            deliver(started + rng.randrange(8 * S), self.account(started, rng.randrange(GRACE)))
+        for _ in range(rng.randrange(8)):
             started = rng.randrange(self.end + 30 * S)
             delay = rng.randrange(8 * S)
-            question = rng.randrange(4)
-            if question == 0:
+            if rng.random() < 0.3:
                 for time, activity in self.activities:
                     if time <= started:
                         deliver(started + delay, activity)
-            elif question == 1:
-                deliver(started + delay, self.account(started, rng.randrange(GRACE)))
             else:
                 report = self.order(rng.choice(sorted(self.last_reports)), started)
                 if report is not None:

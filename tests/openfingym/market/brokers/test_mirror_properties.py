@@ -17,7 +17,7 @@ from tests.openfingym.market.brokers.model import ASSETS, INSTRUMENTS, Model, at
 
 
 def new_mirror(keeper: Journal | None = None) -> Mirror:
-    return Mirror(INSTRUMENTS, cash="USDT", keeper=keeper)
+    return Mirror(INSTRUMENTS, cash="USDT", fee_assets=["BNB"], keeper=keeper)
 
 
 def holdings(mirror: Mirror) -> dict[str, Decimal]:
