@@ -74,6 +74,8 @@ class _Waiting(NamedTuple):
     purpose: Purpose
     make: Callable[[Instant], Request]
     urgency: Urgency
+    since: int | None = None
+    """When it could first have been sent, by the monotonic clock."""
 
 
 class Dispatcher:
@@ -103,7 +105,7 @@ class Dispatcher:
             request = None if blocked else item.make(at)
             if request is None or not self.budget.take(request.weight, item.urgency, at.monotonic):
                 blocked = True
-                left.append(item)
+                left.append(item if item.since is not None else item._replace(since=at.monotonic))
                 continue
             self._questions += 1
             self._asked[self._questions] = Asked(item.purpose, item.urgency, at)
@@ -124,8 +126,18 @@ class Dispatcher:
             del self._late[number]
         return list(over.values())
 
-    def drop(self, urgency: Urgency | None = None) -> list[Purpose]:
-        """Forget what waits, all of it or of one urgency, and say what it was for."""
-        gone = [item.purpose for item in self._waiting if urgency is None or item.urgency is urgency]
-        self._waiting = [item for item in self._waiting if urgency is not None and item.urgency is not urgency]
+    def drop(self) -> list[Purpose]:
+        """Forget what waits, and say what it was for."""
+        gone, self._waiting = [item.purpose for item in self._waiting], []
         return gone
+
+    def stale(self, at: Instant) -> list[Purpose]:
+        """Forget the orders that could not be sent for too long, and say which."""
+        since = at.monotonic - self._timeout
+        gone = [
+            item
+            for item in self._waiting
+            if item.urgency is Urgency.ORDER and item.since is not None and item.since < since
+        ]
+        self._waiting = [item for item in self._waiting if item not in gone]
+        return [item.purpose for item in gone]

@@ -139,7 +139,7 @@ class Mirror:
         self._unsettled: Counter[str] = Counter()
         self._touched: dict[str, int] = {}
         self._suspects: dict[str, tuple[Decimal, int]] = {}
-        self._grace, self._collar = round(grace_s * SECOND), collar
+        self._grace, self.collar = round(grace_s * SECOND), collar
         self._keeper = keeper
         self._numbers = 0
 
@@ -333,7 +333,7 @@ class Mirror:
         item, remaining = self.instruments[symbol], order.remaining
         if order.asked.side > 0:
             self._buying[symbol] += sign * remaining
-            self._held[item.quote] += sign * remaining * order.worst_price(self._collar)
+            self._held[item.quote] += sign * remaining * order.worst_price(self.collar)
         else:
             self._selling[symbol] += sign * remaining
         if order.unsettled:
