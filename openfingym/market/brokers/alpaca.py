@@ -6,11 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from openfingym.errors import FeedError
 from openfingym.headers import retry_after_s
 from openfingym.market.brokers.broker import Answer, Broker, FillQuery, OrderSession, Refusal, plain
 from openfingym.market.brokers.reports import (
@@ -26,6 +25,7 @@ from openfingym.market.brokers.reports import (
     Submitted,
 )
 from openfingym.market.brokers.tracked import TrackedOrder
+from openfingym.market.brokers.wire import parsed, protocol
 from openfingym.market.commands import Instant
 from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.keys import Keys
@@ -140,7 +140,7 @@ class Alpaca(Broker):
 
     def read_order(self, body: bytes) -> list[Report]:
         """See :class:`Broker`."""
-        return [self.order_report(_parsed(body, dict))] if body.strip() else []
+        return [self.order_report(parsed("alpaca", body, dict))] if body.strip() else []
 
     def ask_order(self, symbol: str, order_id: str, client_id: str, at: Instant) -> Request:  # noqa: ARG002
         """See :class:`Broker`."""
@@ -154,7 +154,7 @@ class Alpaca(Broker):
 
     def read_open(self, body: bytes) -> list[OrderReport]:
         """See :class:`Broker`."""
-        return [self.order_report(order) for order in _parsed(body, list)]
+        return [self.order_report(order) for order in parsed("alpaca", body, list)]
 
     def ask_account(self, number: int, at: Instant) -> Request:  # noqa: ARG002
         """See :class:`Broker`."""
@@ -162,11 +162,11 @@ class Alpaca(Broker):
 
     def read_account(self, number: int, body: bytes, started: int) -> AccountReport:
         """See :class:`Broker`. A symbol that the positions do not name is not held."""
-        with _protocol():
+        with protocol("alpaca"):
             if number == 0:
-                return AccountReport({self.cash: Decimal(_parsed(body, dict)["cash"])}, started)
+                return AccountReport({self.cash: Decimal(parsed("alpaca", body, dict)["cash"])}, started)
             totals = {item.base: ZERO for item in self.instruments.values()}
-            for position in _parsed(body, list):
+            for position in parsed("alpaca", body, list):
                 symbol = self._symbols.get(position["symbol"].replace("/", ""))
                 if symbol is not None:
                     held = abs(Decimal(position["qty"]))
@@ -188,8 +188,8 @@ class Alpaca(Broker):
 
     def read_fills(self, query: FillQuery, body: bytes, at: Instant) -> tuple[list[Report], FillQuery | None]:  # noqa: ARG002
         """See :class:`Broker`."""
-        fills = _parsed(body, list)
-        with _protocol():
+        fills = parsed("alpaca", body, list)
+        with protocol("alpaca"):
             found: list[Report] = [self._activity(one) for one in fills]
             return found, query._replace(page=fills[-1]["id"]) if len(fills) >= _PAGE else None
 
@@ -231,7 +231,7 @@ class Alpaca(Broker):
 
     def order_report(self, order: dict[str, Any]) -> OrderReport:
         """An order as it is stated in answers and in the stream."""
-        with _protocol():
+        with protocol("alpaca"):
             filled = Decimal(order["filled_qty"])
             average = _decimal(order.get("filled_avg_price"))
             state = _STATES.get(order["status"], State.OPEN)
@@ -266,8 +266,8 @@ class AlpacaSession(OrderSession):
 
     def received(self, frame: Frame) -> Sequence[Report]:
         """See :class:`OrderSession`."""
-        message = _parsed(frame, dict)
-        with _protocol():
+        message = parsed("alpaca", frame, dict)
+        with protocol("alpaca"):
             stream, data = message["stream"], message["data"]
             if stream == "authorization":
                 if data["status"] == "authorized":
@@ -317,7 +317,7 @@ def instrument(asset: dict[str, Any]) -> Instrument:
     Raises:
         FeedError: the answer is not of the venue's protocol.
     """
-    with _protocol():
+    with protocol("alpaca"):
         symbol = asset["symbol"]
         if asset.get("class", asset.get("asset_class")) == "crypto":
             return Instrument(
@@ -373,24 +373,3 @@ def _message(answer: Answer) -> str:
         return str(json.loads(answer.body)["message"])[:300]
     except (ValueError, KeyError, TypeError):
         return f"status {answer.status}" if answer.status else ""
-
-
-def _parsed(frame: Frame, kind: type) -> Any:
-    try:
-        value = json.loads(frame, parse_float=Decimal)
-    except ValueError as error:
-        raise FeedError("alpaca: a message is not JSON") from error
-    if not isinstance(value, kind):
-        raise FeedError(f"alpaca: a message is a {type(value).__name__}; expected a {kind.__name__}")
-    return value
-
-
-class _protocol:  # noqa: N801
-    """What a message lacks is told as an error of ours, without its values."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, KeyError | TypeError | ValueError | AttributeError | InvalidOperation | IndexError):
-            raise FeedError(f"alpaca: a message is not of the protocol ({type(error).__name__})") from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from openfingym.errors import FeedError
@@ -27,6 +27,7 @@ from openfingym.market.brokers.reports import (
 )
 from openfingym.market.brokers.signing import signed_fields, signed_query
 from openfingym.market.brokers.tracked import TrackedOrder
+from openfingym.market.brokers.wire import parsed, protocol
 from openfingym.market.commands import Instant
 from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.keys import Keys
@@ -156,8 +157,8 @@ class Binance(Broker):
 
     def read_order(self, body: bytes) -> list[Report]:
         """See :class:`Broker`."""
-        answer = _parsed(body, dict)
-        with _protocol():
+        answer = parsed("binance", body, dict)
+        with protocol("binance"):
             if "newOrderResponse" not in answer:
                 return self._order(answer)
             return [
@@ -170,14 +171,14 @@ class Binance(Broker):
     def read_refused_replacement(self, body: bytes) -> list[Report]:
         """See :class:`Broker`: the old order may have been cancelled although the new one was refused."""
         try:
-            cancelled = _parsed(body, dict)["data"]["cancelResponse"]
+            cancelled = parsed("binance", body, dict)["data"]["cancelResponse"]
             return self._order(cancelled) if "orderId" in cancelled else []
         except (FeedError, KeyError, TypeError):
             return []
 
     def _order(self, order: dict[str, Any], *, replaced: bool = False) -> list[Report]:
         """The reports in an order as answers state it, its fills first."""
-        with _protocol():
+        with protocol("binance"):
             order_id, symbol = f"{order['symbol']}/{order['orderId']}", order["symbol"]
             side = Side[order["side"]] if "side" in order else Side.BUY
             client_id = order.get("origClientOrderId") or order["clientOrderId"]
@@ -216,7 +217,7 @@ class Binance(Broker):
 
     def read_open(self, body: bytes) -> list[OrderReport]:
         """See :class:`Broker`."""
-        reports = [report for order in _parsed(body, list) for report in self._order(order)]
+        reports = [report for order in parsed("binance", body, list) for report in self._order(order)]
         return [report for report in reports if isinstance(report, OrderReport)]
 
     def ask_account(self, number: int, at: Instant) -> Request:  # noqa: ARG002
@@ -227,8 +228,8 @@ class Binance(Broker):
         """See :class:`Broker`. An asset that the balances do not name is not held."""
         items = self.instruments.values()
         totals = dict.fromkeys([self.cash, *self.fee_assets, *(item.base for item in items)], ZERO)
-        with _protocol():
-            for balance in _parsed(body, dict)["balances"]:
+        with protocol("binance"):
+            for balance in parsed("binance", body, dict)["balances"]:
                 if balance["asset"] in totals:
                     totals[balance["asset"]] = Decimal(balance["free"]) + Decimal(balance["locked"])
         return AccountReport(totals, started)
@@ -251,8 +252,8 @@ class Binance(Broker):
 
     def read_fills(self, query: FillQuery, body: bytes, at: Instant) -> tuple[list[Report], FillQuery | None]:
         """See :class:`Broker`."""
-        trades = _parsed(body, list)
-        with _protocol():
+        trades = parsed("binance", body, list)
+        with protocol("binance"):
             found: list[Report] = [
                 Execution(
                     f"{trade['symbol']}/{trade['orderId']}",
@@ -281,9 +282,9 @@ class Binance(Broker):
 
     def read_time(self, body: bytes, sent: Instant, at: Instant) -> None:
         """See :class:`Broker`: the venue's time is taken to be that of the middle of the exchange."""
-        with _protocol():
+        with protocol("binance"):
             half = (at.monotonic - sent.monotonic) // 2
-            self._offset = _parsed(body, dict)["serverTime"] * _MILLISECOND - (at.wall - half)
+            self._offset = parsed("binance", body, dict)["serverTime"] * _MILLISECOND - (at.wall - half)
 
     def refusal(self, answer: Answer, at: Instant) -> Refusal | None:  # noqa: ARG002
         """See :class:`Broker`."""
@@ -322,8 +323,8 @@ class BinanceSession(OrderSession):
 
     def received(self, frame: Frame) -> Sequence[Report]:
         """See :class:`OrderSession`."""
-        message = _parsed(frame, dict)
-        with _protocol():
+        message = parsed("binance", frame, dict)
+        with protocol("binance"):
             if "event" in message:
                 return self._event(message["event"])
             if message.get("status") == 200:
@@ -395,7 +396,7 @@ def instrument(symbol: dict[str, Any]) -> Instrument:
     Raises:
         FeedError: the answer is not of the venue's protocol.
     """
-    with _protocol():
+    with protocol("binance"):
         filters = {one["filterType"]: one for one in symbol["filters"]}
         lot, value = filters.get("LOT_SIZE", {}), filters.get("NOTIONAL", filters.get("MIN_NOTIONAL", {}))
         return Instrument(
@@ -453,24 +454,3 @@ def _code(answer: Answer) -> tuple[int, str]:
         return int(error["code"]), str(error["msg"])[:300]
     except (ValueError, KeyError, TypeError):
         return 0, f"status {answer.status}" if answer.status else ""
-
-
-def _parsed(frame: Frame, kind: type) -> Any:
-    try:
-        value = json.loads(frame, parse_float=Decimal)
-    except ValueError as error:
-        raise FeedError("binance: a message is not JSON") from error
-    if not isinstance(value, kind):
-        raise FeedError(f"binance: a message is a {type(value).__name__}; expected a {kind.__name__}")
-    return value
-
-
-class _protocol:  # noqa: N801
-    """What a message lacks is told as an error of ours, without its values."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, KeyError | TypeError | ValueError | AttributeError | InvalidOperation | IndexError):
-            raise FeedError(f"binance: a message is not of the protocol ({type(error).__name__})") from error

@@ -78,6 +78,10 @@ class _Waiting(NamedTuple):
     """When it could first have been sent, by the monotonic clock."""
 
 
+def _urgency(item: _Waiting) -> Urgency:
+    return item.urgency
+
+
 class Dispatcher:
     """What is to be sent, and what was sent and has no answer yet."""
 
@@ -99,9 +103,10 @@ class Dispatcher:
 
     def release(self, at: Instant) -> list[Ask]:
         """What may be sent now, the most urgent first."""
-        released, left = [], []
+        released: list[Ask] = []
+        left: list[_Waiting] = []
         blocked = False
-        for item in sorted(self._waiting, key=lambda item: item.urgency):
+        for item in sorted(self._waiting, key=_urgency):
             request = None if blocked else item.make(at)
             if request is None or not self.budget.take(request.weight, item.urgency, at.monotonic):
                 blocked = True

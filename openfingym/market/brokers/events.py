@@ -70,7 +70,7 @@ class Events:
 
     def _tell(self, kind: EventKind, order: TrackedOrder, row: int, reason: Reason = Reason.NONE) -> None:
         asked = order.asked
-        left = float(max(order.quantity - order.filled, 0))
+        left = max(float(order.quantity - order.filled), 0.0)
         self.add(
             kind, row, order.number, self._index.get(asked.symbol, -1), asked.side, left,
             reason=reason, client_id=asked.label,
@@ -81,10 +81,9 @@ class Events:
         if not change.filled and not change.cost:
             return
         item = self._mirror.instruments[order.asked.symbol]
+        kind, price = EventKind.ADJUSTED, order.cost / order.filled if order.filled else None
         if change.filled > 0:
             kind, price = EventKind.FILLED, change.cost / change.filled
-        else:
-            kind, price = EventKind.ADJUSTED, order.cost / order.filled if order.filled else None
         fee = change.fees.get(item.quote, 0) + change.fees.get(item.base, 0) * (price or 0)
         self.add(
             kind, row, order.number, self._index.get(item.symbol, -1), order.asked.side, float(change.filled),

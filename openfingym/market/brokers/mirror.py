@@ -288,6 +288,7 @@ class Mirror:
                 order = None
         if order is None and isinstance(report, OrderReport):
             client = report.client_id or report.order_id
+            average = report.cost / report.filled if report.cost and report.filled else ZERO
             foreign = Submitted(
                 client if client not in self.orders else f"{client} {report.order_id}",
                 report.symbol,
@@ -297,7 +298,7 @@ class Mirror:
                 report.time_in_force,
                 report.limit_price,
                 report.stop_price,
-                report.limit_price or report.stop_price or ZERO,
+                report.limit_price or report.stop_price or average,
                 0,
             )
             order = self._add(foreign, ours=False)

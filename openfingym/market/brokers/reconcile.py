@@ -213,8 +213,8 @@ class Reconciler:
                         self.look_for(order)
             case "order":
                 self._missing.pop(purpose.client_id, None)
-                for report in broker.read_order(body):
-                    mirror.told(report, at)
+                for said in broker.read_order(body):
+                    mirror.told(said, at)
             case "account":
                 number = int(str(purpose.detail))
                 mirror.told(broker.read_account(number, body, asked.sent.monotonic), at)

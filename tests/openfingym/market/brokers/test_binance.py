@@ -217,7 +217,8 @@ def test_the_old_order_of_a_replacement_that_failed_halfway_is_known_to_be_cance
     body = {"code": -2022, "data": {"cancelResponse": {
         "symbol": "BTCUSDT", "origClientOrderId": "c1", "orderId": 7, "clientOrderId": "x", "price": "100",
         "origQty": "1", "executedQty": "0", "cummulativeQuoteQty": "0", "status": "CANCELED", "timeInForce": "GTC",
-        "type": "LIMIT", "side": "BUY"}, "newOrderResponse": {"code": -2010, "msg": "insufficient balance"}}}  # fmt: skip
+        "type": "LIMIT", "side": "BUY"},
+        "newOrderResponse": {"code": -2010, "msg": "insufficient balance"}}}  # fmt: skip
     [found] = broker().read_refused_replacement(json.dumps(body).encode())
     assert isinstance(found, OrderReport)
     assert (found.client_id, found.state) == ("c1", State.CANCELLED)
