@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -70,16 +71,13 @@ class Asked(NamedTuple):
     sent: Instant
 
 
-class _Waiting(NamedTuple):
+@dataclass
+class _Waiting:
     purpose: Purpose
     make: Callable[[Instant], Request]
     urgency: Urgency
     since: int | None = None
     """When it could first have been sent, by the monotonic clock."""
-
-
-def _urgency(item: _Waiting) -> Urgency:
-    return item.urgency
 
 
 class Dispatcher:
@@ -106,11 +104,12 @@ class Dispatcher:
         released: list[Ask] = []
         left: list[_Waiting] = []
         blocked = False
-        for item in sorted(self._waiting, key=_urgency):
+        for item in sorted(self._waiting, key=lambda item: item.urgency):
             request = None if blocked else item.make(at)
             if request is None or not self.budget.take(request.weight, item.urgency, at.monotonic):
                 blocked = True
-                left.append(item if item.since is not None else item._replace(since=at.monotonic))
+                item.since = at.monotonic if item.since is None else item.since
+                left.append(item)
                 continue
             self._questions += 1
             self._asked[self._questions] = Asked(item.purpose, item.urgency, at)

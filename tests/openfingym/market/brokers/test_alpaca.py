@@ -55,7 +55,8 @@ def test_a_fill_comes_before_the_order_that_includes_it():
 def test_a_fill_of_the_activities_is_the_same_fill():
     activity = {"activity_type": "FILL", "id": "20220202135509981::2d7be4ff", "type": "fill", "symbol": "SOL/USD",
                 "side": "sell", "qty": "1790.860", "price": "105.9", "cum_qty": "1790.86", "leaves_qty": "0",
-                "order_id": "a5be8f5e", "order_status": "filled", "transaction_time": "2022-02-02T18:55:09.981482Z"}  # fmt: skip
+                "order_id": "a5be8f5e", "order_status": "filled",
+                "transaction_time": "2022-02-02T18:55:09.981482Z"}  # fmt: skip
     [found], more = broker().read_fills(broker().fills_since(0)[0], json.dumps([activity]).encode(), AT)
     [streamed, _] = broker().session().received(frame(FILL))
     assert found.slot == streamed.slot
@@ -73,7 +74,8 @@ def test_a_bust_names_the_execution_it_takes_back():
 @pytest.mark.parametrize(
     ("status", "state"),
     [("new", State.OPEN), ("pending_new", State.PENDING), ("partially_filled", State.OPEN),
-     ("canceled", State.CANCELLED), ("done_for_day", State.OPEN), ("pending_cancel", State.OPEN), ("replaced", State.REPLACED),
+     ("canceled", State.CANCELLED), ("done_for_day", State.OPEN), ("pending_cancel", State.OPEN),
+     ("replaced", State.REPLACED),
      ("rejected", State.REJECTED), ("expired", State.EXPIRED), ("a word of tomorrow", State.OPEN)],
 )  # fmt: skip
 def test_states(status, state):
