@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
 from urllib.parse import quote, urlencode
 
-from openfingym.headers import retry_after_s
+from openfingym.market.brokers.alpaca_messages import SECOND, TYPES, activity, order_report, refusal, update
 from openfingym.market.brokers.broker import Answer, Broker, FillQuery, OrderSession, Refusal, plain
 from openfingym.market.brokers.reports import (
     ZERO,
     AccountReport,
-    Bust,
-    Execution,
     Instrument,
     OrderReport,
     Report,
-    Source,
-    State,
     Submitted,
 )
 from openfingym.market.brokers.tracked import TrackedOrder
@@ -29,42 +23,14 @@ from openfingym.market.brokers.wire import parsed, protocol
 from openfingym.market.commands import Instant
 from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.keys import Keys
-from openfingym.trading.orders import OrderType, Reason, Side, TimeInForce
+from openfingym.trading.orders import Side, TimeInForce
 
 PAPER = "https://paper-api.alpaca.markets"
 PAPER_STREAM = "wss://paper-api.alpaca.markets/stream"
-_SECOND = 1_000_000_000
 _PAGE = 100
 """Fills in an answer, at most."""
 
-_STATES = {
-    "pending_new": State.PENDING,
-    "pending_review": State.PENDING,
-    "held": State.PENDING,
-    "accepted_for_bidding": State.PENDING,
-    "filled": State.FILLED,
-    "canceled": State.CANCELLED,
-    "expired": State.EXPIRED,
-    "rejected": State.REJECTED,
-    "replaced": State.REPLACED,
-}
-"""States by their names there; any other one is open: ``done_for_day`` may trade again tomorrow."""
-_TYPES = {
-    "market": OrderType.MARKET,
-    "limit": OrderType.LIMIT,
-    "stop": OrderType.STOP,
-    "stop_limit": OrderType.STOP_LIMIT,
-}
-_TYPE_NAMES = {kind: name for name, kind in _TYPES.items()}
-_REASONS = (
-    (r"buying power|insufficient balance|insufficient cash", Reason.INSUFFICIENT_CASH),
-    (r"insufficient qty|short", Reason.SHORT_CAP),
-    (r"increment|sub-penny|decimal", Reason.OFF_TICK),
-    (r"price", Reason.BAD_PRICE),
-    (r"qty|quantity|notional|fractional", Reason.BAD_QUANTITY),
-    (r"symbol|asset", Reason.UNKNOWN_SYMBOL),
-)
-_STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
+_TYPE_NAMES = {kind: name for name, kind in TYPES.items()}
 
 
 class Alpaca(Broker):
@@ -87,7 +53,7 @@ class Alpaca(Broker):
         """An account at Alpaca.
 
         Args:
-            instruments: what is traded, from :func:`instrument`.
+            instruments: what is traded, from :func:`~openfingym.market.brokers.alpaca_messages.instrument`.
             keys: the account's keys.
             rest: beginning of the URLs of the REST interface.
             stream: URL of the stream of order events.
@@ -140,7 +106,7 @@ class Alpaca(Broker):
 
     def read_order(self, body: bytes) -> list[Report]:
         """See :class:`Broker`."""
-        return [self.order_report(parsed("alpaca", body, dict))] if body.strip() else []
+        return [order_report(parsed("alpaca", body, dict), self.symbol)] if body.strip() else []
 
     def ask_order(self, symbol: str, order_id: str, client_id: str, at: Instant) -> Request:  # noqa: ARG002
         """See :class:`Broker`."""
@@ -154,7 +120,7 @@ class Alpaca(Broker):
 
     def read_open(self, body: bytes) -> list[OrderReport]:
         """See :class:`Broker`."""
-        return [self.order_report(order) for order in parsed("alpaca", body, list)]
+        return [order_report(order, self.symbol) for order in parsed("alpaca", body, list)]
 
     def ask_account(self, number: int, at: Instant) -> Request:  # noqa: ARG002
         """See :class:`Broker`."""
@@ -179,7 +145,7 @@ class Alpaca(Broker):
 
     def ask_fills(self, query: FillQuery, at: Instant) -> Request:  # noqa: ARG002
         """See :class:`Broker`. Fills of one order cannot be asked for: all since it was sent are."""
-        seconds, rest = divmod(query.since, _SECOND)
+        seconds, rest = divmod(query.since, SECOND)
         after = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
         fields = {"after": after, "direction": "asc", "page_size": str(_PAGE)}
         if query.page:
@@ -190,66 +156,16 @@ class Alpaca(Broker):
         """See :class:`Broker`."""
         fills = parsed("alpaca", body, list)
         with protocol("alpaca"):
-            found: list[Report] = [self._activity(one) for one in fills]
+            found: list[Report] = [activity(one, self.symbol) for one in fills]
             return found, query._replace(page=fills[-1]["id"]) if len(fills) >= _PAGE else None
-
-    def _activity(self, one: dict[str, Any]) -> Execution:
-        return Execution(
-            one["order_id"],
-            one["id"].rpartition("::")[2],
-            self.symbol(one["symbol"]),
-            Side.BUY if one["side"] == "buy" else Side.SELL,
-            Decimal(one["qty"]),
-            Decimal(one["price"]),
-            nanoseconds(one["transaction_time"]),
-            Source.ACTIVITY,
-            slot=_slot(Decimal(one["cum_qty"]), Decimal(one["qty"])),
-        )
 
     def refusal(self, answer: Answer, at: Instant) -> Refusal | None:
         """See :class:`Broker`."""
-        if answer.good:
-            return None
-        text = _message(answer)
-        status = answer.status
-        if status == 401:
-            return Refusal(text, Reason.VENUE_REFUSED, fatal=True)
-        if status == 404:
-            return Refusal(text, Reason.UNKNOWN_ORDER, missing=True)
-        if status == 429:
-            return Refusal(text, Reason.VENUE_AWAY, wait_s=_wait(answer, at))
-        if status == 0 or status >= 500 or status in {408, 409}:
-            return Refusal(text or "no answer", Reason.VENUE_AWAY, certain=False)
-        if "client_order_id must be unique" in text:
-            return Refusal(text, Reason.DUPLICATE_ID, certain=False)
-        reason = next((reason for words, reason in _REASONS if re.search(words, text, re.I)), Reason.VENUE_REFUSED)
-        return Refusal(text, reason)
+        return refusal(answer, at)
 
     def symbol(self, name: str) -> str:
         """A symbol as orders name it."""
         return self._symbols.get(name.replace("/", ""), name)
-
-    def order_report(self, order: dict[str, Any]) -> OrderReport:
-        """An order as it is stated in answers and in the stream."""
-        with protocol("alpaca"):
-            filled = Decimal(order["filled_qty"])
-            average = _decimal(order.get("filled_avg_price"))
-            state = _STATES.get(order["status"], State.OPEN)
-            return OrderReport(
-                order["id"],
-                order["client_order_id"] or "",
-                self.symbol(order["symbol"]),
-                Side.BUY if order["side"] == "buy" else Side.SELL,
-                _decimal(order["qty"]) or ZERO,
-                filled,
-                filled * average if average is not None else None,
-                state,
-                _TYPES.get(order["type"], OrderType.MARKET),
-                TimeInForce.IOC if order["time_in_force"] in {"ioc", "fok"} else TimeInForce.GTC,
-                _decimal(order.get("limit_price")),
-                _decimal(order.get("stop_price")),
-                Reason.VENUE_REFUSED if state is State.REJECTED else Reason.NONE,
-            )
 
 
 class AlpacaSession(OrderSession):
@@ -279,97 +195,10 @@ class AlpacaSession(OrderSession):
                 if not self.ready:
                     self.refusal = Refusal("the venue does not tell what happens to orders")
             elif stream == "trade_updates":
-                return self._update(data)
+                return update(data, self._broker.symbol)
         return []
-
-    def _update(self, data: dict[str, Any]) -> list[Report]:
-        order = self._broker.order_report(data["order"])
-        event = data["event"]
-        told: list[Report] = [order]
-        if event in {"fill", "partial_fill", "trade_correct"}:
-            quantity = Decimal(data["qty"])
-            execution = Execution(
-                order.order_id,
-                data["execution_id"],
-                order.symbol,
-                order.side,
-                quantity,
-                Decimal(data["price"]),
-                nanoseconds(data["timestamp"]),
-                Source.STREAM,
-                slot=_slot(order.filled, quantity),
-                client_id=order.client_id,
-                position=_decimal(data.get("position_qty")),
-                corrects=data.get("previous_execution_id") or "" if event == "trade_correct" else "",
-            )
-            # First the fill, then the order that includes it: so nothing has to be assumed of its price.
-            told.insert(0, execution)
-        elif event == "trade_bust":
-            told.insert(
-                0, Bust(order.order_id, data.get("previous_execution_id") or data["execution_id"], Source.STREAM)
-            )
-        return told
-
-
-def instrument(asset: dict[str, Any]) -> Instrument:
-    """An instrument from an answer of ``/v2/assets/{symbol}``: of a share, whole ones if it is not fractionable.
-
-    Raises:
-        FeedError: the answer is not of the venue's protocol.
-    """
-    with protocol("alpaca"):
-        symbol = asset["symbol"]
-        if asset.get("class", asset.get("asset_class")) == "crypto":
-            return Instrument(
-                symbol,
-                symbol.replace("/", ""),
-                "USD",
-                _decimal(asset.get("price_increment")) or ZERO,
-                _decimal(asset.get("min_trade_increment")) or ZERO,
-                _decimal(asset.get("min_order_size")) or ZERO,
-            )
-        step = Decimal("1e-9") if asset.get("fractionable") else Decimal(1)
-        return Instrument(symbol, symbol, "USD", Decimal("0.01"), step)
-
-
-def nanoseconds(stamp: str) -> int:
-    """Nanoseconds since the epoch of a time as RFC 3339 writes it, with up to nine decimals.
-
-    Raises:
-        ValueError: it is no such time.
-    """
-    found = _STAMP.fullmatch(stamp)
-    if found is None:
-        raise ValueError(f"{stamp!r} is no time")
-    whole = datetime.fromisoformat(found[1] + found[3])
-    return int(whole.timestamp()) * _SECOND + int((found[2] or "0").ljust(9, "0"))
-
-
-def _slot(cumulative: Decimal, quantity: Decimal) -> str:
-    """The name of a fill in every source: the stream and the activities need not give it the same id."""
-    return f"{plain(cumulative)}/{plain(quantity)}"
 
 
 def _prices(order: Submitted) -> dict[str, str]:
     prices = {"limit_price": order.limit_price, "stop_price": order.stop_price}
     return {name: plain(price) for name, price in prices.items() if price is not None}
-
-
-def _decimal(value: Any) -> Decimal | None:
-    return None if value is None else Decimal(str(value))
-
-
-def _wait(answer: Answer, at: Instant) -> float:
-    """Seconds to wait, by either header; a time that is stated is compared with our wall clock, within a minute."""
-    stated = retry_after_s(answer.headers)
-    if stated is not None:
-        return stated
-    reset = answer.headers.get("x-ratelimit-reset", "")
-    return min(max(int(reset) - at.wall / _SECOND, 1.0), 60.0) if reset.isdecimal() else 5.0
-
-
-def _message(answer: Answer) -> str:
-    try:
-        return str(json.loads(answer.body)["message"])[:300]
-    except (ValueError, KeyError, TypeError):
-        return f"status {answer.status}" if answer.status else ""

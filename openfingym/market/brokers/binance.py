@@ -12,17 +12,21 @@ from decimal import Decimal
 from typing import Any
 
 from openfingym.errors import FeedError
-from openfingym.headers import retry_after_s
+from openfingym.market.brokers.binance_messages import (
+    BAD_KEYS,
+    MILLISECOND,
+    event_reports,
+    order_reports,
+    refusal,
+    trade_execution,
+)
 from openfingym.market.brokers.broker import Answer, Broker, FillQuery, OrderSession, Refusal, plain
 from openfingym.market.brokers.reports import (
     ZERO,
     AccountReport,
-    Execution,
     Instrument,
     OrderReport,
     Report,
-    Source,
-    State,
     Submitted,
 )
 from openfingym.market.brokers.signing import signed_fields, signed_query
@@ -31,52 +35,20 @@ from openfingym.market.brokers.wire import parsed, protocol
 from openfingym.market.commands import Instant
 from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.keys import Keys
-from openfingym.trading.orders import OrderType, Reason, Side, TimeInForce
+from openfingym.trading.orders import OrderType
 
 DEMO = "https://demo-api.binance.com"
 DEMO_STREAM = "wss://demo-ws-api.binance.com/ws-api/v3"
-_MILLISECOND = 1_000_000
 _DAY = 86_400_000
 """Milliseconds that an answer of fills may span."""
 _PAGE = 1000
 
-_STATES = {
-    "PENDING_NEW": State.PENDING,
-    "NEW": State.OPEN,
-    "PARTIALLY_FILLED": State.OPEN,
-    "PENDING_CANCEL": State.OPEN,
-    "FILLED": State.FILLED,
-    "CANCELED": State.CANCELLED,
-    "REJECTED": State.REJECTED,
-    "EXPIRED": State.EXPIRED,
-    "EXPIRED_IN_MATCH": State.EXPIRED,
-}
-_TYPES = {
-    "MARKET": OrderType.MARKET,
-    "LIMIT": OrderType.LIMIT,
-    "LIMIT_MAKER": OrderType.LIMIT,
-    "STOP_LOSS": OrderType.STOP,
-    "TAKE_PROFIT": OrderType.STOP,
-    "STOP_LOSS_LIMIT": OrderType.STOP_LIMIT,
-    "TAKE_PROFIT_LIMIT": OrderType.STOP_LIMIT,
-}
 _TYPE_NAMES = {
     OrderType.MARKET: "MARKET",
     OrderType.LIMIT: "LIMIT",
     OrderType.STOP: "STOP_LOSS",
     OrderType.STOP_LIMIT: "STOP_LOSS_LIMIT",
 }
-_FILTERS = (
-    ("LOT_SIZE", Reason.ODD_LOT),
-    ("PRICE_FILTER", Reason.OFF_TICK),
-    ("PERCENT_PRICE", Reason.BAD_PRICE),
-    ("NOTIONAL", Reason.BAD_QUANTITY),
-    ("MAX_NUM", Reason.TOO_MANY_ORDERS),
-)
-_REASONS = {-1111: Reason.ODD_LOT, -1121: Reason.UNKNOWN_SYMBOL, -1015: Reason.TOO_MANY_ORDERS, -2011: Reason.NOT_OPEN}
-_BAD_KEYS = frozenset({-2014, -2015})
-_UNCERTAIN = frozenset({-1000, -1001, -1006, -1007, -1008})
-"""Codes after which an order may have been taken."""
 
 
 class Binance(Broker):
@@ -99,7 +71,7 @@ class Binance(Broker):
         """An account at Binance.
 
         Args:
-            instruments: what is traded, from :func:`instrument`.
+            instruments: what is traded, from :func:`~openfingym.market.brokers.binance_messages.instrument`.
             keys: the account's keys.
             cash: the asset in which the account is kept.
             rest: beginning of the URLs of the REST interface.
@@ -126,7 +98,7 @@ class Binance(Broker):
 
     def timestamp(self, at: Instant) -> str:
         """The time that a request carries, in milliseconds by the venue's clock."""
-        return str((at.wall + self._offset) // _MILLISECOND)
+        return str((at.wall + self._offset) // MILLISECOND)
 
     def login(self, at: Instant) -> dict[str, str]:
         """Signed parameters by which a connection asks for this account's events."""
@@ -160,48 +132,21 @@ class Binance(Broker):
         answer = parsed("binance", body, dict)
         with protocol("binance"):
             if "newOrderResponse" not in answer:
-                return self._order(answer)
+                return order_reports(answer)
             return [
                 report
                 for name in ("newOrderResponse", "cancelResponse")
                 if isinstance(answer[name], dict) and "orderId" in answer[name]
-                for report in self._order(answer[name], replaced=name == "cancelResponse")
+                for report in order_reports(answer[name], replaced=name == "cancelResponse")
             ]
 
     def read_refused_replacement(self, body: bytes) -> list[Report]:
         """See :class:`Broker`: the old order may have been cancelled although the new one was refused."""
         try:
             cancelled = parsed("binance", body, dict)["data"]["cancelResponse"]
-            return self._order(cancelled) if "orderId" in cancelled else []
+            return order_reports(cancelled) if "orderId" in cancelled else []
         except (FeedError, KeyError, TypeError):
             return []
-
-    def _order(self, order: dict[str, Any], *, replaced: bool = False) -> list[Report]:
-        """The reports in an order as answers state it, its fills first."""
-        with protocol("binance"):
-            order_id, symbol = f"{order['symbol']}/{order['orderId']}", order["symbol"]
-            side = Side[order["side"]] if "side" in order else Side.BUY
-            client_id = order.get("origClientOrderId") or order["clientOrderId"]
-            time = order.get("transactTime", 0) * _MILLISECOND
-            told: list[Report] = [
-                Execution(
-                    order_id,
-                    str(fill["tradeId"]),
-                    symbol,
-                    side,
-                    Decimal(fill["qty"]),
-                    Decimal(fill["price"]),
-                    time,
-                    Source.STREAM,
-                    Decimal(fill["commission"]),
-                    fill["commissionAsset"],
-                    client_id=client_id,
-                )
-                for fill in order.get("fills", ())
-            ]
-            if "status" in order:
-                told.append(_report(order, order_id, client_id, side, replaced=replaced))
-            return told
 
     def ask_order(self, symbol: str, order_id: str, client_id: str, at: Instant) -> Request:
         """See :class:`Broker`."""
@@ -217,7 +162,7 @@ class Binance(Broker):
 
     def read_open(self, body: bytes) -> list[OrderReport]:
         """See :class:`Broker`."""
-        reports = [report for order in parsed("binance", body, list) for report in self._order(order)]
+        reports = [report for order in parsed("binance", body, list) for report in order_reports(order)]
         return [report for report in reports if isinstance(report, OrderReport)]
 
     def ask_account(self, number: int, at: Instant) -> Request:  # noqa: ARG002
@@ -246,7 +191,7 @@ class Binance(Broker):
         if query.order_id:
             fields["orderId"], weight = _number(query.order_id), 5
         elif not query.page:
-            begin = query.since // _MILLISECOND
+            begin = query.since // MILLISECOND
             fields |= {"startTime": str(begin), "endTime": str(begin + _DAY)}
         return self._signed("GET", "/api/v3/myTrades", fields, at, weight)
 
@@ -254,24 +199,10 @@ class Binance(Broker):
         """See :class:`Broker`."""
         trades = parsed("binance", body, list)
         with protocol("binance"):
-            found: list[Report] = [
-                Execution(
-                    f"{trade['symbol']}/{trade['orderId']}",
-                    str(trade["id"]),
-                    trade["symbol"],
-                    Side.BUY if trade["isBuyer"] else Side.SELL,
-                    Decimal(trade["qty"]),
-                    Decimal(trade["price"]),
-                    trade["time"] * _MILLISECOND,
-                    Source.ACTIVITY,
-                    Decimal(trade["commission"]),
-                    trade["commissionAsset"],
-                )
-                for trade in trades
-            ]
+            found: list[Report] = [trade_execution(trade) for trade in trades]
             if len(trades) >= _PAGE:
                 return found, query._replace(page=str(trades[-1]["id"] + 1))
-        later = query.since + _DAY * _MILLISECOND
+        later = query.since + _DAY * MILLISECOND
         if not query.order_id and not query.page and later < at.wall + self._offset:
             return found, query._replace(since=later)
         return found, None
@@ -284,29 +215,11 @@ class Binance(Broker):
         """See :class:`Broker`: the venue's time is taken to be that of the middle of the exchange."""
         with protocol("binance"):
             half = (at.monotonic - sent.monotonic) // 2
-            self._offset = parsed("binance", body, dict)["serverTime"] * _MILLISECOND - (at.wall - half)
+            self._offset = parsed("binance", body, dict)["serverTime"] * MILLISECOND - (at.wall - half)
 
     def refusal(self, answer: Answer, at: Instant) -> Refusal | None:  # noqa: ARG002
         """See :class:`Broker`."""
-        if answer.good:
-            return None
-        code, text = _code(answer)
-        if answer.status == 401 or code in _BAD_KEYS:
-            return Refusal(text, fatal=True)
-        if answer.status in {418, 429} and code != -1015:
-            return Refusal(text, Reason.VENUE_AWAY, wait_s=retry_after_s(answer.headers) or 60.0)
-        if answer.status == 0 or answer.status >= 500 or code in _UNCERTAIN:
-            return Refusal(text or "no answer", Reason.VENUE_AWAY, certain=False)
-        if code == -1021:
-            return Refusal(text, Reason.VENUE_AWAY, clock=True)
-        if code == -2013:
-            return Refusal(text, Reason.UNKNOWN_ORDER, missing=True)
-        if code == -2010 and "Duplicate" in text:
-            return Refusal(text, Reason.DUPLICATE_ID, certain=False)
-        if "insufficient balance" in text:
-            return Refusal(text, Reason.INSUFFICIENT_CASH)
-        by_filter = next((reason for words, reason in _FILTERS if words in text), Reason.VENUE_REFUSED)
-        return Refusal(text, _REASONS.get(code, by_filter))
+        return refusal(answer)
 
 
 class BinanceSession(OrderSession):
@@ -331,7 +244,7 @@ class BinanceSession(OrderSession):
                 self.ready = True
             elif "status" in message:
                 code, text = message["error"]["code"], str(message["error"]["msg"])[:300]
-                bad = code in _BAD_KEYS or code == -1022
+                bad = code in BAD_KEYS or code == -1022
                 self.refusal = Refusal(text, fatal=bad, clock=code == -1021)
         return []
 
@@ -343,71 +256,8 @@ class BinanceSession(OrderSession):
         elif kind in {"eventStreamTerminated", "serverShutdown"}:
             self.ready, self.over = False, True
         elif kind == "executionReport":
-            return self._execution(event)
+            return event_reports(event)
         return []
-
-    @staticmethod
-    def _execution(event: dict[str, Any]) -> list[Report]:
-        order_id, side = f"{event['s']}/{event['i']}", Side[event["S"]]
-        # When an order is cancelled, ``c`` is the id of the request that did it.
-        client_id = event["C"] or event["c"]
-        filled, value = Decimal(event["z"]), Decimal(event["Z"])
-        state = _STATES.get(event["X"], State.OPEN)
-        if event["x"] == "REPLACED":
-            state = State.REPLACED
-        told: list[Report] = []
-        if event["x"] == "TRADE":
-            told.append(
-                Execution(
-                    order_id,
-                    str(event["t"]),
-                    event["s"],
-                    side,
-                    Decimal(event["l"]),
-                    Decimal(event["L"]),
-                    event["T"] * _MILLISECOND,
-                    Source.STREAM,
-                    Decimal(event["n"] or 0),
-                    event["N"] or "",
-                    client_id=client_id,
-                )
-            )
-        order = OrderReport(
-            order_id,
-            client_id,
-            event["s"],
-            side,
-            Decimal(event["q"]),
-            filled,
-            value if value > 0 else None,
-            state,
-            _TYPES.get(event["o"], OrderType.MARKET),
-            TimeInForce.GTC if event["f"] == "GTC" else TimeInForce.IOC,
-            Decimal(event["p"]) or None,
-            Decimal(event["P"]) or None,
-            Reason.VENUE_REFUSED if state is State.REJECTED else Reason.NONE,
-        )
-        return [*told, order]
-
-
-def instrument(symbol: dict[str, Any]) -> Instrument:
-    """An instrument from an element of ``symbols`` in an answer of ``/api/v3/exchangeInfo``.
-
-    Raises:
-        FeedError: the answer is not of the venue's protocol.
-    """
-    with protocol("binance"):
-        filters = {one["filterType"]: one for one in symbol["filters"]}
-        lot, value = filters.get("LOT_SIZE", {}), filters.get("NOTIONAL", filters.get("MIN_NOTIONAL", {}))
-        return Instrument(
-            symbol["symbol"],
-            symbol["baseAsset"],
-            symbol["quoteAsset"],
-            Decimal(filters.get("PRICE_FILTER", {}).get("tickSize", 0)),
-            Decimal(lot.get("stepSize", 0)),
-            Decimal(lot.get("minQty", 0)),
-            Decimal(value.get("minNotional", 0)),
-        )
 
 
 def _fields(order: Submitted) -> dict[str, str]:
@@ -423,34 +273,6 @@ def _fields(order: Submitted) -> dict[str, str]:
     return {**fields, "newClientOrderId": order.client_id}
 
 
-def _report(order: dict[str, Any], order_id: str, client_id: str, side: Side, *, replaced: bool) -> OrderReport:
-    value = Decimal(order["cummulativeQuoteQty"])
-    state = _STATES.get(order["status"], State.OPEN)
-    return OrderReport(
-        order_id,
-        client_id,
-        order["symbol"],
-        side,
-        Decimal(order["origQty"]),
-        Decimal(order["executedQty"]),
-        value if value > 0 else None,
-        State.REPLACED if replaced and state is State.CANCELLED else state,
-        _TYPES.get(order["type"], OrderType.MARKET),
-        TimeInForce.GTC if order["timeInForce"] == "GTC" else TimeInForce.IOC,
-        Decimal(order["price"]) or None,
-        Decimal(order.get("stopPrice") or 0) or None,
-        Reason.VENUE_REFUSED if state is State.REJECTED else Reason.NONE,
-    )
-
-
 def _number(order_id: str) -> str:
     """The venue's number of an order."""
     return order_id.rpartition("/")[2]
-
-
-def _code(answer: Answer) -> tuple[int, str]:
-    try:
-        error = json.loads(answer.body)
-        return int(error["code"]), str(error["msg"])[:300]
-    except (ValueError, KeyError, TypeError):
-        return 0, f"status {answer.status}" if answer.status else ""

@@ -97,7 +97,8 @@ class Dispatcher:
 
     def has(self, purpose: Purpose) -> bool:
         """Whether such a request waits, or waits for its answer."""
-        return any(item.purpose == purpose for item in (*self._waiting, *self._asked.values()))
+        waiting = (item.purpose for item in self._waiting)
+        return purpose in waiting or any(one.purpose == purpose for one in self._asked.values())
 
     def release(self, at: Instant) -> list[Ask]:
         """What may be sent now, the most urgent first."""

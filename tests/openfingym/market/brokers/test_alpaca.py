@@ -8,7 +8,8 @@ from decimal import Decimal
 import pytest
 
 from openfingym.errors import FeedError
-from openfingym.market.brokers.alpaca import Alpaca, instrument, nanoseconds
+from openfingym.market.brokers.alpaca import Alpaca
+from openfingym.market.brokers.alpaca_messages import instrument, nanoseconds, order_report
 from openfingym.market.brokers.broker import Answer
 from openfingym.market.brokers.reports import Bust, Execution, Instrument, Source, State
 from openfingym.market.commands import Instant
@@ -79,7 +80,7 @@ def test_a_bust_names_the_execution_it_takes_back():
      ("rejected", State.REJECTED), ("expired", State.EXPIRED), ("a word of tomorrow", State.OPEN)],
 )  # fmt: skip
 def test_states(status, state):
-    assert broker().order_report({**ORDER, "status": status}).state is state
+    assert order_report({**ORDER, "status": status}, str).state is state
 
 
 def test_holdings_are_cash_and_signed_positions_and_nothing_where_none_is_stated():

@@ -9,7 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from openfingym.errors import FeedError
-from openfingym.market.brokers.binance import Binance, instrument
+from openfingym.market.brokers.binance import Binance
+from openfingym.market.brokers.binance_messages import instrument
 from openfingym.market.brokers.broker import Answer, FillQuery
 from openfingym.market.brokers.mirror import Mirror
 from openfingym.market.brokers.reports import Execution, Instrument, OrderReport, State, Submitted
