@@ -169,6 +169,8 @@ class _Slot:
 
     def live(self) -> Execution | None:
         """The execution that counts; of several reports of it the one that is believed most."""
+        if len(self.known) == 1 and not self.busts:
+            return next(iter(self.known.values()))
         ids, busts = Counter(source for source, _ in self.known), Counter(source for source, _ in self.busts)
         if max(ids.values()) <= max(busts.values(), default=0):
             return None

@@ -179,6 +179,16 @@ def test_a_difference_is_taken_over_only_when_nothing_else_explains_it(mirror):
     assert drifts[-2:] == [("AAPL", True), ("USD", True)]
 
 
+def test_no_difference_is_taken_over_while_the_order_of_a_fill_is_not_known(mirror):
+    mirror.told(report(0, 0, State.CANCELLED), at(5))
+    mirror.told(fill("a9", 2, 2, source=Source.ACTIVITY)._replace(order_id="o9"), at(6))
+    for when in (30, 40, 50):
+        assert stated(mirror, 2, 800, when) == (0, 1000)
+    mirror.told(report(2, 200, State.FILLED, client="by hand", order_id="o9", quantity="2"), at(60))
+    assert stated(mirror, 2, 800, 90) == (2, 800)
+    assert not [one for one in mirror.changes if isinstance(one, Drift)]
+
+
 def test_profit_counts_fills_fees_and_what_is_still_held(mirror):
     mirror.told(fill("x1", 2, 2, "90", fee=D(1), fee_asset="USD"), at(2))
     assert mirror.profit("AAPL", D(95)) == 9
