@@ -15,7 +15,7 @@ from openfingym.market.brokers.events import Events
 from openfingym.market.brokers.journal import Journal
 from openfingym.market.brokers.mirror import Mirror
 from openfingym.market.brokers.reconcile import QUERIES, Reconciler
-from openfingym.market.brokers.reports import Refused, State, Submitted, Unanswered
+from openfingym.market.brokers.reports import Execution, Refused, State, Submitted, Unanswered
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.clock import Clock
 from openfingym.market.commands import Ask, Instant, Tell
@@ -196,7 +196,11 @@ class BrokerExecutor:
                 return []
             before = session.ready
             for report in session.received(frame):
-                self.mirror.told(report, at)
+                news = self.mirror.told(report, at)
+                if not (news and isinstance(report, Execution)) or report.position is None:
+                    continue
+                if report.position != self.mirror.position(report.symbol):
+                    self.reconciler.moved()  # something is missing here, or a fee was taken from it
             if session.refusal is not None:
                 self.tells += self.reconciler.refused(session.refusal, at)
                 session.refusal = None

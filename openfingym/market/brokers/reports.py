@@ -126,7 +126,9 @@ class Execution(NamedTuple):
     """What names the same execution in every source, where sources give it different ids; empty where ids agree."""
     client_id: str = ""
     position: Decimal | None = None
-    """Units held after it, where they are stated."""
+    """Units held after it, where they are stated: a reason to ask for the account, and no more, since executions come
+    in any order.
+    """
     corrects: str = ""
     """Id of an execution in whose place it comes."""
 

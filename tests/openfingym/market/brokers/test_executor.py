@@ -245,6 +245,25 @@ def test_a_fee_in_the_coin_that_was_bought_reaches_the_position():
     line.assert_equal()
 
 
+def test_a_fill_that_states_another_position_makes_us_ask_for_the_account():
+    line = Line()
+    executor = line.start()
+    executor.submit([limit(), limit()])
+    line.carry()
+    line.wait(1)
+    asked = []
+    line.unheard = lambda request: asked.append(request.path) or False
+    first, second = line.venue.open()
+    line.venue.fill(first, D(5), D(100))
+    line.carry()
+    assert "/v2/positions" not in asked
+    line.venue.held["AAPL"] += 3
+    line.venue.fill(second, D(5), D(100))
+    line.carry()
+    assert "/v2/positions" in asked
+    assert executor.positions()[0] == 10.0
+
+
 @pytest.mark.parametrize(
     ("order", "reason"),
     [
