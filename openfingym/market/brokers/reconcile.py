@@ -64,6 +64,7 @@ class Reconciler:
         self._pace: dict[tuple[str, str], tuple[int, int]] = {}
         self._missing: dict[str, tuple[int, int]] = {}
         self._began: int | None = None
+        self._tag = ""
 
     def connected(self, at: Instant) -> None:
         """The stream tells everything from now on: catch up with what came before."""
@@ -71,6 +72,8 @@ class Reconciler:
             return
         if self._began is None:
             self._began = at.wall
+        # A question that was sent before does not count.
+        self._tag = f"after {at.monotonic}"
         self._stage, self.ready = -1, False
         self._waiting.clear()
         self._pace.clear()
@@ -92,7 +95,8 @@ class Reconciler:
         if self.mirror.live and at.monotonic >= self._due["open"] and self._stage >= len(_STAGES):
             self._due["open"] = at.monotonic + self._orders
             self._ask(Purpose("open"))
-        if at.monotonic >= self._due["account"] and (self.ready or self.mirror.complete):
+        # While catching up, the account comes last.
+        if at.monotonic >= self._due["account"] and self.mirror.complete and self._stage >= len(_STAGES):
             self._ask_account(at)
         self._look_closer(at)
 
@@ -185,7 +189,7 @@ class Reconciler:
             return
         stage = _STAGES[self._stage]
         if stage == "open":
-            self._wait_for(Purpose("open"))
+            self._wait_for(Purpose("open", order_id=self._tag))
         elif stage == "order":
             for order in self.mirror.live.values():
                 if order.state is not State.SUBMITTED:
@@ -196,7 +200,7 @@ class Reconciler:
                 self._wait_for(Purpose("fills", detail=query))
         else:
             for number in range(self.broker.account_questions):
-                self._wait_for(Purpose("account", detail=number))
+                self._wait_for(Purpose("account", order_id=self._tag, detail=number))
         self._advance()
 
     def _read(self, asked: Asked, body: bytes, at: Instant) -> list[Tell]:

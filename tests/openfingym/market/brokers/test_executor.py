@@ -179,6 +179,26 @@ def test_everything_that_happened_while_the_stream_was_away():
     line.assert_equal()
 
 
+def test_after_a_connection_the_questions_come_in_order_and_no_order_before_the_last_answer():
+    line = Line()
+    executor = line.start()
+    executor.submit([limit()])
+    line.carry()
+    line.disconnect()
+    line.venue.now += 90 * 10**9
+    asked = []
+    line.unheard = lambda request: asked.append((request.path.partition("?")[0], executor.ready)) or False
+    line.connect()
+    line.carry()
+    assert asked[-4:] == [
+        ("/v2/orders/o1", False),
+        ("/v2/account/activities/FILL", False),
+        ("/v2/account", False),
+        ("/v2/positions", False),
+    ]
+    assert executor.ready
+
+
 def test_dead_keys_stop_everything():
     line = Line()
     executor = line.start()
