@@ -102,6 +102,7 @@ KINDS = (
     "clock",
     "unreadable",
     "failed",
+    "drift",
 )
 """What :class:`Tell` may be about."""
 
