@@ -48,10 +48,12 @@ class RestClient:
                     allow_redirects=False,
                 ) as answer,
             ):
-                body = await answer.content.read(LONGEST_BODY)
-                if not answer.content.at_eof():
-                    return Answer(0, f"the answer is longer than {LONGEST_BODY} bytes".encode())
-                return Answer(answer.status, body, _wait_s(answer.headers), _number(answer.headers.get(_USED)))
+                body = bytearray()
+                async for piece in answer.content.iter_any():
+                    body += piece
+                    if len(body) > LONGEST_BODY:
+                        return Answer(0, f"the answer is longer than {LONGEST_BODY} bytes".encode())
+                return Answer(answer.status, bytes(body), _wait_s(answer.headers), _number(answer.headers.get(_USED)))
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             return Answer(0, (str(error) or f"no answer within {self._timeout_s:g} s").encode())
 
