@@ -7,6 +7,7 @@ The tree follows the boundary that was crossed, so that a caller can tell whose 
     ├── TaskError                   a task package is wrong (names the file and the key)
     │   └── TaskNotFoundError       no task of that name (suggests near misses)
     ├── DataError                   a dataset is missing, damaged or inconsistent
+    │   └── TapeError               a session tape is cut or damaged (names the place)
     ├── StoreError                  the built-package store cannot be read or written
     │   └── DigestMismatchError     a built package is not what its digest says
     ├── SubmissionError             the agent's submission was refused (the agent's fault)
@@ -14,6 +15,9 @@ The tree follows the boundary that was crossed, so that a caller can tell whose 
     ├── RuntimeFailureError         isolation or launching failed (ours)
     ├── ModelUnavailableError       a model's endpoint is down, limited or does not let us in (ours)
     ├── ModelRefusedError           a model's endpoint refused this very request (the agent's or the model's)
+    ├── VenueError                  a market's venue cannot be reached, or refuses us
+    │   ├── ConnectionClosedError   a connection to it has ended, or cannot be opened
+    │   └── FeedError               what it sends is not of its protocol
     └── VerifierError               the verifier is unreachable or failed (ours)
         └── VerifierAwayError       it did not come back in the time that it was waited for
 
@@ -67,6 +71,31 @@ class DataError(OpenFinGymError):
     """A dataset is missing, damaged or inconsistent."""
 
     exit_code = 6
+
+
+TapeState = Literal["complete", "cut", "damaged", "unreadable"]
+"""How much of a session tape there is."""
+
+
+class TapeError(DataError):
+    """A session tape cannot be read to its end; what is before the place can.
+
+    Attributes:
+        state: ``cut``, the tape ends too early, as that of a session that was killed; ``damaged``, it is not what was
+            written; ``unreadable``, it is no session tape, or no file that is read.
+        offset: byte of the file at which the first block begins that cannot be read.
+        records: how many records are whole before it, the header included.
+    """
+
+    def __init__(self, message: str, *, state: TapeState, offset: int, records: int) -> None:
+        super().__init__(message)
+        self.state = state
+        self.offset = offset
+        self.records = records
+
+    def __reduce__(self) -> tuple[partial[TapeError], tuple[object, ...]]:
+        # As of a SubmissionError.
+        return partial(type(self), state=self.state, offset=self.offset, records=self.records), self.args
 
 
 class StoreError(OpenFinGymError):
@@ -137,6 +166,28 @@ class ModelRefusedError(OpenFinGymError):
 
     def __reduce__(self) -> tuple[partial[ModelRefusedError], tuple[object, ...]]:
         return partial(type(self), reason=self.reason), self.args
+
+
+class VenueError(OpenFinGymError):
+    """A market's venue cannot be reached, or refuses us."""
+
+    exit_code = 4
+
+
+class ConnectionClosedError(VenueError):
+    """A connection to a venue has ended, or cannot be opened.
+
+    Attributes:
+        retry_after_s: seconds that the venue asks to wait; None where it says nothing.
+    """
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class FeedError(VenueError):
+    """What a venue sends is not of its protocol."""
 
 
 class VerifierError(OpenFinGymError):

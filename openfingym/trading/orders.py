@@ -77,6 +77,10 @@ class Reason(IntEnum):
     """Not of the form an order has."""
     CORPORATE_ACTION = 17
     """A reverse split ends all orders of its symbol."""
+    VENUE_REFUSED = 18
+    """A broker's venue refused, for a reason of its own."""
+    VENUE_AWAY = 19
+    """A broker's venue could not be reached, or did not take the order; nothing was traded."""
 
 
 class EventKind(IntEnum):
@@ -91,7 +95,9 @@ class EventKind(IntEnum):
     TRIGGERED = 5
     """A stop order has become a market order, or a stop-limit order a limit order."""
     ADJUSTED = 6
-    """A split or a dividend has changed its quantity or prices."""
+    """A split or a dividend has changed its quantity or prices, or a broker's venue has taken back or corrected a
+    fill: ``quantity`` is then by how much more is filled, below zero for less.
+    """
 
 
 class Order(NamedTuple):

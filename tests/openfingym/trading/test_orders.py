@@ -66,6 +66,8 @@ ELSEWHERE = {
     Reason.UNFILLED: "test_row_ioc_partial",
     Reason.CORPORATE_ACTION: "test_row_split_reverse",
     Reason.EPISODE_OVER: "",  # said by environments
+    Reason.VENUE_REFUSED: "",  # said by brokers
+    Reason.VENUE_AWAY: "",
 }
 
 

@@ -1,0 +1,269 @@
+"""Bars of several intervals, made of trades in whatever order these come."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+
+from openfingym.errors import UsageError
+from openfingym.market.cells import Bar, Cell
+from openfingym.market.order import Key, key_of, order_of
+from openfingym.market.ticks import Correction, Trade
+
+SECOND = 1_000_000_000
+DAY = 86_400 * SECOND
+HELD = 200_000
+"""Trades that a builder keeps at most in order to amend bars."""
+VOID = 10_000
+"""Corrected trades that it remembers, as a correction may come before its trade."""
+Hole = tuple[int, int]
+"""Times of the trades before and after some that are missing, in nanoseconds."""
+
+
+class Series:
+    """The cells of one interval, by their left edge."""
+
+    __slots__ = ("begins", "cells", "interval")
+
+    def __init__(self, interval: int) -> None:
+        self.interval = interval
+        self.cells: dict[int, Cell] = {}
+        self.begins: list[int] = []  # sorted
+
+    def new(self, begin: int) -> Cell:
+        """Begin a cell."""
+        cell = self.cells[begin] = Cell()
+        insort(self.begins, begin)
+        return cell
+
+    def drop(self, begin: int) -> None:
+        """Forget a cell."""
+        del self.cells[begin]
+        del self.begins[bisect_left(self.begins, begin)]
+
+
+class BarBuilder:
+    """Trades of one symbol to bars of several intervals.
+
+    The same trades give the same bars in any order, repeated or not, and a trade may be corrected or cancelled, also
+    before it comes. So that memory is bounded this holds for trades that are at most ``horizon`` older than the newest
+    one: of an older one nothing is known but that it is missing, and its bars say that they are incomplete.
+
+    Args:
+        intervals: lengths in nanoseconds: whole seconds, up to a day.
+        offset: what the left edges are aligned to, in nanoseconds after midnight UTC.
+        horizon: how long trades are kept in order to amend bars, in nanoseconds of the venue's time.
+        keep: bars of each interval that are kept at least.
+
+    Raises:
+        UsageError: the intervals cannot be made.
+    """
+
+    def __init__(
+        self,
+        intervals: Sequence[int] = (60 * SECOND,),
+        *,
+        offset: int = 0,
+        horizon: int = 600 * SECOND,
+        keep: int = 500,
+    ) -> None:
+        if not intervals or any(not SECOND <= interval <= DAY or interval % SECOND for interval in intervals):
+            raise UsageError(
+                f"bars of {[interval / SECOND for interval in intervals]} s cannot be made: expected lengths of whole "
+                "seconds, from 1 to 86400, in nanoseconds"
+            )
+        self.intervals = tuple(dict.fromkeys(intervals))
+        """In the order given; the first is the main one."""
+        self.newest = 0
+        """Time of the newest trade; 0 before any."""
+        self.unmatched = 0
+        """Corrections of trades that were not there at that time: too old to amend, or not come yet."""
+        self.holes: tuple[Hole, ...] = ()
+        """Where trades are missing; see :meth:`watch`."""
+        self._offset = offset
+        self._horizon = horizon
+        self._keep = keep
+        common = math.gcd(*intervals) // SECOND
+        shortest = SECOND * max(length for length in range(1, 61) if common % length == 0)
+        self._series = {interval: Series(interval) for interval in sorted({shortest, *intervals})}
+        self._base, *self._longer = self._series.values()  # the base divides all, so that longer cells are made of it
+        self._all = tuple(self._series.values())
+        self._trades: dict[Key, Trade] = {}
+        self._void: dict[Key, Trade | None] = {}  # corrected: what is under that key instead
+        self._open: list[int] = []  # left edges of the cells of the shortest interval that may be amended; sorted
+        self._settled = -1 << 63  # trades before this time cannot be taken in
+        self._floor = 1 << 63  # from this time on nothing settles, as trades will be filled in
+
+    def watch(self, holes: tuple[Hole, ...], floor: int = 1 << 63) -> None:
+        """Say where trades are missing, and from which time on they may still be filled in, however late."""
+        self.holes = holes
+        self._floor = floor
+
+    def add(self, trade: Trade) -> bool:
+        """Take in a trade; return whether that changed anything but a mark, so not for one that was there."""
+        key = key_of(trade)
+        if key in self._trades:
+            return False
+        standing = self.standing(trade)
+        if standing is None:
+            return False
+        trade = standing
+        time = trade.time
+        if time < self._settled:
+            self._miss(time)
+            return False
+        self._trades[key] = trade
+        order, offset = order_of(trade), self._offset
+        self.newest = max(self.newest, time)
+        for series in self._all:
+            begin = time - (time - offset) % series.interval
+            cell = series.cells.get(begin)
+            if cell is None:
+                cell = self._begin(series, begin)
+            cell.add(trade, order)
+            if series is self._base:
+                cell.keys.append(key)
+        return True
+
+    def standing(self, trade: Trade) -> Trade | None:
+        """What stands for a trade after corrections: itself, another one, or None if it is cancelled."""
+        return self._void.get(key_of(trade), trade)
+
+    def correct(self, correction: Correction) -> bool:
+        """Cancel a trade, or put another in its place; return whether that changed a bar."""
+        key, instead = (correction.group, correction.id), correction.instead
+        kept = instead if instead is not None and key_of(instead) == key else None
+        if key in self._void and self._void[key] == kept:
+            return False
+        self._void[key] = kept
+        if len(self._void) > VOID:
+            del self._void[next(iter(self._void))]
+        there = key in self._trades
+        if there:
+            self._remove(key)
+        else:
+            self.unmatched += 1
+        return (instead is not None and self.add(instead)) or there
+
+    def last_trade(self) -> Trade | None:
+        """The newest trade that carries a price, of those that can be amended."""
+        for begin in reversed(self._open):
+            trades = [self._trades[key] for key in self._base.cells[begin].keys]
+            if priced := [trade for trade in trades if trade.prices]:
+                return max(priced, key=order_of)
+        return None
+
+    def current(self, interval: int | None = None) -> Bar | None:
+        """The bar of the newest trade; None before any trade."""
+        series = self._find(interval)
+        return self._bar(series, series.begins[-1]) if series.begins else None
+
+    def bars(self, interval: int, begin: int, end: int) -> list[Bar]:
+        """Every bar whose left edge is in [begin, end), also empty ones; oldest first."""
+        series = self._find(interval)
+        first = begin + (self._offset - begin) % interval
+        return [self._bar(series, left) for left in range(first, end, interval)]
+
+    def _find(self, interval: int | None) -> Series:
+        if interval is None:
+            return self._series[self.intervals[0]]
+        if interval not in self.intervals:
+            known = ", ".join(str(one) for one in self.intervals)
+            raise UsageError(f"no bars of {interval} ns are made; expected one of {known}")
+        return self._series[interval]
+
+    def _bar(self, series: Series, begin: int) -> Bar:
+        end = begin + series.interval
+        complete = not any(last >= begin and first < end for first, last in self.holes)
+        cell = series.cells.get(begin)
+        if cell is None:
+            return Bar(begin, series.interval, math.nan, math.nan, math.nan, math.nan, 0.0, 0, complete)
+        return cell.bar(begin, series.interval, complete=complete)
+
+    def _begin(self, series: Series, begin: int) -> Cell:
+        """A new cell; now and then others settle, and the oldest that have are forgotten."""
+        if series is self._base:
+            limit = min(self.newest - self._horizon, self._floor)
+            while self._open and (self._open[0] + series.interval <= limit or len(self._trades) > HELD):
+                self._settle(self._open.pop(0))
+            insort(self._open, begin)
+        cell = series.new(begin)
+        while len(series.begins) > self._keep and series.begins[0] + series.interval <= self._settled:
+            series.drop(series.begins[0])
+        return cell
+
+    def _settle(self, begin: int) -> None:
+        """Forget the trades of a cell: it stays as it is, as do its parts of longer ones."""
+        cell = self._base.cells[begin]
+        for series in self._longer:
+            longer = series.cells[self._left(series, begin)]
+            longer.settled = longer.settled or Cell()
+            longer.settled.merge(cell)
+        for key in cell.keys:
+            del self._trades[key]
+        cell.keys = []
+        self._settled = max(self._settled, begin + self._base.interval)
+
+    def _left(self, series: Series, time: int) -> int:
+        return time - (time - self._offset) % series.interval
+
+    def _miss(self, time: int) -> None:
+        """Note a trade that cannot be taken in; its bars may be forgotten by now."""
+        for series in self._all:
+            begin = self._left(series, time)
+            cell = series.cells.get(begin)
+            if cell is None:
+                if begin < self.newest - self._keep * series.interval:
+                    continue
+                cell = series.new(begin)
+            cell.missed += 1
+            if series is not self._base:
+                cell.settled = cell.settled or Cell()
+                cell.settled.missed += 1
+
+    def _remove(self, key: Key) -> None:
+        """Take a trade out again: high and low have to be found anew."""
+        time = self._trades.pop(key).time
+        begin = self._left(self._base, time)
+        keys = [one for one in self._base.cells[begin].keys if one != key]
+        self._base.drop(begin)
+        self._open.remove(begin)
+        if keys:
+            cell = self._base.new(begin)
+            insort(self._open, begin)
+            cell.keys = keys
+            for one in keys:
+                cell.add(self._trades[one], order_of(self._trades[one]))
+        for series in self._longer:
+            self._again(series, self._left(series, time))
+
+    def _again(self, series: Series, begin: int) -> None:
+        """Make a longer cell anew, of what has settled and of the shortest cells."""
+        settled = series.cells[begin].settled
+        series.drop(begin)
+        shorter = self._open[bisect_left(self._open, begin) : bisect_left(self._open, begin + series.interval)]
+        if shorter or settled is not None:
+            cell = series.new(begin)
+            cell.settled = settled
+            for part in ([settled] if settled is not None else []) + [self._base.cells[one] for one in shorter]:
+                cell.merge(part)
+
+    def canonical(self) -> list[object]:
+        """All bars and what can amend them, as a JSON value that no order of the trades changes."""
+        return [
+            self.newest,
+            [list(hole) for hole in self.holes],
+            [
+                [
+                    interval,
+                    [
+                        [None if math.isnan(value) else value for value in self._bar(series, one)]
+                        for one in series.begins
+                    ],
+                ]
+                for interval, series in self._series.items()
+            ],
+            sorted([*trade] for trade in self._trades.values()),
+            sorted([*key] for key in self._void),
+        ]

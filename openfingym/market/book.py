@@ -1,0 +1,256 @@
+"""The order book of one symbol, kept from a venue's changes so that no reader sees it crossed or half updated."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import deque
+from math import inf
+from typing import NamedTuple
+
+from openfingym.market.ticks import Depth, Level
+
+SHOWN = 20
+"""Levels of each side in :class:`Book`."""
+WAITING = 1000
+"""Changes kept while the book waits for a whole one: 100 s of Binance's fastest stream."""
+RECENT = 256
+"""Changes remembered of a venue that numbers none, by which a repeated one is known."""
+
+
+class Book(NamedTuple):
+    """The best levels of an order book at one update of it."""
+
+    bids: tuple[Level, ...]
+    """(price, size) of at most :data:`SHOWN` levels, the highest price first."""
+    asks: tuple[Level, ...]
+    """The same, the lowest price first."""
+    sequence: int
+    """Number of the update that last changed these levels; 0 where the venue has none."""
+    time: int
+    """When the venue says that they last changed, in nanoseconds; 0 where it does not say."""
+    stale: bool
+    """Whether updates are missing, so that the market may stand elsewhere by now."""
+
+
+class Side:
+    """Levels of one side, sorted by price. ``sign`` is -1 for bids and 1 for asks: prices are kept times it, so that
+    the best level is the first of either side.
+    """
+
+    __slots__ = ("keys", "sign", "sizes")
+
+    def __init__(self, sign: int) -> None:
+        self.sign = sign
+        self.keys: list[float] = []
+        self.sizes: dict[float, float] = {}
+
+    def change(self, levels: tuple[Level, ...]) -> bool:
+        """Set levels to their new sizes; return whether that changed one of the best :data:`SHOWN`."""
+        keys, sizes, sign = self.keys, self.sizes, self.sign
+        edge = keys[SHOWN - 1] if len(keys) >= SHOWN else inf
+        seen = False
+        for price, size in levels:
+            key = sign * price
+            if size:
+                if key not in sizes:
+                    insort(keys, key)
+                elif sizes[key] == size:
+                    continue
+                sizes[key] = size
+            elif sizes.pop(key, None) is not None:
+                del keys[bisect_left(keys, key)]
+            else:
+                continue
+            seen = seen or key <= edge
+        return seen
+
+    def replace(self, levels: tuple[Level, ...]) -> None:
+        """Set the whole side."""
+        self.sizes = {self.sign * price: size for price, size in levels if size}
+        self.keys = sorted(self.sizes)
+
+    def top(self) -> tuple[Level, ...]:
+        """The best levels."""
+        sign, sizes = self.sign, self.sizes
+        return tuple([(sign * key, sizes[key]) for key in self.keys[:SHOWN]])
+
+
+class LocalBook:
+    """An order book as the venue's changes make it.
+
+    Changes with numbers are applied as Binance prescribes: those that the book has already are ignored, one that begins
+    after the next number is a gap. From a gap on, changes wait, sorted, until a whole book or the missing changes
+    connect them to what is known; until then the book is stale. The number never goes back. Of a venue without numbers
+    each whole book starts anew, and what shows that something is wrong (crossed sides, a change older than one before
+    it) makes the book stale until the next.
+    """
+
+    __slots__ = (
+        "_asks",
+        "_base",
+        "_bids",
+        "_broken",
+        "_recent",
+        "_waiting",
+        "reason",
+        "seen",
+        "sequence",
+        "time",
+        "top",
+    )
+
+    def __init__(self) -> None:
+        self.seen = False
+        """Whether the venue has said anything of this book."""
+        self.sequence = 0
+        """Number of the last update in it."""
+        self.time = 0
+        """The venue's time of the last update in it."""
+        self.reason = "no whole book yet"
+        """Why it is stale; empty where it is not."""
+        self.top = Book((), (), 0, 0, stale=True)
+        """What readers see: the last consistent state, replaced by one store."""
+        self._bids = Side(-1)
+        self._asks = Side(1)
+        self._broken = True  # only a whole book helps: no change connects to what is here
+        self._base = 0  # time of the last whole book, of a venue without numbers
+        self._waiting: list[Depth] = []  # sorted by `last`
+        self._recent: deque[Depth] = deque(maxlen=RECENT)
+
+    @property
+    def stale(self) -> bool:
+        """Whether updates are missing."""
+        return bool(self.reason)
+
+    def lost(self, reason: str) -> None:
+        """Updates may be missing from now on."""
+        if self.seen:
+            self._stale(reason)
+
+    def apply(self, depth: Depth) -> bool:
+        """Apply a whole book or a change.
+
+        Returns:
+            Whether it told anything new: False for one that the book has already, or one that has to wait.
+        """
+        self.seen = True
+        wrong = _wrong(depth)
+        if wrong:
+            return self._break(wrong)
+        if depth.whole:
+            return self._restart(depth)
+        if depth.last:
+            return self._numbered(depth)
+        return self._unnumbered(depth)
+
+    def _restart(self, depth: Depth) -> bool:
+        """A whole book, unless it is older than this one. One that is older than the changes which wait does not
+        connect to them, so that the book stays stale, and the changes go on waiting.
+        """
+        if depth.last:
+            if depth.last < self.sequence or (depth.last == self.sequence and not self.reason):
+                return False
+        elif depth.time and depth.time < self.time:
+            return False
+        self._bids.replace(depth.bids)
+        self._asks.replace(depth.asks)
+        self.sequence, self.time, self._base = depth.last, max(depth.time, self.time), depth.time
+        self._recent.clear()
+        self._broken = False
+        return self._connect(both=True)
+
+    def _numbered(self, change: Depth) -> bool:
+        if change.last <= self.sequence:
+            return False
+        if not self.reason and change.first <= self.sequence + 1:
+            moved = self._bids.change(change.bids), self._asks.change(change.asks)
+            self.sequence = change.last
+            self.time = max(self.time, change.time)
+            return self._show(*moved)
+        insort(self._waiting, change, key=_last)
+        if len(self._waiting) > WAITING:
+            del self._waiting[0]
+        if not self.reason:
+            return self._stale(f"changes {self.sequence + 1} to {change.first - 1} are missing")
+        return not self._broken and self._connect()
+
+    def _connect(self, *, both: bool = False) -> bool:
+        """Apply the changes that wait as far as they follow on; the book is whole again if all do."""
+        bids = asks = both
+        used = both
+        for change in self._waiting:
+            if change.first <= self.sequence + 1 and change.last > self.sequence:
+                used = True
+                bids |= self._bids.change(change.bids)
+                asks |= self._asks.change(change.asks)
+                self.sequence = change.last
+                self.time = max(self.time, change.time)
+        self._waiting = [change for change in self._waiting if change.last > self.sequence]
+        if self._waiting:
+            self.reason = f"changes {self.sequence + 1} to {self._waiting[0].first - 1} are missing"
+            return used
+        if not used:
+            return False
+        self.reason = ""
+        return self._show(bids=True, asks=True)
+
+    def _unnumbered(self, change: Depth) -> bool:
+        if self.reason:
+            return False
+        if change.time:
+            if change.time < self._base or (change.time < self.time and change in self._recent):
+                return False
+            if change.time < self.time:
+                return self._stale("a change came after a later one")
+            self._recent.append(change)
+            self.time = change.time
+        return self._show(self._bids.change(change.bids), self._asks.change(change.asks))
+
+    def _show(self, bids: bool, asks: bool) -> bool:
+        """Publish what has changed, unless it is impossible."""
+        best_bid, best_ask = self._bids.keys, self._asks.keys
+        if best_bid and best_ask and -best_bid[0] >= best_ask[0]:
+            return self._break(f"crossed: bid {-best_bid[0]}, ask {best_ask[0]}")
+        if bids or asks:
+            top = self.top
+            self.top = Book(
+                self._bids.top() if bids else top.bids,
+                self._asks.top() if asks else top.asks,
+                self.sequence,
+                self.time,
+                stale=False,
+            )
+        return True
+
+    def _break(self, reason: str) -> bool:
+        self._broken = True
+        return self._stale(reason)
+
+    def _stale(self, reason: str) -> bool:
+        self.reason = reason
+        if not self.top.stale:
+            self.top = self.top._replace(stale=True)
+        return True
+
+    def canonical(self) -> list[object]:
+        """All that the book is made of, as a JSON value."""
+        return [
+            self.reason,
+            self.sequence,
+            self.time,
+            *([[side.sign * key, side.sizes[key]] for key in side.keys] for side in (self._bids, self._asks)),
+            [list(change) for change in self._waiting],
+        ]
+
+
+def _last(change: Depth) -> int:
+    return change.last
+
+
+def _wrong(depth: Depth) -> str:
+    """What cannot be true of a change; empty where nothing is wrong."""
+    for levels in (depth.bids, depth.asks):
+        for price, size in levels:
+            if not (0.0 <= size < inf and -inf < price < inf):
+                return f"impossible level: price {price}, size {size}"
+    return ""

@@ -1,0 +1,116 @@
+"""Whether an order may go to a broker: what can be known here is refused here, with the same reasons as in the
+simulator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+
+from openfingym.market.brokers.broker import Broker, rounded_price, rounded_quantity
+from openfingym.market.brokers.mirror import Mirror
+from openfingym.market.brokers.reports import ZERO, Instrument, Submitted
+from openfingym.market.brokers.tracked import TrackedOrder
+from openfingym.trading.orders import Order, OrderType, Reason, Side
+
+_LIMITED = (OrderType.LIMIT, OrderType.STOP_LIMIT)
+_STOPPED = (OrderType.STOP, OrderType.STOP_LIMIT)
+
+Price = Callable[[str], float]
+"""The last price of a symbol; NaN while there is none."""
+
+
+def exact(value: float) -> Decimal:
+    """A float as one writes it: 0.1 is a tenth."""
+    return Decimal(repr(float(value)))
+
+
+def prepared(order: Order, item: Instrument, price: float, client_id: str, time: int) -> Submitted | Reason:
+    """An order in the venue's increments, or why it cannot be one.
+
+    Args:
+        order: a well-formed order.
+        item: the symbol as its venue trades it.
+        price: its last price; NaN where there is none.
+        client_id: our id of the order.
+        time: nanoseconds since the epoch.
+    """
+    if not 0.0 < order.quantity < math.inf:
+        return Reason.BAD_QUANTITY
+    prices: list[Decimal | None] = []
+    for value, taken in ((order.limit_price, order.type in _LIMITED), (order.stop_price, order.type in _STOPPED)):
+        if taken != (not math.isnan(value)) or (taken and not 0.0 < value < math.inf):
+            return Reason.BAD_PRICE
+        prices.append(rounded_price(exact(value), order.side, item) if taken else None)
+    limit, stop = prices
+    if limit == 0 or stop == 0:
+        return Reason.OFF_TICK
+    if not 0.0 < price < math.inf and order.type is not OrderType.LIMIT:
+        return Reason.VENUE_AWAY
+    quantity = rounded_quantity(exact(order.quantity), item)
+    if not quantity:
+        return Reason.ODD_LOT
+    reference = exact(price) if 0.0 < price < math.inf else limit or ZERO
+    if quantity < item.least_quantity or quantity * (limit or reference) < item.least_value:
+        return Reason.BAD_QUANTITY
+    return Submitted(
+        client_id,
+        item.symbol,
+        order.side,
+        quantity,
+        order.type,
+        order.time_in_force,
+        limit,
+        stop,
+        reference,
+        time,
+        order.client_id,
+    )
+
+
+def refusal(mirror: Mirror, broker: Broker, order: Submitted, price: Price, old: TrackedOrder | None) -> Reason:
+    """Why the account cannot carry an order in the worst case, or NONE.
+
+    Args:
+        mirror: the account.
+        broker: whether it lets units be sold that are not held.
+        order: the order.
+        price: last prices.
+        old: the order in whose place it comes.
+    """
+    freed = old.remaining if old is not None else ZERO
+    exposure = mirror.exposure(order.symbol)
+    if order.side is Side.BUY:
+        opening = min(max(exposure.most - freed + order.quantity, ZERO), order.quantity)
+        free = mirror.cash - mirror.held - short_value(mirror, price)
+        if old is not None:
+            free += freed * old.worst_price(mirror.collar)
+        worst = TrackedOrder(0, order, ours=True).worst_price(mirror.collar)
+        return Reason.INSUFFICIENT_CASH if opening * worst > free else Reason.NONE
+    least = exposure.least + freed - order.quantity
+    if least >= 0:
+        return Reason.NONE
+    if not broker.shorts:
+        return Reason.SHORT_CAP
+    shorts = max(-least, ZERO) * order.reference
+    for symbol in mirror.instruments:
+        if symbol != order.symbol:
+            shorts += max(-mirror.exposure(symbol).least, ZERO) * _known(price(symbol))
+    return Reason.SHORT_CAP if shorts > equity(mirror, price) else Reason.NONE
+
+
+def short_value(mirror: Mirror, price: Price) -> Decimal:
+    """What short positions are worth, positive."""
+    return sum(
+        (-held * _known(price(symbol)) for symbol in mirror.instruments if (held := mirror.position(symbol)) < 0), ZERO
+    )
+
+
+def equity(mirror: Mirror, price: Price) -> Decimal:
+    """Cash and the value of positions."""
+    return sum((mirror.position(symbol) * _known(price(symbol)) for symbol in mirror.instruments), mirror.cash)
+
+
+def _known(price: float) -> Decimal:
+    return exact(price) if math.isfinite(price) else ZERO

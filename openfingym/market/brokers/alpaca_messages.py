@@ -1,0 +1,191 @@
+"""Alpaca's messages as reports: orders, events of the stream, fills, refusals and assets."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from openfingym.headers import retry_after_s
+from openfingym.market.brokers.broker import Answer, Refusal, plain
+from openfingym.market.brokers.reports import ZERO, Bust, Execution, Instrument, OrderReport, Report, Source, State
+from openfingym.market.brokers.wire import protocol
+from openfingym.market.commands import Instant
+from openfingym.trading.orders import OrderType, Reason, Side, TimeInForce
+
+SECOND = 1_000_000_000
+_STATES = {
+    "pending_new": State.PENDING,
+    "pending_review": State.PENDING,
+    "held": State.PENDING,
+    "accepted_for_bidding": State.PENDING,
+    "filled": State.FILLED,
+    "canceled": State.CANCELLED,
+    "expired": State.EXPIRED,
+    "rejected": State.REJECTED,
+    "replaced": State.REPLACED,
+}
+"""States by their names there; any other one is open: ``done_for_day`` may trade again tomorrow."""
+TYPES = {
+    "market": OrderType.MARKET,
+    "limit": OrderType.LIMIT,
+    "stop": OrderType.STOP,
+    "stop_limit": OrderType.STOP_LIMIT,
+}
+_REASONS = (
+    (r"buying power|insufficient balance|insufficient cash", Reason.INSUFFICIENT_CASH),
+    (r"insufficient qty|short", Reason.SHORT_CAP),
+    (r"increment|sub-penny|decimal", Reason.OFF_TICK),
+    (r"price", Reason.BAD_PRICE),
+    (r"qty|quantity|notional|fractional", Reason.BAD_QUANTITY),
+    (r"symbol|asset", Reason.UNKNOWN_SYMBOL),
+)
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
+
+
+def order_report(order: dict[str, Any], symbol: Callable[[str], str]) -> OrderReport:
+    """An order as it is stated in answers and in the stream."""
+    with protocol("alpaca"):
+        filled = Decimal(order["filled_qty"])
+        average = _decimal(order.get("filled_avg_price"))
+        state = _STATES.get(order["status"], State.OPEN)
+        return OrderReport(
+            order["id"],
+            order["client_order_id"] or "",
+            symbol(order["symbol"]),
+            Side.BUY if order["side"] == "buy" else Side.SELL,
+            _decimal(order["qty"]) or ZERO,
+            filled,
+            filled * average if average is not None else None,
+            state,
+            TYPES.get(order["type"], OrderType.MARKET),
+            TimeInForce.IOC if order["time_in_force"] in {"ioc", "fok"} else TimeInForce.GTC,
+            _decimal(order.get("limit_price")),
+            _decimal(order.get("stop_price")),
+            Reason.VENUE_REFUSED if state is State.REJECTED else Reason.NONE,
+        )
+
+
+def update(data: dict[str, Any], symbol: Callable[[str], str]) -> list[Report]:
+    """What a message of ``trade_updates`` says, its fill first."""
+    order = order_report(data["order"], symbol)
+    event = data["event"]
+    told: list[Report] = [order]
+    if event in {"fill", "partial_fill", "trade_correct"}:
+        quantity = Decimal(data["qty"])
+        execution = Execution(
+            order.order_id,
+            data["execution_id"],
+            order.symbol,
+            order.side,
+            quantity,
+            Decimal(data["price"]),
+            nanoseconds(data["timestamp"]),
+            Source.STREAM,
+            slot=_slot(order.filled, quantity),
+            client_id=order.client_id,
+            position=_decimal(data.get("position_qty")),
+            corrects=data.get("previous_execution_id") or "" if event == "trade_correct" else "",
+        )
+        # First the fill, then the order that includes it: so nothing has to be assumed of its price.
+        told.insert(0, execution)
+    elif event == "trade_bust":
+        told.insert(0, Bust(order.order_id, data.get("previous_execution_id") or data["execution_id"], Source.STREAM))
+    return told
+
+
+def activity(one: dict[str, Any], symbol: Callable[[str], str]) -> Execution:
+    """A fill as the account's activities have it."""
+    return Execution(
+        one["order_id"],
+        one["id"].rpartition("::")[2],
+        symbol(one["symbol"]),
+        Side.BUY if one["side"] == "buy" else Side.SELL,
+        Decimal(one["qty"]),
+        Decimal(one["price"]),
+        nanoseconds(one["transaction_time"]),
+        Source.ACTIVITY,
+        slot=_slot(Decimal(one["cum_qty"]), Decimal(one["qty"])),
+    )
+
+
+def refusal(answer: Answer, at: Instant) -> Refusal | None:
+    """What an answer that is not good means; None for a good one."""
+    if answer.good:
+        return None
+    text = _message(answer)
+    status = answer.status
+    if status == 401:
+        return Refusal(text, Reason.VENUE_REFUSED, fatal=True)
+    if status == 404:
+        return Refusal(text, Reason.UNKNOWN_ORDER, missing=True)
+    if status == 429:
+        return Refusal(text, Reason.VENUE_AWAY, wait_s=_wait(answer, at))
+    if status == 0 or status >= 500 or status in {408, 409}:
+        return Refusal(text or "no answer", Reason.VENUE_AWAY, certain=False)
+    if "client_order_id must be unique" in text:
+        return Refusal(text, Reason.DUPLICATE_ID, certain=False)
+    reason = next((reason for words, reason in _REASONS if re.search(words, text, re.I)), Reason.VENUE_REFUSED)
+    return Refusal(text, reason)
+
+
+def instrument(asset: dict[str, Any]) -> Instrument:
+    """An instrument from an answer of ``/v2/assets/{symbol}``: of a share, whole ones if it is not fractionable.
+
+    Raises:
+        FeedError: the answer is not of the venue's protocol.
+    """
+    with protocol("alpaca"):
+        symbol = asset["symbol"]
+        if asset.get("class", asset.get("asset_class")) == "crypto":
+            return Instrument(
+                symbol,
+                symbol.replace("/", ""),
+                "USD",
+                _decimal(asset.get("price_increment")) or ZERO,
+                _decimal(asset.get("min_trade_increment")) or ZERO,
+                _decimal(asset.get("min_order_size")) or ZERO,
+            )
+        step = Decimal("1e-9") if asset.get("fractionable") else Decimal(1)
+        return Instrument(symbol, symbol, "USD", Decimal("0.01"), step)
+
+
+def nanoseconds(stamp: str) -> int:
+    """Nanoseconds since the epoch of a time as RFC 3339 writes it, with up to nine decimals.
+
+    Raises:
+        ValueError: it is no such time.
+    """
+    found = _STAMP.fullmatch(stamp)
+    if found is None:
+        raise ValueError(f"{stamp!r} is no time")
+    whole = datetime.fromisoformat(found[1] + found[3])
+    return int(whole.timestamp()) * SECOND + int((found[2] or "0").ljust(9, "0"))
+
+
+def _slot(cumulative: Decimal, quantity: Decimal) -> str:
+    """The name of a fill in every source: the stream and the activities need not give it the same id."""
+    return f"{plain(cumulative)}/{plain(quantity)}"
+
+
+def _decimal(value: Any) -> Decimal | None:
+    return None if value is None else Decimal(str(value))
+
+
+def _wait(answer: Answer, at: Instant) -> float:
+    """Seconds to wait, by either header; a time that is stated is compared with our wall clock, within a minute."""
+    stated = retry_after_s(answer.headers)
+    if stated is not None:
+        return stated
+    reset = answer.headers.get("x-ratelimit-reset", "")
+    return min(max(int(reset) - at.wall / SECOND, 1.0), 60.0) if reset.isdecimal() else 5.0
+
+
+def _message(answer: Answer) -> str:
+    try:
+        return str(json.loads(answer.body)["message"])[:300]
+    except (ValueError, KeyError, TypeError):
+        return f"status {answer.status}" if answer.status else ""

@@ -1,0 +1,206 @@
+"""Binance's messages as reports: orders, events of the stream, fills, refusals and symbols."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from openfingym.headers import retry_after_s
+from openfingym.market.brokers.broker import Answer, Refusal
+from openfingym.market.brokers.reports import Execution, Instrument, OrderReport, Report, Source, State
+from openfingym.market.brokers.wire import protocol
+from openfingym.trading.orders import OrderType, Reason, Side, TimeInForce
+
+MILLISECOND = 1_000_000
+_STATES = {
+    "PENDING_NEW": State.PENDING,
+    "NEW": State.OPEN,
+    "PARTIALLY_FILLED": State.OPEN,
+    "PENDING_CANCEL": State.OPEN,
+    "FILLED": State.FILLED,
+    "CANCELED": State.CANCELLED,
+    "REJECTED": State.REJECTED,
+    "EXPIRED": State.EXPIRED,
+    "EXPIRED_IN_MATCH": State.EXPIRED,
+}
+_TYPES = {
+    "MARKET": OrderType.MARKET,
+    "LIMIT": OrderType.LIMIT,
+    "LIMIT_MAKER": OrderType.LIMIT,
+    "STOP_LOSS": OrderType.STOP,
+    "TAKE_PROFIT": OrderType.STOP,
+    "STOP_LOSS_LIMIT": OrderType.STOP_LIMIT,
+    "TAKE_PROFIT_LIMIT": OrderType.STOP_LIMIT,
+}
+_FILTERS = (
+    ("LOT_SIZE", Reason.ODD_LOT),
+    ("PRICE_FILTER", Reason.OFF_TICK),
+    ("PERCENT_PRICE", Reason.BAD_PRICE),
+    ("NOTIONAL", Reason.BAD_QUANTITY),
+    ("MAX_NUM", Reason.TOO_MANY_ORDERS),
+)
+_REASONS = {-1111: Reason.ODD_LOT, -1121: Reason.UNKNOWN_SYMBOL, -1015: Reason.TOO_MANY_ORDERS, -2011: Reason.NOT_OPEN}
+BAD_KEYS = frozenset({-2014, -2015})
+"""Codes that say the keys are of no use."""
+_UNCERTAIN = frozenset({-1000, -1001, -1006, -1007, -1008})
+"""Codes after which an order may have been taken."""
+
+
+def order_reports(order: dict[str, Any], *, replaced: bool = False) -> list[Report]:
+    """The reports in an order as answers state it, its fills first."""
+    with protocol("binance"):
+        order_id, symbol = f"{order['symbol']}/{order['orderId']}", order["symbol"]
+        side = Side[order["side"]] if "side" in order else Side.BUY
+        client_id = order.get("origClientOrderId") or order["clientOrderId"]
+        time = order.get("transactTime", 0) * MILLISECOND
+        told: list[Report] = [
+            Execution(
+                order_id,
+                str(fill["tradeId"]),
+                symbol,
+                side,
+                Decimal(fill["qty"]),
+                Decimal(fill["price"]),
+                time,
+                Source.STREAM,
+                Decimal(fill["commission"]),
+                fill["commissionAsset"],
+                client_id=client_id,
+            )
+            for fill in order.get("fills", ())
+        ]
+        if "status" in order:
+            told.append(_report(order, order_id, client_id, side, replaced=replaced))
+        return told
+
+
+def event_reports(event: dict[str, Any]) -> list[Report]:
+    """What an ``executionReport`` says, its fill first."""
+    order_id, side = f"{event['s']}/{event['i']}", Side[event["S"]]
+    # When an order is cancelled, ``c`` is the id of the request that did it.
+    client_id = event["C"] or event["c"]
+    filled, value = Decimal(event["z"]), Decimal(event["Z"])
+    state = _STATES.get(event["X"], State.OPEN)
+    if event["x"] == "REPLACED":
+        state = State.REPLACED
+    told: list[Report] = []
+    if event["x"] == "TRADE":
+        told.append(
+            Execution(
+                order_id,
+                str(event["t"]),
+                event["s"],
+                side,
+                Decimal(event["l"]),
+                Decimal(event["L"]),
+                event["T"] * MILLISECOND,
+                Source.STREAM,
+                Decimal(event["n"] or 0),
+                event["N"] or "",
+                client_id=client_id,
+            )
+        )
+    order = OrderReport(
+        order_id,
+        client_id,
+        event["s"],
+        side,
+        Decimal(event["q"]),
+        filled,
+        value if value > 0 else None,
+        state,
+        _TYPES.get(event["o"], OrderType.MARKET),
+        TimeInForce.GTC if event["f"] == "GTC" else TimeInForce.IOC,
+        Decimal(event["p"]) or None,
+        Decimal(event["P"]) or None,
+        Reason.VENUE_REFUSED if state is State.REJECTED else Reason.NONE,
+    )
+    return [*told, order]
+
+
+def trade_execution(trade: dict[str, Any]) -> Execution:
+    """A fill as answers to questions for fills have it."""
+    return Execution(
+        f"{trade['symbol']}/{trade['orderId']}",
+        str(trade["id"]),
+        trade["symbol"],
+        Side.BUY if trade["isBuyer"] else Side.SELL,
+        Decimal(trade["qty"]),
+        Decimal(trade["price"]),
+        trade["time"] * MILLISECOND,
+        Source.ACTIVITY,
+        Decimal(trade["commission"]),
+        trade["commissionAsset"],
+    )
+
+
+def refusal(answer: Answer) -> Refusal | None:
+    """What an answer that is not good means; None for a good one."""
+    if answer.good:
+        return None
+    code, text = _code(answer)
+    if answer.status == 401 or code in BAD_KEYS:
+        return Refusal(text, fatal=True)
+    if answer.status in {418, 429} and code != -1015:
+        return Refusal(text, Reason.VENUE_AWAY, wait_s=retry_after_s(answer.headers) or 60.0)
+    if answer.status == 0 or answer.status >= 500 or code in _UNCERTAIN:
+        return Refusal(text or "no answer", Reason.VENUE_AWAY, certain=False)
+    if code == -1021:
+        return Refusal(text, Reason.VENUE_AWAY, clock=True)
+    if code == -2013:
+        return Refusal(text, Reason.UNKNOWN_ORDER, missing=True)
+    if code == -2010 and "Duplicate" in text:
+        return Refusal(text, Reason.DUPLICATE_ID, certain=False)
+    if "insufficient balance" in text:
+        return Refusal(text, Reason.INSUFFICIENT_CASH)
+    by_filter = next((reason for words, reason in _FILTERS if words in text), Reason.VENUE_REFUSED)
+    return Refusal(text, _REASONS.get(code, by_filter))
+
+
+def instrument(symbol: dict[str, Any]) -> Instrument:
+    """An instrument from an element of ``symbols`` in an answer of ``/api/v3/exchangeInfo``.
+
+    Raises:
+        FeedError: the answer is not of the venue's protocol.
+    """
+    with protocol("binance"):
+        filters = {one["filterType"]: one for one in symbol["filters"]}
+        lot, value = filters.get("LOT_SIZE", {}), filters.get("NOTIONAL", filters.get("MIN_NOTIONAL", {}))
+        return Instrument(
+            symbol["symbol"],
+            symbol["baseAsset"],
+            symbol["quoteAsset"],
+            Decimal(filters.get("PRICE_FILTER", {}).get("tickSize", 0)),
+            Decimal(lot.get("stepSize", 0)),
+            Decimal(lot.get("minQty", 0)),
+            Decimal(value.get("minNotional", 0)),
+        )
+
+
+def _report(order: dict[str, Any], order_id: str, client_id: str, side: Side, *, replaced: bool) -> OrderReport:
+    value = Decimal(order["cummulativeQuoteQty"])
+    state = _STATES.get(order["status"], State.OPEN)
+    return OrderReport(
+        order_id,
+        client_id,
+        order["symbol"],
+        side,
+        Decimal(order["origQty"]),
+        Decimal(order["executedQty"]),
+        value if value > 0 else None,
+        State.REPLACED if replaced and state is State.CANCELLED else state,
+        _TYPES.get(order["type"], OrderType.MARKET),
+        TimeInForce.GTC if order["timeInForce"] == "GTC" else TimeInForce.IOC,
+        Decimal(order["price"]) or None,
+        Decimal(order.get("stopPrice") or 0) or None,
+        Reason.VENUE_REFUSED if state is State.REJECTED else Reason.NONE,
+    )
+
+
+def _code(answer: Answer) -> tuple[int, str]:
+    try:
+        error = json.loads(answer.body)
+        return int(error["code"]), str(error["msg"])[:300]
+    except (ValueError, KeyError, TypeError):
+        return 0, f"status {answer.status}" if answer.status else ""

@@ -1,0 +1,206 @@
+"""What a broker's module provides: its messages as reports and orders as requests, without input or output."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import NamedTuple
+
+from openfingym.market.brokers.reports import AccountReport, Instrument, OrderReport, Report, Submitted
+from openfingym.market.brokers.tracked import TrackedOrder
+from openfingym.market.commands import Instant
+from openfingym.market.feed import Address, Frame, Request
+from openfingym.trading.orders import Reason, Side
+
+
+class Answer(NamedTuple):
+    """An answer to a request."""
+
+    status: int
+    """Of HTTP; 0 where none came, whatever the cause."""
+    body: bytes = b""
+    headers: Mapping[str, str] = {}
+    """By names in lower case."""
+
+    @property
+    def good(self) -> bool:
+        """Whether what was asked for was done."""
+        return 200 <= self.status < 300
+
+
+class Refusal(NamedTuple):
+    """What an answer that is not good means."""
+
+    text: str
+    """The venue's words."""
+    reason: Reason = Reason.VENUE_REFUSED
+    certain: bool = True
+    """Whether the request has surely had no effect; otherwise it may have had."""
+    fatal: bool = False
+    """Whether the account's keys are of no use any more."""
+    missing: bool = False
+    """Whether the venue does not know the order."""
+    wait_s: float | None = None
+    """Seconds in which nothing may be asked, where too much was asked."""
+    clock: bool = False
+    """Whether our clock is too far from the venue's."""
+
+
+class FillQuery(NamedTuple):
+    """A question for fills: of one order, or all since a time."""
+
+    symbol: str = ""
+    order_id: str = ""
+    since: int = 0
+    """Nanoseconds since the epoch."""
+    page: str = ""
+
+
+class OrderSession(ABC):
+    """The protocol of one connection that tells what happens to orders."""
+
+    def __init__(self) -> None:
+        self.replies: list[Frame] = []
+        """What is to be sent now; the caller sends and clears it after every call."""
+        self.ready = False
+        """Whether everything that happens from now on is told."""
+        self.refusal: Refusal | None = None
+        """Why the venue does not let us in."""
+        self.moved = False
+        """Whether the account has changed by something else than an order; the caller clears it."""
+        self.over = False
+        """Whether the venue tells no more on this connection."""
+
+    @abstractmethod
+    def opened(self, at: Instant) -> None:
+        """The connection is open."""
+
+    @abstractmethod
+    def received(self, frame: Frame) -> Sequence[Report]:
+        """What a frame says, in its order.
+
+        Raises:
+            FeedError: the frame is not of the venue's protocol.
+        """
+
+
+class Broker(ABC):
+    """One account at one venue."""
+
+    venue: str
+    """Its name, such as ``alpaca``."""
+    cash: str
+    """The asset in which the account is kept."""
+    weight_per_minute: int
+    """What the venue lets us ask for."""
+    fee_assets: Sequence[str] = ()
+    """Assets in which any order may pay its fee."""
+    account_questions = 1
+    """How many questions give the whole account."""
+    shorts = False
+    """Whether units may be sold that are not held."""
+
+    def __init__(self, instruments: Iterable[Instrument]) -> None:
+        self.instruments = {item.symbol: item for item in instruments}
+
+    @abstractmethod
+    def stream(self) -> Address:
+        """Where the stream of order events is."""
+
+    @abstractmethod
+    def rest(self) -> Address:
+        """Where the REST interface is: the beginning of its URLs."""
+
+    @abstractmethod
+    def session(self) -> OrderSession:
+        """The protocol of a new connection."""
+
+    @abstractmethod
+    def place(self, order: Submitted, at: Instant) -> Request:
+        """The request for a new order."""
+
+    @abstractmethod
+    def replace(self, old: TrackedOrder, new: Submitted, at: Instant) -> Request:
+        """The request for an order in the place of another."""
+
+    @abstractmethod
+    def cancel(self, order: TrackedOrder, at: Instant) -> Request:
+        """The request to cancel what is left of an order."""
+
+    @abstractmethod
+    def read_order(self, body: bytes) -> list[Report]:
+        """What the answer to one of these requests, or to :meth:`ask_order`, says; a cancellation's may be empty."""
+
+    def read_refused_replacement(self, body: bytes) -> list[Report]:  # noqa: ARG002
+        """What a refused replacement has done nevertheless, such as ending the old order."""
+        return []
+
+    @abstractmethod
+    def ask_order(self, symbol: str, order_id: str, client_id: str, at: Instant) -> Request:
+        """A question for one order, by the broker's id or, where that is empty, by ours."""
+
+    @abstractmethod
+    def ask_open(self, at: Instant) -> Request:
+        """A question for all open orders."""
+
+    @abstractmethod
+    def read_open(self, body: bytes) -> list[OrderReport]:
+        """The open orders in the answer."""
+
+    @abstractmethod
+    def ask_account(self, number: int, at: Instant) -> Request:
+        """One of the questions that give the account."""
+
+    @abstractmethod
+    def read_account(self, number: int, body: bytes, started: int) -> AccountReport:
+        """The holdings in its answer; ``started`` is when the question was sent."""
+
+    @abstractmethod
+    def fills_since(self, since: int) -> list[FillQuery]:
+        """Questions that give all fills since a time, in nanoseconds since the epoch."""
+
+    @abstractmethod
+    def ask_fills(self, query: FillQuery, at: Instant) -> Request:
+        """A question for fills."""
+
+    @abstractmethod
+    def read_fills(self, query: FillQuery, body: bytes, at: Instant) -> tuple[list[Report], FillQuery | None]:
+        """The fills in the answer, and the question for the next page."""
+
+    def ask_time(self) -> Request | None:
+        """A question for the venue's time; None where requests carry none."""
+        return None
+
+    def read_time(self, body: bytes, sent: Instant, at: Instant) -> None:  # noqa: B027
+        """Take the venue's time over, from the answer to a question sent at ``sent``."""
+
+    @abstractmethod
+    def refusal(self, answer: Answer, at: Instant) -> Refusal | None:
+        """What an answer that is not good means; None for a good one."""
+
+
+def rounded_quantity(quantity: Decimal, item: Instrument) -> Decimal:
+    """A quantity in the venue's increments, never more than was asked for."""
+    return _stepped(quantity, item.quantity_increment, ROUND_FLOOR)
+
+
+def rounded_price(price: Decimal, side: Side, item: Instrument) -> Decimal:
+    """A price in the venue's increments, never worse than was asked for: down for a buy and up for a sell."""
+    return _stepped(price, item.price_increment, ROUND_FLOOR if side is Side.BUY else ROUND_CEILING)
+
+
+def _stepped(value: Decimal, step: Decimal, rounding: str) -> Decimal:
+    """The multiple of a step at a value or next to it; a millionth of a step is put down to binary fractions."""
+    if not step:
+        return value
+    steps = value / step
+    nearest = steps.to_integral_value()
+    whole = nearest if abs(steps - nearest) <= Decimal("1e-6") else steps.to_integral_value(rounding)
+    return whole * step
+
+
+def plain(value: Decimal) -> str:
+    """A decimal as venues take it: without an exponent or zeros at its end."""
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,398 @@
+"""An executor over a broker: what an agent trades through, with the mirror's answers at once."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+
+from openfingym.errors import FeedError
+from openfingym.market.brokers.admission import Price, equity, prepared, refusal, short_value
+from openfingym.market.brokers.broker import Answer, Broker, OrderSession, Refusal
+from openfingym.market.brokers.dispatch import SECOND, Asked, Budget, Dispatcher, Purpose, Urgency
+from openfingym.market.brokers.events import Events
+from openfingym.market.brokers.journal import Journal
+from openfingym.market.brokers.mirror import Mirror
+from openfingym.market.brokers.reconcile import QUERIES, Reconciler
+from openfingym.market.brokers.reports import Execution, Refused, State, Submitted, Unanswered
+from openfingym.market.brokers.tracked import TrackedOrder
+from openfingym.market.clock import Clock
+from openfingym.market.commands import Ask, Instant, Tell
+from openfingym.market.feed import Frame, Request
+from openfingym.trading.executor import Account, OpenOrder
+from openfingym.trading.orders import Event, EventKind, Order, Reason, order_number, replaced, well_formed
+
+_NAN = math.nan
+
+
+class BrokerExecutor:
+    """One account at a broker; an :class:`~openfingym.trading.executor.Executor`.
+
+    A runner tells it what happened (:meth:`opened`, :meth:`received`, :meth:`closed`, :meth:`answered`,
+    :meth:`passed`), from whatever thread; what it asks goes out through ``send``.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        symbols: Sequence[str],
+        *,
+        send: Callable[[Ask], None],
+        clock: Clock,
+        price: Price,
+        journal: Journal | None = None,
+        prefix: str | None = None,
+        timeout_s: float = 15.0,
+    ) -> None:
+        """An executor that knows what its journal holds.
+
+        Args:
+            broker: the account.
+            symbols: the episode's symbols, in its order.
+            send: sends a request; its answer goes to :meth:`answered`. It must not wait.
+            clock: the time.
+            price: the last price of a symbol, NaN while there is none.
+            journal: what an earlier process was told, and keeps what this one is.
+            prefix: beginning of our client order ids, of at most 20 characters; drawn by chance if None.
+            timeout_s: seconds after which a request counts as unanswered.
+        """
+        self.broker, self.symbols, self.row = broker, tuple(symbols), 0
+        self.mirror = Mirror(
+            broker.instruments.values(), cash=broker.cash, fee_assets=broker.fee_assets, keeper=journal
+        )
+        self.session: OrderSession | None = None
+        self.tells: list[Tell] = []
+        """What a person should know; the caller reads and clears it."""
+        self._price, self._send, self._clock = price, send, clock
+        self._lock = threading.RLock()
+        self._dispatcher = Dispatcher(Budget(broker.weight_per_minute), timeout_s=timeout_s)
+        self.reconciler = Reconciler(self.mirror, broker, self._dispatcher)
+        self._index = {symbol: number for number, symbol in enumerate(self.symbols)}
+        self._events = Events(self.mirror, self._index)
+        self._prefix, self._orders = prefix or f"ofg-{secrets.token_hex(6)}", 0
+        self._cancelling: dict[str, int] = {}
+        """Orders to cancel, by our id, and the earliest time to ask for it."""
+        if journal is not None:
+            self.mirror.recover(journal.reports, self._now())
+        self._labels = {
+            order.asked.label: (order.number, self._wanted(order))
+            for order in self.mirror
+            if order.asked.label is not None and not order.asked.replaces
+        }
+
+    @property
+    def ready(self) -> bool:
+        """Whether orders may be sent: the stream tells everything, and the mirror has caught up."""
+        return self.reconciler.ready and self.mirror.complete
+
+    # What an agent does.
+
+    def submit(self, orders: Sequence[Order]) -> list[int]:
+        """See :class:`~openfingym.trading.executor.Executor`."""
+        with self._lock:
+            numbers = [self._submit(order) for order in orders]
+            self._go(self._now())
+            return numbers
+
+    def cancel(self, order_id: int) -> None:
+        """See :class:`~openfingym.trading.executor.Executor`. An order without an answer is cancelled once it has
+        one.
+        """
+        with self._lock:
+            order = self._find(order_id)
+            if order is not None:
+                self._cancelling[order.asked.client_id] = 0
+                self._go(self._now())
+
+    def replace(
+        self,
+        order_id: int,
+        *,
+        quantity: float | None = None,
+        limit_price: float | None = None,
+        stop_price: float | None = None,
+    ) -> None:
+        """See :class:`~openfingym.trading.executor.Executor`. What fills while the request is on its way fills beside
+        the new quantity.
+        """
+        with self._lock:
+            order = self._find(order_id)
+            if order is None:
+                return
+            before = self._wanted(order)
+            wanted = before._replace(
+                quantity=replaced(float(order.remaining), quantity),
+                limit_price=replaced(before.limit_price, limit_price),
+                stop_price=replaced(before.stop_price, stop_price),
+            )
+            # One that has no answer yet, or is being replaced, has nothing that could be replaced.
+            reason = self._gate() if order.state is State.OPEN else Reason.NOT_OPEN
+            new = reason or self._judged(wanted, order)
+            if isinstance(new, Reason):
+                self._events.rejected(self.row, wanted, new, order.number)
+                return
+            new = new._replace(replaces=order.asked.client_id)
+            self.mirror.told(new, self._now())
+            made: Submitted = new
+            purpose = Purpose("replace", new.client_id, new.symbol)
+            self._dispatcher.add(purpose, lambda at: self.broker.replace(order, made, at), Urgency.ORDER)
+            self._go(self._now())
+
+    def account(self) -> Account:
+        """See :class:`~openfingym.trading.executor.Executor`."""
+        mirror, price = self.mirror, self._price
+        short, total = float(short_value(mirror, price)), float(equity(mirror, price))
+        cash = float(mirror.cash)
+        return Account(cash, total, cash - float(mirror.held) - short, total - cash + short, short)
+
+    def positions(self) -> tuple[float, ...]:
+        """See :class:`~openfingym.trading.executor.Executor`."""
+        return tuple(float(self.mirror.position(symbol)) for symbol in self.symbols)
+
+    def open_orders(self) -> tuple[OpenOrder, ...]:
+        """See :class:`~openfingym.trading.executor.Executor`: by time of submission, those without an answer too."""
+        with self._lock:
+            return tuple(
+                OpenOrder(
+                    order.number,
+                    self._index.get(order.asked.symbol, -1),
+                    order.asked.side,
+                    order.asked.type,
+                    order.asked.time_in_force,
+                    float(order.remaining),
+                    _float(order.asked.limit_price),
+                    _float(order.asked.stop_price),
+                    triggered=False,
+                    client_id=order.asked.label,
+                )
+                for order in self.mirror.live.values()
+                if self.mirror.current[order.number] is order
+            )
+
+    def events(self) -> list[Event]:
+        """See :class:`~openfingym.trading.executor.Executor`."""
+        with self._lock:
+            return self._events.taken()
+
+    # What a runner tells.
+
+    def opened(self, at: Instant) -> list[Frame]:
+        """The stream's connection is open; returns what to send on it."""
+        with self._lock:
+            self.session = self.broker.session()
+            self.session.opened(at)
+            return self._replies()
+
+    def received(self, frame: Frame, at: Instant) -> list[Frame]:
+        """A frame of the stream has come; returns what to send.
+
+        Raises:
+            FeedError: it is not of the venue's protocol; the connection is of no more use.
+        """
+        with self._lock:
+            session = self.session
+            if session is None:
+                return []
+            before = session.ready
+            for report in session.received(frame):
+                news = self.mirror.told(report, at)
+                if not (news and isinstance(report, Execution)) or report.position is None:
+                    continue
+                if report.position != self.mirror.position(report.symbol):
+                    self.reconciler.moved()  # something is missing here, or a fee was taken from it
+            if session.refusal is not None:
+                self.tells += self.reconciler.refused(session.refusal, at)
+                session.refusal = None
+            if session.ready and not before:
+                self.reconciler.connected(at)
+            elif before and not session.ready:
+                self.reconciler.lost()
+            if session.moved:
+                session.moved = False
+                self.reconciler.moved()
+            self._go(at)
+            return self._replies()
+
+    def closed(self, at: Instant) -> None:
+        """The stream's connection has ended."""
+        with self._lock:
+            self.session = None
+            self.reconciler.lost()
+            self._go(at)
+
+    def answered(self, question: int, answer: Answer, at: Instant) -> None:
+        """A request has its answer, or has failed: then one with status 0."""
+        with self._lock:
+            asked = self._dispatcher.answered(question)
+            if asked is not None:
+                self._answer(asked, answer, at)
+                self._go(at)
+
+    def passed(self, at: Instant) -> None:
+        """Time has passed; to be called about once a second."""
+        with self._lock:
+            for asked in self._dispatcher.overdue(at):
+                self._answer(asked, Answer(0), at)
+            # The market an order was meant for is another one by then.
+            self._give_up(self._dispatcher.stale(at), at)
+            self._go(at)
+
+    # How it is done.
+
+    def _now(self) -> Instant:
+        return Instant(self._clock.monotonic(), self._clock.wall())
+
+    def _replies(self) -> list[Frame]:
+        if self.session is None:
+            return []
+        replies, self.session.replies = self.session.replies, []
+        return replies
+
+    def _gate(self) -> Reason:
+        return Reason.NONE if self.ready else Reason.VENUE_AWAY
+
+    def _find(self, order_id: int) -> TrackedOrder | None:
+        """An open order, or None, which is told as a refusal."""
+        number = order_number(order_id)
+        order = self.mirror.current.get(number)
+        if order is not None and order.live:
+            return order
+        reason = Reason.UNKNOWN_ORDER if order is None else Reason.NOT_OPEN
+        self._events.add(EventKind.REJECTED, self.row, number if order else 0, -1, 0, _NAN, reason=reason)
+        return None
+
+    def _wanted(self, order: TrackedOrder) -> Order:
+        """An order as an agent would ask for it."""
+        asked = order.asked
+        return Order(
+            self._index.get(asked.symbol, -1),
+            asked.side,
+            float(asked.quantity),
+            asked.type,
+            _float(asked.limit_price),
+            _float(asked.stop_price),
+            asked.time_in_force,
+            asked.label,
+        )
+
+    def _submit(self, order: Order) -> int:
+        plain = well_formed(order)
+        if plain is None:
+            self._events.add(EventKind.REJECTED, self.row, 0, -1, 0, _NAN, reason=Reason.MALFORMED)
+            return 0
+        if plain.client_id is not None and plain.client_id in self._labels:
+            number, known = self._labels[plain.client_id]
+            if plain.same_as(known):
+                return number
+            return self._events.rejected(self.row, plain, Reason.DUPLICATE_ID)
+        judged = self._gate() or self._judged(plain, None)
+        if isinstance(judged, Reason):
+            return self._events.rejected(self.row, plain, judged)
+        self.mirror.told(judged, self._now())
+        made: Submitted = judged
+        purpose = Purpose("place", made.client_id, made.symbol)
+        self._dispatcher.add(purpose, lambda at: self.broker.place(made, at), Urgency.ORDER)
+        number = self.mirror.orders[made.client_id].number
+        if plain.client_id is not None:
+            self._labels[plain.client_id] = number, plain
+        return number
+
+    def _judged(self, order: Order, old: TrackedOrder | None) -> Submitted | Reason:
+        """An order as it goes to the broker, or why it does not."""
+        item = None
+        if 0 <= order.symbol < len(self.symbols):
+            item = self.mirror.instruments.get(self.symbols[order.symbol])
+        if item is None:
+            return Reason.UNKNOWN_SYMBOL
+        self._orders += 1
+        client_id = f"{self._prefix}-{self._orders}"
+        made = prepared(order, item, self._price(item.symbol), client_id, self._clock.wall())
+        if isinstance(made, Reason):
+            return made
+        return refusal(self.mirror, self.broker, made, self._price, old) or made
+
+    def _answer(self, asked: Asked, answer: Answer, at: Instant) -> None:
+        if asked.purpose.kind in QUERIES:
+            self.tells += self.reconciler.answered(asked, answer, at)
+            return
+        refusal = self.broker.refusal(answer, at)
+        if refusal is not None:
+            self.tells += self.reconciler.refused(refusal, at)
+            self._refused(asked.purpose, refusal, answer, at)
+            return
+        try:
+            for report in self.broker.read_order(answer.body):
+                self.mirror.told(report, at)
+        except FeedError as error:
+            self.tells.append(Tell("refused", asked.purpose.symbol, str(error)))
+            self.mirror.told(Unanswered(asked.purpose.client_id), at)
+
+    def _refused(self, purpose: Purpose, refusal: Refusal, answer: Answer, at: Instant) -> None:
+        """The request for an order, a replacement or a cancellation was not carried out, or perhaps was."""
+        order = self.mirror.orders[purpose.client_id]
+        if purpose.kind == "cancel":
+            if not order.live:
+                return
+            if refusal.certain and refusal.wait_s is None:
+                index = self._index.get(purpose.symbol, -1)
+                self._events.add(
+                    EventKind.REJECTED, self.row, order.number, index, order.asked.side, _NAN, reason=refusal.reason
+                )
+            else:
+                self._cancelling[purpose.client_id] = at.monotonic + SECOND
+            # What has become of the order tells why.
+            self.reconciler.look_for(order)
+            return
+        if purpose.kind == "replace":
+            for report in self.broker.read_refused_replacement(answer.body):
+                self.mirror.told(report, at)
+        client = purpose.client_id
+        self.mirror.told(Refused(client, refusal.reason) if refusal.certain else Unanswered(client), at)
+
+    def _go(self, at: Instant) -> None:
+        """Turn what has changed into events, and send what may be sent."""
+        self.tells += self._events.take_over(self.row)
+        if self.reconciler.stopped:
+            self._give_up(self._dispatcher.drop(), at)
+            self.tells += self._events.take_over(self.row)
+            return
+        self._cancel_known(at)
+        self.reconciler.passed(at)
+        for ask in self._dispatcher.release(at):
+            self._send(ask)
+
+    def _give_up(self, purposes: list[Purpose], at: Instant) -> None:
+        """Refuse orders that were never sent."""
+        for purpose in purposes:
+            if purpose.kind in {"place", "replace"}:
+                self.mirror.told(Refused(purpose.client_id, Reason.VENUE_AWAY), at)
+
+    def _cancel_known(self, at: Instant) -> None:
+        """Send the cancellations of orders that have the broker's id by now."""
+        for client, due in sorted(self._cancelling.items()):
+            order = self.mirror.orders[client]
+            before = self.mirror.orders.get(order.asked.replaces)
+            if not order.live:
+                del self._cancelling[client]
+                if before is not None and before.live:
+                    self._cancelling[before.asked.client_id] = 0  # it was not replaced after all
+            elif order.order_id and due <= at.monotonic:
+                del self._cancelling[client]
+                purpose = Purpose("cancel", client, order.asked.symbol)
+                if not self._dispatcher.has(purpose):
+                    self._dispatcher.add(purpose, _Cancel(self.broker, order), Urgency.CANCEL)
+
+
+class _Cancel:
+    """Makes the request to cancel an order."""
+
+    def __init__(self, broker: Broker, order: TrackedOrder) -> None:
+        self._broker, self._order = broker, order
+
+    def __call__(self, at: Instant) -> Request:
+        return self._broker.cancel(self._order, at)
+
+
+def _float(value: object) -> float:
+    return _NAN if value is None else float(str(value))

@@ -1,0 +1,283 @@
+"""What to ask a broker, and when, so that the mirror is true again after anything: a lost message, connection or
+process.
+
+After every connection the stream comes first, and then, one after the other: open orders, each order open here, fills
+since a minute before the last one known, and the account. Only then may orders be sent. From then on orders and account
+are asked for by the clock, an order without an answer at once, and a missing fill as soon as it shows.
+"""
+
+from __future__ import annotations
+
+from openfingym.errors import FeedError
+from openfingym.market.brokers.broker import Answer, Broker, FillQuery, Refusal
+from openfingym.market.brokers.dispatch import SECOND, Asked, Dispatcher, Purpose, Urgency
+from openfingym.market.brokers.mirror import Mirror
+from openfingym.market.brokers.reports import Absent, Execution, State
+from openfingym.market.brokers.tracked import TrackedOrder
+from openfingym.market.commands import Instant, Tell
+from openfingym.market.feed import Request
+
+MINUTE = 60 * SECOND
+QUERIES = frozenset({"order", "open", "account", "fills", "time"})
+"""Purposes that only ask."""
+_STAGES = ("open", "order", "fills", "account")
+_LONGEST = 60 * SECOND
+_FOREIGN = 7 * 24 * 60 * MINUTE
+"""How far back the fills of an order that somebody else placed are looked for."""
+
+
+class Reconciler:
+    """Asks through a dispatcher, and tells the mirror what is answered."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        broker: Broker,
+        dispatcher: Dispatcher,
+        *,
+        orders_s: float = 5.0,
+        account_s: float = 15.0,
+        absent_s: float = 10.0,
+    ) -> None:
+        """A reconciler that has asked nothing yet.
+
+        Args:
+            mirror: what is told the answers.
+            broker: what makes the questions and reads the answers.
+            dispatcher: what sends them.
+            orders_s: seconds between questions for the open orders, while there are any.
+            account_s: seconds between questions for the account.
+            absent_s: seconds for which an order without an answer is looked for before it counts as not taken.
+        """
+        self.mirror, self.broker, self._dispatcher = mirror, broker, dispatcher
+        self.ready = False
+        """Whether the mirror has caught up since the last connection."""
+        self.stopped: str | None = None
+        """Why nothing is asked any more: the account's keys are of no use."""
+        self._orders, self._account = round(orders_s * SECOND), round(account_s * SECOND)
+        self._absent = round(absent_s * SECOND)
+        self._stage = len(_STAGES)
+        self._waiting: set[Purpose] = set()
+        self._retries: dict[Purpose, int] = {}
+        self._tries: dict[Purpose, int] = {}
+        self._due: dict[str, int] = {"open": 0, "account": 0}
+        self._pace: dict[tuple[str, str], tuple[int, int]] = {}
+        self._missing: dict[str, tuple[int, int]] = {}
+        self._began: int | None = None
+        self._tag = ""
+
+    def connected(self, at: Instant) -> None:
+        """The stream tells everything from now on: catch up with what came before."""
+        if self.stopped:
+            return
+        if self._began is None:
+            self._began = at.wall
+        # A question that was sent before does not count.
+        self._tag = f"after {at.monotonic}"
+        self._stage, self.ready = -1, False
+        self._waiting.clear()
+        self._pace.clear()
+        self._next_stage()
+
+    def lost(self) -> None:
+        """The stream has ended: what the mirror says may be old."""
+        self.ready = False
+        self._stage = len(_STAGES)
+        self._waiting.clear()
+
+    def passed(self, at: Instant) -> None:
+        """Time has passed: ask what is due."""
+        if self.stopped:
+            return
+        for purpose in [one for one, due in self._retries.items() if due <= at.monotonic]:
+            del self._retries[purpose]
+            self._ask(purpose)
+        if self.mirror.live and at.monotonic >= self._due["open"] and self._stage >= len(_STAGES):
+            self._due["open"] = at.monotonic + self._orders
+            self._ask(Purpose("open"))
+        # While catching up, the account comes last.
+        if at.monotonic >= self._due["account"] and self.mirror.complete and self._stage >= len(_STAGES):
+            self._ask_account(at)
+        self._look_closer(at)
+
+    def moved(self) -> None:
+        """The account has changed by something else than an order: ask for it next."""
+        self._due["account"] = 0
+
+    def answered(self, asked: Asked, answer: Answer, at: Instant) -> list[Tell]:
+        """The answer to one of our questions; one with status 0 where none came."""
+        purpose = asked.purpose
+        refusal = self.broker.refusal(answer, at)
+        if refusal is not None and not refusal.missing:
+            told = self.refused(refusal, at)
+            self._again(purpose, at)
+            return told
+        try:
+            told = self._missed(purpose, asked, at) if refusal is not None else self._read(asked, answer.body, at)
+        except FeedError as error:
+            self._again(purpose, at)
+            return [Tell("refused", purpose.symbol, str(error))]
+        self._tries.pop(purpose, None)
+        if purpose in self._waiting:
+            self._waiting.discard(purpose)
+            self._advance()
+        return told
+
+    def _again(self, purpose: Purpose, at: Instant) -> None:
+        """Ask once more after a while, each time after twice as long."""
+        if not self.stopped:
+            tries = self._tries[purpose] = self._tries.get(purpose, 0) + 1
+            self._retries[purpose] = at.monotonic + min(SECOND << min(tries - 1, 6), _LONGEST)
+
+    def refused(self, refusal: Refusal, at: Instant) -> list[Tell]:
+        """Heed what a refusal says of all requests: to wait, to set the clock, or to stop for good."""
+        if refusal.wait_s is not None:
+            self._dispatcher.budget.hold(at.monotonic + round(refusal.wait_s * SECOND))
+        if refusal.clock and self.broker.ask_time() is not None:
+            self._ask(Purpose("time"))
+        if refusal.fatal and self.stopped is None:
+            self.stopped, self.ready = refusal.text, False
+            self._retries.clear()
+            self._waiting.clear()
+            text = f"{self.broker.venue} does not accept the account's keys any more: {refusal.text}; set new ones"
+            return [Tell("refused", "", text)]
+        return [Tell("lagging", "", refusal.text)] if refusal.wait_s is not None else []
+
+    def look_for(self, order: TrackedOrder) -> None:
+        """Ask for one order now."""
+        self._ask(Purpose("order", order.asked.client_id, order.asked.symbol, order.order_id))
+
+    def _ask(self, purpose: Purpose) -> None:
+        if self.stopped or self._dispatcher.has(purpose) or purpose in self._retries:
+            return
+        broker = self.broker
+
+        def make(at: Instant) -> Request:
+            match purpose.kind:
+                case "open":
+                    return broker.ask_open(at)
+                case "order":
+                    return broker.ask_order(purpose.symbol, purpose.order_id, purpose.client_id, at)
+                case "account":
+                    return broker.ask_account(int(str(purpose.detail)), at)
+                case "fills" if isinstance(purpose.detail, FillQuery):
+                    return broker.ask_fills(purpose.detail, at)
+            request = broker.ask_time()
+            assert request is not None, "asked only where there is one"
+            return request
+
+        self._dispatcher.add(purpose, make, Urgency.QUERY)
+
+    def _ask_account(self, at: Instant) -> None:
+        self._due["account"] = at.monotonic + self._account
+        for number in range(self.broker.account_questions):
+            self._ask(Purpose("account", detail=number))
+
+    def _wait_for(self, purpose: Purpose) -> None:
+        self._waiting.add(purpose)
+        self._ask(purpose)
+
+    def _advance(self) -> None:
+        if not self._waiting and self._stage < len(_STAGES):
+            self._next_stage()
+
+    def _next_stage(self) -> None:
+        """Ask what the next stage of catching up needs; one that needs nothing is over at once."""
+        self._stage += 1
+        if self._stage == len(_STAGES):
+            self.ready = True
+            return
+        stage = _STAGES[self._stage]
+        if stage == "open":
+            self._wait_for(Purpose("open", order_id=self._tag))
+        elif stage == "order":
+            for order in self.mirror.live.values():
+                if order.state is not State.SUBMITTED:
+                    self._wait_for(Purpose("order", order.asked.client_id, order.asked.symbol, order.order_id))
+        elif stage == "fills":
+            since = (self.mirror.last_execution or self._began or 0) - MINUTE
+            for query in self.broker.fills_since(max(since, 0)):
+                self._wait_for(Purpose("fills", detail=query))
+        else:
+            for number in range(self.broker.account_questions):
+                self._wait_for(Purpose("account", order_id=self._tag, detail=number))
+        self._advance()
+
+    def _read(self, asked: Asked, body: bytes, at: Instant) -> list[Tell]:
+        """Tell the mirror what an answer says."""
+        purpose, broker, mirror = asked.purpose, self.broker, self.mirror
+        match purpose.kind:
+            case "open":
+                found = broker.read_open(body)
+                for report in found:
+                    mirror.told(report, at)
+                listed = {report.order_id for report in found}
+                for order in mirror.live.values():
+                    if order.order_id and order.order_id not in listed:
+                        self.look_for(order)
+            case "order":
+                self._missing.pop(purpose.client_id, None)
+                for said in broker.read_order(body):
+                    mirror.told(said, at)
+            case "account":
+                number = int(str(purpose.detail))
+                mirror.told(broker.read_account(number, body, asked.sent.monotonic), at)
+            case "fills" if isinstance(purpose.detail, FillQuery):
+                fills, more = broker.read_fills(purpose.detail, body, at)
+                news = sum(isinstance(one, Execution) and mirror.told(one, at) for one in fills)
+                for one in fills:
+                    if not isinstance(one, Execution):
+                        mirror.told(one, at)
+                if more is not None:
+                    follow = Purpose("fills", detail=more)
+                    if purpose in self._waiting:
+                        self._wait_for(follow)
+                    else:
+                        self._ask(follow)
+                if news:
+                    return [Tell("filled-gap", purpose.detail.symbol, f"{news} fills were missing")]
+            case "time":
+                broker.read_time(body, asked.sent, at)
+        return []
+
+    def _missed(self, purpose: Purpose, asked: Asked, at: Instant) -> list[Tell]:
+        """The venue does not know what was asked for."""
+        order = self.mirror.orders.get(purpose.client_id)
+        if order is None or order.order_id:
+            return [Tell("refused", purpose.symbol, f"the venue does not know order {purpose.order_id}")]
+        # The request may still be on its way: once is not enough, and neither is early.
+        times, first = self._missing.get(purpose.client_id, (0, asked.sent.monotonic))
+        self._missing[purpose.client_id] = times + 1, first
+        if times and asked.sent.monotonic - first >= self._absent:
+            del self._missing[purpose.client_id]
+            self.mirror.told(Absent(purpose.client_id), at)
+        return []
+
+    def _look_closer(self, at: Instant) -> None:
+        """Ask for orders without an answer, fills that are missing, and orders of which only a fill is known."""
+        mirror, wanted = self.mirror, set()
+        for client, order in mirror.live.items():
+            if order.state is State.UNKNOWN:
+                wanted.add(("order", client))
+                if self._paced("order", client, at):
+                    self.look_for(order)
+        for client, order in mirror.gaps.items():
+            wanted.add(("fills", client))
+            if self._paced("fills", client, at) and order.order_id:
+                since = (order.asked.time or (self._began or at.wall) - _FOREIGN) - MINUTE
+                self._ask(Purpose("fills", detail=FillQuery(order.asked.symbol, order.order_id, max(since, 0))))
+        for order_id, parked in mirror.parked.items():
+            wanted.add(("parked", order_id))
+            if self._paced("parked", order_id, at):
+                symbol = next((one.symbol for one in parked if isinstance(one, Execution)), "")
+                self._ask(Purpose("order", symbol=symbol, order_id=order_id))
+        for key in self._pace.keys() - wanted:
+            del self._pace[key]
+
+    def _paced(self, kind: str, name: str, at: Instant) -> bool:
+        """Whether it is time to ask for something, at once and then each time after twice as long."""
+        due, wait = self._pace.get((kind, name), (0, SECOND))
+        if at.monotonic < due:
+            return False
+        self._pace[kind, name] = at.monotonic + wait, min(2 * wait, _LONGEST)
+        return True

@@ -1,0 +1,218 @@
+"""Alpaca: stocks (one exchange's, all exchanges', delayed, or its test feed) and crypto over its stream, and its REST
+interface for what the stream does not give.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from openfingym.errors import FeedError, UsageError
+from openfingym.market.feed import Address, Feed, Request
+from openfingym.market.feeds.alpaca_messages import AlpacaSession, bar_of, levels_of, quote_of, trade_of
+from openfingym.market.feeds.alpaca_messages import Bar as _Bar
+from openfingym.market.feeds.alpaca_messages import Book as _Book
+from openfingym.market.feeds.alpaca_messages import Quoted as _Quoted
+from openfingym.market.feeds.alpaca_messages import Traded as _Traded
+from openfingym.market.feeds.reading import SECOND, decoded, query, rfc3339, rfc3339_text
+from openfingym.market.ticks import Depth, Quote, ServerBar, Tick, Trade
+
+STREAM = "wss://stream.data.alpaca.markets"
+REST = "https://data.alpaca.markets"
+StockFeed = Literal["iex", "sip", "delayed_sip", "test"]
+CryptoFeed = Literal["us", "us-1", "eu-1"]
+STOCK_CHANNELS = ("trades", "quotes", "bars", "updatedBars", "statuses")
+CRYPTO_CHANNELS = ("trades", "quotes", "bars", "updatedBars", "orderbooks")
+_DELAY_S = 15 * 60.0
+_UNITS = ((86400 * SECOND, "Day", 1), (3600 * SECOND, "Hour", 23), (60 * SECOND, "Min", 59))
+_KEY, _SECRET = "APCA-API-KEY-ID", "APCA-API-SECRET-KEY"
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What an account is known by. Its ``repr`` shows neither."""
+
+    key: str = field(repr=False)
+    secret: str = field(repr=False)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Keys:
+        """Those in ``APCA_API_KEY_ID`` and ``APCA_API_SECRET_KEY``.
+
+        Raises:
+            UsageError: one of them is missing.
+        """
+        names = [name.replace("-", "_") for name in (_KEY, _SECRET)]
+        missing = [name for name in names if not environment.get(name)]
+        if missing:
+            raise UsageError(f"Alpaca needs keys, and {' and '.join(missing)} are not set in the environment.")
+        return cls(*(environment[name] for name in names))
+
+
+class _Trades(msgspec.Struct, gc=False):
+    trades: dict[str, list[_Traded] | None] | None = None
+
+
+class _Snapshot(msgspec.Struct, gc=False):
+    latestTrade: _Traded | None = None  # noqa: N815
+    latestQuote: _Quoted | None = None  # noqa: N815
+
+
+class _Wrapped(msgspec.Struct, gc=False):
+    snapshots: dict[str, _Snapshot | None]
+
+
+class _Bars(msgspec.Struct, gc=False):
+    bars: dict[str, list[_Bar] | None] | None = None
+
+
+class _Books(msgspec.Struct, gc=False):
+    orderbooks: dict[str, _Book]
+
+
+_TRADES = msgspec.json.Decoder(_Trades)
+_SNAPSHOTS = msgspec.json.Decoder(dict[str, _Snapshot | None])
+_WRAPPED = msgspec.json.Decoder(_Wrapped)
+_BARS = msgspec.json.Decoder(_Bars)
+_BOOKS = msgspec.json.Decoder(_Books)
+
+
+class AlpacaFeed(Feed):
+    """Market data of Alpaca.
+
+    Args:
+        symbols: such as ``AAPL``, or ``BTC/USD`` of crypto.
+        keys: of an account; a paper account's will do.
+        feed: of stocks ``iex``, ``sip``, ``delayed_sip`` or ``test``; of crypto ``us``, ``us-1`` or ``eu-1``.
+        channels: of each symbol; None for :data:`STOCK_CHANNELS` or :data:`CRYPTO_CHANNELS`.
+        stream_url: where the streams are.
+        rest_url: where the REST interface is.
+        lot: shares in a unit of a stock's quoted size: 1 since November 2025, 100 in recordings from before.
+        simulated: whether these are addresses of a local venue.
+
+    Raises:
+        UsageError: no symbols, or no such feed.
+    """
+
+    venue = "alpaca"
+    weight_per_minute = 150  # of 200: orders have a share
+    page = 10_000
+
+    def __init__(
+        self,
+        symbols: Sequence[str],
+        keys: Keys,
+        *,
+        feed: StockFeed | CryptoFeed = "iex",
+        channels: Sequence[str] | None = None,
+        stream_url: str = STREAM,
+        rest_url: str = REST,
+        lot: float = 1.0,
+        simulated: bool = False,
+    ) -> None:
+        super().__init__([symbol.upper() for symbol in symbols])
+        feeds = get_args(StockFeed) + get_args(CryptoFeed)
+        if feed not in feeds or not self.symbols:
+            raise UsageError(f"Alpaca has the feeds {', '.join(feeds)}, not {feed!r}, and needs at least one symbol.")
+        self.crypto = feed in get_args(CryptoFeed)
+        self.feed = feed
+        self.delay_s = _DELAY_S if feed == "delayed_sip" else 0.0
+        self.channels = tuple(channels or (CRYPTO_CHANNELS if self.crypto else STOCK_CHANNELS))
+        kinds: dict[str, type[Tick]] = {"trades": Trade, "quotes": Quote, "orderbooks": Depth}
+        self.kinds = frozenset(kinds[channel] for channel in self.channels if channel in kinds)
+        self.lot = 1.0 if self.crypto else lot
+        self.simulated = simulated
+        self._keys = keys
+        self._stream_url, self._rest_url = stream_url.rstrip("/"), rest_url.rstrip("/")
+        self._root = f"/v1beta3/crypto/{feed}" if self.crypto else "/v2/stocks"
+
+    def stream(self) -> Address:
+        """See :class:`Feed`."""
+        return Address(f"{self._stream_url}/{f'v1beta3/crypto/{self.feed}' if self.crypto else f'v2/{self.feed}'}")
+
+    def rest(self) -> Address:
+        """See :class:`Feed`."""
+        return Address(self._rest_url, {_KEY: self._keys.key, _SECRET: self._keys.secret})
+
+    def session(self) -> AlpacaSession:
+        """See :class:`Feed`."""
+        login = {"action": "auth", "key": self._keys.key, "secret": self._keys.secret}
+        return AlpacaSession(self.symbols, self.channels, json.dumps(login), lot=self.lot)
+
+    def ask_trades(self, symbol: str, after: Trade | None, since: int) -> Request:
+        """See :class:`Feed`. Ids do not count up here, so what comes begins with trades of the same time."""
+        return self._ask("trades", symbols=symbol, start=rfc3339_text(after.time if after else since), sort="asc")
+
+    def read_trades(self, symbol: str, body: bytes) -> list[Trade]:
+        """See :class:`Feed`; without those that were cancelled or corrected since."""
+        found = (decoded(_TRADES, self.venue, body).trades or {}).get(symbol) or ()
+        return [trade_of(item, symbol) for item in found if item.u not in ("canceled", "incorrect")]
+
+    def ask_latest(self, symbols: Sequence[str]) -> list[Request]:
+        """See :class:`Feed`: one request for any number of symbols."""
+        feed = None if self.crypto else self._rest_feed
+        return [Request("GET", query(f"{self._root}/snapshots", symbols=",".join(symbols), feed=feed))]
+
+    def read_latest(self, body: bytes) -> list[Trade | Quote]:
+        """See :class:`Feed`."""
+        found: Mapping[str, _Snapshot | None]
+        found = decoded(_WRAPPED, self.venue, body).snapshots if self.crypto else decoded(_SNAPSHOTS, self.venue, body)
+        messages: list[Trade | Quote] = []
+        for symbol, snapshot in found.items():
+            if snapshot and snapshot.latestTrade:
+                messages.append(trade_of(snapshot.latestTrade, symbol))
+            if snapshot and snapshot.latestQuote:
+                messages.append(quote_of(snapshot.latestQuote, symbol, self.lot))
+        return messages
+
+    def ask_book(self, symbol: str) -> None:
+        """See :class:`Feed`: books have no numbers here, so one that was asked for fits no change that follows."""
+
+    def ask_book_now(self, symbol: str) -> Request:
+        """A request for the book of a crypto symbol, to compare with."""
+        return Request("GET", query(f"{self._root}/latest/orderbooks", symbols=symbol))
+
+    def read_book(self, symbol: str, body: bytes) -> Depth:
+        """See :class:`Feed`; without the empty levels that the venue's answers hold."""
+        book = decoded(_BOOKS, self.venue, body).orderbooks.get(symbol)
+        if book is None:
+            raise FeedError(f"Alpaca answered with a book, and not with that of {symbol}.")
+        bids, asks = (tuple(level for level in levels_of(side) if level[1]) for side in (book.b, book.a))
+        return Depth(symbol, bids, asks, 0, 0, rfc3339(book.t), whole=True)
+
+    def ask_bars(self, symbol: str, interval: int, begin: int, end: int) -> Request:
+        """See :class:`Feed`; raw prices, not adjusted for splits or dividends."""
+        for unit, name, most in _UNITS:
+            if interval % unit == 0 and 0 < interval // unit <= most:
+                frame = f"{interval // unit}{name}"
+                adjustment = None if self.crypto else "raw"
+                return self._ask(
+                    "bars",
+                    symbols=symbol,
+                    timeframe=frame,
+                    start=rfc3339_text(begin),
+                    end=rfc3339_text(end - 1),
+                    adjustment=adjustment,
+                )
+        raise UsageError(
+            f"Alpaca has no bars of {interval / SECOND:g} s; it has 1 to 59 minutes, 1 to 23 hours, a day."
+        )
+
+    def read_bars(self, symbol: str, interval: int, body: bytes) -> list[ServerBar]:
+        """See :class:`Feed`. The answer tells no time, so the last bar counts as unfinished."""
+        bars = (decoded(_BARS, self.venue, body).bars or {}).get(symbol) or ()
+        return [bar_of(bar, symbol, interval, final=number < len(bars)) for number, bar in enumerate(bars, 1)]
+
+    @property
+    def _rest_feed(self) -> str:
+        """The feed's name there: the test feed has no history, and the delayed one's is the whole tape's."""
+        return {"test": "iex", "delayed_sip": "sip"}.get(self.feed, self.feed)
+
+    def _ask(self, what: str, **fields: Any) -> Request:
+        feed = None if self.crypto else self._rest_feed
+        return Request("GET", query(f"{self._root}/{what}", **fields, limit=self.page, feed=feed))

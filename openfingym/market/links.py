@@ -1,0 +1,200 @@
+"""The connections of a feed: opened, opened again ever more patiently, and replaced before the venue closes them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from openfingym.market.commands import Close, Command, Connect, Send, Tell
+from openfingym.market.feed import Feed, FeedSession, Frame
+
+SECOND = 1_000_000_000
+OPEN_S = 20.0
+"""Seconds for a connection to open; a transport gives up before."""
+SUBSCRIBE_S = 15.0
+"""Seconds from there until everything wanted is subscribed."""
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 60.0
+STEADY_S = 30.0
+"""Seconds after which a connection counts as having been good, so that the next wait is short again."""
+OVERLAP_S = 5.0
+"""Seconds for which a connection and its replacement are both read."""
+CROWDED_S = 10.0
+"""Seconds to wait at least where the venue has too many connections of ours: it may hold a dead one for a while."""
+
+
+class Link:
+    """One connection."""
+
+    __slots__ = ("_sent", "closing", "frames", "heard", "number", "opened", "ready", "retire", "session", "since")
+
+    def __init__(self, number: int, session: FeedSession, now: int) -> None:
+        self.number = number
+        self.session = session
+        self.since = now
+        """When it was asked for."""
+        self.opened = -1
+        self.ready = -1
+        self.heard = -1
+        """When it brought data last."""
+        self.closing = False
+        """Whether the venue said that it will close it."""
+        self.retire = -1
+        """When its replacement is to be opened; -1 for never."""
+        self.frames: deque[Frame] = deque()
+        self._sent: deque[int] = deque()
+
+    def send(self, rate: float, now: int) -> list[Command]:
+        """Frames that may be sent now, at most ``rate`` in any second."""
+        commands: list[Command] = []
+        while self._sent and self._sent[0] <= now - SECOND:
+            self._sent.popleft()
+        while self.frames and len(self._sent) < rate:
+            commands.append(Send(self.number, self.frames.popleft()))
+            self._sent.append(now)
+        return commands
+
+
+class Links:
+    """The connection that is read, and at times its replacement.
+
+    Args:
+        feed: makes sessions.
+        rng: for jitter, so that many clients do not come back at once.
+        out: where commands go.
+        lost: called with the reason when no connection is read any more.
+        ready: called with the link and the time when everything is subscribed on the one that is read.
+    """
+
+    def __init__(
+        self,
+        feed: Feed,
+        rng: np.random.Generator,
+        out: list[Command],
+        lost: Callable[[str], None],
+        ready: Callable[[Link, int], None],
+    ) -> None:
+        self.by_number: dict[int, Link] = {}
+        self.main: Link | None = None
+        self.spare: Link | None = None
+        self.stopped = False
+        self._feed, self._rng, self._out = feed, rng, out
+        self._lost, self._ready = lost, ready
+        self._number = 0
+        self._failures = 0
+        self._main_due: int | None = None
+        self._spare_due = 0
+
+    def start(self, now: int) -> None:
+        """Connect."""
+        self._main_due = None
+        self.main = self._connect(now)
+
+    def stop(self) -> None:
+        """Close everything, and open nothing any more."""
+        self.stopped = True
+        self._out += [Close(number) for number in self.by_number]
+        self.by_number.clear()
+        self.main = self.spare = self._main_due = None
+
+    def opened(self, number: int, now: int) -> None:
+        """A connection is open."""
+        link = self.by_number.get(number)
+        if link is None:
+            self._out.append(Close(number))  # it was given up meanwhile
+            return
+        link.opened = now
+        if self._feed.life_s is not None:
+            early = self._rng.uniform(1.0, 2.0) * min(300.0, self._feed.life_s / 20)
+            link.retire = now + int((self._feed.life_s - early) * SECOND)
+        link.session.opened()
+        self.flush(link, now)
+
+    def flush(self, link: Link, now: int) -> None:
+        """Send what a session wants sent, and notice that it is ready."""
+        session = link.session
+        if session.replies:
+            link.frames.extend(session.replies)
+            session.replies.clear()
+        if link.frames:
+            self._out += link.send(self._feed.frames_per_s, now)
+        if session.ready and link.ready < 0:
+            link.ready = now
+            if link is self.main:
+                self._ready(link, now)
+
+    def closed(self, number: int, reason: str, wait_s: float | None, now: int) -> None:
+        """A connection has ended or could not be opened."""
+        link = self.by_number.pop(number, None)
+        if link is not None:
+            self._gone(link, reason, wait_s, now)
+
+    def drop(self, link: Link, reason: str, now: int, *, wait_s: float | None = None) -> None:
+        """Give a connection up."""
+        if self.by_number.pop(link.number, None) is not None:
+            self._out.append(Close(link.number))
+            self._gone(link, reason, wait_s, now)
+
+    def passed(self, now: int) -> None:
+        """Time has passed."""
+        for link in list(self.by_number.values()):
+            if link.opened < 0 and now - link.since > OPEN_S * SECOND:
+                self.drop(link, f"it did not open within {OPEN_S:g} s", now)
+            elif link.opened >= 0 and link.ready < 0 and now - link.opened > SUBSCRIBE_S * SECOND:
+                self.drop(link, f"the subscription was not confirmed within {SUBSCRIBE_S:g} s", now)
+            elif link.frames:
+                self._out += link.send(self._feed.frames_per_s, now)
+        if self._main_due is not None and now >= self._main_due:
+            self.start(now)
+        self._replace(now)
+
+    def _replace(self, now: int) -> None:
+        """Open a replacement where one is due, and let it take over once both have been read for a while."""
+        main, spare = self.main, self.spare
+        if main is None or main.ready < 0:
+            return
+        if spare is None:
+            if (main.closing or 0 <= main.retire <= now) and now >= self._spare_due:
+                self.spare = self._connect(now)
+                self._tell("handover", "a replacement is opened before the venue closes the connection")
+        elif spare.ready >= 0 and now - spare.ready > OVERLAP_S * SECOND:
+            if spare.heard < 0 <= spare.ready <= main.heard:
+                self.drop(spare, "the replacement is silent", now)
+                return
+            self.by_number.pop(main.number, None)
+            self._out.append(Close(main.number))
+            self.main, self.spare = spare, None
+            self._tell("handover", "the replacement has taken over")
+
+    def _gone(self, link: Link, reason: str, wait_s: float | None, now: int) -> None:
+        if self.stopped:
+            return
+        if link.ready >= 0 and now - link.ready > STEADY_S * SECOND:
+            self._failures = 0
+        due = now + int(max(self._wait_s(), wait_s or 0.0) * SECOND)
+        self._failures += 1
+        if link is self.spare:
+            self.spare, self._spare_due = None, due
+            self._tell("handover", f"the replacement has failed: {reason}")
+        elif link is self.main:
+            self.main, self.spare = self.spare, None
+            if self.main is None:
+                self._main_due = due
+            if self.main is None or self.main.ready < 0:
+                self._lost(reason)
+
+    def _wait_s(self) -> float:
+        """Seconds until the next attempt: twice as long each time, and up to half less by chance."""
+        return float(self._rng.uniform(0.5, 1.0)) * min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(self._failures, 10))
+
+    def _connect(self, now: int) -> Link:
+        self._number += 1
+        link = Link(self._number, self._feed.session(), now)
+        self.by_number[link.number] = link
+        self._out.append(Connect(link.number))
+        return link
+
+    def _tell(self, kind: str, text: str) -> None:
+        self._out.append(Tell(kind, "", text))

@@ -1,0 +1,133 @@
+"""Replaying a session tape: a new machine is told what the live one was, and comes to the same state, or we say where
+not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from openfingym.errors import DataError
+from openfingym.market.commands import Answer, Instant
+from openfingym.market.feed import Frame
+from openfingym.market.tape import Kind, Record, read_answer
+
+
+class Machine(Protocol):
+    """What can be told a tape's inputs, such as :class:`~openfingym.market.ingest.Ingest`; its commands are dropped,
+    since what came of them is on the tape.
+    """
+
+    def start(self, at: Instant) -> object:
+        """The session begins."""
+
+    def opened(self, connection: int, at: Instant) -> object:
+        """A connection is open."""
+
+    def frame(self, connection: int, frame: Frame, at: Instant) -> object:
+        """A frame was received."""
+
+    def closed(self, connection: int, reason: str, at: Instant) -> object:
+        """A connection has ended, or could not be opened."""
+
+    def answered(self, question: int, answer: Answer, at: Instant) -> object:
+        """A question was answered."""
+
+    def passed(self, at: Instant) -> object:
+        """Time has passed."""
+
+    def refresh(self, symbols: Sequence[str], at: Instant) -> object:
+        """Somebody needs fresher values of these symbols."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A checkpoint at which a replay is in another state than the session was."""
+
+    record: int
+    """Number of the checkpoint's record."""
+    agreed: int
+    """Number of the last record at which both agreed; 0, the header, where no checkpoint did."""
+    recorded: str
+    """Digest of the session's state."""
+    replayed: str
+
+    def __str__(self) -> str:
+        """In a sentence."""
+        return (
+            f"the states differ at record {self.record:,} ({self.replayed[:12]} in place of {self.recorded[:12]}); "
+            f"they last agreed at record {self.agreed:,}"
+        )
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How a replay went."""
+
+    inputs: int
+    """Inputs that the machine was told."""
+    checkpoints: int
+    """Checkpoints at which it was in the state that the session was in."""
+    difference: Difference | None
+    """The first checkpoint at which it was not, where the replay stops."""
+
+
+def replay(records: Iterable[Record], machine: Machine, digest: Callable[[], str]) -> Replay:
+    """Tell a machine every input on a tape, and compare its state at the checkpoints.
+
+    Args:
+        records: what a :class:`~openfingym.market.tape_reader.TapeReader` gives.
+        machine: a new machine, made as the one of the session was.
+        digest: gives the digest of the machine's state, as the session's checkpoints have it.
+
+    Raises:
+        TapeError: the tape is cut or damaged; the machine has been told everything before the place.
+        DataError: a record does not hold what its kind says.
+    """
+    tell = _tellers(machine)
+    inputs = checkpoints = agreed = 0
+    for record in records:
+        teller = tell.get(record.kind)
+        if teller is not None:
+            inputs += 1
+            try:
+                teller(record)
+            except Exception as error:
+                error.add_note(f"at record {record.number:,} of the tape")
+                raise
+        elif record.kind is Kind.CHECKPOINT:
+            replayed = digest()
+            if replayed != record.payload:
+                return Replay(inputs, checkpoints, Difference(record.number, agreed, str(record.payload), replayed))
+            checkpoints, agreed = checkpoints + 1, record.number
+    return Replay(inputs, checkpoints, None)
+
+
+def _tellers(machine: Machine) -> dict[Kind, Callable[[Record], object]]:
+    """How a machine is told each kind of input."""
+    return {
+        Kind.START: lambda record: machine.start(record.at),
+        Kind.OPENED: lambda record: machine.opened(record.connection, record.at),
+        Kind.FRAME: lambda record: machine.frame(record.connection, record.payload, record.at),
+        Kind.CLOSED: lambda record: machine.closed(record.connection, _reason(record), record.at),
+        Kind.ANSWERED: lambda record: machine.answered(record.connection, read_answer(record.payload), record.at),
+        Kind.PASSED: lambda record: machine.passed(record.at),
+        Kind.REFRESHED: lambda record: machine.refresh(_symbols(record), record.at),
+    }
+
+
+def _reason(record: Record) -> str:
+    if not isinstance(record.payload, str):
+        raise DataError("the record of a connection's end holds bytes; expected its reason as text")
+    return record.payload
+
+
+def _symbols(record: Record) -> list[str]:
+    try:
+        value = record.json()
+    except ValueError:
+        value = None
+    if not isinstance(value, list) or not all(isinstance(symbol, str) for symbol in value):
+        raise DataError("the record of a refreshment holds something else; expected a JSON list of symbols")
+    return value

@@ -1,0 +1,82 @@
+"""A venue's REST interface over aiohttp: one request, one answer, and never an exception for what a venue may do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+import aiohttp
+from yarl import URL
+
+from openfingym.headers import retry_after_s
+from openfingym.market.commands import Answer
+from openfingym.market.feed import Address, Request
+
+TIMEOUT_S = 10.0
+LONGEST_BODY = 64 * 2**20
+_USED = "X-MBX-USED-WEIGHT-1M"
+_RESET = "X-RateLimit-Reset"
+
+
+class RestClient:
+    """Asks the REST interface at an address. How often is not its matter: the machine that asks keeps a budget.
+
+    Args:
+        address: the beginning of all URLs, and header fields of every request.
+        timeout_s: seconds for a request and its answer together.
+    """
+
+    def __init__(self, address: Address, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._address = address
+        self._timeout_s = timeout_s
+        self._session: aiohttp.ClientSession | None = None
+
+    async def ask(self, request: Request) -> Answer:
+        """The answer, whatever its status; of status 0 if none came in time."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(headers=dict(self._address.headers))
+        url = self._address.url + request.path
+        try:
+            async with (
+                asyncio.timeout(self._timeout_s),
+                self._session.request(
+                    request.method,
+                    _encoded(url),
+                    headers=dict(request.headers),
+                    data=request.body,
+                    allow_redirects=False,
+                ) as answer,
+            ):
+                body = bytearray()
+                async for piece in answer.content.iter_any():
+                    body += piece
+                    if len(body) > LONGEST_BODY:
+                        return Answer(0, f"the answer is longer than {LONGEST_BODY} bytes".encode())
+                return Answer(answer.status, bytes(body), _wait_s(answer.headers), _number(answer.headers.get(_USED)))
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            return Answer(0, (str(error) or f"no answer within {self._timeout_s:g} s").encode())
+
+    async def close(self) -> None:
+        """Close its connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+def _encoded(url: str) -> URL:
+    """The URL as it is written: what was signed may not be encoded again."""
+    return URL(url, encoded=True)
+
+
+def _wait_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait: ``Retry-After``, or the time at which the limit begins anew if nothing is left of it."""
+    stated = retry_after_s({name.lower(): value for name, value in headers.items()})
+    reset = _number(headers.get(_RESET))
+    if stated is None and reset is not None and headers.get("X-RateLimit-Remaining") == "0":
+        return min(max(0.0, reset - time.time()), 60.0)
+    return stated
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None

@@ -1,0 +1,181 @@
+"""Balances of a simulated exchange's accounts: what orders lock, what fills move, and what fees take.
+
+Money is neither made nor lost: for each asset, what was deposited is what the accounts, the fees and the crowd have
+together. The crowd has no limit, so what it has may be negative.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from openfingym.errors import VenueError
+from openfingym.market.sim.events import Balance, Event, Execution, ExecutionKind, Listing, Order, Reason
+
+
+class Holding(NamedTuple):
+    """What an account has of an asset, in atoms."""
+
+    free: int
+    locked: int
+
+
+class Accounts:
+    """All accounts; one opened with ``margin`` locks nothing and may owe, as its venue decides what it may do."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.deposited: dict[str, int] = defaultdict(int)
+        self.fees: dict[str, int] = defaultdict(int)
+        self.crowd: dict[str, int] = defaultdict(int)
+        self._events = events
+        self._held: dict[str, dict[str, Holding]] = {}
+        self._margin: set[str] = set()
+        self._changed: dict[tuple[str, str], None] = {}
+        self._reports = 0
+
+    def open(self, account: str, *, margin: bool = False) -> None:
+        """Open an account without any balance.
+
+        Raises:
+            VenueError: there is one of this name.
+        """
+        if account in self._held:
+            raise VenueError(f"there is an account {account!r} already: expected a new name")
+        self._held[account] = {}
+        if margin:
+            self._margin.add(account)
+
+    @property
+    def names(self) -> list[str]:
+        """All accounts, in the order in which they were opened."""
+        return list(self._held)
+
+    def known(self, account: str) -> None:
+        """Check that an account exists.
+
+        Raises:
+            VenueError: it does not.
+        """
+        if account not in self._held:
+            raise VenueError(f"no account {account!r} is open: open it with Exchange.accounts.open")
+
+    def holdings(self, account: str) -> dict[str, Holding]:
+        """What an account has, by asset."""
+        self.known(account)
+        return dict(self._held[account])
+
+    def holding(self, account: str, asset: str) -> Holding:
+        """What an account has of an asset."""
+        return self._held[account].get(asset, Holding(0, 0))
+
+    def total(self, asset: str) -> int:
+        """All atoms of an asset, wherever they are."""
+        held = (self.holding(account, asset) for account in self._held)
+        return sum(sum(holding) for holding in held) + self.fees[asset] + self.crowd[asset]
+
+    def deposit(self, time: int, account: str, asset: str, atoms: int) -> None:
+        """Give an account something; a negative amount takes it away.
+
+        Raises:
+            VenueError: the account does not exist, or has not so much to take away.
+        """
+        self.known(account)
+        if self.holding(account, asset).free + atoms < 0 and account not in self._margin:
+            raise VenueError(f"{account!r} has less than {-atoms} atoms of {asset} that are free: take away less")
+        self._move(account, asset, atoms, 0)
+        self.deposited[asset] += atoms
+        self.publish(time)
+
+    def covers(self, listing: Listing, order: Order, cost: int | None) -> bool:
+        """Whether what is free suffices for an order; a market order to buy costs ``cost`` ticks times lots."""
+        if order.account in self._margin:
+            return True
+        if order.side < 0:
+            need = order.left * listing.unit
+        elif cost is not None:
+            need = cost * listing.value
+            need += self._fee(listing, need, False) if listing.fee_in_quote else 0
+        else:
+            need = order.left * self._hold(listing, order)
+        return need <= self.holding(order.account, self._spends(listing, order)).free
+
+    def lock(self, listing: Listing, order: Order) -> None:
+        """Lock what an order may spend; a market order, which never rests, locks nothing."""
+        if order.account in self._margin or order.kind == "market":
+            return
+        order.hold = self._hold(listing, order)
+        locked = order.hold * order.left
+        self._move(order.account, self._spends(listing, order), -locked, locked)
+
+    def release(self, listing: Listing, order: Order, lots: int) -> None:
+        """Unlock what some lots of an order have locked."""
+        if order.hold:
+            self._move(order.account, self._spends(listing, order), order.hold * lots, -order.hold * lots)
+
+    def execute(self, listing: Listing, order: Order, price: int, lots: int, maker: bool) -> tuple[int, str]:
+        """Move what a fill moves; gives the fee and its asset."""
+        cost, units, held = price * lots * listing.value, lots * listing.unit, order.hold * lots
+        if order.side > 0:
+            spent, got, asset = cost, units, listing.quote if listing.fee_in_quote else listing.base
+            fee = self._fee(listing, cost if listing.fee_in_quote else units, maker)
+            if listing.fee_in_quote:
+                spent += fee
+            else:
+                got -= fee
+            self._move(order.account, listing.quote, held - spent, -held)
+            self._move(order.account, listing.base, got, 0)
+        else:
+            asset, fee = listing.quote, self._fee(listing, cost, maker)
+            self._move(order.account, listing.base, held - units, -held)
+            self._move(order.account, listing.quote, cost - fee, 0)
+        self.fees[asset] += fee
+        return fee, asset
+
+    def against_crowd(self, listing: Listing, side: int, price: int, lots: int) -> None:
+        """The crowd's part of an account's fill."""
+        self.crowd[listing.base] -= side * lots * listing.unit
+        self.crowd[listing.quote] += side * price * lots * listing.value
+
+    def report(
+        self, time: int, kind: ExecutionKind, order: Order, *, price: int = 0, quantity: int = 0, trade: int = -1,
+        fee: int = 0, fee_asset: str = "", maker: bool = False,
+    ) -> None:  # fmt: skip
+        """Tell an order's owner what happened to it."""
+        self._reports += 1
+        reason: Reason = order.reason
+        self._events.append(
+            Execution(
+                order.symbol, time, self._reports, kind, order.account, order, order.status, order.filled, order.cost,
+                price, quantity, trade, fee, fee_asset, maker, reason,
+            )
+        )  # fmt: skip
+
+    def publish(self, time: int) -> None:
+        """Tell the owners of the balances that have changed since the last time."""
+        for account, asset in self._changed:
+            holding = self.holding(account, asset)
+            self._events.append(Balance(time, account, asset, holding.free, holding.locked))
+        self._changed.clear()
+
+    @staticmethod
+    def _spends(listing: Listing, order: Order) -> str:
+        return listing.quote if order.side > 0 else listing.base
+
+    @staticmethod
+    def _fee(listing: Listing, received: int, maker: bool) -> int:
+        return received * (listing.maker_ppm if maker else listing.taker_ppm) // 1_000_000
+
+    @staticmethod
+    def _hold(listing: Listing, order: Order) -> int:
+        """Atoms that each lot may cost at most: a stop order, which has no limit, is taken to cost its stop price."""
+        if order.side < 0:
+            return listing.unit
+        cost = (order.price or order.stop or 0) * listing.value
+        if not listing.fee_in_quote:
+            return cost
+        return cost - (-cost * max(listing.maker_ppm, listing.taker_ppm) // 1_000_000)  # rounded up
+
+    def _move(self, account: str, asset: str, free: int, locked: int) -> None:
+        before = self.holding(account, asset)
+        self._held[account][asset] = Holding(before.free + free, before.locked + locked)
+        self._changed[account, asset] = None

@@ -1,0 +1,121 @@
+"""Answering the requests of a local Binance venue, whatever way they come: limits, keys, signatures, operations."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping
+
+from openfingym.market.sim.binance import market_data, trading
+from openfingym.market.sim.binance.keys import Key, check_time
+from openfingym.market.sim.binance.ledger import Ledger
+from openfingym.market.sim.binance.market_data import ORDER_LIMIT, Call, Operation
+from openfingym.market.sim.binance.wire import SECOND, ApiError
+
+OPERATIONS = market_data.OPERATIONS + trading.OPERATIONS
+MINUTE = 60 * SECOND
+DAY = 86400 * SECOND
+BAN_S = 120
+
+
+class Desk:
+    """One address's requests: its weight in a minute, its orders, and whether it is banned for ignoring the limits."""
+
+    def __init__(self, ledger: Ledger, weight_limit: int) -> None:
+        self.ledger = ledger
+        self.weight_limit = weight_limit
+        self._minute = 0
+        self._weight = 0
+        self._orders: dict[str, deque[int]] = defaultdict(deque)
+        self._banned_until = 0
+
+    @property
+    def used_weight(self) -> int:
+        """Weight of the requests in this minute."""
+        minute = self.ledger.exchange.now // MINUTE
+        if minute != self._minute:
+            self._minute, self._weight = minute, 0
+        return self._weight
+
+    def spend(self, weight: int) -> None:
+        """Count a request.
+
+        Raises:
+            ApiError: -1003, too many requests: 429, or 418 for who goes on after twice as many.
+        """
+        now = self.ledger.exchange.now
+        if now < self._banned_until:
+            raise self._refusal(418, -(-(self._banned_until - now) // SECOND))
+        used = self.used_weight + weight
+        self._weight = used
+        if used > 2 * self.weight_limit:
+            self._banned_until = now + BAN_S * SECOND
+            raise self._refusal(418, BAN_S)
+        if used > self.weight_limit:
+            raise self._refusal(429, -(-(MINUTE - now % MINUTE) // SECOND))
+
+    def fail(self, path: str) -> None:
+        """Refuse where a fault says so.
+
+        Raises:
+            ApiError: the fault's status.
+        """
+        fault = self.ledger.faults.hit("limited", self.ledger.exchange.now, path=path)
+        if fault is not None:
+            raise self._refusal(fault.status if fault.status in {418, 429} else 429, int(fault.seconds))
+
+    def lost(self, path: str) -> ApiError | None:
+        """What is answered instead of the result of what was carried out; None where all goes well."""
+        fault = self.ledger.faults.hit("lost-answer", self.ledger.exchange.now, path=path)
+        if fault is None:
+            return None
+        text = "Timeout waiting for response from backend server. Send status unknown; execution status unknown."
+        return ApiError(-1007, text, status=fault.status)
+
+    @staticmethod
+    def _refusal(status: int, seconds: int) -> ApiError:
+        text = "Too much request weight used; please use WebSocket Streams for live updates to avoid polling the API."
+        return ApiError(-1003, text, status=status, retry_after_s=seconds)
+
+    def order_counts(self, account: str) -> tuple[int, int]:
+        """Orders of an account in the last ten seconds, and in the last day."""
+        placed, now = self._orders[account], self.ledger.exchange.now
+        while placed and placed[0] <= now - DAY:
+            placed.popleft()
+        return sum(time > now - 10 * SECOND for time in placed), len(placed)
+
+    def authenticate(self, name: str | None, payload: str, signature: str, params: Mapping[str, str]) -> Key:
+        """Check who asks.
+
+        Raises:
+            ApiError: the key, the signature or the time is wrong.
+        """
+        if not name:
+            raise ApiError(-2014, "API-key format invalid.", status=401)
+        key = self.ledger.keys.get(name)
+        if key is None:
+            raise ApiError(-2015, "Invalid API-key, IP, or permissions for action.", status=401)
+        if not signature:
+            raise ApiError(-1102, "Mandatory parameter 'signature' was not sent, was empty/null, or malformed.")
+        key.check(payload, signature)
+        check_time(params, self.ledger.now)
+        return key
+
+    def answer(self, operation: Operation, params: Mapping[str, str], unit: int, account: str) -> object:
+        """Carry an operation out.
+
+        Raises:
+            ApiError: it is refused.
+        """
+        placing = operation.method == "order.place"
+        free = operation.method in trading.FREE
+        self.spend(0 if free else operation.weight(params))
+        if placing and self.order_counts(account)[0] >= ORDER_LIMIT:
+            raise ApiError(-1015, "Too many new orders; current limit is 50 orders per 10 SECOND.", status=429)
+        try:
+            found = operation.run(self.ledger, Call(params, unit, account))
+        except ApiError:
+            self._weight += operation.weight(params) if free else 0
+            raise
+        if placing:
+            self._orders[account].append(self.ledger.exchange.now)
+        return found

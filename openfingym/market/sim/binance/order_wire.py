@@ -1,0 +1,188 @@
+"""The JSON shapes of Binance's orders, fills and accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from openfingym.market.sim.accounts import Holding
+from openfingym.market.sim.binance.wire import amount, price, quantity
+from openfingym.market.sim.events import Balance, Execution, Listing, Order
+
+KINDS = {
+    "limit": "LIMIT",
+    "market": "MARKET",
+    "stop": "STOP_LOSS",
+    "stop_limit": "STOP_LOSS_LIMIT",
+    "limit_maker": "LIMIT_MAKER",
+}
+_EXECUTIONS = {
+    "new": "NEW",
+    "triggered": "NEW",
+    "trade": "TRADE",
+    "canceled": "CANCELED",
+    "expired": "EXPIRED",
+    "reduced": "REPLACED",
+}
+
+
+def _common(listing: Listing, order: Order, unit: int) -> dict[str, Any]:
+    found = {
+        "symbol": order.symbol,
+        "orderId": order.id,
+        "orderListId": -1,
+        "clientOrderId": order.client_id,
+        "price": price(listing, order.price),
+        "origQty": quantity(listing, order.quantity),
+        "executedQty": quantity(listing, order.filled),
+        "origQuoteOrderQty": amount(0),
+        "cummulativeQuoteQty": amount(order.cost),
+        "status": order.status.upper(),
+        "timeInForce": order.time_in_force,
+        "type": KINDS[order.kind],
+        "side": side(order),
+        "workingTime": order.time // unit if order.working else -1,
+        "selfTradePreventionMode": "NONE",
+    }
+    return found | ({"stopPrice": price(listing, order.stop)} if order.stop is not None else {})
+
+
+def side(order: Order) -> str:
+    """``BUY`` or ``SELL``."""
+    return "BUY" if order.side > 0 else "SELL"
+
+
+def order_row(listing: Listing, order: Order, unit: int) -> dict[str, Any]:
+    """Of ``GET /order``, ``/openOrders`` and ``/allOrders``."""
+    return _common(listing, order, unit) | {
+        "stopPrice": price(listing, order.stop),
+        "icebergQty": amount(0),
+        "time": order.time // unit,
+        "updateTime": order.updated // unit,
+        "isWorking": order.working,
+    }
+
+
+def order_answer(listing: Listing, order: Order, fills: Sequence[Execution], answer: str, unit: int) -> dict[str, Any]:
+    """Of ``POST /order``: of type ``ACK``, ``RESULT`` or ``FULL``."""
+    found = _common(listing, order, unit) | {"transactTime": order.updated // unit}
+    if answer == "ACK":
+        return {name: found[name] for name in ("symbol", "orderId", "orderListId", "clientOrderId", "transactTime")}
+    if answer == "FULL":
+        found["fills"] = [
+            {
+                "price": price(listing, fill.price),
+                "qty": quantity(listing, fill.quantity),
+                "commission": amount(fill.fee),
+                "commissionAsset": fill.fee_asset,
+                "tradeId": fill.trade,
+            }
+            for fill in fills
+        ]
+    return found
+
+
+def cancel_answer(listing: Listing, order: Order, client_id: str, unit: int) -> dict[str, Any]:
+    """Of ``DELETE /order``: its client order id is that of the cancellation."""
+    found = _common(listing, order, unit) | {"transactTime": order.updated // unit}
+    return found | {"origClientOrderId": order.client_id, "clientOrderId": client_id}
+
+
+def fill_row(listing: Listing, fill: Execution, unit: int) -> dict[str, Any]:
+    """Of ``/myTrades``."""
+    return {
+        "symbol": fill.symbol,
+        "id": fill.trade,
+        "orderId": fill.order.id,
+        "orderListId": -1,
+        "price": price(listing, fill.price),
+        "qty": quantity(listing, fill.quantity),
+        "quoteQty": amount(fill.price * fill.quantity * listing.value),
+        "commission": amount(fill.fee),
+        "commissionAsset": fill.fee_asset,
+        "time": fill.time // unit,
+        "isBuyer": fill.order.side > 0,
+        "isMaker": fill.maker,
+        "isBestMatch": True,
+    }
+
+
+def account_answer(holdings: Mapping[str, Holding], listing: Listing, updated: int, unit: int) -> dict[str, Any]:
+    """Of ``/account``."""
+    rates = {"maker": amount(100 * listing.maker_ppm), "taker": amount(100 * listing.taker_ppm)}
+    return {
+        "makerCommission": listing.maker_ppm // 100,
+        "takerCommission": listing.taker_ppm // 100,
+        "buyerCommission": 0,
+        "sellerCommission": 0,
+        "commissionRates": rates | {"buyer": amount(0), "seller": amount(0)},
+        "canTrade": True,
+        "canWithdraw": False,
+        "canDeposit": False,
+        "brokered": False,
+        "requireSelfTradePrevention": False,
+        "preventSor": False,
+        "updateTime": updated // unit,
+        "accountType": "SPOT",
+        "balances": [
+            {"asset": asset, "free": amount(holding.free), "locked": amount(holding.locked)}
+            for asset, holding in sorted(holdings.items())
+        ],
+        "permissions": ["SPOT"],
+        "uid": 0,
+    }
+
+
+def execution_report(listing: Listing, found: Execution, cancel_id: str, now: int, unit: int) -> dict[str, Any]:
+    """The event ``executionReport``."""
+    order = found.order
+    traded = found.kind == "trade"
+    canceled = found.kind == "canceled"
+    cost = found.price * found.quantity * listing.value
+    working = found.status in {"new", "partially_filled"} and (order.stop is None or found.kind != "new")
+    report = {
+        "e": "executionReport",
+        "E": now // unit,
+        "s": order.symbol,
+        "c": cancel_id if canceled else order.client_id,
+        "S": side(order),
+        "o": KINDS[order.kind],
+        "f": order.time_in_force,
+        "q": quantity(listing, order.quantity),
+        "p": price(listing, order.price),
+        "P": price(listing, order.stop),
+        "F": amount(0),
+        "g": -1,
+        "C": order.client_id if canceled else "",
+        "x": _EXECUTIONS[found.kind],
+        "X": found.status.upper(),
+        "r": "NONE",
+        "i": order.id,
+        "l": quantity(listing, found.quantity),
+        "z": quantity(listing, found.filled),
+        "L": price(listing, found.price),
+        "n": amount(found.fee) if traded else "0",
+        "N": found.fee_asset if traded else None,
+        "T": found.time // unit,
+        "t": found.trade,
+        "I": found.id,
+        "w": working,
+        "m": found.maker,
+        "M": False,
+        "O": order.time // unit,
+        "Z": amount(found.cost),
+        "Y": amount(cost),
+        "Q": amount(0),
+        "V": "NONE",
+    }
+    return report | ({"W": order.time // unit} if working else {})
+
+
+def account_position(balances: Sequence[Balance], now: int, unit: int) -> dict[str, Any]:
+    """The event ``outboundAccountPosition``."""
+    return {
+        "e": "outboundAccountPosition",
+        "E": now // unit,
+        "u": balances[-1].time // unit,
+        "B": [{"a": found.asset, "f": amount(found.free), "l": amount(found.locked)} for found in balances],
+    }

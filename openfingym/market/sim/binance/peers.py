@@ -1,0 +1,160 @@
+"""A WebSocket connection of a local Binance venue: pings, limits, its life's end, and the frames on their way."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, SECOND
+from openfingym.market.sim.exchange import Exchange
+from openfingym.market.sim.faults import Faults, Outbox
+
+MOST_WAITING = 50_000
+"""Frames that may wait for a connection that does not read; with more it is aborted."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a venue grants a connection, in seconds of the exchange's clock."""
+
+    ping_s: float = 20.0
+    """Between two pings."""
+    pong_s: float = 60.0
+    """For the answer to one."""
+    life_s: float = 86_400.0
+    messages: int = 5
+    """From the client in a second."""
+
+
+class Peer(ABC):
+    """One connection."""
+
+    def __init__(self, number: int, request: web.Request, exchange: Exchange, faults: Faults, terms: Terms) -> None:
+        self.number = number
+        self.unit = MICROSECOND if request.query.get("timeUnit", "").upper() == "MICROSECOND" else MILLISECOND
+        self.outbox = Outbox(faults, number)
+        self.exchange = exchange
+        self.faults = faults
+        self._request = request
+        self._socket = web.WebSocketResponse(autoping=False, timeout=1.0)
+        self._terms = terms
+        self._opened = self._pinged = exchange.now
+        self._unanswered: tuple[bytes, int] | None = None
+        self._arrivals: deque[int] = deque()
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._over = False
+
+    @abstractmethod
+    def read(self, text: str) -> None:
+        """Answer a message."""
+
+    @abstractmethod
+    def shutdown(self, now: int) -> str:
+        """The announcement that the venue will close this connection."""
+
+    def send(self, text: str, *, symbol: str | None = None, channel: str | None = None) -> None:
+        """Send a frame, unless a fault stops it; an answer has no channel."""
+        self.outbox.put(text, self.exchange.now, symbol=symbol, channel=channel)
+        self._wake.set()
+
+    def tick(self, now: int) -> None:
+        """Do what is due: pings, the end of a silent or old connection, frames that were late."""
+        terms = self._terms
+        if self._frozen():
+            return
+        if now - self._opened >= terms.life_s * SECOND:
+            self.close()
+        elif self._unanswered is not None and now - self._unanswered[1] >= terms.pong_s * SECOND:
+            self.abort()
+        elif now - self._pinged >= terms.ping_s * SECOND:
+            self._pinged = now
+            payload = str(now // MILLISECOND).encode()
+            self._unanswered = self._unanswered or (payload, now)
+            self._do(self._socket.ping(payload))
+        if len(self.outbox):
+            self._wake.set()
+            if len(self.outbox) > MOST_WAITING:
+                self.abort()
+
+    def close(self) -> None:
+        """Close it in order."""
+        if not self._over:
+            self._over = True
+            self._do(self._socket.close(code=WSCloseCode.GOING_AWAY))
+
+    def abort(self) -> None:
+        """Cut it."""
+        self._over = True
+        if self._request.transport is not None:
+            self._request.transport.abort()
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that has to wait, for as long as the connection lasts."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _do(self, work: Coroutine[Any, Any, Any]) -> None:
+        async def quietly() -> None:
+            try:
+                await work
+            except ConnectionError:
+                self._over = True
+
+        self.later(quietly())
+
+    async def serve(self) -> web.WebSocketResponse:
+        """Carry the connection until it ends."""
+        await self._socket.prepare(self._request)
+        self.later(self._write())
+        try:
+            async for message in self._socket:
+                if (
+                    message.type in {WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.PING, WSMsgType.PONG}
+                    and self._flooded()
+                ):
+                    self.abort()
+                    break
+                if self._frozen():
+                    continue
+                if message.type == WSMsgType.PING:
+                    await self._socket.pong(message.data)
+                elif message.type == WSMsgType.PONG:
+                    if self._unanswered is not None and bytes(message.data) == self._unanswered[0]:
+                        self._unanswered = None
+                elif message.type in {WSMsgType.TEXT, WSMsgType.BINARY}:
+                    self.read(
+                        message.data if isinstance(message.data, str) else message.data.decode("utf-8", "replace")
+                    )
+        finally:
+            self._over = True
+            for task in tuple(self._tasks):
+                task.cancel()
+        return self._socket
+
+    def _frozen(self) -> bool:
+        return self.faults.hit("frozen", self.exchange.now, connection=self.number) is not None
+
+    def _flooded(self) -> bool:
+        now = self.exchange.now
+        self._arrivals.append(now)
+        while self._arrivals[0] <= now - SECOND:
+            self._arrivals.popleft()
+        return len(self._arrivals) > self._terms.messages
+
+    async def _write(self) -> None:
+        try:
+            while not self._over:
+                self._wake.clear()
+                for frame in self.outbox.due(self.exchange.now):
+                    await (self._socket.send_str(frame) if isinstance(frame, str) else self._socket.send_bytes(frame))
+                await self._wake.wait()
+        except ConnectionError:
+            self._over = True

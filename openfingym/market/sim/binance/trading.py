@@ -1,0 +1,257 @@
+"""The signed operations of a local Binance venue: orders, fills and the account."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple, cast
+
+from openfingym.market.sim.binance import order_wire
+from openfingym.market.sim.binance.keys import NUMBER
+from openfingym.market.sim.binance.ledger import Ledger
+from openfingym.market.sim.binance.market_data import MIN_NOTIONAL, MOST_LOTS, Call, Operation, always, listing
+from openfingym.market.sim.binance.wire import ApiError
+from openfingym.market.sim.events import ATOMS, Listing, Order, OrderKind, TimeInForce
+
+_KINDS = {name: cast("OrderKind", kind) for kind, name in order_wire.KINDS.items()}
+_TAKES = {
+    "limit": {"price", "timeInForce"},
+    "market": set(),
+    "stop": {"stopPrice"},
+    "stop_limit": {"price", "stopPrice", "timeInForce"},
+    "limit_maker": {"price"},
+}
+_REJECTED = {
+    "duplicate-client-id": "Duplicate order sent.",
+    "insufficient-balance": "Account has insufficient balance for requested action.",
+    "would-match": "Order would immediately match and take.",
+}
+
+
+class Ticket(NamedTuple):
+    """The terms of an order that a request states, in ticks and lots."""
+
+    listing: Listing
+    side: int
+    kind: OrderKind
+    quantity: int
+    price: int | None
+    stop: int | None
+    time_in_force: TimeInForce
+    client_id: str
+    answer: str
+
+
+def _number(call: Call, name: str) -> Decimal:
+    text = call.need(name)
+    if not NUMBER.fullmatch(text):
+        raise ApiError(-1100, f"Illegal characters found in parameter '{name}'; legal range is '{NUMBER.pattern}'.")
+    found = Decimal(text)
+    if not found:
+        raise ApiError(-1013, f"Invalid {'quantity' if 'ty' in name else 'price'}.")
+    return found
+
+
+def _whole(call: Call, name: str, step: Decimal, filtered: str) -> int:
+    """A price in ticks, or a quantity in lots."""
+    found = _number(call, name)
+    if (found * ATOMS) % 1:
+        raise ApiError(-1111, f"Parameter '{name}' has too much precision.")
+    if found % step or not found / step <= MOST_LOTS:
+        raise ApiError(-1013, f"Filter failure: {filtered}")
+    return int(found / step)
+
+
+def _ticket(ledger: Ledger, call: Call) -> Ticket:
+    found = listing(ledger, call)
+    side = {"BUY": 1, "SELL": -1}.get(call.need("side"))
+    if side is None:
+        raise ApiError(-1117, "Invalid side.")
+    kind = _KINDS.get(call.need("type"))
+    if kind is None:
+        raise ApiError(-1116, "Invalid orderType.")
+    takes = _TAKES[kind]
+    for name in ("price", "stopPrice", "timeInForce"):
+        if name in takes:
+            call.need(name)
+        elif call.params.get(name):
+            raise ApiError(-1106, f"Parameter '{name}' sent when not required.")
+    time_in_force = call.params.get("timeInForce") or "GTC"
+    if time_in_force not in {"GTC", "IOC", "FOK"}:
+        raise ApiError(-1115, "Invalid timeInForce.")
+    price = _whole(call, "price", found.tick, "PRICE_FILTER") if "price" in takes else None
+    stop = _whole(call, "stopPrice", found.tick, "PRICE_FILTER") if "stopPrice" in takes else None
+    if kind == "market" and call.params.get("quoteOrderQty"):
+        if call.params.get("quantity"):
+            raise ApiError(-1106, "Parameter 'quoteOrderQty' sent when not required.")
+        quantity = _affordable(ledger, found, side, int(_number(call, "quoteOrderQty") * ATOMS))
+    else:
+        quantity = _whole(call, "quantity", found.lot, "LOT_SIZE")
+    book = ledger.exchange.books[found.symbol]
+    if quantity * (price or stop or book.last or 0) * found.value < MIN_NOTIONAL:
+        raise ApiError(-1013, "Filter failure: NOTIONAL")
+    if stop is not None and book.last is not None and (book.last - stop) * side >= 0:
+        raise ApiError(-2010, "Stop price would trigger immediately.")
+    client_id = call.params.get("newClientOrderId", "")
+    if len(client_id) > 36:
+        raise ApiError(-1100, "Illegal characters found in parameter 'newClientOrderId'; expected at most 36.")
+    answer = call.params.get("newOrderRespType", "FULL" if kind in {"market", "limit"} else "ACK")
+    if answer not in {"ACK", "RESULT", "FULL"}:
+        raise ApiError(-1100, "Illegal characters found in parameter 'newOrderRespType'.")
+    return Ticket(
+        found, side, kind, quantity, price, stop, cast("TimeInForce", time_in_force),
+        client_id or _drawn_id(found.symbol, book.number + 1), answer,
+    )  # fmt: skip
+
+
+def _affordable(ledger: Ledger, found: Listing, side: int, budget: int) -> int:
+    """The lots that a budget of quote atoms buys, or that bring it, at the book's prices now."""
+    lots = 0
+    for price, total in ledger.exchange.books[found.symbol].levels(-side):
+        taken = min(total, budget // (price * found.value))
+        lots, budget = lots + taken, budget - taken * price * found.value
+        if taken < total:
+            break
+    if not lots:
+        raise ApiError(-1013, "Filter failure: LOT_SIZE")
+    return lots
+
+
+def _drawn_id(symbol: str, number: int) -> str:
+    """A client order id for a request that states none: the same in every run."""
+    return hashlib.sha256(f"{symbol}/{number}".encode()).hexdigest()[:22]
+
+
+def _place(ledger: Ledger, call: Call) -> Any:
+    ticket = _ticket(ledger, call)
+    order = ledger.exchange.place(
+        call.account, ticket.listing.symbol, ticket.side, ticket.kind, ticket.quantity, price=ticket.price,
+        stop=ticket.stop, time_in_force=ticket.time_in_force, client_id=ticket.client_id,
+    )  # fmt: skip
+    ledger.collect()
+    if order.status == "rejected":
+        raise ApiError(-2010, _REJECTED.get(order.reason, "Order was rejected."))
+    return order_wire.order_answer(ticket.listing, order, ledger.fills_of(order), ticket.answer, call.unit)
+
+
+def _test(ledger: Ledger, call: Call) -> Any:
+    _ticket(ledger, call)
+    return {}
+
+
+def _find(ledger: Ledger, call: Call, missing: ApiError) -> tuple[Listing, Order]:
+    found = listing(ledger, call)
+    if call.params.get("orderId"):
+        order = ledger.exchange.orders.get((found.symbol, call.integer("orderId")))
+    elif call.params.get("origClientOrderId"):
+        order = ledger.exchange.by_client_id(call.account, call.params["origClientOrderId"])
+    else:
+        raise ApiError(-1102, "Param 'origClientOrderId' or 'orderId' must be sent, but both were empty/null!")
+    if order is None or (order.account, order.symbol) != (call.account, found.symbol) or order.status == "rejected":
+        raise missing
+    return found, order
+
+
+def _query(ledger: Ledger, call: Call) -> Any:
+    found, order = _find(ledger, call, ApiError(-2013, "Order does not exist."))
+    return order_wire.order_row(found, order, call.unit)
+
+
+def _cancel(ledger: Ledger, call: Call) -> Any:
+    unknown = ApiError(-2011, "Unknown order sent.")
+    found, order = _find(ledger, call, unknown)
+    return _cancelled(ledger, call, found, order, unknown)
+
+
+def _cancelled(ledger: Ledger, call: Call, found: Listing, order: Order, unknown: ApiError) -> dict[str, Any]:
+    client_id = call.params.get("newClientOrderId") or _drawn_id(f"cancel/{order.symbol}", order.id)
+    if not order.open:
+        raise unknown
+    ledger.cancellations[order.symbol, order.id] = client_id
+    ledger.exchange.cancel(order)
+    ledger.collect()
+    return order_wire.cancel_answer(found, order, client_id, call.unit)
+
+
+def _cancel_all(ledger: Ledger, call: Call) -> Any:
+    found, unknown = listing(ledger, call), ApiError(-2011, "Unknown order sent.")
+    orders = ledger.exchange.open_orders(call.account, found.symbol)
+    if not orders:
+        raise unknown
+    return [_cancelled(ledger, call, found, order, unknown) for order in orders]
+
+
+def _open_orders(ledger: Ledger, call: Call) -> Any:
+    symbol = listing(ledger, call).symbol if call.params.get("symbol") else None
+    listings = ledger.exchange.listings
+    return [
+        order_wire.order_row(listings[order.symbol], order, call.unit)
+        for order in ledger.exchange.open_orders(call.account, symbol)
+    ]
+
+
+def _all_orders(ledger: Ledger, call: Call) -> Any:
+    found = listing(ledger, call)
+    begin, end, first = call.time("startTime", 0), call.time("endTime", 2**62), call.integer("orderId", 0)
+    orders = [
+        order
+        for order in ledger.exchange.orders.values()
+        if (order.account, order.symbol) == (call.account, found.symbol)
+        and order.status != "rejected"
+        and begin <= order.time < end + call.unit
+        and order.id >= first
+    ]
+    most = call.limit()
+    rows = orders[:most] if first else orders[-most:]
+    return [order_wire.order_row(found, order, call.unit) for order in rows]
+
+
+def _my_trades(ledger: Ledger, call: Call) -> Any:
+    found = listing(ledger, call)
+    begin, end = call.time("startTime", 0), call.time("endTime", 2**62)
+    first, wanted = call.integer("fromId", 0), call.params.get("orderId")
+    if wanted:
+        call.integer("orderId")
+    fills = [
+        fill
+        for fill in ledger.fills[call.account]
+        if fill.symbol == found.symbol
+        and begin <= fill.time < end + call.unit
+        and fill.trade >= first
+        and (not wanted or fill.order.id == int(wanted))
+    ]
+    most = call.limit()
+    rows = fills[:most] if call.params.get("fromId") or call.params.get("startTime") else fills[-most:]
+    return [order_wire.fill_row(found, fill, call.unit) for fill in rows]
+
+
+def _account(ledger: Ledger, call: Call) -> Any:
+    holdings = ledger.holdings(call.account)
+    if call.params.get("omitZeroBalances") == "true":
+        holdings = {asset: holding for asset, holding in holdings.items() if any(holding)}
+    terms = next(iter(ledger.exchange.listings.values()))
+    return order_wire.account_answer(holdings, terms, ledger.exchange.now, call.unit)
+
+
+def _open_weight(params: Mapping[str, str]) -> int:
+    return 6 if params.get("symbol") else 80
+
+
+def _fills_weight(params: Mapping[str, str]) -> int:
+    return 5 if params.get("orderId") else 20
+
+
+OPERATIONS = (
+    Operation("POST /api/v3/order", "order.place", always(1), True, _place),
+    Operation("POST /api/v3/order/test", "order.test", always(1), True, _test),
+    Operation("GET /api/v3/order", "order.status", always(4), True, _query),
+    Operation("DELETE /api/v3/order", "order.cancel", always(1), True, _cancel),
+    Operation("GET /api/v3/openOrders", "openOrders.status", _open_weight, True, _open_orders),
+    Operation("DELETE /api/v3/openOrders", "openOrders.cancelAll", always(1), True, _cancel_all),
+    Operation("GET /api/v3/allOrders", "allOrders", always(20), True, _all_orders),
+    Operation("GET /api/v3/myTrades", "myTrades", _fills_weight, True, _my_trades),
+    Operation("GET /api/v3/account", "account.status", always(20), True, _account),
+)
+FREE = frozenset({"order.place", "order.cancel", "openOrders.cancelAll"})
+"""What costs no weight where it succeeds."""

@@ -1,0 +1,298 @@
+"""A deterministic exchange of several symbols in simulated time: equal seeds and equal orders give equal events."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from openfingym.errors import VenueError
+from openfingym.market.sim.accounts import Accounts
+from openfingym.market.sim.events import Event, Listing, Order, OrderKind, Reason, TimeInForce, Trade
+from openfingym.market.sim.flow import Crowd, Flow, TapeTrade, flow_of
+from openfingym.market.sim.matching import Fill, OrderBook, Resting
+
+START = 1_700_000_000_000_000_000
+"""Where the clock of an exchange begins unless told otherwise, nanoseconds since the epoch."""
+
+
+class Exchange:
+    """Price-time priority books, accounts, and a flow of orders from a simulated crowd or from tapes.
+
+    Nothing happens but by :meth:`advance` and by the accounts' orders, which happen at :attr:`now`. What happens is
+    gathered, and handed out once by :meth:`advance` or :meth:`collect`, in its order.
+
+    Args:
+        listings: its symbols.
+        flows: for each symbol a crowd or a tape; a symbol without one has the accounts' orders alone.
+        seed: of all crowds.
+        start: where its clock begins, in nanoseconds.
+        history: how many trades of each symbol :attr:`trades` keeps at least.
+    """
+
+    simulated = True
+
+    def __init__(
+        self,
+        listings: Sequence[Listing],
+        flows: Mapping[str, Crowd | Iterable[TapeTrade]] | None = None,
+        *,
+        seed: int = 0,
+        start: int = START,
+        history: int = 100_000,
+    ) -> None:
+        self.listings = {listing.symbol: listing for listing in listings}
+        self.now = start
+        self.orders: dict[tuple[str, int], Order] = {}
+        """Every order of an account, by symbol and number."""
+        self.trades: dict[str, list[Trade]] = {symbol: [] for symbol in self.listings}
+        """The last trades of each symbol, oldest first."""
+        self._events: list[Event] = []
+        self.books = {symbol: OrderBook(symbol, self._events, self.trades[symbol]) for symbol in self.listings}
+        self.accounts = Accounts(self._events)
+        self._history = history
+        self._resting: dict[tuple[str, int], Resting] = {}
+        self._stops: dict[str, list[Order]] = {symbol: [] for symbol in self.listings}
+        self._open: dict[tuple[str, int], Order] = {}
+        self._clients: dict[tuple[str, str], Order] = {}
+        unknown = sorted(set(flows or ()) - set(self.listings))
+        if unknown:
+            raise VenueError(
+                f"orders flow for {', '.join(unknown)}, which is not listed: {', '.join(self.listings)} are"
+            )
+        seeds = np.random.SeedSequence(seed).generate_state(len(self.listings), np.uint64).tolist()
+        self._flows: list[tuple[Flow, OrderBook]] = [
+            (flow_of(flows[symbol], start, seed), self.books[symbol])
+            for symbol, seed in zip(self.listings, seeds, strict=True)
+            if flows and symbol in flows
+        ]
+        self._agenda = [(flow.next, number) for number, (flow, _) in enumerate(self._flows) if flow.next is not None]
+        heapq.heapify(self._agenda)
+
+    def advance(self, to: int) -> list[Event]:
+        """Let time pass until ``to``, in nanoseconds, and give what has happened since the last call."""
+        agenda = self._agenda
+        while agenda and agenda[0][0] <= to:
+            time, number = agenda[0]
+            flow, book = self._flows[number]
+            self.now = book.time = max(self.now, time)
+            fills = flow.step(book)
+            if fills:
+                self._fill(book, None, fills)
+                self._trigger(book)
+                self.accounts.publish(self.now)
+            if flow.next is None:
+                heapq.heappop(agenda)
+            else:
+                heapq.heapreplace(agenda, (flow.next, number))
+        self.now = max(self.now, to)
+        return self.collect()
+
+    def collect(self) -> list[Event]:
+        """What has happened since it was last asked for."""
+        found = self._events.copy()
+        self._events.clear()
+        for trades in self.trades.values():
+            if len(trades) > 2 * self._history:
+                del trades[: -self._history]
+        return found
+
+    def deposit(self, account: str, asset: str, atoms: int) -> None:
+        """Give an account something; a negative amount takes it away."""
+        self.accounts.deposit(self.now, account, asset, atoms)
+
+    def place(
+        self,
+        account: str,
+        symbol: str,
+        side: int,
+        kind: OrderKind,
+        quantity: int,
+        *,
+        price: int | None = None,
+        stop: int | None = None,
+        time_in_force: TimeInForce = "GTC",
+        client_id: str = "",
+    ) -> Order:
+        """Place an order now. What is wrong with it makes it a rejected one, and no error.
+
+        Raises:
+            VenueError: the account or the symbol does not exist.
+        """
+        book = self._book(symbol)
+        self.accounts.known(account)
+        order = Order(
+            book.next_number(), account, symbol, side, kind, quantity, price, stop, time_in_force, client_id, self.now
+        )
+        order.updated = self.now
+        self.orders[symbol, order.id] = order
+        reason = self.refusal(order)
+        if reason:
+            self._end(order, "rejected", reason)
+            return order
+        self._open[symbol, order.id] = order
+        if client_id:
+            self._clients[account, client_id] = order
+        self.accounts.lock(self.listings[symbol], order)
+        self.accounts.report(self.now, "new", order)
+        self._work(book, order) if order.working else self._stops[symbol].append(order)
+        self._trigger(book)
+        self.accounts.publish(self.now)
+        return order
+
+    def refusal(self, order: Order) -> Reason:
+        """Why the exchange would refuse an order now; empty where it would take it."""
+        book, price, stop = self.books[order.symbol], order.price, order.stop
+        if order.quantity < 1:
+            return "bad-quantity"
+        if (price is not None) != (order.kind in {"limit", "stop_limit", "limit_maker"}) or (
+            price is not None and price < 1
+        ):
+            return "bad-price"
+        if (stop is not None) != (order.kind in {"stop", "stop_limit"}) or (stop is not None and stop < 1):
+            return "bad-stop"
+        before = self._clients.get((order.account, order.client_id))
+        if before is not None and before.open:
+            return "duplicate-client-id"
+        if order.kind == "limit_maker" and price is not None and self._crosses(book, order.side, price):
+            return "would-match"
+        cost = book.available(order.side, order.quantity, None)[1] if order.kind == "market" else None
+        return "" if self.accounts.covers(self.listings[order.symbol], order, cost) else "insufficient-balance"
+
+    def by_client_id(self, account: str, client_id: str) -> Order | None:
+        """The last order that an account placed under this id."""
+        return self._clients.get((account, client_id))
+
+    def open_orders(self, account: str, symbol: str | None = None) -> list[Order]:
+        """An account's open orders, oldest first."""
+        orders = self._open.values()
+        return [order for order in orders if order.account == account and symbol in {None, order.symbol}]
+
+    def cancel(self, order: Order) -> bool:
+        """Cancel an order; False where it was not open any more."""
+        if not order.open:
+            return False
+        self._withdraw(order)
+        self._end(order, "canceled", "")
+        self.accounts.publish(self.now)
+        return True
+
+    def reduce(self, order: Order, quantity: int) -> bool:
+        """Lower an order's quantity, fills included; it keeps its place. False where that is not possible."""
+        if not order.open or not order.filled < quantity < order.quantity:
+            return False
+        resting = self._resting.get((order.symbol, order.id))
+        if resting is not None:
+            self._now(order.symbol).reduce(resting, order.quantity - quantity)
+        self.accounts.release(self.listings[order.symbol], order, order.quantity - quantity)
+        order.quantity = quantity
+        order.updated = self.now
+        self.accounts.report(self.now, "reduced", order)
+        self.accounts.publish(self.now)
+        return True
+
+    def replace(
+        self, order: Order, *, quantity: int, price: int | None = None, stop: int | None = None, client_id: str = ""
+    ) -> Order | None:
+        """Cancel an order and place another on its terms but these; None, and nothing done, where it was not open.
+
+        The new order loses the old one's place, and may be rejected while the old one is cancelled.
+        """
+        if not self.cancel(order):
+            return None
+        return self.place(
+            order.account, order.symbol, order.side, order.kind, quantity, price=price, stop=stop,
+            time_in_force=order.time_in_force, client_id=client_id,
+        )  # fmt: skip
+
+    def _book(self, symbol: str) -> OrderBook:
+        if symbol not in self.books:
+            raise VenueError(f"no symbol {symbol!r} is listed: {', '.join(self.books)} are")
+        return self._now(symbol)
+
+    def _now(self, symbol: str) -> OrderBook:
+        book = self.books[symbol]
+        book.time = self.now
+        return book
+
+    @staticmethod
+    def _crosses(book: OrderBook, side: int, price: int) -> bool:
+        best = book.best(-side)
+        return best is not None and (price - best) * side >= 0
+
+    def _work(self, book: OrderBook, order: Order) -> None:
+        if order.time_in_force == "FOK" and book.available(order.side, order.left, order.price)[0] < order.left:
+            self._end(order, "expired", "unfilled")
+            return
+        fills = book.take(order.id, order.side, order.left, order.price)
+        self._fill(book, order, fills)
+        if order.left:
+            if order.price is None or order.time_in_force != "GTC":
+                self._end(order, "expired", "unfilled")
+            else:
+                resting = Resting(order.id, order.side, order.price, order.left, order)
+                self._resting[order.symbol, order.id] = resting
+                book.rest(resting)
+
+    def _fill(self, book: OrderBook, taker: Order | None, fills: list[Fill]) -> None:
+        for fill in fills:
+            if fill.maker.owner is not None:
+                self._execute(fill.maker.owner, fill, True)
+            if taker is not None:
+                self._execute(taker, fill, False)
+            if (fill.maker.owner is None) != (taker is None):
+                side = taker.side if taker is not None else fill.maker.side
+                self.accounts.against_crowd(self.listings[book.symbol], side, fill.price, fill.quantity)
+
+    def _execute(self, order: Order, fill: Fill, maker: bool) -> None:
+        listing = self.listings[order.symbol]
+        fee, asset = self.accounts.execute(listing, order, fill.price, fill.quantity, maker)
+        order.filled += fill.quantity
+        order.cost += fill.price * fill.quantity * listing.value
+        order.status = "partially_filled" if order.left else "filled"
+        order.updated = self.now
+        if not order.left:
+            self._resting.pop((order.symbol, order.id), None)
+            self._open.pop((order.symbol, order.id), None)
+        self.accounts.report(
+            self.now, "trade", order, price=fill.price, quantity=fill.quantity, trade=fill.trade, fee=fee,
+            fee_asset=asset, maker=maker,
+        )  # fmt: skip
+
+    def _trigger(self, book: OrderBook) -> None:
+        stops = self._stops[book.symbol]
+        while stops and book.last is not None:
+            last = book.last
+            reached = next(
+                (order for order in stops if order.stop is not None and (last - order.stop) * order.side >= 0), None
+            )
+            if reached is None:
+                return
+            stops.remove(reached)
+            reached.triggered = True
+            reached.updated = self.now
+            self.accounts.report(self.now, "triggered", reached)
+            if reached.kind == "stop":
+                self.accounts.release(self.listings[book.symbol], reached, reached.left)
+                reached.hold = 0
+                cost = book.available(reached.side, reached.left, None)[1]
+                if not self.accounts.covers(self.listings[book.symbol], reached, cost):
+                    self._end(reached, "expired", "insufficient-balance")
+                    continue
+            self._work(book, reached)
+
+    def _withdraw(self, order: Order) -> None:
+        resting = self._resting.pop((order.symbol, order.id), None)
+        if resting is not None:
+            self._now(order.symbol).reduce(resting, resting.left)
+        elif order in self._stops[order.symbol]:
+            self._stops[order.symbol].remove(order)
+
+    def _end(self, order: Order, kind: Literal["canceled", "expired", "rejected"], reason: Reason) -> None:
+        if kind != "rejected":
+            self.accounts.release(self.listings[order.symbol], order, order.left)
+        self._open.pop((order.symbol, order.id), None)
+        order.status, order.reason, order.updated = kind, reason, self.now
+        self.accounts.report(self.now, kind, order)

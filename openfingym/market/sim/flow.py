@@ -1,0 +1,179 @@
+"""Where the orders of nobody's account come from: a simulated crowd, or a tape of trades."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from openfingym.errors import VenueError
+from openfingym.market.sim.matching import Fill, OrderBook, Resting
+
+BLOCK = 4096
+"""Steps drawn at once."""
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """A crowd without intelligence around a fundamental value that drifts: nobody's behaviour, but a living book.
+
+    Each step is a market order, the cancellation of a random order, or a limit order below or above the value, which
+    trades at once where the value has moved past the other side.
+    """
+
+    value: float
+    """The fundamental value at the beginning, in ticks; its logarithm is a Brownian motion."""
+    rate: float = 10.0
+    """Steps a second, on average."""
+    tail: float = 2.5
+    """Exponent of the Lomax distribution of times between steps; heavier as it nears 1, its mean's limit."""
+    volatility: float = 1e-4
+    """Of the value, a square root of a second."""
+    market: float = 0.15
+    """Share of steps that are market orders."""
+    orders: int = 200
+    """A step that is no market order cancels with probability n / (n + orders), where n orders rest."""
+    half_spread: float = 0.5
+    """Between the value and the nearest limit orders, in basis points of the value at the beginning."""
+    depth: float = 5.0
+    """Mean of the exponential distance beyond it, in the same basis points."""
+    size: float = 20.0
+    """Scale of the Lomax distribution of an order's lots."""
+    size_tail: float = 2.2
+
+    def __post_init__(self) -> None:
+        wrong = [
+            name for name in ("value", "rate", "half_spread", "depth", "size") if not 0 < getattr(self, name) < math.inf
+        ]
+        wrong += [name for name in ("tail", "size_tail") if not getattr(self, name) > 1]
+        wrong += ["market"] * (not 0 <= self.market < 1) + ["orders"] * (self.orders < 1)
+        wrong += ["volatility"] * (not 0 <= self.volatility < math.inf)
+        if wrong:
+            named = ", ".join(f"{name} = {getattr(self, name)}" for name in wrong)
+            raise VenueError(
+                f"a simulated crowd cannot have {named}: expected positive numbers, tails above 1 and a share of "
+                "market orders below 1"
+            )
+
+
+class TapeTrade(NamedTuple):
+    """A recorded trade."""
+
+    time: int
+    price: int
+    quantity: int
+    taker: int
+    """1 or -1."""
+
+
+class Flow(ABC):
+    """A source of orders of one book."""
+
+    next: int | None
+    """When it acts next, nanoseconds; None where it is at its end."""
+
+    @abstractmethod
+    def step(self, book: OrderBook) -> list[Fill]:
+        """Act once, and set :attr:`next`; fills of accounts' orders are among those returned."""
+
+
+class CrowdFlow(Flow):
+    """The orders of a :class:`Crowd`."""
+
+    def __init__(self, crowd: Crowd, start: int, seed: int) -> None:
+        self.crowd = crowd
+        self._random = np.random.default_rng(seed)
+        self._value = crowd.value
+        self._draws = self._draw()
+        self._step = next(self._draws)
+        self._left = crowd.orders // 2  # the book fills before anything else happens
+        self.next: int | None = start
+
+    def _draw(self) -> Iterator[tuple[int, float, int, int, float, float, float]]:
+        crowd, random = self.crowd, self._random
+        while True:
+            gaps = random.pareto(crowd.tail, BLOCK) * (crowd.tail - 1) / crowd.rate
+            steps = crowd.volatility * np.sqrt(gaps) * random.standard_normal(BLOCK)
+            values = np.maximum(self._value * np.exp(np.cumsum(steps)), 2.0)
+            self._value = float(values[-1])
+            sizes = np.minimum(1 + random.pareto(crowd.size_tail, BLOCK) * crowd.size, 1e9).astype(np.int64)
+            point = crowd.value / 10_000
+            offsets = point * (crowd.half_spread + random.exponential(crowd.depth, BLOCK))
+            yield from zip(
+                (gaps * 1e9).astype(np.int64).tolist(),
+                random.random(BLOCK).tolist(),
+                (random.integers(0, 2, BLOCK) * 2 - 1).tolist(),
+                sizes.tolist(),
+                offsets.tolist(),
+                random.random(BLOCK).tolist(),
+                values.tolist(),
+                strict=True,
+            )
+
+    def step(self, book: OrderBook) -> list[Fill]:
+        """See :class:`Flow`."""
+        _, kind, side, size, offset, pick, value = self._step
+        crowd, resting = self.crowd, book.crowd
+        fills: list[Fill] = []
+        if self._left:
+            self._left -= 1
+            kind = 1.0
+        if kind < crowd.market:
+            fills = book.take(book.next_number(), side, size, None)
+        elif kind < crowd.market + (1 - crowd.market) * len(resting) / (len(resting) + crowd.orders):
+            order = resting[int(pick * len(resting))]
+            book.reduce(order, order.left)
+        else:
+            price = max(1, math.floor(value - offset) if side > 0 else math.ceil(value + offset))
+            number = book.next_number()
+            fills = book.take(number, side, size, price)
+            left = size - sum(fill.quantity for fill in fills) if fills else size
+            if left:
+                book.rest(Resting(number, side, price, left))
+        self._step = following = next(self._draws)
+        if not self._left:
+            self.next = book.time + following[0]
+        return fills
+
+
+class TapeFlow(Flow):
+    """A book around recorded trades: each is a resting order of the crowd and an incoming one that takes it.
+
+    Accounts' orders that come before the crowd's by price or time are matched first, so a tape trades as far as the
+    accounts let it. After a trade the crowd's quotes stand at its price and one tick from it.
+    """
+
+    def __init__(self, trades: Iterable[TapeTrade]) -> None:
+        self._trades = iter(trades)
+        self._trade = next(self._trades, None)
+        self.next: int | None = self._trade.time if self._trade else None
+
+    def step(self, book: OrderBook) -> list[Fill]:
+        """See :class:`Flow`."""
+        trade = self._trade
+        assert trade is not None
+        for order in tuple(book.crowd):
+            book.reduce(order, order.left)
+        number, side = book.next_number(), -trade.taker
+        fills = book.take(number, side, trade.quantity, trade.price)  # accounts' orders in the way of the crowd's
+        left = trade.quantity - sum(fill.quantity for fill in fills)
+        if left:
+            book.rest(Resting(number, side, trade.price, left))
+            fills += book.take(book.next_number(), trade.taker, left, trade.price)
+        for quote, price in ((side, trade.price), (trade.taker, trade.price - trade.taker)):
+            best = book.best(-quote)
+            if price > 0 and (best is None or (best - price) * quote > 0):
+                book.rest(Resting(book.next_number(), quote, price, trade.quantity))
+        before = trade.time
+        self._trade = trade = next(self._trades, None)
+        self.next = max(trade.time, before) if trade else None
+        return fills
+
+
+def flow_of(source: Crowd | Iterable[TapeTrade], start: int, seed: int) -> Flow:
+    """The flow of a crowd or of a tape."""
+    return CrowdFlow(source, start, seed) if isinstance(source, Crowd) else TapeFlow(source)

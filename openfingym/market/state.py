@@ -1,0 +1,295 @@
+"""What is known of a live market: changed by its machine alone, published for readers in one store a change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import NamedTuple
+
+from openfingym.digests import sha256_of_json
+from openfingym.errors import UsageError
+from openfingym.market.bars import SECOND, BarBuilder
+from openfingym.market.book import Book, LocalBook
+from openfingym.market.cells import Bar
+from openfingym.market.commands import Instant
+from openfingym.market.order import key_of, older, order_of, possible
+from openfingym.market.stretches import TradeStretches
+from openfingym.market.ticks import Correction, Depth, Halt, Quote, ServerBar, Tick, Trade
+
+NEVER = -1 << 62
+"""The monotonic instant of what was never received: before any session, so that its age exceeds every budget."""
+
+
+class Snapshot(NamedTuple):
+    """All that readers see of one symbol at one instant. Each ``_at`` is when the venue last told it, in nanoseconds of
+    the monotonic clock; :data:`NEVER` where it has not.
+    """
+
+    symbol: str
+    price: float
+    """Of ``trade``; NaN without one."""
+    price_at: int
+    quote: Quote | None
+    quote_at: int
+    book: Book
+    book_at: int
+    bar: Bar | None
+    """Of the newest trade, of the main interval."""
+    bar_at: int
+    trade: Trade | None
+    """The newest that carries a price."""
+    gap: bool
+    """Whether trades are known to be missing that may still be filled in."""
+    halted: bool
+    sequence: int
+    """Counts the changes."""
+
+
+class _Market:
+    """One symbol."""
+
+    __slots__ = (
+        *("bar_at", "bars", "book", "book_at", "halted", "halted_time", "known", "quote", "quote_at", "stretches"),
+        *("ordered", "sequence", "server_bars", "symbol", "trade", "trade_at"),
+    )
+
+    def __init__(self, symbol: str, bars: BarBuilder) -> None:
+        self.symbol = symbol
+        self.bars = bars
+        self.book = LocalBook()
+        self.stretches = TradeStretches()
+        self.trade: Trade | None = None
+        self.known: Trade | None = None  # the newest with a time, whose place among others is known
+        self.quote: Quote | None = None
+        self.ordered: Quote | None = None  # the newest with a number or a time
+        self.trade_at = self.quote_at = self.book_at = self.bar_at = NEVER
+        self.server_bars: dict[int, ServerBar] = {}
+        self.halted = False
+        self.halted_time = 0
+        self.sequence = 0
+
+    def snapshot(self) -> Snapshot:
+        trade = self.trade
+        return Snapshot(
+            self.symbol,
+            trade.price if trade is not None else float("nan"),
+            self.trade_at,
+            self.quote,
+            self.quote_at,
+            self.book.top,
+            self.book_at,
+            self.bars.current(),
+            self.bar_at,
+            trade,
+            self.stretches.gap is not None,
+            self.halted,
+            self.sequence,
+        )
+
+    def watch(self) -> None:
+        self.bars.watch(self.stretches.holes, self.stretches.floor)
+
+
+class MarketState:
+    """The state of a market's symbols as a function of what :meth:`apply`, :meth:`lost` and :meth:`filled` are told.
+
+    Nothing newer is ever replaced by something older, in whatever order ticks come: trades and quotes by the venue's
+    time or number, books by theirs. One thread changes it; any thread reads :attr:`snapshots`.
+
+    Args:
+        symbols: what to follow; ticks of others are ignored.
+        intervals: lengths of bars in nanoseconds, the main one first.
+        offset: what bars are aligned to, in nanoseconds after midnight UTC.
+        horizon: how late a trade may amend a bar, in nanoseconds.
+    """
+
+    def __init__(
+        self,
+        symbols: Iterable[str],
+        *,
+        intervals: Sequence[int] = (60 * SECOND,),
+        offset: int = 0,
+        horizon: int = 600 * SECOND,
+    ) -> None:
+        self._markets = {
+            symbol: _Market(symbol, BarBuilder(intervals, offset=offset, horizon=horizon)) for symbol in symbols
+        }
+        self.snapshots = {symbol: market.snapshot() for symbol, market in self._markets.items()}
+        """The newest of each symbol. Readers look up and never change it."""
+        self._ways = {Trade: self._trade, Quote: self._quote, Depth: self._depth}
+        self._ways |= {ServerBar: self._server_bar, Correction: self._correction, Halt: self._halt}
+
+    def apply(self, tick: Tick, at: Instant, *, answer: bool = False) -> None:
+        """Take in what the venue said.
+
+        Args:
+            tick: what it said. An impossible price or size is taken as a sign that data is missing.
+            at: when it was received. A price or quote that the venue gives no time or number to replaces what was
+                received before ``at`` alone; so of an answer of that sort, say when it was asked for.
+            answer: whether it was asked for, and not streamed: then it does not show that the stream listens again.
+        """
+        market = self._markets.get(tick.symbol)
+        if market is not None and answer and isinstance(tick, Trade) and tick.group and tick.time and possible(tick):
+            self._count(market, tick, at.monotonic)
+            self._publish(market)
+            return
+        if market is not None and self._ways[type(tick)](market, tick, at.monotonic):  # type: ignore[operator]
+            self._publish(market)
+
+    def lost(self, symbols: Iterable[str], at: Instant) -> None:  # noqa: ARG002
+        """Ticks of these symbols may be missed from now on, as when a connection ended."""
+        for symbol in symbols:
+            self._lose(self._market(symbol), "the connection was lost")
+
+    def filled(self, symbol: str, trades: Sequence[Trade], at: Instant) -> None:
+        """The venue's answer to what followed :meth:`gap_of`, oldest first. A gap stays until answers reach what came
+        after it; if nothing did, until one holds nothing new.
+        """
+        market = self._market(symbol)
+        for trade in market.stretches.fill([trade for trade in trades if possible(trade)]):
+            self._count(market, trade, at.monotonic)
+        market.watch()
+        self._publish(market)
+
+    def give_up(self, symbol: str, at: Instant) -> None:  # noqa: ARG002
+        """The venue cannot fill the gap: bars that it touches stay incomplete, and it is asked for no more."""
+        market = self._market(symbol)
+        market.stretches.give_up()
+        market.watch()
+        self._publish(market)
+
+    def gap_of(self, symbol: str) -> Trade | None:
+        """The last trade before the oldest gap; None without a gap."""
+        return self._market(symbol).stretches.gap
+
+    def wants_book(self, symbol: str) -> bool:
+        """Whether the symbol's book needs a whole one."""
+        book = self._market(symbol).book
+        return book.seen and book.stale
+
+    def bars(self, symbol: str) -> BarBuilder:
+        """The bars of a symbol, of all intervals."""
+        return self._market(symbol).bars
+
+    def server_bar(self, symbol: str, interval: int) -> ServerBar | None:
+        """The newest bar of trades that the venue itself made; None where it sent none."""
+        return self._market(symbol).server_bars.get(interval)
+
+    def digest(self) -> str:
+        """SHA-256 of the whole state: equal after the same inputs."""
+        return sha256_of_json({symbol: _canonical(market) for symbol, market in self._markets.items()})
+
+    def _market(self, symbol: str) -> _Market:
+        try:
+            return self._markets[symbol]
+        except KeyError:
+            raise UsageError(f"{symbol!r} is not followed; expected one of {', '.join(self._markets)}") from None
+
+    def _publish(self, market: _Market) -> None:
+        market.sequence += 1
+        self.snapshots[market.symbol] = market.snapshot()
+
+    def _lose(self, market: _Market, reason: str) -> None:
+        market.stretches.lost()
+        market.book.lost(reason)
+        market.watch()
+        self._publish(market)
+
+    def _trade(self, market: _Market, trade: Trade, at: int) -> bool:
+        if not possible(trade):
+            self._lose(market, "an impossible trade came")
+            return False
+        if not trade.time:  # a last price that was asked for: its place among the others is not known
+            if at < market.trade_at:
+                return False
+            market.trade, market.trade_at = trade, at
+            return True
+        if not market.stretches.add(trade):
+            return self._latest(market, trade, at)
+        market.watch()
+        self._count(market, trade, at)
+        return True
+
+    def _count(self, market: _Market, trade: Trade, at: int) -> None:
+        """A trade into the bars, and perhaps to the front."""
+        if market.bars.add(trade):
+            market.bar_at = max(market.bar_at, at)
+        self._latest(market, trade, at)
+
+    def _latest(self, market: _Market, trade: Trade, at: int) -> bool:
+        """Make a trade the newest, or confirm that it is, unless another one is newer."""
+        standing = market.bars.standing(trade)
+        if standing is None or not standing.prices:
+            return False
+        known = market.known
+        if known is not None and order_of(standing) <= order_of(known) and not (standing == known == market.trade):
+            return False
+        market.known = market.trade = standing
+        market.trade_at = max(market.trade_at, at)
+        return True
+
+    def _quote(self, market: _Market, quote: Quote, at: int) -> bool:
+        if not all(-inf < number < inf for number in quote[1:5]):
+            return False
+        last = market.ordered
+        if not (quote.sequence or quote.time):
+            if at < market.quote_at:
+                return False
+        elif last is not None and (older(quote, last) or (quote == last != market.quote)):
+            return False
+        else:
+            market.ordered = quote
+        market.quote, market.quote_at = quote, max(market.quote_at, at)
+        return True
+
+    def _depth(self, market: _Market, depth: Depth, at: int) -> bool:
+        if not market.book.apply(depth):
+            return False
+        if not market.book.stale:
+            market.book_at = max(market.book_at, at)
+        return True
+
+    def _server_bar(self, market: _Market, bar: ServerBar, at: int) -> bool:  # noqa: ARG002
+        held = market.server_bars.get(bar.interval)
+        sound = all(-inf < number < inf for number in bar[3:8])
+        if sound and bar.trades and (held is None or (bar.begin, bar.final) >= (held.begin, held.final)):
+            market.server_bars[bar.interval] = bar
+        return False
+
+    def _correction(self, market: _Market, correction: Correction, at: int) -> bool:
+        if correction.instead is not None and not possible(correction.instead):
+            self._lose(market, "an impossible correction came")
+            return False
+        if not market.bars.correct(correction):
+            return False
+        market.bar_at = max(market.bar_at, at)
+        known = market.known
+        last = market.bars.last_trade()
+        if last is not None or (known is not None and key_of(known) == (correction.group, correction.id)):
+            if market.trade == known:
+                market.trade = last
+                market.trade_at = NEVER if last is None else max(market.trade_at, at)
+            market.known = last
+        return True
+
+    def _halt(self, market: _Market, halt: Halt, at: int) -> bool:  # noqa: ARG002
+        if halt.time < market.halted_time:
+            return False
+        market.halted, market.halted_time = halt.halted, halt.time
+        return True
+
+
+def _canonical(market: _Market) -> list[object]:
+    return [
+        market.trade,
+        market.known,
+        market.quote,
+        market.ordered,
+        [market.trade_at, market.quote_at, market.book_at, market.bar_at],
+        market.book.canonical(),
+        market.bars.canonical(),
+        market.stretches.canonical(),
+        [[interval, *market.server_bars[interval]] for interval in sorted(market.server_bars)],
+        [market.halted, market.halted_time],
+        market.sequence,
+    ]

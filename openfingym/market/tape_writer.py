@@ -1,0 +1,264 @@
+"""Writing a session tape while the session runs; :mod:`~openfingym.market.tape` has the format."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import struct
+import threading
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+from openfingym.digests import canonical_json
+from openfingym.errors import OpenFinGymError, StoreError, UsageError
+from openfingym.files.locks import take
+from openfingym.files.whole import store_errors
+from openfingym.market.commands import Instant
+from openfingym.market.feed import Frame
+from openfingym.market.redaction import Mask, secrets_of_environment
+from openfingym.market.tape import (
+    BLOCK_CHECK,
+    BLOCK_SIZES,
+    END,
+    HEADER,
+    MAGIC,
+    MOST_BLOCK,
+    MOST_PAYLOAD,
+    RECORD,
+    TEXT,
+    Kind,
+    TapeHeader,
+)
+
+FLUSH_BYTES = 64 << 10
+FLUSH_NS = 250_000_000
+LAG_BYTES = 8 << 20
+"""More than this waiting to be written is a lag."""
+MOST_WAITING = 256 << 20
+"""More than this waiting ends the recording with an error."""
+LEVEL = 1
+"""Of deflate: 2 to 6 take up to three times as long, and save a fifth at best."""
+
+
+class TapeWriter:
+    """A tape that is being written, by a thread of its own: a :class:`~openfingym.market.tape.Recorder`.
+
+    What is recorded is handed to the thread every 64 KiB, every 250 ms by the clock of the records, and every 250 ms in
+    which nothing is. What it has written stays readable when the process is killed; a power cut may take more, since
+    the disk is waited for at the end alone.
+    """
+
+    def __init__(self, path: Path, header: TapeHeader, at: Instant, *, secrets: Iterable[str] | None = None) -> None:
+        """Begin a tape.
+
+        Args:
+            path: path of the file, which must not exist; its folder must.
+            header: what the session is of.
+            at: when the session began.
+            secrets: what must not be on the tape wherever it turns up, of at least 8 characters each; default: the
+                environment's, see :func:`~openfingym.market.redaction.secrets_of_environment`.
+
+        Raises:
+            StoreError: the file is there, or cannot be written.
+            UsageError: a secret is too short, or a value in the header is no JSON.
+        """
+        self._mask = Mask(secrets_of_environment() if secrets is None else secrets)
+        try:
+            encoded = header.encoded()
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the header of a tape is written as JSON, which takes no such value: {error}") from error
+        self.path = path
+        self._chain = hashlib.sha256(MAGIC).digest()
+        self._content = hashlib.sha256()
+        self._deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._buffer = bytearray()
+        self._queue: list[bytearray] = []
+        self._waiting = 0
+        self._records = 0
+        self._last = Instant(0, 0)
+        self._due = at.monotonic
+        self._closed = False
+        self._failure: OpenFinGymError | None = None
+        with store_errors(path, "name a file that is not there yet, in a folder that you may write to"):
+            self._file = take(path, flags=os.O_CREAT | os.O_EXCL)
+        try:
+            self._write(MAGIC)
+            self._append(HEADER, at, 0, encoded)
+            self._write_block(self._taken())
+            self._waiting = 0
+        except BaseException:
+            self._file.release()
+            raise
+        self._thread = threading.Thread(target=self._work, name="session tape", daemon=True)
+        self._thread.start()
+
+    @property
+    def lagging(self) -> bool:
+        """See :class:`~openfingym.market.tape.Recorder`."""
+        return self._waiting > LAG_BYTES
+
+    def record(self, kind: Kind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
+        """See :class:`~openfingym.market.tape.Recorder`."""
+        if isinstance(payload, str):
+            self._append(kind | TEXT, at, connection, payload.encode(errors="surrogatepass"))
+        else:
+            self._append(kind, at, connection, payload)
+
+    def hide(self, secret: str) -> None:
+        """Keep a secret off the tape that the session has learned while it ran, such as the key of a stream.
+
+        Raises:
+            UsageError: it is shorter than 8 characters.
+        """
+        self._mask.add(secret)
+
+    def flush(self) -> None:
+        """Wait until everything recorded so far is in the file.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        self._wait_for(0, hand_over=True)
+
+    async def settle(self) -> None:
+        """See :class:`~openfingym.market.tape.Recorder`."""
+        await asyncio.to_thread(self._wait_for, LAG_BYTES // 2)
+
+    def close(self) -> None:
+        """See :class:`~openfingym.market.tape.Recorder`."""
+        with self._changed:
+            if self._closed:
+                return
+            self._closed = True
+            if self._buffer:
+                self._hand_over()
+            self._changed.notify_all()
+        self._thread.join()
+        try:
+            if self._failure is not None:
+                raise self._failure
+            with store_errors(self.path):
+                self._write_end()
+                os.fsync(self._file.descriptor)
+        finally:
+            self._file.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _append(self, code: int, at: Instant, connection: int, payload: bytes) -> None:
+        monotonic, wall = at
+        with self._lock:  # quicker than by the condition
+            if self._failure is not None or self._closed:
+                raise self._failure or UsageError(f"{self.path}: the tape is closed; nothing more can be recorded")
+            if len(payload) > MOST_PAYLOAD:
+                raise UsageError(
+                    f"a record of {len(payload):,} bytes; a tape takes up to {MOST_PAYLOAD:,}: ask the venue for less"
+                )
+            try:
+                fixed = RECORD.pack(code, connection, monotonic - self._last.monotonic, wall - monotonic, len(payload))
+            except struct.error as error:
+                raise UsageError(
+                    f"connection {connection} at {at}: a tape takes connections from 0 to 2^32 - 1, and times within "
+                    "2^63 nanoseconds of one another"
+                ) from error
+            # At once, and nothing is called from here on: an interrupt shall not leave half of a record.
+            self._buffer += fixed + payload
+            self._last = at
+            self._records += 1
+            if len(self._buffer) >= FLUSH_BYTES or monotonic >= self._due:
+                self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give the thread what there is; the caller holds the lock."""
+        if self._waiting > MOST_WAITING:
+            self._failure = StoreError(
+                f"{self.path}: {self._waiting:,} bytes of the tape wait to be written; expected a disk that keeps up: "
+                "record to a faster one, or fewer symbols"
+            )
+        self._queue.append(self._buffer)
+        self._waiting += len(self._buffer)
+        self._buffer = bytearray()
+        self._due = self._last.monotonic + FLUSH_NS
+        self._changed.notify_all()
+
+    def _wait_for(self, most: int, *, hand_over: bool = False) -> None:
+        with self._changed:
+            if hand_over and self._buffer:
+                self._hand_over()
+            self._changed.wait_for(lambda: self._waiting <= most or self._failure is not None)
+            if self._failure is not None:
+                raise self._failure
+
+    def _work(self) -> None:
+        """Write what is handed over until the tape is closed: the thread."""
+        while True:
+            with self._changed:
+                while not self._queue and not self._closed:
+                    if not self._changed.wait(FLUSH_NS / 1e9) and self._buffer:
+                        self._hand_over()
+                if not self._queue:
+                    return
+                raw = self._taken()
+            try:
+                with store_errors(self.path):
+                    self._write_block(raw)
+            except Exception as error:  # whoever records is told, whatever it is
+                with self._changed:
+                    self._failure = self._failure or _ours(error, self.path)
+                    self._changed.notify_all()
+                return
+            with self._changed:
+                self._waiting -= len(raw)
+                self._changed.notify_all()
+
+    def _taken(self) -> bytes:
+        """The next block's records: several pieces where writing came late; the caller holds the lock."""
+        count, size = 1, len(self._queue[0])
+        for part in self._queue[1:]:
+            size += len(part)
+            if size > MOST_BLOCK:
+                break
+            count += 1
+        raw = b"".join(self._queue[:count])
+        del self._queue[:count]
+        return raw
+
+    def _write_block(self, raw: bytes) -> None:
+        raw = self._mask(raw)
+        self._content.update(raw)
+        self._write_masked(raw)
+
+    def _write_masked(self, raw: bytes) -> None:
+        piece = self._deflate.compress(raw) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
+        sizes = BLOCK_SIZES.pack(len(piece), len(raw))
+        block = sizes + BLOCK_CHECK.pack(zlib.crc32(sizes)) + piece
+        self._chain = hashlib.sha256(self._chain + block).digest()
+        self._write(block + self._chain)
+
+    def _write_end(self) -> None:
+        end = {"digest": self._content.hexdigest(), "masked": self._mask.count, "records": self._records}
+        payload = canonical_json(end)
+        fixed = RECORD.pack(END, 0, 0, self._last.wall - self._last.monotonic, len(payload))
+        self._write_masked(fixed + payload)
+
+    def _write(self, content: bytes) -> None:
+        left = memoryview(content)
+        while left:
+            left = left[os.write(self._file.descriptor, left) :]
+
+
+def _ours(error: Exception, path: Path) -> OpenFinGymError:
+    if isinstance(error, OpenFinGymError):
+        return error
+    return StoreError(
+        f"{path}: the tape cannot be written on ({error!r}); what is on it can be read: begin another one"
+    )

@@ -1,0 +1,60 @@
+"""The venue's clock against ours: how late what it says arrives, whatever this machine's wall clock does meanwhile."""
+
+from __future__ import annotations
+
+from openfingym.market.commands import Instant
+
+STEP_NS = 500_000_000
+"""A wall clock that moves against the monotonic one by more than this at once was set."""
+WINDOW_NS = 600 * 1_000_000_000
+
+
+class VenueClock:
+    """Offset of the venue's clock to our monotonic one.
+
+    It is measured where the venue tells its time. Otherwise it is the highest difference between an event's time and
+    its arrival in the last two windows of ten minutes, so that the quickest of them counts as having taken no time.
+    """
+
+    def __init__(self) -> None:
+        self._measured: int | None = None
+        self._highest: int | None = None
+        self._before: int | None = None
+        self._window = 0
+        self._wall: int | None = None
+
+    @property
+    def offset(self) -> int | None:
+        """The venue's time less our monotonic reading, nanoseconds; None as long as nothing is known."""
+        if self._measured is not None:
+            return self._measured
+        if self._before is None or self._highest is None:
+            return self._highest if self._before is None else self._before
+        return max(self._before, self._highest)
+
+    def time(self, at: Instant) -> int:
+        """What the venue's clock shows at an instant; our own wall clock as long as nothing is known."""
+        offset = self.offset
+        return at.wall if offset is None else at.monotonic + offset
+
+    def measured(self, time: int, asked: int, answered: int) -> None:
+        """The venue told its time, somewhere between the question and the answer."""
+        self._measured = time - (asked + answered) // 2
+
+    def observed(self, time: int, now: int) -> int:
+        """An event of the venue's ``time`` arrived; return how late, in nanoseconds."""
+        if self._measured is not None:
+            return now + self._measured - time
+        if now - self._window > WINDOW_NS:
+            self._before, self._highest, self._window = self._highest, None, now
+        if self._highest is None or time - now > self._highest:
+            self._highest = time - now
+        highest = self._highest if self._before is None else max(self._before, self._highest)
+        return now + highest - time
+
+    def stepped(self, at: Instant) -> int:
+        """Nanoseconds by which our wall clock was set since the last call; 0 where it was not."""
+        difference = at.wall - at.monotonic
+        before, self._wall = self._wall, difference
+        step = 0 if before is None else difference - before
+        return step if abs(step) > STEP_NS else 0

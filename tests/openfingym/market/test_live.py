@@ -1,0 +1,312 @@
+"""The thread that runs a feed, and the transports, against a server on real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any, Self
+
+import numpy as np
+import pytest
+from aiohttp import WSCloseCode, web
+
+from openfingym.errors import ConnectionClosedError, VenueError
+from openfingym.market.commands import Instant, Tell
+from openfingym.market.feed import Address, Frame, Request
+from openfingym.market.feeds.binance import BinanceFeed
+from openfingym.market.ingest import Ingest
+from openfingym.market.live import Live
+from openfingym.market.replay import replay
+from openfingym.market.rest import RestClient
+from openfingym.market.state import MarketState
+from openfingym.market.tape import Kind, NoRecorder, Record
+from openfingym.market.ticks import Trade
+from openfingym.market.transport import AiohttpTransport, Transport, WebsocketsTransport
+from tests.openfingym.market.plain import PlainMarket, _rest, trade_frame
+
+TRANSPORTS = (AiohttpTransport, WebsocketsTransport)
+
+
+class Server:
+    """A venue of one symbol on a port of its own, in a thread of its own; ``send`` trades, ``cut`` connections."""
+
+    def __init__(self) -> None:
+        self.sockets: list[web.WebSocketResponse] = []
+        self.history: list[Trade] = []
+        self.refusals: list[web.Response] = []
+        self.loop = asyncio.new_event_loop()
+        self.url = ""
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._ready.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(10)
+        self.loop.close()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        runner = self.loop.run_until_complete(self._start())
+        self._ready.set()
+        self.loop.run_forever()
+        self.loop.run_until_complete(runner.cleanup())
+
+    async def _start(self) -> web.AppRunner:
+        app = web.Application()
+        app.router.add_get("/stream", self._stream)
+        app.router.add_get("/api/v3/{what:.*}", self._rest)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        self.url = f"127.0.0.1:{runner.addresses[0][1]}"
+        return runner
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        if self.refusals:
+            return self.refusals.pop()
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        self.sockets.append(socket)
+        async for message in socket:
+            found = json.loads(message.data)
+            await socket.send_json({"result": None, "id": found["id"]})
+        return socket
+
+    async def _rest(self, request: web.Request) -> web.Response:
+        what = request.match_info["what"]
+        if what == "historicalTrades":
+            begin = int(request.query["fromId"])
+            return web.json_response([_rest(trade) for trade in self.history if trade.id >= begin])
+        if what == "time":
+            return web.json_response({"serverTime": 1_767_000_000_000})
+        if what == "slow":
+            await asyncio.sleep(30)
+        if what == "limited":
+            return web.Response(status=429, headers={"Retry-After": "7", "X-MBX-USED-WEIGHT-1M": "1234"})
+        return web.json_response([])
+
+    def do(self, work: Callable[[], Any]) -> Future[Any]:
+        return asyncio.run_coroutine_threadsafe(work(), self.loop)
+
+    def trade(self, count: int = 1, *, tell: bool = True) -> None:
+        first = self.history[-1].id + 1 if self.history else 100
+        fresh = [Trade("BTCUSDT", first + n, 10.0, 1.0, 1_767_000_000_000 * 10**6, 1) for n in range(count)]
+        self.history += fresh
+
+        async def send() -> None:
+            for trade in fresh:
+                for socket in self.sockets:
+                    if not socket.closed:
+                        await socket.send_str(trade_frame(trade))
+
+        if tell:
+            self.do(send).result(30)
+
+    def cut(self) -> None:
+        async def close() -> None:
+            sockets, self.sockets = self.sockets, []
+            for socket in sockets:
+                await socket.close(code=WSCloseCode.GOING_AWAY)
+
+        self.do(close).result(10)
+
+
+class Tape(NoRecorder):
+    """Keeps inputs."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def record(self, kind: Kind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
+        self.records.append(Record(len(self.records), kind, at, connection, payload))
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        yield running
+
+
+def feed_of(server: Server) -> BinanceFeed:
+    url = server.url
+    return BinanceFeed(["BTCUSDT"], stream_url=f"ws://{url}", rest_url=f"http://{url}", simulated=True)
+
+
+def machine_of(server: Server) -> tuple[Ingest, PlainMarket]:
+    market = PlainMarket(["BTCUSDT"])
+    return Ingest(feed_of(server), market, np.random.default_rng(0)), market
+
+
+class Watcher:
+    """Waits for what a runner tells, and for what holds at some time."""
+
+    def __init__(self) -> None:
+        self.told: list[Tell] = []
+        self._news = threading.Condition()
+
+    def __call__(self, tell: Tell) -> None:
+        with self._news:
+            self.told.append(tell)
+            self._news.notify_all()
+
+    def wait(self, holds: Callable[[], bool], seconds: float = 30.0) -> None:
+        with self._news:
+            for _ in range(int(seconds / 0.02)):
+                if holds():
+                    return
+                self._news.wait(0.02)
+        raise AssertionError(f"it did not come in {seconds} s; told: {self.told}")
+
+    def heard(self, kind: str, count: int = 1) -> None:
+        self.wait(lambda: sum(tell.kind == kind for tell in self.told) >= count)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_feed_survives_cut_connections_and_misses_nothing(server: Server, transport: type[Transport]) -> None:
+    machine, market = machine_of(server)
+    watch, tape = Watcher(), Tape()
+    trades = market.trades["BTCUSDT"]
+    with Live(machine, transport=transport, recorder=tape, tell=watch) as live:
+        watch.heard("connected")
+        server.trade(50)
+        watch.wait(lambda: len(trades) == 50)
+        server.cut()
+        server.trade(30, tell=False)
+        watch.heard("connected", 2)
+        watch.wait(lambda: len(trades) == 80)
+        watch.heard("filled-gap")
+        server.trade(20)
+        watch.wait(lambda: len(trades) == 100)
+        live.check()
+        name = live._thread.name
+    assert not any(thread.name == name for thread in threading.enumerate())
+    fresh, again = machine_of(server)
+    replay(tape.records, fresh, str)
+    assert again.ticks == market.ticks
+    assert sorted(again.trades["BTCUSDT"]) == sorted(trades)
+    kinds = [record.kind for record in tape.records]
+    assert kinds[0] is Kind.START
+    assert {Kind.OPENED, Kind.FRAME, Kind.CLOSED, Kind.ASKED, Kind.ANSWERED, Kind.PASSED, Kind.TOLD} <= set(kinds)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_what_a_transport_cannot_open_or_has_lost_is_an_error_of_ours(
+    server: Server, transport: type[Transport]
+) -> None:
+    async def scenario() -> None:
+        carrier = transport()
+        try:
+            server.refusals.append(web.Response(status=429, headers={"Retry-After": "7"}))
+            address = Address(f"ws://{server.url}/stream", {"Secret": "hush"})
+            with pytest.raises(ConnectionClosedError, match="429") as refused:
+                await carrier.connect(address)
+            assert refused.value.retry_after_s == 7
+            assert "hush" not in str(refused.value)
+            with pytest.raises(ConnectionClosedError):
+                await carrier.connect(Address("ws://127.0.0.1:1/stream"))
+            connection = await carrier.connect(address)
+            await connection.send('{"id":5}')
+            assert json.loads(await connection.receive()) == {"result": None, "id": 5}
+            await asyncio.to_thread(server.cut)
+            with pytest.raises(ConnectionClosedError):
+                await connection.receive()
+            with contextlib.suppress(ConnectionClosedError):
+                await connection.send("x")
+            await connection.close()
+            await connection.close()
+        finally:
+            await carrier.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_rest_answer_is_never_an_exception(server: Server) -> None:
+    async def scenario() -> None:
+        client = RestClient(Address(f"http://{server.url}"), timeout_s=0.3)
+        try:
+            answer = await client.ask(Request("GET", "/api/v3/limited"))
+            assert (answer.status, answer.retry_after_s, answer.used) == (429, 7.0, 1234)
+            answer = await client.ask(Request("GET", "/api/v3/slow"))
+            assert answer.status == 0
+            assert b"0.3 s" in answer.body
+        finally:
+            await client.close()
+        gone = RestClient(Address("http://127.0.0.1:1"))
+        assert (await gone.ask(Request("GET", "/"))).status == 0
+        await gone.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_fault_in_the_thread_is_told_to_whoever_reads(server: Server) -> None:
+    machine, market = machine_of(server)
+    server.history.append(Trade("BTCUSDT", 99, 1.0, 1.0, 1, 1))
+    market.trades["BTCUSDT"][99] = server.history[0]
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    market.apply = broken  # type: ignore[method-assign]
+    watch = Watcher()
+    with Live(machine, tell=watch) as live:
+        watch.heard("connected")
+        server.trade()
+        watch.wait(lambda: not live._thread.is_alive())
+        with pytest.raises(VenueError, match="a fault of ours"):
+            live.check()
+    assert market.gap_of("BTCUSDT") is not None
+
+
+def test_a_feed_that_is_refused_for_good_is_told_to_whoever_reads(server: Server) -> None:
+    machine, _ = machine_of(server)
+    watch = Watcher()
+    with Live(machine, tell=watch) as live:
+        watch.heard("connected")
+        live.check()
+
+        async def refuse() -> None:
+            await server.sockets[0].send_json({"code": 2, "msg": "Invalid request"})
+
+        server.do(refuse).result(10)
+        watch.heard("failed")
+        with pytest.raises(VenueError, match="Invalid request"):
+            live.check()
+
+
+def test_a_feed_stops_while_nobody_answers(server: Server) -> None:
+    machine, _ = machine_of(server)
+    machine.feed = BinanceFeed(["BTCUSDT"], stream_url="ws://127.0.0.1:1", rest_url="http://127.0.0.1:1")
+    watch = Watcher()
+    with Live(machine, tell=watch) as live:
+        watch.heard("lost")
+        live.refresh(["BTCUSDT"])
+    live.stop()
+    assert not live._thread.is_alive()
+
+
+def test_the_state_that_readers_see_is_that_of_a_replay(server: Server) -> None:
+    state, again = MarketState(["BTCUSDT"]), MarketState(["BTCUSDT"])
+    tape, watch = Tape(), Watcher()
+    machine = Ingest(feed_of(server), state, np.random.default_rng(0))
+    with Live(machine, recorder=tape, tell=watch):
+        watch.heard("connected")
+        server.trade(10)
+        server.trade(5, tell=False)
+        server.trade(10)
+        watch.heard("filled-gap")
+        bar = state.snapshots["BTCUSDT"].bar
+        assert bar is not None
+        assert bar.trades == 25
+        assert not state.snapshots["BTCUSDT"].gap
+    replay(tape.records, Ingest(feed_of(server), again, np.random.default_rng(0)), again.digest)
+    assert again.digest() == state.digest()
