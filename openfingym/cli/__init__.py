@@ -25,7 +25,7 @@ COMMANDS = {
     "score": ("openfingym.cli.score:score", "Score an answer of your own against a truth of your own."),
     "published": (
         "openfingym.cli.published:published",
-        "Score generated windows as their task's source paper does; never verified.",
+        "Score generated windows as their task's source paper does, beside the paper's own figures.",
     ),
     "report": (
         "openfingym.cli.report:report",
