@@ -111,14 +111,18 @@ COUNTRIES = (
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Term structures of several countries, complete and in order. The arrays are read-only."""
+    """Term structures of several countries, complete and in order. The arrays are read-only.
+
+    What is said of months, countries and maturities holds for simulated and pulled curves; an author's own have rows of
+    any frequency, and any names and maturities.
+    """
 
     times: NDArray[np.datetime64]
-    """datetime64[ns][months], month ends, UTC."""
+    """datetime64[ns][months], month ends, UTC; int64, the numbers of the rows, of an author's without dates."""
     countries: tuple[str, ...]
     """ISO 3166 codes, and ``EA`` for the euro area."""
-    maturities: NDArray[np.int64]
-    """int64[150]: 1 to 150 years."""
+    maturities: NDArray[np.int64] | NDArray[np.float64]
+    """int64[150]: 1 to 150 years; float64 where some are parts of a year."""
     values: NDArray[np.float64]
     """float64[months, countries, 150], spot rates in percent a year, compounded annually."""
     info: DatasetInfo

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from openfingym.data.curves import NAME, SHA256
+from openfingym.data.recipe import stamps
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
-from openfingym.kinds.months import MonthsKind
-from openfingym.kinds.panels import split_text
+from openfingym.kinds.months import MonthsKind, is_own
+from openfingym.kinds.panels import panel_of, panel_recipe, split_text
 from openfingym.kinds.pictures import Curve, Picture, spread
 from openfingym.kinds.real_forms import required_form, split_of
 from openfingym.kinds.skillless.curves import skillless
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from openfingym.data.recipe import Windows
     from openfingym.kinds.pictures import Answer
     from openfingym.kinds.plots.plot import Plot
+    from openfingym.kinds.start import Given
     from openfingym.task import DataKind, Spec, Split, Task
 
 BOUNDS = ("lower", "central", "upper")
@@ -91,11 +93,21 @@ class CurvesKind(MonthsKind):
         return self.load(task).info.sha256 if task.real else super().source_key(task)
 
     def load(self, task: Task) -> Curves:
-        """The simulated curves, or the real ones that were pulled."""
+        """The simulated curves, the author's own, or the real ones that were pulled."""
         from openfingym.data.curves import simulated_curves
 
         self.require_known(task)
+        if is_own(task):
+            from openfingym.data.own.curves import own_curves
+
+            return own_curves(panel_of(task))
         return _pulled(task) if task.real else simulated_curves()
+
+    def start_from(self, given: Given) -> Start:
+        """A scaffold that holds the author's curves."""
+        from openfingym.kinds.own_curves import start_from_curves
+
+        return start_from_curves(self.start, given)
 
     def renewed(self, task: Task, seed: int) -> Curves:
         """The curves with every month behind the training block drawn anew."""
@@ -124,12 +136,13 @@ class CurvesKind(MonthsKind):
             "train_series": np.tile(np.arange(countries, dtype=np.int64), len(windows.train_inputs)),
             "test_series": np.tile(np.arange(countries, dtype=np.int64), len(windows.test_inputs)),
         }
+        words = _words(task)
         axes = {
-            "train_inputs": ("window", "month", "maturity"),
+            "train_inputs": ("window", words.row, "maturity"),
             "train_targets": ("window", "maturity"),
-            "test_inputs": ("window", "month", "maturity"),
-            "train_times": ("window", "month"),
-            "test_times": ("window", "month"),
+            "test_inputs": ("window", words.row, "maturity"),
+            "train_times": ("window", words.row),
+            "test_times": ("window", words.row),
             "train_series": ("window",),
             "test_series": ("window",),
         }
@@ -146,14 +159,12 @@ class CurvesKind(MonthsKind):
             n_private=n_private,
             shape=(n_public + n_private, 3, len(source.maturities)),
             submission_axes=("window", "bound", "maturity"),
-            labels=tuple(f"y{years}" for years in source.maturities),
+            labels=tuple(f"y{years:g}" for years in source.maturities),
             recipe=(
-                f"dataset {info.name}: {info.kind}, {info.source}",
-                f"{len(source.times)} months of {countries} countries, {info.first} to {info.last}",
-                f"calendar: {info.calendar}",
-                f"missing values: {info.missing or 'none'}; nothing is filled",
-                f"{split_text(split)} months dropped between",
-                f"training windows of {contract.lookback} + 1 months a country, one every {split.train_stride} months",
+                *_origin(task, source),
+                f"{split_text(split)} {words.row}s dropped between",
+                f"training windows of {contract.lookback} + 1 {words.row}s a {words.series}, one every "
+                f"{split.train_stride} {words.row}s",
                 f"hidden windows tile their block without overlap: {n_public} public, {n_private} private",
             ),
             facts={
@@ -161,15 +172,15 @@ class CurvesKind(MonthsKind):
                 "horizon": 1,
                 "bounds": list(BOUNDS),
                 "coverage": contract.coverage,
-                "maturities": [int(years) for years in source.maturities],
+                "maturities": source.maturities.tolist(),
                 "series": list(source.countries),
-                "channels": [f"y{years}" for years in source.maturities],
+                "channels": [f"y{years:g}" for years in source.maturities],
             },
         )
 
     def scramble(self, task: Task, source: Curves, generator: np.random.Generator) -> Curves:
         """The curves with every hidden month replaced by noise."""
-        hidden = np.isin(source.times.astype("datetime64[ns]"), _cut(task, source).test_times[:, -1])
+        hidden = np.isin(stamps(source.times), _cut(task, source).test_times[:, -1])
         values = source.values.copy()
         values[hidden] = generator.uniform(values.min(), values.max(), values[hidden].shape)
         return replace(source, values=values)
@@ -254,7 +265,8 @@ class CurvesKind(MonthsKind):
 
     def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
         """The last known curve of some windows, and the one that was predicted with its bounds."""
-        known, maturities = answer.read("test_inputs"), np.arange(1.0, answer.values.shape[2] + 1.0)
+        known = answer.read("test_inputs")
+        maturities = np.array([float(label.removeprefix("y")) for label in answer.labels])
         return tuple(
             Picture(
                 f"Window {window}",
@@ -273,17 +285,19 @@ class CurvesKind(MonthsKind):
         inputs, targets, test = (
             material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs")
         )
+        words = _words(task)
+        frequency = material.info.frequency if is_own(task) else "monthly"
         facts = (
-            ("value", f"yield, {contract.unit}, monthly"),
-            ("countries", ", ".join(map(str, material.facts["series"]))),  # type: ignore[call-overload]  # a list of names
+            ("value", f"yield, {contract.unit}, {'no dates' if frequency == 'none' else frequency}"),
+            (words.all_series, ", ".join(map(str, material.facts["series"]))),  # type: ignore[call-overload]  # a list of names
             ("maturities", f"{len(material.labels)}, in years: {material.labels[0][1:]} to {material.labels[-1][1:]}"),
             ("training windows", str(material.n_train)),
             ("windows to predict", str(material.shape[0])),
-            ("inputs of a window", f"{contract.lookback} months of one country's curve"),
+            ("inputs of a window", f"{contract.lookback} {words.row}s of one {words.one}"),
             (
                 "targets of a window",
                 (
-                    f"the next month's curve: lower, central and upper, which should hold {contract.coverage:.0%} of "
+                    f"the next {words.row}'s curve: lower, central and upper, which should hold {contract.coverage:.0%} of "
                     "the "
                     "values"
                 ),
@@ -296,7 +310,7 @@ class CurvesKind(MonthsKind):
         )
         usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
 test = interface.load_test_inputs()  # float64 {test}
-country = interface.load("test_series")  # int64, which country a window is of; also train_series
+{words.series} = interface.load("test_series")  # int64, which {words.series} a window is of; also train_series
 feedback = interface.submit(predictions)  # predictions: float64 {material.shape}: lower, central, upper"""
         return Brief(facts, note, usage)
 
@@ -319,6 +333,34 @@ def _pulled(task: Task) -> Curves:
             key="dataset.pulled.source",
         )
     return pulled_curves(pulled.symbols or ("Euro",), source=pulled.source)
+
+
+class _Words(NamedTuple):
+    """What rows and curves are called: of an author's data nobody knows how long a row is, or whose a curve is."""
+
+    row: str
+    series: str
+    all_series: str
+    one: str
+
+
+def _words(task: Task) -> _Words:
+    if is_own(task):
+        return _Words("row", "curve", "curves", "curve")
+    return _Words("month", "country", "countries", "country's curve")
+
+
+def _origin(task: Task, source: Curves) -> tuple[str, ...]:
+    """The steps by which the curves were made, in words."""
+    info, words = source.info, _words(task)
+    if is_own(task):
+        return (*panel_recipe(source), f"{len(source.countries)} curves of {len(source.maturities)} maturities")
+    return (
+        f"dataset {info.name}: {info.kind}, {info.source}",
+        f"{len(source.times)} {words.row}s of {len(source.countries)} {words.all_series}, {info.first} to {info.last}",
+        f"calendar: {info.calendar}",
+        f"missing values: {info.missing or 'none'}; nothing is filled",
+    )
 
 
 def _contract(contract: Contract) -> CurvesContract:

@@ -1,4 +1,6 @@
-"""What the kinds share whose one set of data is simulated month by month, many rows a month."""
+"""What the kinds share that have one bundled set, simulated month by month with many rows a month, and take the
+author's own.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from openfingym.errors import DataError
 from openfingym.kinds.kind import Kind
+from openfingym.kinds.panels import panel_key
 from openfingym.kinds.real_forms import required_form
 
 if TYPE_CHECKING:
@@ -19,7 +22,9 @@ if TYPE_CHECKING:
 
 
 class MonthsKind(Kind):
-    """A kind with one bundled set of simulated months, whose rows in a month are resampled together."""
+    """A kind with one bundled set of simulated months or the author's data, whose rows in a month are resampled
+    together.
+    """
 
     dataset: ClassVar[str]
     """Name of the bundled set."""
@@ -27,7 +32,7 @@ class MonthsKind(Kind):
     """Of what its simulator makes."""
 
     def require_known(self, task: Task) -> None:
-        """Refuse a task of another set, or of real data that there is not.
+        """Refuse a task of another bundled set, or of real data that there is not.
 
         Raises:
             TaskError: real data is asked for, and none is known.
@@ -35,22 +40,22 @@ class MonthsKind(Kind):
         """
         if task.real:
             required_form(task)
-        if task.spec.dataset.name != self.dataset:
+        if not is_own(task) and task.spec.dataset.name != self.dataset:
             raise DataError(f"no set of {self.name} {task.spec.dataset.name!r}; known: {self.dataset}")
 
     def data_kind(self, task: Task) -> DataKind:
-        """Simulated: the one bundled set is."""
+        """What the author says of their own data; simulated, as the one bundled set is, without any."""
         self.require_known(task)
-        return "simulated"
+        return task.spec.dataset.kind or "simulated"
 
     def source_key(self, task: Task) -> str:
-        """The digest of what the simulator makes."""
+        """The digest of the author's file, or of what the simulator makes."""
         self.require_known(task)
-        return self.dataset_sha256
+        return panel_key(task) if is_own(task) else self.dataset_sha256
 
     def renewable(self, task: Task) -> bool:
-        """Always: the one bundled set is simulated."""
-        return not task.real
+        """Whether the data is the bundled set, which is simulated."""
+        return not task.real and not is_own(task)
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
         """Blocks of months: the rows of a month go together."""
@@ -66,3 +71,8 @@ class MonthsKind(Kind):
         from openfingym.kinds.resampled import taken_by_period
 
         return taken_by_period(fold, values, units)
+
+
+def is_own(task: Task) -> bool:
+    """Whether the task's data is a file of its author's."""
+    return task.spec.dataset.file is not None and not task.real

@@ -18,7 +18,8 @@ from openfingym.errors import DataError, UsageError
 from openfingym.kinds.start import OwnData
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -90,13 +91,13 @@ class OwnTable:
         return replace(start, **{**values, "asks": f"{values['asks']}{told}"})  # type: ignore[arg-type]  # its fields
 
 
-def read_own_table(given: Given, start: Start, prepare: Callable[[Table], Table] | None = None) -> OwnTable:
+def read_own_table(given: Given, start: Start, read: Callable[[Sequence[Path]], Table] = read_tables) -> OwnTable:
     """The author's table, its gaps filled as asked.
 
     Args:
         given: the author's files, and what was said of them.
         start: the kind's scaffold, whose split says which rows are training.
-        prepare: changes the table before gaps are looked at; None to leave it.
+        read: makes a table of the files.
 
     Raises:
         UsageError: an option for graphs is given.
@@ -105,10 +106,7 @@ def read_own_table(given: Given, start: Start, prepare: Callable[[Table], Table]
     if given.labels is not None or given.features is not None:
         raise UsageError("--labels and --features are for graphs; this kind takes tables alone")
     assert start.split is not None, "kinds of tables are split by time"
-    table = read_tables(given.files)
-    if prepare is not None:
-        table = prepare(table)
-    filled = without_gaps(table, given.fill, start.split[0])
+    filled = without_gaps(read(given.files), given.fill, start.split[0])
     values = filled.table.values
     positive = bool((values > 0.0).all())
     measure: Measure = given.measure or ("price" if positive else "mixed")
@@ -139,13 +137,13 @@ def start_from_values(start: Start, given: Given, verb: str, fewest: int = 1) ->
         DataError: as :func:`read_own_table`, and if there are too few rows.
     """
     own = read_own_table(given, start)
-    _require_windows(start, len(own.table.values), fewest)
+    require_windows(start, len(own.table.values), fewest)
     semantics, unit = SEMANTICS[own.measure]
-    low, high = _range(own)
+    low, high = range_of(own)
     said = {"price": "log returns", "yield": "values", "mixed": "values"}[own.measure]
     contract = edited(
         start.contract,
-        **_fitted(start, len(own.table.values)),
+        **fitted_lookback(start, len(own.table.values)),
         value_semantics=f'"{semantics}"',
         unit=f'"{unit}"',
         low=low,
@@ -162,7 +160,7 @@ def start_from_values(start: Start, given: Given, verb: str, fewest: int = 1) ->
 def start_from_bars(start: Start, given: Given, asks: str) -> Start:
     """The scaffold of a task that steps through bars."""
     stem = given.files[0].name.split(".")[0]
-    own = read_own_table(replace(given, measure="mixed"), start, lambda table: _bars(table, stem))
+    own = read_own_table(replace(given, measure="mixed"), start, lambda files: _bars(read_tables(files), stem))
     if own.table.times is None:
         raise DataError(f"{given.files[0]}: bars need dates; add a column 'date' with dates such as 2024-01-31")
     symbols = [name.removesuffix("_open") for name in own.table.channels if name.endswith("_open")]
@@ -184,9 +182,9 @@ def edited(lines: str, **values: object) -> str:
     return lines
 
 
-def _require_windows(start: Start, rows: int, fewest: int) -> None:
+def require_windows(start: Start, rows: int, fewest: int) -> None:
     """Refuse a table of which a hidden block holds too few windows."""
-    length = number_of(start.contract, "horizon") + (1 if number_of(start.contract, "lookback") else 0)
+    length = number_of(start.contract, "horizon", 1) + (1 if number_of(start.contract, "lookback") else 0)
     if _block(start, rows) // length < fewest:
         assert start.split is not None, "kinds of tables are split by time"
         enough = math.ceil((fewest * length + start.split[3] + 1) / min(start.split[1:3]))
@@ -195,9 +193,9 @@ def _require_windows(start: Start, rows: int, fewest: int) -> None:
         )
 
 
-def _fitted(start: Start, rows: int) -> dict[str, object]:
+def fitted_lookback(start: Start, rows: int) -> dict[str, object]:
     """A ``lookback`` that leaves some hidden windows in a table with few rows; the scaffold's own where it has many."""
-    lookback, horizon = (number_of(start.contract, key) for key in ("lookback", "horizon"))
+    lookback, horizon = number_of(start.contract, "lookback"), number_of(start.contract, "horizon", 1)
     return {"lookback": min(lookback, max(_block(start, rows) // FEWEST - horizon, min(lookback, 1)))}
 
 
@@ -215,10 +213,12 @@ def _block(start: Start, rows: int) -> int:
     return int(min(start.split[1:3]) * rows) - start.split[3]
 
 
-def number_of(lines: str, key: str) -> int:
-    """The whole number that lines of a table of ``task.toml`` give a key."""
+def number_of(lines: str, key: str, default: int | None = None) -> int:
+    """The whole number that lines of a table of ``task.toml`` give a key, or its default where they do not."""
     found = re.search(rf"(?m)^{key} = (\d+)", lines)
-    assert found is not None, f"a line for {key}"
+    if found is None:
+        assert default is not None, f"a line for {key}"
+        return default
     return int(found[1])
 
 
@@ -244,7 +244,7 @@ def _bars(table: Table, stem: str) -> Table:
     return replace(table, channels=tuple(names), values=table.values[:, columns], steps=(*table.steps, *steps))
 
 
-def _range(own: OwnTable) -> tuple[str, str]:
+def range_of(own: OwnTable) -> tuple[str, str]:
     """Limits of an answer. Of training rows alone: the largest of all values would tell of the hidden ones."""
     values = own.table.values[: own.train]
     if own.measure == "price":

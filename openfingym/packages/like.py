@@ -57,13 +57,14 @@ def new_task_like(name: str, parent: Path, known: Task, given: Given) -> Path:
 
 def _measure(known: Task) -> Measure | None:
     """What the known task's data hold, so that its contract fits; None where the kind sees to it, as with graphs."""
-    from openfingym.data import dataset_info
+    from openfingym.data import datasets
 
     semantics = getattr(known.spec.contract, "value_semantics", None)
     reference = known.spec.dataset
     if semantics is None or hasattr(known.spec.contract, "symbols"):
         return None
-    return reference.measure or dataset_info(str(reference.name)).measure
+    # What is no panel, such as bundled curves, is not among the datasets, and its kind sees to it.
+    return reference.measure or {info.name: info.measure for info in datasets()}.get(str(reference.name))
 
 
 def _copied(text: str, name: str, known: Task, start: Start) -> str:

@@ -65,10 +65,27 @@ def read_tables(paths: Sequence[Path]) -> Table:
     tables = [_read(path) for path in paths]
     if len(tables) == 1:
         return tables[0]
+    return joined(paths, [_named(table, stem) for table, stem in zip(tables, stems_of(paths), strict=True)])
+
+
+def stems_of(paths: Sequence[Path]) -> list[str]:
+    """The names of files without their endings.
+
+    Raises:
+        UsageError: two are alike.
+    """
     stems = [path.name.split(".")[0] for path in paths]
     if len(set(stems)) < len(stems):
         raise UsageError(f"--from: two files are called {examples(sorted(stems))}; give them different names")
-    joined = _named(tables[0], stems[0])
+    return stems
+
+
+def joined(paths: Sequence[Path], tables: Sequence[Table]) -> Table:
+    """One table of the rows whose date all tables have, with the channels of all of them.
+
+    Raises:
+        DataError: a table has no dates, or no date is in all of them.
+    """
     common = tables[0].times
     for path, table in zip(paths, tables, strict=True):
         if table.times is None:
@@ -79,18 +96,19 @@ def read_tables(paths: Sequence[Path]) -> Table:
         raise DataError(f"{', '.join(map(str, paths))}: no date is in all of them")
     picked = []
     steps = [step for table in tables for step in table.steps]
-    for stem, table in zip(stems, tables, strict=True):
+    for path, table in zip(paths, tables, strict=True):
         assert table.times is not None
-        named = _named(table, stem)
-        picked.append(replace(named, values=named.values[np.isin(table.times, common)]))  # noqa: PD011 - no frame
+        picked.append(table.values[np.isin(table.times, common)])  # noqa: PD011 - no frame
         if lost := len(table.times) - len(common):
-            steps.append(f"{lost} of {len(table.times)} rows of {stem} left out: another file lacks their date")
+            steps.append(
+                f"{lost} of {len(table.times)} rows of {path.name.split('.')[0]} left out: another file lacks their "
+                "date"
+            )
     every = np.unique(np.concatenate([table.times for table in tables if table.times is not None]))
-    return replace(
-        joined,
+    return Table(
         times=common,
-        channels=tuple(name for table in picked for name in table.channels),
-        values=np.concatenate([table.values for table in picked], axis=1),  # noqa: PD011 - no frame
+        channels=tuple(name for table in tables for name in table.channels),
+        values=np.concatenate(picked, axis=1),
         steps=tuple(steps),
         dropped=sum(table.dropped for table in tables) + len(every) - len(common),
     )
@@ -103,6 +121,33 @@ def _named(table: Table, stem: str) -> Table:
 
 def _read(path: Path) -> Table:
     """One file, whatever its form."""
+    frame = read_frame(path)
+    names = list(frame.columns)
+    stated = next((name for name in names if name.lower() in DATES), None)
+    if stated is None and names[0].lower() in NUMBERS and is_numeric(frame[names[0]]):
+        frame = frame.drop(columns=names[0])
+    elif stated is None and not is_numeric(frame[names[0]]):
+        stated = names[0]
+    times = None if stated is None else dates_of(frame.pop(stated), path)
+    texts = [name for name in frame.columns if not is_numeric(frame[name])]
+    if times is not None and len(texts) == 1 and times.duplicated().any():
+        return _long(frame, times, texts[0], path)
+    if texts:
+        row = int((~is_number(frame[texts[0]])).argmax())
+        raise DataError(
+            f"{path}, row {row + 2}, column {texts[0]!r}: {str(frame[texts[0]].iloc[row])!r} is not a number; only a "
+            "column of dates, and in a long table one of names, may hold text"
+        )
+    return _ordered(frame, times, path)
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """A file's columns, each with a name of its own: of CSV as texts, of Parquet as they are.
+
+    Raises:
+        UsageError: the file cannot be opened, or is a Parquet file and pyarrow is not installed.
+        DataError: it is malformed, two columns have one name, or there is no row.
+    """
     frame = _frame(path)
     frame.columns = [str(name).strip() for name in frame.columns]
     names = list(frame.columns)
@@ -110,22 +155,7 @@ def _read(path: Path) -> Table:
         raise DataError(f"{path}: columns with the same name: {examples(twice)}")
     if not len(frame):
         raise DataError(f"{path}: there is a header but no row below it")
-    stated = next((name for name in names if name.lower() in DATES), None)
-    if stated is None and names[0].lower() in NUMBERS and _numeric(frame[names[0]]):
-        frame = frame.drop(columns=names[0])
-    elif stated is None and not _numeric(frame[names[0]]):
-        stated = names[0]
-    times = None if stated is None else _dates(frame.pop(stated), path)
-    texts = [name for name in frame.columns if not _numeric(frame[name])]
-    if times is not None and len(texts) == 1 and times.duplicated().any():
-        return _long(frame, times, texts[0], path)
-    if texts:
-        row = int((~_is_number(frame[texts[0]])).argmax())
-        raise DataError(
-            f"{path}, row {row + 2}, column {texts[0]!r}: {str(frame[texts[0]].iloc[row])!r} is not a number; only a "
-            "column of dates, and in a long table one of names, may hold text"
-        )
-    return _ordered(frame, times, path)
+    return frame
 
 
 def _frame(path: Path) -> pd.DataFrame:
@@ -161,7 +191,7 @@ def _index_names(frame: pd.DataFrame) -> list[str]:
     return [str(name) if name is not None else of(place) for place, name in enumerate(frame.index.names)]
 
 
-def _is_number(cells: pd.Series) -> NDArray[np.bool_]:
+def is_number(cells: pd.Series) -> NDArray[np.bool_]:
     """Whether each cell is a finite number or a gap."""
     import pandas as pd
 
@@ -175,11 +205,17 @@ def _is_number(cells: pd.Series) -> NDArray[np.bool_]:
     return number
 
 
-def _numeric(cells: pd.Series) -> bool:
-    return bool(_is_number(cells).all())
+def is_numeric(cells: pd.Series) -> bool:
+    """Whether every cell is a finite number or a gap."""
+    return bool(is_number(cells).all())
 
 
-def _dates(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
+def dates_of(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
+    """The dates of a column, UTC without saying so, to the nanosecond.
+
+    Raises:
+        DataError: a cell is no ISO date.
+    """
     import pandas as pd
 
     if cells.dtype.kind in "iuf":
@@ -213,7 +249,7 @@ def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) ->
     values = list(frame.columns)
     if not values:
         raise DataError(f"{path}: a long table needs a column of values beside {key!r}")
-    wide = _floats(frame).unstack(level=key).sort_index()  # noqa: PD010 - of an index
+    wide = floats_of(frame).unstack(level=key).sort_index()  # noqa: PD010 - of an index
     columns: list[Any] = list(wide.columns)
     channels = tuple(who if len(values) == 1 else f"{who}_{name}" for name, who in columns)
     step = f"a long table: {len(set(frame.index.get_level_values(1)))} names in column {key!r} made into channels"
@@ -224,7 +260,7 @@ def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) ->
 def _ordered(frame: pd.DataFrame, times: pd.DatetimeIndex | None, path: Path) -> Table:
     if not len(frame.columns):
         raise DataError(f"{path}: there is no column of values")
-    values = _floats(frame).to_numpy(dtype=np.float64)
+    values = floats_of(frame).to_numpy(dtype=np.float64)
     channels = tuple(str(name) for name in frame.columns)
     if times is None:
         step = "the rows have no date: they are known by their number, from 0"
@@ -237,7 +273,8 @@ def _ordered(frame: pd.DataFrame, times: pd.DatetimeIndex | None, path: Path) ->
     return Table(stamps, channels, np.ascontiguousarray(values[order]), steps)
 
 
-def _floats(frame: pd.DataFrame) -> pd.DataFrame:
+def floats_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """Every column as float64, a gap as NaN."""
     import pandas as pd
 
     columns = {name: np.asarray(pd.to_numeric(frame[name], errors="coerce"), np.float64) for name in frame.columns}

@@ -94,7 +94,7 @@ def curve_plots(
         for tone, (part, values, first, last) in enumerate(parts):
             rows = first + np.flatnonzero(series[part][first:last] == number)
             curves += [
-                Curve(f"{PARTS[tone]} {times[part][row, -1].astype('datetime64[M]')}", values[row], tone)
+                Curve(f"{PARTS[tone]} {_moment(times[part][row, -1])}", values[row], tone)
                 for row in rows[np.linspace(0, len(rows) - 1, min(DATES, len(rows))).astype(int)]
             ]
         yield LinePlot(f"{country}: yields by maturity in years", years, tuple(curves), note=note)
@@ -144,6 +144,11 @@ def row_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, facts: M
         samples = parts_of(read("train_inputs")[:, number], read("test_inputs")[:, number], n_public)
         yield Distribution(f"Feature {name}", samples, f"Public in all three parts. {note}".rstrip())
         note = ""
+
+
+def _moment(time: np.datetime64 | np.int64) -> str:
+    """The day of a row, or its number where it has no date."""
+    return str(time.astype("datetime64[D]")) if time.dtype.kind == "M" else f"row {time}"
 
 
 def _names(listed: object) -> Sequence[str]:
