@@ -361,6 +361,11 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
     help="With --from, for graphs: a table of nodes and their features.",
 )
 @click.option(
+    "--target",
+    metavar="COLUMN",
+    help="With --from, for rows: the column to predict; the others are features. Default: the last one.",
+)
+@click.option(
     "--to", "parent", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder to create it in."
 )
 def new(
@@ -372,6 +377,7 @@ def new(
     measure: Measure | None,
     labels: Path | None,
     features: Path | None,
+    target: str | None,
     parent: Path,
 ) -> None:
     """Scaffold a task package that passes `task check` as it is.
@@ -383,9 +389,9 @@ def new(
     from openfingym.kinds.start import Given
     from openfingym.packages.scaffold import new_task
 
-    if not files and any((labels, features, fill, measure)):
-        raise click.UsageError("--labels, --features, --fill and --measure go with --from FILE")
-    given = Given(files, labels, features, fill, measure) if files else None
+    if not files and any((labels, features, fill, measure, target)):
+        raise click.UsageError("--labels, --features, --fill, --measure and --target go with --from FILE")
+    given = Given(files, labels, features, fill, measure, target) if files else None
     if like is not None:
         from openfingym.catalog import load_task
         from openfingym.packages.like import new_task_like, require_files

@@ -167,14 +167,18 @@ def canonical_csv(times: NDArray[np.datetime64], channels: Sequence[str], values
     """
     if times.dtype.kind != "M":
         return _csv_text("row", times.tolist(), channels, values)
+    return _csv_text("time", time_labels(times), channels, values)
+
+
+def time_labels(times: NDArray[np.datetime64]) -> list[str]:
+    """Times as ISO texts: dates where all are midnight, and with ``Z`` at the end otherwise."""
     stamps = times.astype("datetime64[ns]")
     instants = stamps.astype(np.int64)
     unit: Literal["D", "s", "ns"] = (
         "D" if not (instants % DAY_NS).any() else "s" if not (instants % 10**9).any() else "ns"
     )
     suffix = "" if unit == "D" else "Z"
-    labels = [f"{label}{suffix}" for label in np.datetime_as_string(stamps, unit=unit).tolist()]
-    return _csv_text("time", labels, channels, values)
+    return [f"{label}{suffix}" for label in np.datetime_as_string(stamps, unit=unit).tolist()]
 
 
 def _csv_text(first: str, labels: Sequence[object], channels: Sequence[str], values: NDArray[np.float64]) -> bytes:

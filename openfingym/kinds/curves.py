@@ -163,8 +163,10 @@ class CurvesKind(MonthsKind):
             recipe=(
                 *_origin(task, source),
                 f"{split_text(split)} {words.row}s dropped between",
-                f"training windows of {contract.lookback} + 1 {words.row}s a {words.series}, one every "
-                f"{split.train_stride} {words.row}s",
+                (
+                    f"training windows of {contract.lookback} + 1 {words.row}s a {words.series}, one every "
+                    f"{split.train_stride} {words.row}s"
+                ),
                 f"hidden windows tile their block without overlap: {n_public} public, {n_private} private",
             ),
             facts={
@@ -297,9 +299,8 @@ class CurvesKind(MonthsKind):
             (
                 "targets of a window",
                 (
-                    f"the next {words.row}'s curve: lower, central and upper, which should hold {contract.coverage:.0%} of "
-                    "the "
-                    "values"
+                    f"the next {words.row}'s curve: lower, central and upper, which should hold "
+                    f"{contract.coverage:.0%} of the values"
                 ),
             ),
         )

@@ -141,6 +141,8 @@ def require_graph_options(given: Given) -> None:
         raise UsageError(f"--from: {len(given.files)} files; a graph's edges are in one")
     if given.fill is not None or given.measure is not None:
         raise UsageError("--fill and --measure are for tables of values in time; a graph's features must be complete")
+    if given.target is not None:
+        raise UsageError("--target is for tasks of the kind rows; what a graph asks for are its labels")
     if given.labels is not None and given.labels == given.files[0]:
         raise UsageError("--labels: the file of the edges; give a table of names and labels")
 

@@ -105,6 +105,8 @@ def read_own_table(given: Given, start: Start, read: Callable[[Sequence[Path]], 
     """
     if given.labels is not None or given.features is not None:
         raise UsageError("--labels and --features are for graphs; this kind takes tables alone")
+    if given.target is not None:
+        raise UsageError("--target is for tasks of the kind rows; this one predicts every column")
     assert start.split is not None, "kinds of tables are split by time"
     filled = without_gaps(read(given.files), given.fill, start.split[0])
     values = filled.table.values
@@ -249,7 +251,11 @@ def range_of(own: OwnTable) -> tuple[str, str]:
     values = own.table.values[: own.train]
     if own.measure == "price":
         values = np.diff(np.log(values), axis=0)
-    largest = float(np.abs(values).max(initial=0.0))
+    return limits_of(float(np.abs(values).max(initial=0.0)))
+
+
+def limits_of(largest: float) -> tuple[str, str]:
+    """Limits of an answer, given the largest known value without its sign."""
     limit = 10.0 ** math.ceil(math.log10(max(ROOM * largest, 1.0)))
     if limit >= WIDEST:
         raise DataError(f"values of {largest:g} are too large for a contract; divide them, and say so in the unit")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from openfingym.data import Panel
     from openfingym.data.curves import Curves
+    from openfingym.data.rows import Rows
     from openfingym.kinds.start import Given, Start
     from openfingym.task import DataKind, Split, Task
 
@@ -102,7 +103,7 @@ def _inside(task: Task, times: NDArray[np.datetime64]) -> NDArray[np.bool_]:
 def _restricted(task: Task, panel: Panel) -> Panel:
     reference = task.spec.dataset
     if reference.first is None and reference.last is None:
-        _require_past(task, 0, len(panel.times))
+        _require_past_of(task, 0, len(panel.times))
         return panel
     inside, days = _inside(task, panel.times), panel.times.astype("datetime64[D]")
     if not inside.any():
@@ -112,36 +113,40 @@ def _restricted(task: Task, panel: Panel) -> Panel:
             path=task.config_path,
             key="dataset.first" if reference.first is not None else "dataset.last",
         )
-    _require_past(task, int(inside.argmax()), int(inside.sum()))
+    _require_past_of(task, int(inside.argmax()), int(inside.sum()))
     times, values = panel.times[inside], panel.values[inside]
     times.flags.writeable = values.flags.writeable = False
     return replace(panel, times=times, values=values)
 
 
-def _require_past(task: Task, first: int, rows: int) -> None:
+def _require_past_of(task: Task, first: int, rows: int) -> None:
+    """:func:`require_past` of the task's split, where so many rows from ``first`` on are used."""
+    from openfingym.data.recipe import train_rows
+
+    if task.spec.split is not None:
+        require_past(task, first + train_rows(rows, task.spec.split))
+
+
+def require_past(task: Task, train: int) -> None:
     """Refuse a training block that ends before a value from which a visible one was interpolated.
 
     Args:
         task: the task.
-        first: the first row of the file that is used.
-        rows: how many are used.
+        train: the row of the file at which the training block ends.
 
     Raises:
         TaskError: such a value would be hidden, and its neighbours would show it.
     """
-    from openfingym.data.recipe import train_rows
-
-    prepared, split = task.spec.dataset.prepared, task.spec.split
-    if prepared is None or prepared.interpolated_to is None or split is None:
+    prepared = task.spec.dataset.prepared
+    if prepared is None or prepared.interpolated_to is None or prepared.interpolated_to < train:
         return
-    if prepared.interpolated_to >= first + train_rows(rows, split):
-        raise TaskError(
-            f"the training block ends before row {prepared.interpolated_to}, up to whose value gaps were interpolated; "
-            "it would be hidden, and what was filled from it shows it. Make train larger, or start again with --fill "
-            "forward",
-            path=task.config_path,
-            key="split.train",
-        )
+    raise TaskError(
+        f"the training block ends before row {prepared.interpolated_to}, up to whose value gaps were interpolated; "
+        "it would be hidden, and what was filled from it shows it. Make train larger, or start again with --fill "
+        "forward",
+        path=task.config_path,
+        key="split.train",
+    )
 
 
 def _whole_panel(task: Task) -> Panel:
@@ -245,7 +250,7 @@ def panel_key(task: Task) -> str:
     return sha256_of(_packed(task)) if reference.file is not None else data.dataset_info(str(reference.name)).sha256
 
 
-def panel_recipe(panel: Panel | Curves) -> tuple[str, ...]:
+def panel_recipe(panel: Panel | Curves | Rows) -> tuple[str, ...]:
     """The steps by which the panel was made, before windows are cut from it, in words."""
     info, dated = panel.info, panel.times.dtype.kind == "M"
     days = panel.times.astype("datetime64[D]") if dated else panel.times

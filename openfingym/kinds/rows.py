@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -12,8 +13,8 @@ import numpy as np
 from openfingym.data.characteristics import NAME, SHA256
 from openfingym.errors import TaskError
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
-from openfingym.kinds.months import MonthsKind
-from openfingym.kinds.panels import split_text
+from openfingym.kinds.months import MonthsKind, is_own
+from openfingym.kinds.panels import panel_recipe, split_text
 from openfingym.kinds.skillless.rows import skillless
 from openfingym.kinds.start import Start
 from openfingym.task.contracts import Contract, Family
@@ -21,8 +22,9 @@ from openfingym.task.contracts import Contract, Family
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.data.characteristics import Characteristics
+    from openfingym.data.rows import Rows
     from openfingym.kinds.plots.plot import Plot
+    from openfingym.kinds.start import Given
     from openfingym.task import Spec, Task
 
 
@@ -36,6 +38,9 @@ class RowsContract(Contract):
     lookback: Literal[1] = 1
     horizon: Literal[1] = 1
     value_semantics: Literal["log_return"] = "log_return"
+    """A number that is forecast as it is, and of which zero is the forecast of whoever knows nothing."""
+    centred: bool = False
+    """Whether targets are taken less their mean in training, so that this holds of any number."""
 
 
 START = Start(
@@ -66,84 +71,83 @@ class RowsKind(MonthsKind):
     load_test = ("test_inputs",)
     takes_pulled = False
 
-    def load(self, task: Task) -> Characteristics:
-        """The simulated characteristics."""
+    def load(self, task: Task) -> Rows:
+        """The simulated characteristics, or the author's own rows."""
         from openfingym.data.characteristics import simulated_characteristics
+        from openfingym.data.rows import rows_of
 
         self.require_known(task)
-        return simulated_characteristics()
+        if is_own(task):
+            from openfingym.kinds.own_rows import own_rows
 
-    def renewed(self, task: Task, seed: int) -> Characteristics:
+            return own_rows(task)
+        return rows_of(simulated_characteristics())
+
+    def start_from(self, given: Given) -> Start:
+        """A scaffold that holds the author's rows."""
+        from openfingym.kinds.own_rows import start_from_rows
+
+        return start_from_rows(self.start, given)
+
+    def renewed(self, task: Task, seed: int) -> Rows:
         """The characteristics and returns with every month behind the training block drawn anew."""
         from openfingym.data.characteristics import MONTHS, simulated_characteristics
         from openfingym.data.processes.draws import Branch
         from openfingym.data.recipe import train_rows
+        from openfingym.data.rows import rows_of
 
         self.require_known(task)
-        return simulated_characteristics(branch=Branch(seed, MONTHS - train_rows(MONTHS, task.spec.rows)))
+        return rows_of(simulated_characteristics(branch=Branch(seed, MONTHS - train_rows(MONTHS, task.spec.rows))))
 
-    def shape(self, task: Task, source: Characteristics) -> Material:
-        """Months in three blocks; the rows of a month are its stocks."""
-        train, public, private = _blocks(task, len(source.months))
-        stocks = len(source.stocks)
+    def shape(self, task: Task, source: Rows) -> Material:
+        """Dates in three blocks; the rows of a date go together."""
+        train, public, private = _blocks(task, source)
         hidden = np.concatenate([public, private])
-
-        def rows(months: NDArray[np.int64]) -> tuple[Array, Array, Array, Array]:
-            features = np.ascontiguousarray(source.features[months].reshape(len(months) * stocks, -1))
-            returns = np.ascontiguousarray(source.excess_return[months].reshape(-1))
-            times = np.repeat(source.months[months].astype("datetime64[ns]"), stocks)
-            return features, returns, times, np.tile(np.arange(stocks, dtype=np.int64), len(months))
-
-        known, asked = rows(train), rows(hidden)
-        names = ("inputs", "targets", "times", "series")
-        arrays = {f"train_{name}": array for name, array in zip(names, known, strict=True)}
-        arrays |= {f"test_{name}": array for name, array in zip(names, asked, strict=True) if name != "targets"}
-        split, info = task.spec.rows, source.info
-        n_public, n_private = len(public) * stocks, len(private) * stocks
+        centre = math.fsum(source.targets[train]) / len(train) if _contract(task).centred else 0.0
+        targets = source.targets - centre if _contract(task).centred else source.targets
+        arrays: dict[str, Array] = {
+            "train_inputs": source.features[train],
+            "train_targets": targets[train],
+            "train_times": source.times[train],
+            "train_series": source.series[train],
+            "test_inputs": source.features[hidden],
+            "test_times": source.times[hidden],
+            "test_series": source.series[hidden],
+        }
+        facts: dict[str, object] = {
+            "lookback": 1,
+            "horizon": 1,
+            "channels": list(source.names),
+            "series": list(source.series_names),
+        }
+        if _contract(task).centred:
+            facts["centre"] = centre
         return Material(
-            info=info,
-            dataset_digest=info.sha256,
+            info=source.info,
+            dataset_digest=source.info.sha256,
             public=arrays,
             axes={name: ("row", "feature") if name.endswith("inputs") else ("row",) for name in arrays},
-            hidden={"targets": asked[1]},
-            n_train=len(known[0]),
-            n_public=n_public,
-            n_private=n_private,
-            shape=(n_public + n_private,),
+            hidden={"targets": targets[hidden]},
+            n_train=len(train),
+            n_public=len(public),
+            n_private=len(private),
+            shape=(len(hidden),),
             submission_axes=("row",),
-            labels=("excess_return",),
-            recipe=(
-                f"dataset {info.name}: {info.kind}, {info.source}",
-                f"{len(source.months)} months of {stocks} stocks, {info.first} to {info.last}",
-                f"calendar: {info.calendar}",
-                f"corporate actions: {info.corporate_actions}",
-                f"missing values: {info.missing or 'none'}; nothing is filled",
-                f"{split_text(split)} months dropped between",
-                "one row a stock and month: features known at the month's end, the excess return of the month after",
-                (
-                    "years are the steps of a walk-forward: fit on the years before, predict a year; the times of all "
-                    "rows "
-                    "are given"
-                ),
-            ),
-            facts={
-                "lookback": 1,
-                "horizon": 1,
-                "channels": list(source.names),
-                "series": list(source.stocks),
-            },
+            labels=(source.target,),
+            recipe=_recipe(task, source, centre),
+            facts=facts,
         )
 
-    def scramble(self, task: Task, source: Characteristics, generator: np.random.Generator) -> Characteristics:
-        """The same features, with every hidden return replaced by noise."""
-        _, public, private = _blocks(task, len(source.months))
-        returns = source.excess_return.copy()
+    def scramble(self, task: Task, source: Rows, generator: np.random.Generator) -> Rows:
+        """The same features, with every hidden target replaced by noise."""
+        _, public, private = _blocks(task, source)
+        targets = source.targets.copy()
         hidden = np.concatenate([public, private])
-        returns[hidden] = generator.normal(scale=0.1, size=returns[hidden].shape)
-        return replace(source, excess_return=returns)
+        targets[hidden] = generator.normal(scale=0.1, size=targets[hidden].shape)
+        return replace(source, targets=targets)
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Zero excess return."""
+        """Zero: no excess return, or the mean of training."""
         return np.zeros(shape)
 
     def skillless(
@@ -203,6 +207,8 @@ class RowsKind(MonthsKind):
             material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs")
         )
         names = [str(name) for name in material.facts["channels"]]  # type: ignore[attr-defined]  # a list of names
+        if is_own(task):
+            return _own_brief(task, material)
         facts = (
             ("value", f"excess log return of the next month, {task.spec.contract.unit}"),
             ("features", ", ".join(names)),
@@ -222,17 +228,76 @@ feedback = interface.submit(predictions)  # predictions: float64 {material.shape
         return Brief(facts, note, usage)
 
 
-def _blocks(task: Task, months: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The months of the training, the public and the private block, without the embargoes between them."""
+def _contract(task: Task) -> RowsContract:
+    contract = task.spec.contract
+    assert isinstance(contract, RowsContract)
+    return contract
+
+
+def _own_brief(task: Task, material: Material) -> Brief:
+    """What an agent is told of an author's rows."""
+    dated = task.spec.dataset.dates
+    inputs, targets, test = (material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs"))
+    unit, target = task.spec.contract.unit, material.labels[0]
+    centred = f", less the mean of training ({material.facts['centre']:g})" if _contract(task).centred else ""
+    facts = (
+        ("value", f"{target}{centred}; {unit}"),
+        ("features", ", ".join(map(str, material.facts["channels"]))),  # type: ignore[call-overload]  # a list of names
+        ("ids", str(len(material.facts["series"]) or "none")),  # type: ignore[arg-type]  # a list of names
+        ("training rows", str(material.n_train)),
+        ("rows to predict", str(material.shape[0])),
+    )
+    order = "Rows are in order of their dates" if dated else "Rows have no date and are in the order of their numbers"
+    note = f"{order}; those to predict are later than all of training."
+    times = "datetime64[ns], the date of each row" if dated else "int64, the number of each row"
+    usage = f"""features, targets = interface.load_train()  # float64 {inputs}, {targets}
+test = interface.load_test_inputs()  # float64 {test}
+times = interface.load("test_times")  # {times}; which id: test_series
+feedback = interface.submit(predictions)  # predictions: float64 {material.shape}"""
+    return Brief(facts, note, usage)
+
+
+def _recipe(task: Task, source: Rows, centre: float) -> tuple[str, ...]:
+    """What was done to the data, step by step."""
+    split, info, own = task.spec.rows, source.info, is_own(task)
+    moments, stocks = len(source.moments) - 1, len(source.series_names)
+    if not own:
+        return (
+            f"dataset {info.name}: {info.kind}, {info.source}",
+            f"{moments} months of {stocks} stocks, {info.first} to {info.last}",
+            f"calendar: {info.calendar}",
+            f"corporate actions: {info.corporate_actions}",
+            f"missing values: {info.missing or 'none'}; nothing is filled",
+            f"{split_text(split)} months dropped between",
+            "one row a stock and month: features known at the month's end, the excess return of the month after",
+            (
+                "years are the steps of a walk-forward: fit on the years before, predict a year; the times of all "
+                "rows "
+                "are given"
+            ),
+        )
+    clock = "dates" if task.spec.dataset.dates else "rows"
+    return (
+        *panel_recipe(source),
+        f"{split_text(split)} {clock} dropped between, and all rows of a date are in one block",
+        *([f"{source.target} less its mean in training, {centre!r}"] if _contract(task).centred else []),
+    )
+
+
+def _blocks(task: Task, source: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of the training, the public and the private block, without the embargoes between them."""
     from openfingym.data.recipe import train_rows
 
-    split = task.spec.rows
-    first = train_rows(months, split)
-    second = first + int(Fraction(str(split.public)) * months)
-    blocks = np.arange(first), np.arange(first + split.embargo, second), np.arange(second + split.embargo, months)
-    if any(len(block) < 2 for block in blocks):
-        raise TaskError(f"{months} months leave a block with fewer than two", path=task.config_path, key="split")
-    return blocks
+    split, starts = task.spec.rows, source.moments
+    moments = len(starts) - 1
+    first = train_rows(moments, split)
+    second = first + int(Fraction(str(split.public)) * moments)
+    blocks = (0, first), (first + split.embargo, second), (second + split.embargo, moments)
+    if any(end - begin < 2 for begin, end in blocks):
+        noun = "months" if not is_own(task) else "dates" if task.spec.dataset.dates else "rows"
+        raise TaskError(f"{moments} {noun} leave a block with fewer than two", path=task.config_path, key="split")
+    train, public, private = (np.arange(starts[begin], starts[end]) for begin, end in blocks)
+    return train, public, private
 
 
 KIND = RowsKind()

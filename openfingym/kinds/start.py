@@ -26,6 +26,8 @@ class Given:
     """What to do about cells without a value; None to refuse them."""
     measure: Measure | None = None
     """What the columns hold; None to go by their signs."""
+    target: str | None = None
+    """The column to predict of rows of features; None for the last one."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,9 @@ import numpy as np
 from openfingym.data.curves import Curves
 from openfingym.data.own.cells import examples
 from openfingym.data.own.tables import (
-    DATES,
     NUMBERS,
     Table,
+    date_column,
     dates_of,
     floats_of,
     is_number,
@@ -48,7 +49,6 @@ MATURITY = re.compile(r"y?(\d+(?:\.\d+)?)\s*(d|days?|w|weeks?|m|mo|mos|mth|month
 PER_YEAR = {"d": 365.0, "w": 52.0, "m": 12.0, "y": 1.0}
 LONGEST = 200.0
 """Years; a larger number at the head of a column is no maturity."""
-DATE = re.compile(r"\d{4}-?\d\d.*")
 
 
 def read_own_curves(paths: Sequence[Path]) -> Table:
@@ -77,7 +77,7 @@ def own_curves(panel: Panel) -> Curves:
         DataError: its channels are not those of whole curves.
     """
     grid = grid_of(panel.channels, panel.info.name)
-    values = panel.values.reshape(len(panel.times), len(grid.curves), len(grid.maturities))
+    values = panel.values.reshape(len(panel.times), len(grid.curves), len(grid.maturities))  # noqa: PD011 - no frame
     maturities = np.array(grid.maturities)
     if (maturities == np.round(maturities)).all():
         maturities = maturities.astype(np.int64)
@@ -148,9 +148,7 @@ def _read(path: Path, stem: str) -> Table:
     maturity = next((name for name in names if name.lower() in MATURITIES), None)
     columns = {name: years for name in names if maturity is None and (years := years_of(name)) is not None}
     rest = [name for name in names if name not in columns and name not in {number, maturity}]
-    date = next((name for name in rest if name.lower() in DATES), None)
-    if date is None:
-        date = next((name for name in rest if DATE.fullmatch(str(frame[name].iloc[0]).strip())), None)
+    date = date_column(frame[rest])
     rest = [name for name in rest if name != date]
     curve = next((name for name in rest if name.lower() in CURVES), None)
     if curve is None:
@@ -189,7 +187,7 @@ def _require_form(path: Path, maturity: str | None, columns: Mapping[str, float]
             "the column, or leave it out"
         )
     years = sorted(columns.values())
-    if twice := next((a for a, b in zip(years, years[1:], strict=False) if a == b), None):
+    if twice := next((a for a, b in pairwise(years) if a == b), None):
         raise DataError(f"{path}: two columns are of maturity {label_of(twice)}; leave one out")
 
 
@@ -198,7 +196,7 @@ def _numbers(frame: pd.DataFrame, path: Path, number: str | None, *, long: bool)
     if not long:
         place = frame.groupby("\0curve", sort=False).cumcount()
         counts = frame.groupby("\0curve", sort=False).size()
-        if counts.nunique() > 1:
+        if counts.max() > counts.min():
             raise DataError(
                 f"{path}: {counts.idxmax()!r} has {counts.max()} rows and {counts.idxmin()!r} {counts.min()}; without "
                 "dates, every curve needs as many. Add a column 'date'"

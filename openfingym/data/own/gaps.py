@@ -49,7 +49,7 @@ def without_gaps(table: Table, fill: Fill | None, train: float) -> Filled:
     if not gaps.any():
         return Filled(table)
     if fill is None or fill == "none":
-        raise DataError(_refusal(table, gaps))
+        raise DataError(refusal(table, gaps))
     if fill == "drop":
         return Filled(_kept(table, np.asarray(~gaps.any(axis=1)), "a value is missing in them (drop)"))
     # Before the first value of a channel nothing is known of it.
@@ -57,10 +57,10 @@ def without_gaps(table: Table, fill: Fill | None, train: float) -> Filled:
     if not known.all():
         table = _kept(table, known, "a channel has no value yet")
         gaps = np.isnan(table.values)
-    values, last = _forward(table.values), None
+    values, last = forward(table.values), None
     steps = []
     if fill == "interpolate":
-        values, between, last = _interpolated(table.values, values, train_share(train, len(values)))
+        values, between, last = interpolated(table.values, values, train_share(train, len(values)))
         steps.append(f"{between} cells interpolated between training rows, which show no hidden value")
     else:
         between = 0
@@ -69,7 +69,8 @@ def without_gaps(table: Table, fill: Fill | None, train: float) -> Filled:
     return Filled(replace(table, values=values, steps=(*table.steps, *steps)), int(gaps.sum()), last)
 
 
-def _refusal(table: Table, gaps: NDArray[np.bool_]) -> str:
+def refusal(table: Table, gaps: NDArray[np.bool_]) -> str:
+    """What an author is told whose table has gaps, bool[n, channels], and who said nothing of them."""
     cells = np.argwhere(gaps)
     shown = ", ".join(f"{table.channels[column]!r} at {table.label(row)}" for row, column in cells[:LISTED].tolist())
     more = f" and {len(cells) - LISTED} more" if len(cells) > LISTED else ""
@@ -95,20 +96,20 @@ def _kept(table: Table, rows: NDArray[np.bool_], reason: str) -> Table:
     )
 
 
-def _forward(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def forward(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Every gap with the last value above it; the first row has none."""
     rows = np.arange(len(values))[:, None]
     newest = np.maximum.accumulate(np.where(np.isnan(values), 0, rows), axis=0)
     return np.take_along_axis(values, newest, axis=0)
 
 
-def _interpolated(
-    values: NDArray[np.float64], forward: NDArray[np.float64], train: int
+def interpolated(
+    values: NDArray[np.float64], carried: NDArray[np.float64], train: int
 ) -> tuple[NDArray[np.float64], int, int | None]:
-    """Gaps between two training rows on a line by row, the others as in ``forward``; how many lie on a line; and the
+    """Gaps between two training rows on a line by row, the others as in ``carried``; how many lie on a line; and the
     last row on which one rests.
     """
-    out, count, last = forward.copy(), 0, None
+    out, count, last = carried.copy(), 0, None
     for column in range(values.shape[1]):
         known = np.flatnonzero(~np.isnan(values[:train, column]))
         if not len(known):

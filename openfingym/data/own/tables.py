@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,8 +28,14 @@ if TYPE_CHECKING:
 
 DATES = frozenset({"date", "time", "datetime", "timestamp", "day", "month", "period"})
 """Names of a column of dates, in lower case."""
+SURELY_DATES = DATES - {"day", "month", "period"}
+"""Those that hold nothing else."""
+DATE = re.compile(r"\d{4}-\d\d")
+"""How a date begins."""
 NUMBERS = frozenset({"", "row", "index", "unnamed: 0"})
-"""Names of a first column that counts rows, in lower case."""
+"""Names of a first column that counts rows where no column has dates, in lower case."""
+COUNTERS = frozenset({"", "unnamed: 0"})
+"""Those that count rows in any table: the index of a pandas frame."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +129,8 @@ def _named(table: Table, stem: str) -> Table:
 def _read(path: Path) -> Table:
     """One file, whatever its form."""
     frame = read_frame(path)
+    if frame.columns[0].lower() in COUNTERS and len(frame.columns) > 1 and is_numeric(frame[frame.columns[0]]):
+        frame = frame.drop(columns=frame.columns[0])
     names = list(frame.columns)
     stated = next((name for name in names if name.lower() in DATES), None)
     if stated is None and names[0].lower() in NUMBERS and is_numeric(frame[names[0]]):
@@ -141,14 +150,18 @@ def _read(path: Path) -> Table:
     return _ordered(frame, times, path)
 
 
-def read_frame(path: Path) -> pd.DataFrame:
+def read_frame(path: Path, content: bytes | None = None) -> pd.DataFrame:
     """A file's columns, each with a name of its own: of CSV as texts, of Parquet as they are.
+
+    Args:
+        path: path of the file.
+        content: content of the file, unpacked, where somebody has read it already; None to read it.
 
     Raises:
         UsageError: the file cannot be opened, or is a Parquet file and pyarrow is not installed.
         DataError: it is malformed, two columns have one name, or there is no row.
     """
-    frame = _frame(path)
+    frame = _frame(path, author_bytes(path) if content is None else content)
     frame.columns = [str(name).strip() for name in frame.columns]
     names = list(frame.columns)
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -158,13 +171,13 @@ def read_frame(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _frame(path: Path) -> pd.DataFrame:
+def _frame(path: Path, content: bytes) -> pd.DataFrame:
     """The file's columns: of CSV as texts, of Parquet as they are."""
     import pandas as pd
 
     if path.suffix.lower() in {".parquet", ".pq"}:
         try:
-            frame = pd.read_parquet(io.BytesIO(author_bytes(path)), engine="pyarrow")
+            frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
         except ImportError:
             raise UsageError(f"{path}: reading Parquet needs pyarrow: pip install 'openfingym[arrow]'") from None
         except (OSError, ValueError) as error:
@@ -172,7 +185,7 @@ def _frame(path: Path) -> pd.DataFrame:
         return frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index(names=_index_names(frame))
     if Path(path.name.removesuffix(".gz")).suffix.lower() not in {".csv", ".txt"}:
         raise UsageError(f"{path}: no table is read from such a file; known: .csv, .csv.gz, .parquet")
-    text = decoded(author_bytes(path), path)
+    text = decoded(content, path)
     try:
         return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, index_col=False)
     except pd.errors.EmptyDataError:
@@ -186,7 +199,9 @@ def _index_names(frame: pd.DataFrame) -> list[str]:
     import pandas as pd
 
     def of(place: int) -> str:
-        return "date" if isinstance(frame.index.get_level_values(place), pd.DatetimeIndex) else f"level {place}"
+        if isinstance(frame.index.get_level_values(place), pd.DatetimeIndex):
+            return "date"
+        return f"level {place}" if frame.index.nlevels > 1 else ""
 
     return [str(name) if name is not None else of(place) for place, name in enumerate(frame.index.names)]
 
@@ -208,6 +223,15 @@ def is_number(cells: pd.Series) -> NDArray[np.bool_]:
 def is_numeric(cells: pd.Series) -> bool:
     """Whether every cell is a finite number or a gap."""
     return bool(is_number(cells).all())
+
+
+def date_column(frame: pd.DataFrame) -> str | None:
+    """The column of dates: one that is called so, or the first whose first cell looks like a date; None for none."""
+    names = [str(name) for name in frame.columns]
+    dated = [name for name in names if frame[name].dtype.kind == "M" or DATE.match(str(frame[name].iloc[0]).strip())]
+    # A column 'month' or 'day' may hold the number of the month or day as well.
+    called = [name for name in names if name.lower() in SURELY_DATES or (name.lower() in DATES and name in dated)]
+    return next(iter([*called, *dated]), None)
 
 
 def dates_of(cells: pd.Series, path: Path) -> pd.DatetimeIndex:

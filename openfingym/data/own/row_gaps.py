@@ -1,0 +1,89 @@
+"""Cells of an author's rows that have no value. A gap is filled from earlier rows with the same id alone, and from
+later ones only where those are training rows too; see :mod:`openfingym.data.own.gaps`. A target is never made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openfingym.data.own.gaps import forward, interpolated, refusal
+from openfingym.data.own.tables import Table
+from openfingym.data.recipe import train_share
+from openfingym.data.rows import starts_of
+from openfingym.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.data.own.rows import OwnRows
+    from openfingym.task.model import Fill
+
+
+@dataclass(frozen=True, eq=False)
+class FilledRows:
+    """Rows without gaps."""
+
+    rows: OwnRows
+    filled: int = 0
+    """Cells that were given a value."""
+    interpolated_to: int | None = None
+    """The last row on which an interpolated cell rests; None for none."""
+
+
+def rows_without_gaps(rows: OwnRows, fill: Fill | None, train: float) -> FilledRows:
+    """The rows with their gaps filled, or left out.
+
+    Args:
+        rows: the author's rows.
+        fill: what to do; None or ``none`` to refuse gaps.
+        train: share of the dates, from the first on, that are in the training block.
+
+    Raises:
+        DataError: there are gaps and nothing is to be done, nothing is left, or nothing says which rows belong
+            together.
+    """
+    gaps = np.isnan(rows.values)
+    if not gaps.any():
+        return FilledRows(rows)
+    if fill is None or fill == "none":
+        raise DataError(refusal(Table(rows.times, rows.columns, rows.values), gaps))
+    if fill == "drop":
+        return FilledRows(rows.kept(~gaps.any(axis=1), "a value is missing in them (drop)"))
+    if not rows.ids and rows.series.any():
+        raise DataError(
+            f"--fill {fill}: several rows have the same date, and no column says which row of another date is of the "
+            "same; add a column 'id', or give --fill drop"
+        )
+    rows = rows.kept(
+        ~gaps[:, -1], f"{rows.columns[-1]!r} is missing in them, and what is to be predicted is not filled"
+    )
+    known = np.zeros(len(rows.values), dtype=np.bool_)
+    for own in _by_series(rows):
+        known[own] = np.logical_or.accumulate(~np.isnan(rows.values[own]), axis=0).all(axis=1)
+    rows = rows.kept(known, "a feature has no value yet")
+    starts = starts_of(rows.clock)
+    first_hidden = int(starts[train_share(train, len(starts) - 1)])
+    values, between, last = rows.values.copy(), 0, -1
+    for own in _by_series(rows):
+        values[own] = forward(rows.values[own])
+        if fill == "interpolate":
+            values[own], count, until = interpolated(rows.values[own], values[own], int((own < first_hidden).sum()))
+            between += count
+            last = max(last, -1 if until is None else int(own[until]))
+    steps, filled = [], int(np.isnan(rows.values).sum())
+    if between:
+        steps.append(f"{between} cells interpolated between training rows, which show no hidden value")
+    if filled - between:
+        steps.append(f"{filled - between} cells filled with the last value before them (forward)")
+    rows = replace(rows, values=values, steps=(*rows.steps, *steps))
+    return FilledRows(rows, filled, last if last >= 0 else None)
+
+
+def _by_series(rows: OwnRows) -> Iterator[NDArray[np.int64]]:
+    """Places of the rows of each id, in order of time."""
+    order = np.argsort(rows.series, kind="stable")
+    yield from np.split(order, starts_of(rows.series[order])[1:-1])  # type: ignore[arg-type]  # numbers, as times are
