@@ -196,7 +196,7 @@ class RowsKind(MonthsKind):
     def plots(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
     ) -> Iterable[Plot]:
-        """Targets by month, and distributions of targets and features."""
+        """Targets by date, and distributions of targets and features."""
         from openfingym.kinds.plots.series import row_plots
 
         return row_plots(read, hidden, counts[0], facts)

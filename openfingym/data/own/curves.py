@@ -47,6 +47,8 @@ CURVES = frozenset({"curve", "country", "currency", "area", "region", "issuer", 
 """Names of the column that says which curve a row is of, in lower case."""
 MATURITY = re.compile(r"y?(\d+(?:\.\d+)?)\s*(d|days?|w|weeks?|m|mo|mos|mth|months?|y|yr|yrs|years?)?", re.IGNORECASE)
 PER_YEAR = {"d": 365.0, "w": 52.0, "m": 12.0, "y": 1.0}
+KEY, CURVE = "\0key", "\0curve"
+"""Columns that no file has: the date or number of a row, and the name of its curve."""
 LONGEST = 200.0
 """Years; a larger number at the head of a column is no maturity."""
 
@@ -155,14 +157,13 @@ def _read(path: Path, stem: str) -> Table:
         curve = next((name for name in rest if not is_numeric(frame[name])), None)
     rest = [name for name in rest if name != curve]
     _require_form(path, maturity, columns, rest)
-    frame = frame.assign(**{"\0curve": stem if curve is None else frame[curve].astype(str).str.strip()})
+    frame = frame.assign(**{CURVE: stem if curve is None else frame[curve].astype(str).str.strip()})
     steps: tuple[str, ...] = ()
     if date is not None:
-        key = dates_of(frame[date], path)
+        frame = frame.assign(**{KEY: dates_of(frame[date], path)})
     else:
-        key = _numbers(frame, path, number, long=maturity is not None)
+        frame = frame.assign(**{KEY: _numbers(frame, path, number, long=maturity is not None)})
         steps = ("the rows have no date: they are known by their number, from 0",)
-    frame = frame.assign(**{"\0key": key})
     wide = _spread(frame, path, columns) if maturity is None else _gathered(frame, path, maturity, rest[0])
     return _table(wide, path, dated=date is not None, steps=steps)
 
@@ -194,8 +195,8 @@ def _require_form(path: Path, maturity: str | None, columns: Mapping[str, float]
 def _numbers(frame: pd.DataFrame, path: Path, number: str | None, *, long: bool) -> pd.Series:
     """The number of each line's row, where there are no dates."""
     if not long:
-        place = frame.groupby("\0curve", sort=False).cumcount()
-        counts = frame.groupby("\0curve", sort=False).size()
+        place = frame.groupby(CURVE, sort=False).cumcount()
+        counts = frame.groupby(CURVE, sort=False).size()
         if counts.max() > counts.min():
             raise DataError(
                 f"{path}: {counts.idxmax()!r} has {counts.max()} rows and {counts.idxmin()!r} {counts.min()}; without "
@@ -214,7 +215,7 @@ def _spread(frame: pd.DataFrame, path: Path, columns: Mapping[str, float]) -> pd
     """A wide table by key and curve, a column a maturity in years."""
     _require_numbers(frame, path, list(columns))
     values = floats_of(frame[list(columns)]).rename(columns=columns)
-    out = values.set_index([frame["\0key"], frame["\0curve"]])
+    out = values.set_index([frame[KEY], frame[CURVE]])
     if out.index.duplicated().any():
         when, who = out.index[out.index.duplicated()][0]
         raise DataError(
@@ -226,15 +227,15 @@ def _spread(frame: pd.DataFrame, path: Path, columns: Mapping[str, float]) -> pd
 
 def _gathered(frame: pd.DataFrame, path: Path, maturity: str, value: str) -> pd.DataFrame:
     """A long table by key and curve, a column a maturity in years."""
-    years = [years_of(str(text)) for text in frame[maturity]]
-    if None in years:
-        row = years.index(None)
+    years = np.array([years_of(str(text)) or np.nan for text in frame[maturity]])
+    if np.isnan(years).any():
+        row = int(np.isnan(years).argmax())
         raise DataError(
             f"{path}, row {row + 2}, column {maturity!r}: {str(frame[maturity].iloc[row])!r} is no maturity; expected "
             f"years up to {LONGEST:g}, or a form such as 3m or 10y"
         )
     _require_numbers(frame, path, [value])
-    values = floats_of(frame[[value]]).assign(key=frame["\0key"], curve=frame["\0curve"], years=years)
+    values = floats_of(frame[[value]]).assign(key=frame[KEY], curve=frame[CURVE], years=years)
     index = values.set_index(["key", "curve", "years"])[value]
     if index.index.duplicated().any():
         when, who, which = index.index[index.index.duplicated()][0]
@@ -260,7 +261,7 @@ def _table(wide: pd.DataFrame, path: Path, *, dated: bool, steps: tuple[str, ...
     """A row a key, and the maturities of each curve as channels; ``wide`` has the index (key, curve)."""
     order = list(dict.fromkeys(wide.index.get_level_values(1)))
     by_key = wide.unstack(level=1).sort_index()  # noqa: PD010 - of an index
-    maturities = sorted(wide.columns)
+    maturities = sorted(map(float, wide.columns))
     pairs = [(years, curve) for curve in order for years in maturities]
     values = np.ascontiguousarray(by_key[pairs].to_numpy(dtype=np.float64))
     empty = np.isnan(values).all(axis=0)

@@ -52,7 +52,7 @@ def rows_without_gaps(rows: OwnRows, fill: Fill | None, train: float) -> FilledR
     if fill is None or fill == "none":
         raise DataError(refusal(Table(rows.times, rows.columns, rows.values), gaps))
     if fill == "drop":
-        return FilledRows(rows.kept(~gaps.any(axis=1), "a value is missing in them (drop)"))
+        return FilledRows(rows.kept(np.asarray(~gaps.any(axis=1)), "a value is missing in them (drop)"))
     if not rows.ids and rows.series.any():
         raise DataError(
             f"--fill {fill}: several rows have the same date, and no column says which row of another date is of the "

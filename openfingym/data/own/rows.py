@@ -68,7 +68,7 @@ class OwnRows:
     @property
     def clock(self) -> NDArray[np.datetime64]:
         """The date of each row, or its number, int64."""
-        return np.arange(len(self.values)) if self.times is None else self.times
+        return np.arange(len(self.values)) if self.times is None else self.times  # type: ignore[return-value]  # numbers
 
     def kept(self, rows: NDArray[np.bool_], reason: str) -> OwnRows:
         """These rows alone, and a step that says why.
@@ -188,7 +188,7 @@ def _ordered(
     stamps = times.to_numpy().astype("datetime64[ns]")
     order = _order(stamps, series, values)
     stamps, values = stamps[order], np.ascontiguousarray(values[order])
-    steps = () if times.is_monotonic_increasing else ("rows sorted by date",)
+    steps: tuple[str, ...] = () if times.is_monotonic_increasing else ("rows sorted by date",)
     first = np.append(True, stamps[1:] != stamps[:-1])
     if series is None:
         starts = np.flatnonzero(first)

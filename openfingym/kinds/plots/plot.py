@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.data.recipe import stamps
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -104,7 +106,7 @@ def spans_of(times: Sequence[Array]) -> tuple[Span, ...]:
     """The stretches of time of the training data and of either fold.
 
     Args:
-        times: datetime64[ns] of each, of any shape.
+        times: datetime64[ns] of each, or numbers of rows that have no date, of any shape.
     """
     ends = [(part, np.asarray(moments).astype(np.int64)) for part, moments in zip(PARTS, times, strict=True)]
     return tuple(
@@ -121,7 +123,7 @@ def in_time(pieces: Iterable[tuple[Array, Array]]) -> tuple[NDArray[np.datetime6
         pieces: times and values, of equal shapes.
     """
     moments, numbers = zip(*((np.asarray(t).reshape(-1), np.asarray(v).reshape(-1)) for t, v in pieces), strict=True)
-    times, first = np.unique(np.concatenate(moments).astype("datetime64[ns]"), return_index=True)
+    times, first = np.unique(stamps(np.concatenate(moments)), return_index=True)
     return times, np.concatenate(numbers)[first].astype(np.float64)
 
 

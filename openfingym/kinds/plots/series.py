@@ -135,7 +135,7 @@ def row_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, facts: M
         for line in (low, mean, high)
     ]
     yield LinePlot(
-        "Targets by month", months, tuple(curves), spans, f"Mean, and the {RANGE[0]}th and {RANGE[1]}th percentile."
+        "Targets by date", months, tuple(curves), spans, f"Mean, and the {RANGE[0]}th and {RANGE[1]}th percentile."
     )
     yield Distribution("Targets", parts_of(train, asked, n_public))
     names = _names(facts["channels"])
