@@ -336,8 +336,9 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
     "files",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A file of your own that the task is to hold. A table, .csv or .parquet; several are joined on their dates. A "
-    "graph: a list of edges, .graphml, .mat or .npz. A set of graphs: a folder of these, or a table of graph and edge.",
+    help="A file of your own that the task is to hold. A table, curves or rows of features, .csv or .parquet; several "
+    "tables or curves are joined on their dates. A graph: a list of edges, .graphml, .mat or .npz. A set of graphs: a "
+    "folder of these, or a table of graph and edge.",
 )
 @click.option(
     "--fill",
