@@ -355,7 +355,7 @@ def _origin(task: Task, source: Curves) -> tuple[str, ...]:
     """The steps by which the curves were made, in words."""
     info, words = source.info, _words(task)
     if is_own(task):
-        return (*panel_recipe(source), f"{len(source.countries)} curves of {len(source.maturities)} maturities")
+        return (*panel_recipe(source), f"{len(source.maturities)} maturities a curve; curves: {len(source.countries)}")
     return (
         f"dataset {info.name}: {info.kind}, {info.source}",
         f"{len(source.times)} {words.row}s of {len(source.countries)} {words.all_series}, {info.first} to {info.last}",

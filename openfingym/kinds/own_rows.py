@@ -15,11 +15,13 @@ from openfingym.data.recipe import train_share
 from openfingym.data.rows import Rows, starts_of
 from openfingym.digests import sha256_of
 from openfingym.errors import DataError, TaskError, UsageError
+from openfingym.kinds.material import Brief
 from openfingym.kinds.own_tables import edited, limits_of
 from openfingym.kinds.panels import dataset_content, require_past
 from openfingym.kinds.start import OwnData
 
 if TYPE_CHECKING:
+    from openfingym.kinds.material import Material
     from openfingym.kinds.start import Given, Start
     from openfingym.task import Task
 
@@ -128,3 +130,26 @@ def start_from_rows(start: Start, given: Given) -> Start:
         contract=contract + centred,
         own_data=own,
     )
+
+
+def brief_of_own_rows(task: Task, material: Material) -> Brief:
+    """What an agent is told of an author's rows."""
+    dated = task.spec.dataset.dates
+    inputs, targets, test = (material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs"))
+    unit, target = task.spec.contract.unit, material.labels[0]
+    centred = f", less the mean of training ({material.facts['centre']:g})" if "centre" in material.facts else ""
+    facts = (
+        ("value", f"{target}{centred}; {unit}"),
+        ("features", ", ".join(map(str, material.facts["channels"]))),  # type: ignore[call-overload]  # a list of names
+        ("ids", str(len(material.facts["series"]) or "none")),  # type: ignore[arg-type]  # a list of names
+        ("training rows", str(material.n_train)),
+        ("rows to predict", str(material.shape[0])),
+    )
+    order = "Rows are in order of their dates" if dated else "Rows have no date and are in the order of their numbers"
+    note = f"{order}; those to predict are later than all of training."
+    times = "datetime64[ns], the date of each row" if dated else "int64, the number of each row"
+    usage = f"""features, targets = interface.load_train()  # float64 {inputs}, {targets}
+test = interface.load_test_inputs()  # float64 {test}
+times = interface.load("test_times")  # {times}; which id: test_series
+feedback = interface.submit(predictions)  # predictions: float64 {material.shape}"""
+    return Brief(facts, note, usage)

@@ -203,12 +203,14 @@ class RowsKind(MonthsKind):
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What is asked, in numbers."""
+        if is_own(task):
+            from openfingym.kinds.own_rows import brief_of_own_rows
+
+            return brief_of_own_rows(task, material)
         inputs, targets, test = (
             material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs")
         )
         names = [str(name) for name in material.facts["channels"]]  # type: ignore[attr-defined]  # a list of names
-        if is_own(task):
-            return _own_brief(task, material)
         facts = (
             ("value", f"excess log return of the next month, {task.spec.contract.unit}"),
             ("features", ", ".join(names)),
@@ -232,29 +234,6 @@ def _contract(task: Task) -> RowsContract:
     contract = task.spec.contract
     assert isinstance(contract, RowsContract)
     return contract
-
-
-def _own_brief(task: Task, material: Material) -> Brief:
-    """What an agent is told of an author's rows."""
-    dated = task.spec.dataset.dates
-    inputs, targets, test = (material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs"))
-    unit, target = task.spec.contract.unit, material.labels[0]
-    centred = f", less the mean of training ({material.facts['centre']:g})" if _contract(task).centred else ""
-    facts = (
-        ("value", f"{target}{centred}; {unit}"),
-        ("features", ", ".join(map(str, material.facts["channels"]))),  # type: ignore[call-overload]  # a list of names
-        ("ids", str(len(material.facts["series"]) or "none")),  # type: ignore[arg-type]  # a list of names
-        ("training rows", str(material.n_train)),
-        ("rows to predict", str(material.shape[0])),
-    )
-    order = "Rows are in order of their dates" if dated else "Rows have no date and are in the order of their numbers"
-    note = f"{order}; those to predict are later than all of training."
-    times = "datetime64[ns], the date of each row" if dated else "int64, the number of each row"
-    usage = f"""features, targets = interface.load_train()  # float64 {inputs}, {targets}
-test = interface.load_test_inputs()  # float64 {test}
-times = interface.load("test_times")  # {times}; which id: test_series
-feedback = interface.submit(predictions)  # predictions: float64 {material.shape}"""
-    return Brief(facts, note, usage)
 
 
 def _recipe(task: Task, source: Rows, centre: float) -> tuple[str, ...]:

@@ -22,11 +22,10 @@ import numpy as np
 
 from openfingym.data.curves import Curves
 from openfingym.data.own.cells import examples
+from openfingym.data.own.dates import date_column, dates_of
 from openfingym.data.own.tables import (
     NUMBERS,
     Table,
-    date_column,
-    dates_of,
     floats_of,
     is_number,
     is_numeric,

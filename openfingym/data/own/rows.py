@@ -20,12 +20,11 @@ import numpy as np
 
 from openfingym.data.dataset import suggestion
 from openfingym.data.own.cells import examples
+from openfingym.data.own.dates import date_column, dates_of
 from openfingym.data.own.graphs import hidden_order
 from openfingym.data.own.tables import (
     COUNTERS,
     NUMBERS,
-    date_column,
-    dates_of,
     floats_of,
     is_number,
     is_numeric,

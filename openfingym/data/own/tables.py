@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,18 +19,13 @@ import numpy as np
 
 from openfingym.data.csvfile import MISSING
 from openfingym.data.own.cells import author_bytes, decoded, examples
+from openfingym.data.own.dates import DATES, dates_of
 from openfingym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-DATES = frozenset({"date", "time", "datetime", "timestamp", "day", "month", "period"})
-"""Names of a column of dates, in lower case."""
-SURELY_DATES = DATES - {"day", "month", "period"}
-"""Those that hold nothing else."""
-DATE = re.compile(r"\d{4}-\d\d")
-"""How a date begins."""
 NUMBERS = frozenset({"", "row", "index", "unnamed: 0"})
 """Names of a first column that counts rows where no column has dates, in lower case."""
 COUNTERS = frozenset({"", "unnamed: 0"})
@@ -223,42 +217,6 @@ def is_number(cells: pd.Series) -> NDArray[np.bool_]:
 def is_numeric(cells: pd.Series) -> bool:
     """Whether every cell is a finite number or a gap."""
     return bool(is_number(cells).all())
-
-
-def date_column(frame: pd.DataFrame) -> str | None:
-    """The column of dates: one that is called so, or the first whose first cell looks like a date; None for none."""
-    names = [str(name) for name in frame.columns]
-    dated = [name for name in names if frame[name].dtype.kind == "M" or DATE.match(str(frame[name].iloc[0]).strip())]
-    # A column 'month' or 'day' may hold the number of the month or day as well.
-    called = [name for name in names if name.lower() in SURELY_DATES or (name.lower() in DATES and name in dated)]
-    return next(iter([*called, *dated]), None)
-
-
-def dates_of(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
-    """The dates of a column, UTC without saying so, to the nanosecond.
-
-    Raises:
-        DataError: a cell is no ISO date.
-    """
-    import pandas as pd
-
-    if cells.dtype.kind in "iuf":
-        raise DataError(f"{path}, column {cells.name!r}: numbers, not dates; write dates as 2024-01-31")
-    try:
-        if cells.dtype.kind == "M":
-            stamps = pd.to_datetime(cells, utc=True)
-        else:
-            # A number alone would be read as a year.
-            plain = cells.astype(str).str.strip()
-            stamps = pd.to_datetime(plain.where(~plain.str.fullmatch(r"[\d.]*"), "?"), format="ISO8601", utc=True)
-    except (ValueError, pd.errors.OutOfBoundsDatetime) as error:
-        raise DataError(
-            f"{path}, column {cells.name!r}: not all are ISO dates such as 2024-01-31 ({str(error).split(', at')[0]}); "
-            "other orders of day and month can be mistaken"
-        ) from None
-    if stamps.isna().any():
-        raise DataError(f"{path}, row {int(stamps.isna().to_numpy().argmax()) + 2}: has no date")
-    return pd.DatetimeIndex(stamps).tz_localize(None).as_unit("ns")
 
 
 def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) -> Table:

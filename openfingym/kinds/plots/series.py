@@ -88,7 +88,7 @@ def curve_plots(
     series = {part: np.asarray(read(f"{part}_series")) for part in ("train", "test")}
     parts = [("train", train, 0, len(train)), ("test", asked, 0, n_public), ("test", asked, n_public, len(asked))]
     spans = spans_of([times[part][first:last] for part, _, first, last in parts])
-    note = more_of(len(countries), "countries")
+    note = more_of(len(countries), "curves")
     for number, country in enumerate(countries[:MOST_SERIES]):
         curves: list[Curve] = []
         for tone, (part, values, first, last) in enumerate(parts):
@@ -110,9 +110,9 @@ def curve_plots(
         yield LinePlot(f"{country}: yield of {years[middle]:g} years", x, lines, spans)
         note = ""
     changes = {part: read(f"{part}_inputs")[:, -1] - read(f"{part}_inputs")[:, -2] for part in ("train", "test")}
-    yield Distribution("Yields, all countries and maturities", parts_of(train, asked, n_public))
+    yield Distribution("Yields, all curves and maturities", parts_of(train, asked, n_public))
     yield Distribution(
-        "Change in the last month that is shown",
+        "Change in the last row that is shown",
         parts_of(changes["train"], changes["test"], n_public),
         "Public in all three parts.",
     )
