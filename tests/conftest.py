@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.scaffold import new_task
 
+# A shell has what it starts in the background ignore the interrupt, and so would every program that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes on a busy machine says nothing of what it tests.
 settings.register_profile("calm", deadline=None)
 settings.load_profile("calm")

@@ -115,8 +115,10 @@ class BuiltPackage:
         if named:
             return f"rebuild it with `openfingym task build {name} --force` (and --real where it is on pulled data)"
         # A task that is known by its path alone has no name that a command would find.
-        halves = shlex.join(["rm", "-rf", str(self.public), str(self.truth)])
-        return f"remove it with `{halves}`, and its task is built anew when it is next used"
+        halves = [str(half) for half in (self.public, self.truth) if half.exists()]
+        if not halves:
+            return "it is rebuilt when its task is next used"
+        return f"remove it with `{shlex.join(['rm', '-rf', *halves])}`; it is rebuilt when its task is next used"
 
     @cached_property
     def manifest(self) -> Manifest:

@@ -120,7 +120,7 @@ def test_a_changed_package_is_refused(packages: dict[str, BuiltPackage], tmp_pat
 
 
 def test_start_errors_reach_the_caller(packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
-    with pytest.raises(VerifierError, match="rebuild"):
+    with pytest.raises(VerifierError, match="no built package; it is rebuilt"):
         EmbeddedVerifier.start([BuiltPackage(tmp_path / "absent", tmp_path / "absent")])
     with pytest.raises(VerifierError, match="two packages"):
         EmbeddedVerifier.start([packages["tiny"], packages["tiny"]])

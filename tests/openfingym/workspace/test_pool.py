@@ -185,9 +185,7 @@ def test_misuse(backend, gates, treasury) -> None:
 
 
 HOST = """
-import asyncio, signal, sys
-# Who starts tests in the background has them ignore the interrupt.
-signal.signal(signal.SIGINT, signal.default_int_handler)
+import asyncio, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[4:]
 from openfingym.verifiers.client import RolloutTicket
@@ -258,9 +256,7 @@ def test_a_host_that_is_stopped_leaves_nothing(backend, treasury, short_dir, how
 
 
 FORGETFUL_HOST = """
-import asyncio, signal, sys
-# Who starts tests in the background has them ignore the interrupt.
-signal.signal(signal.SIGINT, signal.default_int_handler)
+import asyncio, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[4:]
 from openfingym.packages.package import BuiltPackage
