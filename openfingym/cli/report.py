@@ -87,13 +87,13 @@ def compare(
     of ours is counted, and is in none. A damaged run is named; where all are, the exit status is 2.
     """
     from openfingym.reports.report import make_report
-    from openfingym.reports.runs import read_runs
+    from openfingym.reports.runs import find_runs
 
     if pages and html is None:
         raise UsageError("--pages goes with --html, whose page links to them; give both")
     with TerminalProgress(enabled=not as_json) as show:
         show("reading runs")
-        runs = read_runs(folders)
+        runs = find_runs(folders)
         if not runs.results:
             more = f", and {len(runs.damaged) - 1:,} more" if len(runs.damaged) > 1 else ""
             raise UsageError(

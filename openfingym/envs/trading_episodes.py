@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -171,9 +172,13 @@ class Episodes:
             leading: number of environments, where there are several.
 
         Raises:
-            UsageError: the action has another shape.
+            UsageError: the action is no array of numbers, or has another shape.
         """
-        asked, shape = np.asarray(action, np.float64, "C"), (*leading, len(self.bars.symbols))
+        shape = (*leading, len(self.bars.symbols))
+        try:
+            asked = np.asarray(action, np.float64, "C")
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"an action is target weights of shape {shape}; found {reprlib.repr(action)}") from error
         if asked.shape != shape:
             raise UsageError(f"an action is target weights of shape {shape}; found shape {asked.shape}")
         return project(asked, self.market.max_short) if self.action == "projected" else asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -222,7 +223,10 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
                 "DISABLED, start their next ones with reset(options={'reset_mask': terminated | truncated})"
             )
         count, e = self.num_envs, self._episodes
-        asked = e.weights(actions, count) if e.weighted else np.asarray(actions, np.float64, "C")
+        try:
+            asked = e.weights(actions, count) if e.weighted else np.asarray(actions, np.float64, "C")
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"actions have the shape {self._shape}; found {reprlib.repr(actions)}") from error
         if asked.shape != self._shape:
             raise UsageError(f"actions have the shape {self._shape}; found shape {asked.shape}")
         out, rewards, equity = np.empty((count, e.size), np.float32), np.empty(count), np.empty(count)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
+from openfingym.files.whole import store_errors, whole_folder
 from openfingym.kinds import KINDS, Kind, kind_of
 from openfingym.task import TASK_NAME, Task
 
@@ -153,20 +153,20 @@ def require_new(name: str, parent: Path) -> Path:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], *, tried: bool) -> None:
-    """Write a task's folder, whole or not at all; with ``tried`` only if its data can be cut as it says."""
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise UsageError(f"{folder} exists already; choose another name, or remove it") from None
-    try:
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-        if tried:
-            task = Task.read(folder)
-            kind_of(task).shape(task, kind_of(task).load(task))
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
+    """Write a task's folder, whole or not at all; with ``tried`` only if its data can be cut as it says.
+
+    Raises:
+        StoreError: it cannot be written, as on a full disk.
+        TaskError: the data cannot be cut so.
+    """
+    with store_errors(folder, "choose another place with --to"):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with whole_folder(folder) as partial:
+            for name, content in files.items():
+                (partial / name).write_bytes(content)
+            if tried:
+                task = Task.read(partial)
+                kind_of(task).shape(task, kind_of(task).load(task))
 
 
 def _task_file(name: str, kind: Kind, start: Start) -> str:

@@ -60,7 +60,7 @@ class FoundRuns:
     """When they were read, UTC."""
 
 
-def read_runs(paths: Iterable[Path]) -> FoundRuns:
+def find_runs(paths: Iterable[Path]) -> FoundRuns:
     """Read every run at or below ``paths``.
 
     A run is a folder with a ``result.json``; one with a ``config.json`` alone is a damaged run. Folders
@@ -77,7 +77,7 @@ def read_runs(paths: Iterable[Path]) -> FoundRuns:
 
 
 def found_below(paths: Iterable[Path]) -> FoundRuns:
-    """What :func:`read_runs` reads, which may be nothing.
+    """What :func:`find_runs` reads, which may be nothing.
 
     Raises:
         UsageError: a path is no folder.

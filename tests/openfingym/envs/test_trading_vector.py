@@ -16,6 +16,7 @@ from gymnasium.vector.utils import batch_space
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import openfingym
 from openfingym.data.bars import FIELDS, Bars
 from openfingym.envs.trading import TradingEnv
 from openfingym.envs.trading_vector import TradingVectorEnv
@@ -413,3 +414,12 @@ def test_wrong_calls_are_named() -> None:
     env.reset()
     with pytest.raises(UsageError, match=r"\(4, 2\); found shape \(4, 3\)"):
         env.step(np.zeros((4, 3)))
+
+
+@pytest.mark.parametrize("action", ["weights", "orders"])
+def test_what_is_no_array_of_numbers_is_refused_by_name(action) -> None:
+    envs = openfingym.make_vec("equity-trading", num_envs=2, action=action)
+    envs.reset(seed=0)
+    for wrong in ("buy", [[0.1], [0.1, 0.2]], object()):
+        with pytest.raises(UsageError, match=r"shape \(2, .*found"):
+            envs.step(wrong)

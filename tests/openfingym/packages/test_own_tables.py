@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from openfingym.catalog import load_task
 from openfingym.cli import cli
 from openfingym.data.own.gaps import without_gaps
 from openfingym.data.own.tables import Table, read_tables
-from openfingym.errors import DataError, OpenFinGymError, TaskError
+from openfingym.errors import DataError, OpenFinGymError, StoreError, TaskError
 from openfingym.kinds import kind_of
 from openfingym.kinds.start import Given
 from openfingym.packages.build import build
@@ -225,3 +227,20 @@ def test_a_copy_whose_data_is_too_little_says_how_much_is_enough(tmp_path: Path)
     assert not (tmp_path / "mine").exists()
     run = CliRunner().invoke(cli, ["task", "new", "mine", "--like", "equity-trading"])
     assert "add --from FILE" in str(run.exception)
+
+
+def test_a_full_disk_leaves_no_half_of_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Path] = []
+    whole = Path.write_bytes
+
+    def full_at_the_second(path: Path, content: bytes) -> int:
+        written.append(path)
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return whole(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full_at_the_second)
+    with pytest.raises(StoreError, match="free some space"):
+        new_task("full", tmp_path / "tasks")
+    assert len(written) == 2
+    assert list((tmp_path / "tasks").iterdir()) == []

@@ -13,7 +13,7 @@ import pytest
 from openfingym.errors import UsageError
 from openfingym.reports.html import render
 from openfingym.reports.report import REASON_LENGTH, make_report
-from openfingym.reports.runs import Damaged, FoundRuns, Made, read_runs
+from openfingym.reports.runs import Damaged, FoundRuns, Made, find_runs
 from openfingym.reports.tables import figure, overall, percent, said, skill_table, task_table
 from openfingym.version import __version__
 from tests.openfingym.reports.made import failed, runs, scored, write
@@ -189,7 +189,7 @@ def test_a_report_says_what_it_is_about(tmp_path):
         (folder / "config.json").write_text(json.dumps(config))
     (silent / "config.json").unlink()
     before = datetime.now(UTC).replace(microsecond=0)
-    report = make_report(read_runs([tmp_path / "my-runs"]))
+    report = make_report(find_runs([tmp_path / "my-runs"]))
     told = report.to_dict()
     assert before <= datetime.fromisoformat(str(told["made_at"])) <= datetime.now(UTC)
     assert told["folders"] == [str(tmp_path / "my-runs")]

@@ -12,7 +12,7 @@ import pytest
 
 from openfingym.cli import main
 from openfingym.reports.report import make_report
-from openfingym.reports.runs import read_runs
+from openfingym.reports.runs import find_runs
 from tests.openfingym.reports.made import HOSTILE, failed, scored, write
 
 ROOT = Path(__file__).parents[3]
@@ -65,7 +65,7 @@ def test_options_may_come_first(invoke, folder):
     assert "fx-forecast-v2" in invoke("--tasks", folder)[1]
     status, out, _ = invoke("--json", "--by", "agent", folder)
     assert status == 0
-    found, expected = json.loads(out), json.loads(json.dumps(make_report(read_runs([folder]), ("agent",)).to_dict()))
+    found, expected = json.loads(out), json.loads(json.dumps(make_report(find_runs([folder]), ("agent",)).to_dict()))
     # A second may have begun between the two.
     assert found | {"made_at": None} == expected | {"made_at": None}
 
@@ -80,7 +80,7 @@ def test_the_page_and_the_csv_are_written(invoke, folder, tmp_path):
     assert status == 0
     assert out.endswith(f"{tmp_path / 'cells.csv'}\n{tmp_path / 'page.html'}\n")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    assert (tmp_path / "cells.csv").read_text(encoding="utf-8") == make_report(read_runs([folder])).to_csv()
+    assert (tmp_path / "cells.csv").read_text(encoding="utf-8") == make_report(find_runs([folder])).to_csv()
 
 
 def test_each_run_has_a_page_and_links_survive_moving_both(invoke, folder, tmp_path):
@@ -157,7 +157,7 @@ def test_of_many_damaged_runs_some_are_named(invoke, tmp_path):
 
 def test_the_documentation_is_true(folder, monkeypatch, capsys):
     text = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
-    report = make_report(read_runs([folder])).to_dict()
+    report = make_report(find_runs([folder])).to_dict()
     documented = set(re.findall(r"`(\w+)`", text))
     assert documented >= report.keys()
     for records in ("cells", "tasks", "comparisons", "failures"):

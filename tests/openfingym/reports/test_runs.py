@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from openfingym.errors import UsageError
-from openfingym.reports.runs import read_runs
+from openfingym.reports.runs import find_runs
 from openfingym.results import FORMAT
 from tests.openfingym.reports.made import failed, scored, write
 
@@ -22,7 +22,7 @@ def test_runs_are_found_at_any_depth_whatever_path_leads_to_them(tmp_path):
     first, _ = write(tmp_path / "t4" / "ridge", scored(0.5), scored(0.6, seed=1))
     write(tmp_path / "t4" / "naive", failed("error", agent="naive"))
     (tmp_path / "t4" / "config.json").write_text("{}")
-    found = read_runs([tmp_path, tmp_path / "t4", first, tmp_path / "t4" / ".." / "t4"])
+    found = find_runs([tmp_path, tmp_path / "t4", first, tmp_path / "t4" / ".." / "t4"])
     states = [(run.agent, run.seed, run.state) for run in found.results]
     assert states == [("naive", 0, "error"), ("ridge", 0, "scored"), ("ridge", 1, "scored")]
     assert found.results[1].path == first
@@ -34,21 +34,21 @@ def test_what_is_being_written_is_not_read(tmp_path):
     shutil.copytree(folder, tmp_path / f".{folder.name}.partial")
     (tmp_path / ".attic").mkdir()
     write(tmp_path / ".attic", scored(0.5, seed=1))
-    assert len(read_runs([tmp_path]).results) == 1
-    assert len(read_runs([tmp_path / ".attic"]).results) == 1
+    assert len(find_runs([tmp_path]).results) == 1
+    assert len(find_runs([tmp_path / ".attic"]).results) == 1
 
 
 def test_a_copy_of_a_rollout_counts_once(tmp_path):
     (folder,) = write(tmp_path / "a", scored(0.5))
     shutil.copytree(folder, tmp_path / "b" / folder.name)
-    found = read_runs([tmp_path])
+    found = find_runs([tmp_path])
     assert (len(found.results), found.copies) == (1, 1)
 
 
 def test_a_failure_kept_beside_its_repetition_is_another_run(tmp_path):
     write(tmp_path / "first", failed("error"))
     write(tmp_path / "again", scored(0.5))
-    assert sorted(run.state for run in read_runs([tmp_path]).results) == ["error", "scored"]
+    assert sorted(run.state for run in find_runs([tmp_path]).results) == ["error", "scored"]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_failure_kept_beside_its_repetition_is_another_run(tmp_path):
 def test_a_damaged_result_is_named_and_in_no_figure(tmp_path, changes, words):
     good, bad = write(tmp_path, scored(0.5), scored(0.6, seed=1))
     change(bad, **changes)
-    found = read_runs([tmp_path])
+    found = find_runs([tmp_path])
     assert [run.path for run in found.results] == [good]
     (damaged,) = found.damaged
     assert damaged.path == bad
@@ -92,22 +92,22 @@ def test_a_damaged_result_is_named_and_in_no_figure(tmp_path, changes, words):
 def test_a_result_that_is_no_result_is_named(tmp_path, text):
     (bad,) = write(tmp_path, scored(0.5))
     (bad / "result.json").write_text(text)
-    found = read_runs([tmp_path])
+    found = find_runs([tmp_path])
     assert (found.results, [one.path for one in found.damaged]) == ((), [bad])
 
 
 def test_a_run_without_a_result_is_named(tmp_path):
     good, bad = write(tmp_path, scored(0.5), scored(0.6, seed=1))
     (bad / "result.json").unlink()
-    found = read_runs([tmp_path])
+    found = find_runs([tmp_path])
     assert ([run.path for run in found.results], [one.path for one in found.damaged]) == ([good], [bad])
 
 
 def test_nothing_to_report_on_is_an_error(tmp_path):
     with pytest.raises(UsageError, match="no run was found"):
-        read_runs([tmp_path])
+        find_runs([tmp_path])
     with pytest.raises(UsageError, match="is not a folder"):
-        read_runs([tmp_path / "missing"])
+        find_runs([tmp_path / "missing"])
 
 
 def test_what_a_rollout_was_made_of_is_read_where_it_is_stated(tmp_path):
@@ -126,7 +126,7 @@ def test_what_a_rollout_was_made_of_is_read_where_it_is_stated(tmp_path):
     for folder, config in zip(folders, stated, strict=False):
         (folder / "config.json").write_text(json.dumps(config))
     (folders[5] / "config.json").write_text("{")
-    found = read_runs([tmp_path])
+    found = find_runs([tmp_path])
     assert (len(found.results), found.damaged) == (6, ())
     made = [found.made[run.rollout_id] for run in found.results]
     same, again, other, *silent = made

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from openfingym.errors import StoreError, UsageError
-from openfingym.reports.runs import read_runs
+from openfingym.reports.runs import find_runs
 from openfingym.results import read_run
 from openfingym.rollouts import RunFolder
 from tests.openfingym.rollouts.driving import fill, paper, spec
@@ -111,7 +111,7 @@ def test_failures_that_were_tried_again_are_evidence_and_in_no_report(tmp_path: 
         finish(folder)
     evidence = sorted((tmp_path / ".failed").iterdir())
     assert [read_run(path).state for path in evidence] == ["error"] * 3
-    (counted,) = read_runs([tmp_path]).results
+    (counted,) = find_runs([tmp_path]).results
     assert counted.state == "scored"
 
 
@@ -160,4 +160,4 @@ def test_on_a_full_disk_nothing_half_written_counts_and_it_goes_on_after(small_d
         assert folder.find(spec(seed=1)) is None
         ballast.unlink()
         finish(folder, seed=1)
-    assert len(read_runs([small_disk]).results) == 2
+    assert len(find_runs([small_disk]).results) == 2
