@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FeatureRows:
     """Rows in order of time; those of one time are together, and no two of them are of one series."""
 
     times: NDArray[np.datetime64]
@@ -46,10 +46,10 @@ def starts_of(times: NDArray[np.datetime64]) -> NDArray[np.int64]:
     return np.append(np.flatnonzero(np.append(True, times[1:] != times[:-1])), len(times)).astype(np.int64)
 
 
-def rows_of(source: Characteristics) -> Rows:
+def rows_of(source: Characteristics) -> FeatureRows:
     """Simulated months as rows, month after month: one a stock."""
     months, stocks = len(source.months), len(source.stocks)
-    return Rows(
+    return FeatureRows(
         times=np.repeat(source.months.astype("datetime64[ns]"), stocks),
         series=np.tile(np.arange(stocks, dtype=np.int64), months),
         series_names=source.stocks,

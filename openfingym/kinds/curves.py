@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from openfingym.data.curves import Curves
     from openfingym.data.recipe import Windows
-    from openfingym.kinds.pictures import Answer
+    from openfingym.kinds.pictures import AgentAnswer
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given
     from openfingym.task import DataKind, Spec, Split, Task
@@ -265,7 +265,7 @@ class CurvesKind(MonthsKind):
 
         return curve_plots(read, hidden, counts[0], facts)
 
-    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+    def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
         """The last known curve of some windows, and the one that was predicted with its bounds."""
         known = answer.read("test_inputs")
         maturities = np.array([float(label.removeprefix("y")) for label in answer.labels])

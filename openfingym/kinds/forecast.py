@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from openfingym.data import Panel
     from openfingym.data.recipe import Windows
-    from openfingym.kinds.pictures import Answer, Picture
+    from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
@@ -303,7 +303,7 @@ class ForecastKind(PanelKind):
 
         return panel_plots(_contract(spec.contract), read, hidden, counts[0], facts)
 
-    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+    def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
         """Inputs of some windows, with the forecast that follows them."""
         return forecasts(answer, _contract(contract).steps)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from openfingym.kinds.pictures import Answer, Picture
+    from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
@@ -340,7 +340,7 @@ class GenerationKind(Kind):
 
         return path_plots(read, hidden, counts[0], facts["labels"])
 
-    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+    def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
         """Generated paths beside windows of training."""
         return paths(answer)
 

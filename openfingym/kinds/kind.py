@@ -21,7 +21,7 @@ from openfingym.task.known_kinds import kind_of_contract
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds.pictures import Answer, Picture
+    from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given, Start
     from openfingym.metrics.resampling import Resampling
@@ -205,7 +205,7 @@ class Kind(ABC):
     def brief(self, task: Task, material: Material) -> Brief:
         """What an agent is told about this kind."""
 
-    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+    def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
         """What of an answer is worth looking at, from what was submitted and what is public; by default, how often
         values occur.
         """

@@ -12,7 +12,7 @@ from openfingym.data.dataset import DatasetInfo
 from openfingym.data.own.row_gaps import rows_without_gaps
 from openfingym.data.own.rows import STORED, read_own_rows, stored_csv
 from openfingym.data.recipe import train_share
-from openfingym.data.rows import Rows, starts_of
+from openfingym.data.rows import FeatureRows, starts_of
 from openfingym.digests import sha256_of
 from openfingym.errors import DataError, TaskError, UsageError
 from openfingym.kinds.material import Brief
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from openfingym.task import Task
 
 
-def own_rows(task: Task) -> Rows:
+def own_rows(task: Task) -> FeatureRows:
     """The rows that the task's folder holds.
 
     Raises:
@@ -79,7 +79,7 @@ def own_rows(task: Task) -> Rows:
         sha256=sha256_of(content),
         prepared=steps,
     )
-    return Rows(rows.clock, rows.series, rows.ids, features, rows.columns[:-1], targets, rows.columns[-1], info)
+    return FeatureRows(rows.clock, rows.series, rows.ids, features, rows.columns[:-1], targets, rows.columns[-1], info)
 
 
 def start_from_rows(start: Start, given: Given) -> Start:

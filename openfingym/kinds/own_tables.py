@@ -12,7 +12,7 @@ import numpy as np
 from openfingym.data.bars import FIELDS
 from openfingym.data.csvfile import canonical_csv, frequency_of
 from openfingym.data.own.gaps import Filled, without_gaps
-from openfingym.data.own.tables import Table, read_tables
+from openfingym.data.own.tables import DataTable, read_tables
 from openfingym.data.recipe import train_share
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds.start import OwnData
@@ -52,7 +52,7 @@ class OwnTable:
     """Rows of the training block."""
 
     @property
-    def table(self) -> Table:
+    def table(self) -> DataTable:
         """Its values, without gaps."""
         return self.filled.table
 
@@ -91,7 +91,7 @@ class OwnTable:
         return replace(start, **{**values, "asks": f"{values['asks']}{told}"})  # type: ignore[arg-type]  # its fields
 
 
-def read_own_table(given: Given, start: Start, read: Callable[[Sequence[Path]], Table] = read_tables) -> OwnTable:
+def read_own_table(given: Given, start: Start, read: Callable[[Sequence[Path]], DataTable] = read_tables) -> OwnTable:
     """The author's table, its gaps filled as asked.
 
     Args:
@@ -224,7 +224,7 @@ def number_of(lines: str, key: str, default: int | None = None) -> int:
     return int(found[1])
 
 
-def _bars(table: Table, stem: str) -> Table:
+def _bars(table: DataTable, stem: str) -> DataTable:
     """The channels that are fields of bars, named ``<symbol>_<field>``; a table of one symbol goes by its file."""
     columns, names, symbols = [], [], set()
     for place, channel in enumerate(table.channels):

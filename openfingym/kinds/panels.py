@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from openfingym.data import Panel
     from openfingym.data.curves import Curves
-    from openfingym.data.rows import Rows
+    from openfingym.data.rows import FeatureRows
     from openfingym.kinds.start import Given, Start
     from openfingym.task import DataKind, Split, Task
 
@@ -250,7 +250,7 @@ def panel_key(task: Task) -> str:
     return sha256_of(_packed(task)) if reference.file is not None else data.dataset_info(str(reference.name)).sha256
 
 
-def panel_recipe(panel: Panel | Curves | Rows) -> tuple[str, ...]:
+def panel_recipe(panel: Panel | Curves | FeatureRows) -> tuple[str, ...]:
     """The steps by which the panel was made, before windows are cut from it, in words."""
     info, dated = panel.info, panel.times.dtype.kind == "M"
     days = panel.times.astype("datetime64[D]") if dated else panel.times

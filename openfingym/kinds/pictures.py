@@ -56,7 +56,7 @@ class Picture:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class AgentAnswer:
     """An accepted submission, and what is public of its task."""
 
     values: NDArray[np.float64]
@@ -81,7 +81,7 @@ def histogram(values: NDArray[np.float64]) -> tuple[Picture, ...]:
     return (Picture("What was submitted", "value", values=values),) if values.size else ()
 
 
-def forecasts(answer: Answer, steps: Sequence[int]) -> tuple[Picture, ...]:
+def forecasts(answer: AgentAnswer, steps: Sequence[int]) -> tuple[Picture, ...]:
     """The inputs of some windows, and what was forecast to follow them; channel after channel in turn.
 
     Args:
@@ -103,7 +103,7 @@ def forecasts(answer: Answer, steps: Sequence[int]) -> tuple[Picture, ...]:
     return tuple(pictures)
 
 
-def paths(answer: Answer) -> tuple[Picture, ...]:
+def paths(answer: AgentAnswer) -> tuple[Picture, ...]:
     """Generated paths over windows of training, a picture a channel.
 
     Args:

@@ -26,7 +26,7 @@ from openfingym.task.episodes import Episode, Step
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds.pictures import Answer, Picture
+    from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.task import Spec, Task
 
 CLOSE = 3
@@ -251,7 +251,7 @@ class RollingKind(BarsKind):
         """Programs for this kind."""
         return frozenset({"rolling-ridge"})
 
-    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+    def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
         """Predictions at every origin of some episodes."""
         return tuple(
             by_step(f"Episode {episode + 1} of {len(answer.values)}", answer.labels, answer.values[episode])

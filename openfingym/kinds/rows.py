@@ -22,7 +22,7 @@ from openfingym.task.contracts import Contract, Family
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.data.rows import Rows
+    from openfingym.data.rows import FeatureRows
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given
     from openfingym.task import Spec, Task
@@ -71,7 +71,7 @@ class RowsKind(MonthsKind):
     load_test = ("test_inputs",)
     takes_pulled = False
 
-    def load(self, task: Task) -> Rows:
+    def load(self, task: Task) -> FeatureRows:
         """The simulated characteristics, or the author's own rows."""
         from openfingym.data.characteristics import simulated_characteristics
         from openfingym.data.rows import rows_of
@@ -89,7 +89,7 @@ class RowsKind(MonthsKind):
 
         return start_from_rows(self.start, given)
 
-    def renewed(self, task: Task, seed: int) -> Rows:
+    def renewed(self, task: Task, seed: int) -> FeatureRows:
         """The characteristics and returns with every month behind the training block drawn anew."""
         from openfingym.data.characteristics import MONTHS, simulated_characteristics
         from openfingym.data.processes.draws import Branch
@@ -99,7 +99,7 @@ class RowsKind(MonthsKind):
         self.require_known(task)
         return rows_of(simulated_characteristics(branch=Branch(seed, MONTHS - train_rows(MONTHS, task.spec.rows))))
 
-    def shape(self, task: Task, source: Rows) -> Material:
+    def shape(self, task: Task, source: FeatureRows) -> Material:
         """Dates in three blocks; the rows of a date go together."""
         train, public, private = _blocks(task, source)
         hidden = np.concatenate([public, private])
@@ -138,7 +138,7 @@ class RowsKind(MonthsKind):
             facts=facts,
         )
 
-    def scramble(self, task: Task, source: Rows, generator: np.random.Generator) -> Rows:
+    def scramble(self, task: Task, source: FeatureRows, generator: np.random.Generator) -> FeatureRows:
         """The same features, with every hidden target replaced by noise."""
         _, public, private = _blocks(task, source)
         targets = source.targets.copy()
@@ -236,7 +236,7 @@ def _contract(task: Task) -> RowsContract:
     return contract
 
 
-def _recipe(task: Task, source: Rows, centre: float) -> tuple[str, ...]:
+def _recipe(task: Task, source: FeatureRows, centre: float) -> tuple[str, ...]:
     """What was done to the data, step by step."""
     split, info, own = task.spec.rows, source.info, is_own(task)
     moments, stocks = len(source.moments) - 1, len(source.series_names)
@@ -263,7 +263,7 @@ def _recipe(task: Task, source: Rows, centre: float) -> tuple[str, ...]:
     )
 
 
-def _blocks(task: Task, source: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _blocks(task: Task, source: FeatureRows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The rows of the training, the public and the private block, without the embargoes between them."""
     from openfingym.data.recipe import train_rows
 

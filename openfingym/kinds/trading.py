@@ -33,7 +33,7 @@ from openfingym.trading.session import Session
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds.pictures import Answer, Picture
+    from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.task import Spec, Task
 
 TAIL = 1
@@ -361,7 +361,7 @@ class TradingKind(BarsKind):
             {"cash", "buy-and-hold", "equal-weight", "momentum", "mean-reversion", "volatility-target", "risk-parity"}
         )
 
-    def pictures(self, contract: Contract, answer: Answer) -> tuple[Picture, ...]:
+    def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
         """What was decided in some private episodes, and nothing of what came of it."""
         symbols, steps = contract_of(contract).symbols, contract_of(contract).steps
         return tuple(

@@ -7,7 +7,7 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 from openfingym.errors import UsageError
-from openfingym.market.cells import Bar, Cell
+from openfingym.market.cells import BarCell, TradeBar
 from openfingym.market.order import Key, key_of, order_of
 from openfingym.market.ticks import Correction, Trade
 
@@ -28,12 +28,12 @@ class Series:
 
     def __init__(self, interval: int) -> None:
         self.interval = interval
-        self.cells: dict[int, Cell] = {}
+        self.cells: dict[int, BarCell] = {}
         self.begins: list[int] = []  # sorted
 
-    def new(self, begin: int) -> Cell:
+    def new(self, begin: int) -> BarCell:
         """Begin a cell."""
-        cell = self.cells[begin] = Cell()
+        cell = self.cells[begin] = BarCell()
         insort(self.begins, begin)
         return cell
 
@@ -154,12 +154,12 @@ class BarBuilder:
                 return max(priced, key=order_of)
         return None
 
-    def current(self, interval: int | None = None) -> Bar | None:
+    def current(self, interval: int | None = None) -> TradeBar | None:
         """The bar of the newest trade; None before any trade."""
         series = self._find(interval)
         return self._bar(series, series.begins[-1]) if series.begins else None
 
-    def bars(self, interval: int, begin: int, end: int) -> list[Bar]:
+    def bars(self, interval: int, begin: int, end: int) -> list[TradeBar]:
         """Every bar whose left edge is in [begin, end), also empty ones; oldest first."""
         series = self._find(interval)
         first = begin + (self._offset - begin) % interval
@@ -173,15 +173,15 @@ class BarBuilder:
             raise UsageError(f"no bars of {interval} ns are made; expected one of {known}")
         return self._series[interval]
 
-    def _bar(self, series: Series, begin: int) -> Bar:
+    def _bar(self, series: Series, begin: int) -> TradeBar:
         end = begin + series.interval
         complete = not any(last >= begin and first < end for first, last in self.holes)
         cell = series.cells.get(begin)
         if cell is None:
-            return Bar(begin, series.interval, math.nan, math.nan, math.nan, math.nan, 0.0, 0, complete)
+            return TradeBar(begin, series.interval, math.nan, math.nan, math.nan, math.nan, 0.0, 0, complete)
         return cell.bar(begin, series.interval, complete=complete)
 
-    def _begin(self, series: Series, begin: int) -> Cell:
+    def _begin(self, series: Series, begin: int) -> BarCell:
         """A new cell; now and then others settle, and the oldest that have are forgotten."""
         if series is self._base:
             limit = min(self.newest - self._horizon, self._floor)
@@ -198,7 +198,7 @@ class BarBuilder:
         cell = self._base.cells[begin]
         for series in self._longer:
             longer = series.cells[self._left(series, begin)]
-            longer.settled = longer.settled or Cell()
+            longer.settled = longer.settled or BarCell()
             longer.settled.merge(cell)
         for key in cell.keys:
             del self._trades[key]
@@ -219,7 +219,7 @@ class BarBuilder:
                 cell = series.new(begin)
             cell.missed += 1
             if series is not self._base:
-                cell.settled = cell.settled or Cell()
+                cell.settled = cell.settled or BarCell()
                 cell.settled.missed += 1
 
     def _remove(self, key: Key) -> None:

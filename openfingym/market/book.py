@@ -10,14 +10,14 @@ from typing import NamedTuple
 from openfingym.market.ticks import Depth, Level
 
 SHOWN = 20
-"""Levels of each side in :class:`Book`."""
+"""Levels of each side in :class:`BookTop`."""
 WAITING = 1000
 """Changes kept while the book waits for a whole one: 100 s of Binance's fastest stream."""
 RECENT = 256
 """Changes remembered of a venue that numbers none, by which a repeated one is known."""
 
 
-class Book(NamedTuple):
+class BookTop(NamedTuple):
     """The best levels of an order book at one update of it."""
 
     bids: tuple[Level, ...]
@@ -32,7 +32,7 @@ class Book(NamedTuple):
     """Whether updates are missing, so that the market may stand elsewhere by now."""
 
 
-class Side:
+class BookSide:
     """Levels of one side, sorted by price. ``sign`` is -1 for bids and 1 for asks: prices are kept times it, so that
     the best level is the first of either side.
     """
@@ -108,10 +108,10 @@ class LocalBook:
         """The venue's time of the last update in it."""
         self.reason = "no whole book yet"
         """Why it is stale; empty where it is not."""
-        self.top = Book((), (), 0, 0, stale=True)
+        self.top = BookTop((), (), 0, 0, stale=True)
         """What readers see: the last consistent state, replaced by one store."""
-        self._bids = Side(-1)
-        self._asks = Side(1)
+        self._bids = BookSide(-1)
+        self._asks = BookSide(1)
         self._broken = True  # only a whole book helps: no change connects to what is here
         self._base = 0  # time of the last whole book, of a venue without numbers
         self._waiting: list[Depth] = []  # sorted by `last`
@@ -213,7 +213,7 @@ class LocalBook:
             return self._break(f"crossed: bid {-best_bid[0]}, ask {best_ask[0]}")
         if bids or asks:
             top = self.top
-            self.top = Book(
+            self.top = BookTop(
                 self._bids.top() if bids else top.bids,
                 self._asks.top() if asks else top.asks,
                 self.sequence,

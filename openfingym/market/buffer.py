@@ -10,8 +10,8 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from openfingym.errors import UsageError
 from openfingym.market.bars import SECOND
-from openfingym.market.book import Book
-from openfingym.market.cells import Bar
+from openfingym.market.book import BookTop
+from openfingym.market.cells import TradeBar
 from openfingym.market.refresh import RateBudget, Refresher, Refreshes, Wanted
 from openfingym.market.state import Snapshot
 from openfingym.market.ticks import Quote
@@ -112,9 +112,9 @@ class MarketBuffer:
         """The newest trade's price."""
         self.quote: Read[Quote] = self._reader(_QUOTE, budgets.quote_s, "latest")
         """The best bid and offer."""
-        self.book: Read[Book] = self._reader(_BOOK, budgets.book_s, "book")
+        self.book: Read[BookTop] = self._reader(_BOOK, budgets.book_s, "book")
         """The best levels of the order book."""
-        self.bar: Read[Bar] = self._reader(_BAR, budgets.bar_s, "latest")
+        self.bar: Read[TradeBar] = self._reader(_BAR, budgets.bar_s, "latest")
         """The bar of the newest trade, as far as it has come."""
         self.latest: Callable[[str], PlainReading] = self._plain_reader(budgets.price_s)
         """The newest trade's price as a plain tuple (price, age, stale), refreshed as :attr:`price` is."""

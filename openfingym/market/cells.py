@@ -9,7 +9,7 @@ from openfingym.market.order import Key, Order
 from openfingym.market.ticks import Trade
 
 
-class Bar(NamedTuple):
+class TradeBar(NamedTuple):
     """Trades of one interval. Prices are NaN where no trade of it carries one: none is invented."""
 
     begin: int
@@ -27,7 +27,7 @@ class Bar(NamedTuple):
     """False where trades of the interval are known to be missing."""
 
 
-class Cell:
+class BarCell:
     """What is known of the trades of one interval."""
 
     __slots__ = ("close", "first", "high", "keys", "last", "low", "missed", "open", "parts", "settled", "trades")
@@ -44,7 +44,7 @@ class Cell:
         """Trades that came too late to be taken in."""
         self.keys: list[Key] = []
         """Of the trades in it, in a cell of the shortest interval that may still be amended."""
-        self.settled: Cell | None = None
+        self.settled: BarCell | None = None
         """The part that cannot be amended any more, in a cell of a longer interval."""
 
     def add(self, trade: Trade, order: Order) -> None:
@@ -58,7 +58,7 @@ class Cell:
             if self.first is None or order < self.first:
                 self.first, self.open = order, trade.price
 
-    def merge(self, other: Cell) -> None:
+    def merge(self, other: BarCell) -> None:
         """Add all that another cell holds."""
         self.trades += other.trades
         self.missed += other.missed
@@ -77,9 +77,9 @@ class Cell:
         if not self.low <= low:
             self.low = low
 
-    def bar(self, begin: int, interval: int, *, complete: bool) -> Bar:
+    def bar(self, begin: int, interval: int, *, complete: bool) -> TradeBar:
         """As readers see it."""
-        return Bar(
+        return TradeBar(
             begin,
             interval,
             self.open,

@@ -47,7 +47,7 @@ class Ask(NamedTuple):
     request: Request
 
 
-class Answer(NamedTuple):
+class RestAnswer(NamedTuple):
     """What the venue's REST interface answered."""
 
     status: int

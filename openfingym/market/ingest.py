@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from openfingym.errors import FeedError
-from openfingym.market.commands import Answer, Command, Instant, Tell, read_ending
+from openfingym.market.commands import Command, Instant, RestAnswer, Tell, read_ending
 from openfingym.market.feed import Feed, Frame
 from openfingym.market.gaps import Gaps, MarketSink
 from openfingym.market.links import CROWDED_S, Link, Links
@@ -143,7 +143,7 @@ class Ingest:
             self._links.flush(link, at.monotonic)
         return self._commands() if self._out else []
 
-    def answered(self, question: int, answer: Answer, at: Instant) -> list[Command]:
+    def answered(self, question: int, answer: RestAnswer, at: Instant) -> list[Command]:
         """The venue's REST interface answered."""
         self._at = at
         asked, why = self._questions.answered(question, answer, at.monotonic)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from openfingym.errors import UsageError
+
+NAMES: Mapping[str, tuple[str, str]] = {
+    "alpaca": ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY"),  # as Alpaca's own clients name them
+    "binance": ("BINANCE_API_KEY", "BINANCE_API_SECRET"),
+}
 
 
 @dataclass(frozen=True)
@@ -17,20 +23,21 @@ class Keys:
 
     @classmethod
     def of(cls, venue: str) -> Keys:
-        """The keys of a venue: ``ALPACA_KEY`` and ``ALPACA_SECRET`` of the environment for ``alpaca``, or else the
-        entries ``key`` and ``secret`` of the keyring's service ``openfingym-alpaca``, where a keyring is installed.
+        """The keys of a venue, from the variables of :data:`NAMES` in the environment, or else from the entries of
+        those names in the keyring's service ``openfingym-VENUE``, where a keyring is installed.
 
         Raises:
-            UsageError: neither has both.
+            UsageError: one or both are in neither; the message names what is missing.
         """
-        names = f"{venue.upper()}_KEY", f"{venue.upper()}_SECRET"
-        found = [os.environ.get(name) or _from_keyring(venue, name.rpartition("_")[2].lower()) for name in names]
-        if not found[0] or not found[1]:
+        names = NAMES[venue]
+        found = [os.environ.get(name) or _from_keyring(venue, name) for name in names]
+        missing = [name for name, value in zip(names, found, strict=True) if not value]
+        if missing:
             raise UsageError(
-                f"no keys for {venue}: set {names[0]} and {names[1]} in the environment, or store key and secret in "
-                f"the keyring under openfingym-{venue}"
+                f"{venue} needs keys, and {' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} set neither in "
+                f"the environment nor in the keyring (service openfingym-{venue}): set {' and '.join(missing)}"
             )
-        return cls(found[0], found[1])
+        return cls(*(value for value in found if value))
 
 
 def _from_keyring(venue: str, entry: str) -> str | None:

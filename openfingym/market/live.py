@@ -16,7 +16,7 @@ from openfingym.market.commands import Ask, Close, Command, Connect, Instant, Se
 from openfingym.market.feed import Frame, Request
 from openfingym.market.ingest import Ingest
 from openfingym.market.rest import RestClient
-from openfingym.market.tape import Kind, NoRecorder, Recorder, answered, asked, told
+from openfingym.market.tape import NoRecorder, Recorder, RecordKind, answered, asked, told
 from openfingym.market.transport import AiohttpTransport, Connection, Transport
 
 PASS_S = 0.1
@@ -122,7 +122,7 @@ class Live:
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                self._do(self.machine.start(self._input(Kind.START)))
+                self._do(self.machine.start(self._input(RecordKind.START)))
                 ticking = group.create_task(self._tick())
                 await self._end.wait()
                 ticking.cancel()
@@ -137,7 +137,7 @@ class Live:
     def _now(self) -> Instant:
         return Instant(self._clock.monotonic(), self._clock.wall())
 
-    def _input(self, kind: Kind, connection: int = 0, payload: Frame = b"") -> Instant:
+    def _input(self, kind: RecordKind, connection: int = 0, payload: Frame = b"") -> Instant:
         """Record an input, and say when it came."""
         at = self._now()
         self._recorder.record(kind, at, connection, payload)
@@ -161,7 +161,7 @@ class Live:
                     self._asking.add(task)
                     task.add_done_callback(self._asking.discard)
                 case Tell():
-                    self._recorder.record(Kind.TOLD, self._now(), 0, told(command))
+                    self._recorder.record(RecordKind.TOLD, self._now(), 0, told(command))
                     if self._tell is not None:
                         self._tell(command)
 
@@ -170,7 +170,7 @@ class Live:
         connection: Connection | None = None
         try:
             connection = await self._transport.connect(self.machine.feed.stream())
-            self._do(self.machine.opened(number, self._input(Kind.OPENED, number)))
+            self._do(self.machine.opened(number, self._input(RecordKind.OPENED, number)))
             writer = self._group.create_task(self._write(connection, self._outboxes[number]))
             try:
                 await self._read(number, connection)
@@ -179,14 +179,14 @@ class Live:
         except ConnectionClosedError as error:
             self._readers.pop(number, None)
             reason = ending(str(error), error.retry_after_s)
-            self._do(self.machine.closed(number, reason, self._input(Kind.CLOSED, number, reason)))
+            self._do(self.machine.closed(number, reason, self._input(RecordKind.CLOSED, number, reason)))
         finally:
             self._outboxes.pop(number, None)
             if connection is not None:
                 await connection.close()
 
     async def _read(self, number: int, connection: Connection) -> None:
-        machine, recorder, frame_kind = self.machine, self._recorder, Kind.FRAME
+        machine, recorder, frame_kind = self.machine, self._recorder, RecordKind.FRAME
         since = last = 0
         while True:
             frame = await connection.receive()
@@ -210,18 +210,18 @@ class Live:
                 await connection.send(await outbox.get())
 
     async def _ask(self, number: int, request: Request) -> None:
-        self._recorder.record(Kind.ASKED, self._now(), number, asked(request))
+        self._recorder.record(RecordKind.ASKED, self._now(), number, asked(request))
         answer = await self._rest.ask(request)
-        self._do(self.machine.answered(number, answer, self._input(Kind.ANSWERED, number, answered(answer))))
+        self._do(self.machine.answered(number, answer, self._input(RecordKind.ANSWERED, number, answered(answer))))
 
     async def _tick(self) -> None:
         while True:
             await self._clock.sleep(PASS_S)
-            self._do(self.machine.passed(self._input(Kind.PASSED)))
+            self._do(self.machine.passed(self._input(RecordKind.PASSED)))
 
     def _refresh(self, symbols: list[str]) -> None:
         if not self._end.is_set():
             self._group.create_task(self._refreshed(symbols))  # as a task, so that its errors end the feed too
 
     async def _refreshed(self, symbols: list[str]) -> None:
-        self._do(self.machine.refresh(symbols, self._input(Kind.REFRESHED, 0, json.dumps(symbols))))
+        self._do(self.machine.refresh(symbols, self._input(RecordKind.REFRESHED, 0, json.dumps(symbols))))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from openfingym.market.commands import Answer, Ask, Command
+from openfingym.market.commands import Ask, Command, RestAnswer
 from openfingym.market.feed import Request
 
 SECOND = 1_000_000_000
@@ -88,7 +88,7 @@ class Questions:
             self._out.append(Ask(self._number, question.request))
         self._waiting = left
 
-    def answered(self, number: int, answer: Answer, now: int) -> tuple[Question | None, str]:
+    def answered(self, number: int, answer: RestAnswer, now: int) -> tuple[Question | None, str]:
         """Take an answer.
 
         Returns:
@@ -136,6 +136,6 @@ class Questions:
             self._spent.append((now, weight))
 
 
-def _text(answer: Answer) -> str:
+def _text(answer: RestAnswer) -> str:
     body = answer.body[:200].decode(errors="replace")
     return f"HTTP {answer.status}: {body}" if answer.status else f"nothing ({body})"

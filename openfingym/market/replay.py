@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from openfingym.errors import DataError
-from openfingym.market.commands import Answer, Instant
+from openfingym.market.commands import Instant, RestAnswer
 from openfingym.market.feed import Frame
-from openfingym.market.tape import Kind, Record, read_answer
+from openfingym.market.tape import Record, RecordKind, read_answer
 
 
 class Machine(Protocol):
@@ -31,7 +31,7 @@ class Machine(Protocol):
     def closed(self, connection: int, reason: str, at: Instant) -> object:
         """A connection has ended, or could not be opened."""
 
-    def answered(self, question: int, answer: Answer, at: Instant) -> object:
+    def answered(self, question: int, answer: RestAnswer, at: Instant) -> object:
         """A question was answered."""
 
     def passed(self, at: Instant) -> object:
@@ -62,7 +62,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Replay:
+class TapeReplay:
     """How a replay went."""
 
     inputs: int
@@ -73,7 +73,7 @@ class Replay:
     """The first checkpoint at which it was not, where the replay stops."""
 
 
-def replay(records: Iterable[Record], machine: Machine, digest: Callable[[], str]) -> Replay:
+def replay(records: Iterable[Record], machine: Machine, digest: Callable[[], str]) -> TapeReplay:
     """Tell a machine every input on a tape, and compare its state at the checkpoints.
 
     Args:
@@ -96,24 +96,24 @@ def replay(records: Iterable[Record], machine: Machine, digest: Callable[[], str
             except Exception as error:
                 error.add_note(f"at record {record.number:,} of the tape")
                 raise
-        elif record.kind is Kind.CHECKPOINT:
+        elif record.kind is RecordKind.CHECKPOINT:
             replayed = digest()
             if replayed != record.payload:
-                return Replay(inputs, checkpoints, Difference(record.number, agreed, str(record.payload), replayed))
+                return TapeReplay(inputs, checkpoints, Difference(record.number, agreed, str(record.payload), replayed))
             checkpoints, agreed = checkpoints + 1, record.number
-    return Replay(inputs, checkpoints, None)
+    return TapeReplay(inputs, checkpoints, None)
 
 
-def _tellers(machine: Machine) -> dict[Kind, Callable[[Record], object]]:
+def _tellers(machine: Machine) -> dict[RecordKind, Callable[[Record], object]]:
     """How a machine is told each kind of input."""
     return {
-        Kind.START: lambda record: machine.start(record.at),
-        Kind.OPENED: lambda record: machine.opened(record.connection, record.at),
-        Kind.FRAME: lambda record: machine.frame(record.connection, record.payload, record.at),
-        Kind.CLOSED: lambda record: machine.closed(record.connection, _reason(record), record.at),
-        Kind.ANSWERED: lambda record: machine.answered(record.connection, read_answer(record.payload), record.at),
-        Kind.PASSED: lambda record: machine.passed(record.at),
-        Kind.REFRESHED: lambda record: machine.refresh(_symbols(record), record.at),
+        RecordKind.START: lambda record: machine.start(record.at),
+        RecordKind.OPENED: lambda record: machine.opened(record.connection, record.at),
+        RecordKind.FRAME: lambda record: machine.frame(record.connection, record.payload, record.at),
+        RecordKind.CLOSED: lambda record: machine.closed(record.connection, _reason(record), record.at),
+        RecordKind.ANSWERED: lambda record: machine.answered(record.connection, read_answer(record.payload), record.at),
+        RecordKind.PASSED: lambda record: machine.passed(record.at),
+        RecordKind.REFRESHED: lambda record: machine.refresh(_symbols(record), record.at),
     }
 
 

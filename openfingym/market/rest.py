@@ -10,7 +10,7 @@ import aiohttp
 from yarl import URL
 
 from openfingym.headers import retry_after_s
-from openfingym.market.commands import Answer
+from openfingym.market.commands import RestAnswer
 from openfingym.market.feed import Address, Request
 
 TIMEOUT_S = 10.0
@@ -32,7 +32,7 @@ class RestClient:
         self._timeout_s = timeout_s
         self._session: aiohttp.ClientSession | None = None
 
-    async def ask(self, request: Request) -> Answer:
+    async def ask(self, request: Request) -> RestAnswer:
         """The answer, whatever its status; of status 0 if none came in time."""
         if self._session is None:
             self._session = aiohttp.ClientSession(headers=dict(self._address.headers))
@@ -52,10 +52,12 @@ class RestClient:
                 async for piece in answer.content.iter_any():
                     body += piece
                     if len(body) > LONGEST_BODY:
-                        return Answer(0, f"the answer is longer than {LONGEST_BODY} bytes".encode())
-                return Answer(answer.status, bytes(body), _wait_s(answer.headers), _number(answer.headers.get(_USED)))
+                        return RestAnswer(0, f"the answer is longer than {LONGEST_BODY} bytes".encode())
+                return RestAnswer(
+                    answer.status, bytes(body), _wait_s(answer.headers), _number(answer.headers.get(_USED))
+                )
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            return Answer(0, (str(error) or f"no answer within {self._timeout_s:g} s").encode())
+            return RestAnswer(0, (str(error) or f"no answer within {self._timeout_s:g} s").encode())
 
     async def close(self) -> None:
         """Close its connections."""

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from openfingym.digests import sha256_of_json
 from openfingym.errors import UsageError
 from openfingym.market.bars import SECOND, BarBuilder
-from openfingym.market.book import Book, LocalBook
-from openfingym.market.cells import Bar
+from openfingym.market.book import BookTop, LocalBook
+from openfingym.market.cells import TradeBar
 from openfingym.market.commands import Instant
 from openfingym.market.order import key_of, older, order_of, possible
 from openfingym.market.stretches import TradeStretches
@@ -31,9 +31,9 @@ class Snapshot(NamedTuple):
     price_at: int
     quote: Quote | None
     quote_at: int
-    book: Book
+    book: BookTop
     book_at: int
-    bar: Bar | None
+    bar: TradeBar | None
     """Of the newest trade, of the main interval."""
     bar_at: int
     trade: Trade | None

@@ -20,7 +20,7 @@ ANEW = 60 * SECOND
 """A trade that is so much newer than all others, with an id that was used, shows that the venue counts anew."""
 
 
-class Stretch:
+class TradeStretch:
     """Trades among which none is missing."""
 
     __slots__ = ("first", "last")
@@ -40,7 +40,7 @@ class TradeStretches:
     __slots__ = ("given_up", "holes", "stretches", "unsure")
 
     def __init__(self) -> None:
-        self.stretches: list[Stretch] = []
+        self.stretches: list[TradeStretch] = []
         self.unsure = False
         """Whether trades after the last stretch may be missing."""
         self.given_up: list[Hole] = []
@@ -65,7 +65,7 @@ class TradeStretches:
         """Take note of a trade of the stream; return False for one whose id says that it has come before."""
         stretches = self.stretches
         if not stretches:
-            stretches.append(Stretch(trade))
+            stretches.append(TradeStretch(trade))
             self._changed()
         elif trade.group:
             self._grouped(trade)
@@ -119,11 +119,11 @@ class TradeStretches:
     def _numbered(self, trade: Trade, *, sure: bool) -> bool:
         stretches, number = self.stretches, trade.id
         if not stretches:
-            stretches.append(Stretch(trade))
+            stretches.append(TradeStretch(trade))
             return True
         if number <= stretches[-1].last.id and trade.time > stretches[-1].last.time + ANEW:
             self._abandon(_hole(stretches[-1].last, trade.time))
-            stretches[:] = [Stretch(trade)]
+            stretches[:] = [TradeStretch(trade)]
             self._changed()
             return True
         place = bisect_right(stretches, number, key=_first_id)
@@ -139,7 +139,7 @@ class TradeStretches:
         elif after is not None and number + 1 == after.first.id:
             after.first = trade
         else:
-            stretches.insert(place, Stretch(trade))
+            stretches.insert(place, TradeStretch(trade))
         if sure and stretches[-1].last is trade:
             self.unsure = False  # the ids tell by themselves what is missing before it
         if len(stretches) > STRETCHES:
@@ -151,7 +151,7 @@ class TradeStretches:
         stretch = self.stretches[-1]
         if self.unsure:
             if trade.time > stretch.last.time:  # a late one says nothing about where the hole ends
-                self.stretches.append(Stretch(trade))
+                self.stretches.append(TradeStretch(trade))
                 self.unsure = False
                 if len(self.stretches) > STRETCHES:
                     self.give_up()
@@ -163,7 +163,7 @@ class TradeStretches:
             self._changed()
 
     def _fill_grouped(self, trades: Sequence[Trade]) -> list[Trade]:
-        stretch, reached = self.stretches[0] if self.stretches else Stretch(trades[0]), max(trades, key=order_of)
+        stretch, reached = self.stretches[0] if self.stretches else TradeStretch(trades[0]), max(trades, key=order_of)
         self.stretches[:1] = [stretch]
         if len(self.stretches) > 1 and order_of(reached) >= order_of(self.stretches[1].first):
             self.stretches[1].first = stretch.first
@@ -194,7 +194,7 @@ class TradeStretches:
         ]
 
 
-def _first_id(stretch: Stretch) -> int:
+def _first_id(stretch: TradeStretch) -> int:
     return stretch.first.id
 
 

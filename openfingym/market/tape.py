@@ -27,7 +27,7 @@ from typing import NamedTuple, Protocol
 from openfingym.digests import canonical_json
 from openfingym.errors import DataError
 from openfingym.files.strange import parse_json
-from openfingym.market.commands import Answer, Instant, Tell
+from openfingym.market.commands import Instant, RestAnswer, Tell
 from openfingym.market.feed import Frame, Request
 from openfingym.market.redaction import without_secrets, without_secrets_in_text
 from openfingym.version import __version__
@@ -50,7 +50,7 @@ MOST_RAW = RECORD.size + MOST_PAYLOAD + MOST_BLOCK
 DIGEST_BYTES = 32
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record is of. Inputs of the machine are START to PASSED without ASKED, and REFRESHED."""
 
     START = 1
@@ -83,7 +83,7 @@ class Record(NamedTuple):
 
     number: int
     """Its place on the tape; the header is number 0."""
-    kind: Kind
+    kind: RecordKind
     at: Instant
     connection: int
     """0 where the record is of none."""
@@ -164,7 +164,7 @@ class Recorder(Protocol):
     def lagging(self) -> bool:
         """Whether more waits to be written than is good; a runner then awaits :meth:`settle` before it reads on."""
 
-    def record(self, kind: Kind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
+    def record(self, kind: RecordKind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
         """Record what happened; nothing is dropped without an error. May be called from any thread.
 
         Raises:
@@ -193,7 +193,7 @@ class NoRecorder:
 
     lagging = False
 
-    def record(self, kind: Kind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
+    def record(self, kind: RecordKind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
         """See :class:`Recorder`."""
 
     async def settle(self) -> None:
@@ -213,13 +213,13 @@ def asked(request: Request) -> bytes:
     return canonical_json({"method": request.method, "path": without_secrets_in_text(request.path), "body": body})
 
 
-def answered(answer: Answer) -> bytes:
+def answered(answer: RestAnswer) -> bytes:
     """Payload of an ANSWERED record."""
     wait_s = -1.0 if answer.retry_after_s is None else answer.retry_after_s
     return _ANSWER.pack(answer.status, wait_s, -1 if answer.used is None else answer.used) + answer.body
 
 
-def read_answer(payload: Frame) -> Answer:
+def read_answer(payload: Frame) -> RestAnswer:
     """The answer of an ANSWERED record.
 
     Raises:
@@ -232,7 +232,7 @@ def read_answer(payload: Frame) -> Answer:
         )
     status, wait_s, used = _ANSWER.unpack_from(payload)
     body = payload[_ANSWER.size :]
-    return Answer(status, body, None if wait_s < 0 else wait_s, None if used < 0 else used)
+    return RestAnswer(status, body, None if wait_s < 0 else wait_s, None if used < 0 else used)
 
 
 def told(tell: Tell) -> bytes:

@@ -24,14 +24,14 @@ from openfingym.market.tape import (
     MOST_RAW,
     RECORD,
     TEXT,
-    Kind,
     Record,
+    RecordKind,
     TapeHeader,
 )
 
 MOST_STORED = MOST_RAW + MOST_RAW // 1000 + 64
 """Bytes that a block can take in the file: deflate makes nothing longer than that."""
-_KINDS = {int(kind): kind for kind in Kind}
+_KINDS = {int(kind): kind for kind in RecordKind}
 
 
 class TapeReader:

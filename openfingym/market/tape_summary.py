@@ -8,7 +8,7 @@ from pathlib import Path
 
 from openfingym.errors import TapeError, TapeState
 from openfingym.market.commands import KINDS
-from openfingym.market.tape import Kind, Record, TapeHeader
+from openfingym.market.tape import Record, RecordKind, TapeHeader
 from openfingym.market.tape_reader import TapeReader
 
 LONGEST_DIGEST = 64
@@ -73,15 +73,15 @@ def summarize(path: Path) -> TapeSummary:
             digest=tape.digest,
             file_bytes=tape.file_bytes,
             records=tape.records - 1,
-            by_kind={kind.name.lower(): count.kinds[kind] for kind in Kind if count.kinds[kind]},
+            by_kind={kind.name.lower(): count.kinds[kind] for kind in RecordKind if count.kinds[kind]},
             began_ns=tape.at.wall,
             duration_s=max(0, count.last - tape.at.monotonic) / 1e9 if count.kinds else 0.0,
             frames_text=count.text,
-            frames_binary=count.kinds[Kind.FRAME] - count.text,
+            frames_binary=count.kinds[RecordKind.FRAME] - count.text,
             frame_bytes=count.frame_bytes,
             longest_silence_s=count.silence / 1e9,
             told={kind: count.told[kind] for kind in KINDS if count.told[kind]},
-            checkpoints=count.kinds[Kind.CHECKPOINT],
+            checkpoints=count.kinds[RecordKind.CHECKPOINT],
             last_checkpoint=count.checkpoint,
             masked=tape.masked if fault is None else None,
         )
@@ -91,7 +91,7 @@ class _Count:
     """Adds records up."""
 
     def __init__(self) -> None:
-        self.kinds: Counter[Kind] = Counter()
+        self.kinds: Counter[RecordKind] = Counter()
         self.told: Counter[str] = Counter()
         self.text = self.frame_bytes = self.silence = self.last = 0
         self.checkpoint: str | None = None
@@ -101,7 +101,7 @@ class _Count:
         kind, payload = record.kind, record.payload
         self.kinds[kind] += 1
         self.last = record.at.monotonic
-        if kind is Kind.FRAME:
+        if kind is RecordKind.FRAME:
             if isinstance(payload, str):
                 self.text += 1
                 payload = payload.encode(errors="surrogatepass")
@@ -109,9 +109,9 @@ class _Count:
             if self._heard is not None:
                 self.silence = max(self.silence, self.last - self._heard)
             self._heard = self.last
-        elif kind is Kind.CHECKPOINT:
+        elif kind is RecordKind.CHECKPOINT:
             self.checkpoint = str(payload)[:LONGEST_DIGEST]
-        elif kind is Kind.TOLD:
+        elif kind is RecordKind.TOLD:
             self.told[_word(record)] += 1
 
 

@@ -29,7 +29,7 @@ from openfingym.market.tape import (
     MOST_PAYLOAD,
     RECORD,
     TEXT,
-    Kind,
+    RecordKind,
     TapeHeader,
 )
 
@@ -102,7 +102,7 @@ class TapeWriter:
         """See :class:`~openfingym.market.tape.Recorder`."""
         return self._waiting > LAG_BYTES
 
-    def record(self, kind: Kind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
+    def record(self, kind: RecordKind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
         """See :class:`~openfingym.market.tape.Recorder`."""
         if isinstance(payload, str):
             self._append(kind | TEXT, at, connection, payload.encode(errors="surrogatepass"))

@@ -10,7 +10,7 @@ import numpy as np
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.files.strange import opened
 from openfingym.published.protocol import protocol_of
-from openfingym.published.sample import Windows
+from openfingym.published.sample import SampleWindows
 from openfingym.published.scoring import PublishedScore, score_windows
 from openfingym.results.run_folder import RESULT, read_run
 from openfingym.verifiers.scorecard import read_answer, read_truth
@@ -124,16 +124,16 @@ def score_answer(
     )
 
 
-def _windows(package: BuiltPackage, real: np.ndarray, values: np.ndarray) -> Windows:
+def _windows(package: BuiltPackage, real: np.ndarray, values: np.ndarray) -> SampleWindows:
     """Real windows whole, with their contexts."""
     train, hidden = (
         np.concatenate((package.array(inputs), futures), axis=1, dtype=np.float64) if values.ndim == 4 else futures
         for inputs, futures in (("train_inputs", package.array("train_targets")), ("test_inputs", real))
     )
-    return Windows(np.asarray(train), np.asarray(hidden), values)
+    return SampleWindows(np.asarray(train), np.asarray(hidden), values)
 
 
-def _sizes(protocol: Protocol, windows: Windows) -> list[str]:
+def _sizes(protocol: Protocol, windows: SampleWindows) -> list[str]:
     wanted, made = protocol.drawing.windows, len(windows.generated)
     if wanted is None or made >= wanted:
         return []

@@ -19,7 +19,7 @@ FEWEST = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Windows:
+class SampleWindows:
     """All windows there are of a task: real ones whole, with their context where they have one."""
 
     train: NDArray[np.float64]
@@ -34,13 +34,13 @@ class Windows:
         """Rows of context."""
         return int(self.hidden.shape[1] - self.generated.shape[-2])
 
-    def scaled(self, pool: NDArray[np.float64]) -> Windows:
+    def scaled(self, pool: NDArray[np.float64]) -> SampleWindows:
         """The same with every channel mapped to [0, 1] by the smallest and largest value of the pool; a constant
         channel becomes 0.
         """
         low, high = pool.min(axis=(0, 1)), pool.max(axis=(0, 1))
         width = np.where(high > low, high - low, 1.0)
-        return Windows(*((part - low) / width for part in (self.train, self.hidden, self.generated)))
+        return SampleWindows(*((part - low) / width for part in (self.train, self.hidden, self.generated)))
 
     def pool(self, drawing: Drawing) -> NDArray[np.float64]:
         """The real windows that a protocol draws from."""
@@ -66,13 +66,13 @@ class Sample:
     seed: int
 
 
-def draw(drawing: Drawing, windows: Windows, pool: NDArray[np.float64], repeat: int, seed: int) -> Sample:
+def draw(drawing: Drawing, windows: SampleWindows, pool: NDArray[np.float64], repeat: int, seed: int) -> Sample:
     """The windows of a repeat.
 
     Args:
         drawing: how they are drawn.
         windows: what there is.
-        pool: the real windows to draw from; see :meth:`Windows.pool`.
+        pool: the real windows to draw from; see :meth:`SampleWindows.pool`.
         repeat: number of the repeat, from 0; -1 for everything there is, contexts in order.
         seed: seed of all repeats.
 

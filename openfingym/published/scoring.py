@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from openfingym.published.protocol import Figure, Protocol, PublishedMetric
-    from openfingym.published.sample import Windows
+    from openfingym.published.sample import SampleWindows
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class PublishedScore:
 def score_windows(
     protocol: Protocol,
     task: str,
-    windows: Windows,
+    windows: SampleWindows,
     *,
     seed: int = 0,
     only: Sequence[str] = (),
@@ -110,7 +110,7 @@ def _value(
     protocol: Protocol,
     task: str,
     metric: PublishedMetric,
-    windows: Windows,
+    windows: SampleWindows,
     pool: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
     repeats: Sequence[int],
     seed: int,

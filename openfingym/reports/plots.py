@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.kinds.plots.plot import Curve, Distribution, LinePlot, Plot, Shares
+from openfingym.kinds.plots.plot import Distribution, LinePlot, Plot, PlotCurve, Shares
 from openfingym.reports.charts import BOX, COLUMNS, TICKS, Line, Scale, axes, histogram, moment, shown
 from openfingym.reports.page import macro, minus
 
@@ -110,7 +110,7 @@ def _shares(plot: Shares) -> Markup:
     )
 
 
-def _path(place: NDArray[np.float64], scale: Scale, curve: Curve) -> str:
+def _path(place: NDArray[np.float64], scale: Scale, curve: PlotCurve) -> str:
     """The line through the values that are there, from each stretch of them to the next a gap; of every column its
     lowest and highest value.
     """

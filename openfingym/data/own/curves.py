@@ -25,7 +25,7 @@ from openfingym.data.own.cells import examples
 from openfingym.data.own.dates import date_column, dates_of
 from openfingym.data.own.tables import (
     NUMBERS,
-    Table,
+    DataTable,
     floats_of,
     is_number,
     is_numeric,
@@ -52,7 +52,7 @@ LONGEST = 200.0
 """Years; a larger number at the head of a column is no maturity."""
 
 
-def read_own_curves(paths: Sequence[Path]) -> Table:
+def read_own_curves(paths: Sequence[Path]) -> DataTable:
     """Read an author's files into one table with a channel for each curve and maturity.
 
     A curve that no column names is called by its file.
@@ -141,7 +141,7 @@ def label_of(years: float) -> str:
     return f"{months}m" if months % 12 else f"{months // 12}y"
 
 
-def _read(path: Path, stem: str) -> Table:
+def _read(path: Path, stem: str) -> DataTable:
     """One file, whatever its form."""
     frame = read_frame(path)
     names = [str(name) for name in frame.columns]
@@ -256,7 +256,7 @@ def _require_numbers(frame: pd.DataFrame, path: Path, columns: Sequence[str]) ->
             )
 
 
-def _table(wide: pd.DataFrame, path: Path, *, dated: bool, steps: tuple[str, ...]) -> Table:
+def _table(wide: pd.DataFrame, path: Path, *, dated: bool, steps: tuple[str, ...]) -> DataTable:
     """A row a key, and the maturities of each curve as channels; ``wide`` has the index (key, curve)."""
     order = list(dict.fromkeys(wide.index.get_level_values(1)))
     by_key = wide.unstack(level=1).sort_index()  # noqa: PD010 - of an index
@@ -272,7 +272,7 @@ def _table(wide: pd.DataFrame, path: Path, *, dated: bool, steps: tuple[str, ...
         )
     keys = by_key.index.to_numpy()
     times = keys.astype("datetime64[ns]") if dated else None
-    return Table(times, tuple(f"{curve}:{label_of(years)}" for years, curve in pairs), values, steps)
+    return DataTable(times, tuple(f"{curve}:{label_of(years)}" for years, curve in pairs), values, steps)
 
 
 def _when(key: object) -> str:

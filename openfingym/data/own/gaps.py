@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.own.cells import LISTED
-from openfingym.data.own.tables import Table
+from openfingym.data.own.tables import DataTable
 from openfingym.data.recipe import train_share
 from openfingym.errors import DataError
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 class Filled:
     """A table without gaps."""
 
-    table: Table
+    table: DataTable
     filled: int = 0
     """Cells that were given a value."""
     interpolated_to: int | None = None
     """The last row on which an interpolated cell rests; None for none."""
 
 
-def without_gaps(table: Table, fill: Fill | None, train: float) -> Filled:
+def without_gaps(table: DataTable, fill: Fill | None, train: float) -> Filled:
     """The table with its gaps filled, or their rows left out.
 
     Args:
@@ -69,7 +69,7 @@ def without_gaps(table: Table, fill: Fill | None, train: float) -> Filled:
     return Filled(replace(table, values=values, steps=(*table.steps, *steps)), int(gaps.sum()), last)
 
 
-def refusal(table: Table, gaps: NDArray[np.bool_]) -> str:
+def refusal(table: DataTable, gaps: NDArray[np.bool_]) -> str:
     """What an author is told whose table has gaps, bool[n, channels], and who said nothing of them."""
     cells = np.argwhere(gaps)
     shown = ", ".join(f"{table.channels[column]!r} at {table.label(row)}" for row, column in cells[:LISTED].tolist())
@@ -81,7 +81,7 @@ def refusal(table: Table, gaps: NDArray[np.bool_]) -> str:
     )
 
 
-def _kept(table: Table, rows: NDArray[np.bool_], reason: str) -> Table:
+def _kept(table: DataTable, rows: NDArray[np.bool_], reason: str) -> DataTable:
     gone = int((~rows).sum())
     if not gone:
         return table

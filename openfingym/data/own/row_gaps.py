@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.own.gaps import forward, interpolated, refusal
-from openfingym.data.own.tables import Table
+from openfingym.data.own.tables import DataTable
 from openfingym.data.recipe import train_share
 from openfingym.data.rows import starts_of
 from openfingym.errors import DataError
@@ -50,7 +50,7 @@ def rows_without_gaps(rows: OwnRows, fill: Fill | None, train: float) -> FilledR
     if not gaps.any():
         return FilledRows(rows)
     if fill is None or fill == "none":
-        raise DataError(refusal(Table(rows.times, rows.columns, rows.values), gaps))
+        raise DataError(refusal(DataTable(rows.times, rows.columns, rows.values), gaps))
     if fill == "drop":
         return FilledRows(rows.kept(np.asarray(~gaps.any(axis=1)), "a value is missing in them (drop)"))
     if not rows.ids and rows.series.any():

@@ -33,7 +33,7 @@ COUNTERS = frozenset({"", "unnamed: 0"})
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DataTable:
     """Values by row and channel, in order; a gap is NaN."""
 
     times: NDArray[np.datetime64] | None
@@ -53,7 +53,7 @@ class Table:
         return str(self.times[row]).removesuffix(".000000000").removesuffix("T00:00:00")
 
 
-def read_tables(paths: Sequence[Path]) -> Table:
+def read_tables(paths: Sequence[Path]) -> DataTable:
     """Read an author's files into one table: the rows whose date all of them have.
 
     Of several files, a channel is called by its file's name without the ending; by that and its column's name where
@@ -81,7 +81,7 @@ def stems_of(paths: Sequence[Path]) -> list[str]:
     return stems
 
 
-def joined(paths: Sequence[Path], tables: Sequence[Table]) -> Table:
+def joined(paths: Sequence[Path], tables: Sequence[DataTable]) -> DataTable:
     """One table of the rows whose date all tables have, with the channels of all of them.
 
     Raises:
@@ -106,7 +106,7 @@ def joined(paths: Sequence[Path], tables: Sequence[Table]) -> Table:
                 "date"
             )
     every = np.unique(np.concatenate([table.times for table in tables if table.times is not None]))
-    return Table(
+    return DataTable(
         times=common,
         channels=tuple(name for table in tables for name in table.channels),
         values=np.concatenate(picked, axis=1),
@@ -115,12 +115,12 @@ def joined(paths: Sequence[Path], tables: Sequence[Table]) -> Table:
     )
 
 
-def _named(table: Table, stem: str) -> Table:
+def _named(table: DataTable, stem: str) -> DataTable:
     names = (stem,) if len(table.channels) == 1 else tuple(f"{stem}_{name}" for name in table.channels)
     return replace(table, channels=names)
 
 
-def _read(path: Path) -> Table:
+def _read(path: Path) -> DataTable:
     """One file, whatever its form."""
     frame = read_frame(path)
     if frame.columns[0].lower() in COUNTERS and len(frame.columns) > 1 and is_numeric(frame[frame.columns[0]]):
@@ -219,7 +219,7 @@ def is_numeric(cells: pd.Series) -> bool:
     return bool(is_number(cells).all())
 
 
-def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) -> Table:
+def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) -> DataTable:
     """A long table as a wide one: a row a date, a channel for each name and column of values."""
     import pandas as pd
 
@@ -236,23 +236,23 @@ def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) ->
     channels = tuple(who if len(values) == 1 else f"{who}_{name}" for name, who in columns)
     step = f"a long table: {len(set(frame.index.get_level_values(1)))} names in column {key!r} made into channels"
     stamps = wide.index.to_numpy().astype("datetime64[ns]")
-    return Table(stamps, channels, np.ascontiguousarray(wide.to_numpy(dtype=np.float64)), (step,))
+    return DataTable(stamps, channels, np.ascontiguousarray(wide.to_numpy(dtype=np.float64)), (step,))
 
 
-def _ordered(frame: pd.DataFrame, times: pd.DatetimeIndex | None, path: Path) -> Table:
+def _ordered(frame: pd.DataFrame, times: pd.DatetimeIndex | None, path: Path) -> DataTable:
     if not len(frame.columns):
         raise DataError(f"{path}: there is no column of values")
     values = floats_of(frame).to_numpy(dtype=np.float64)
     channels = tuple(str(name) for name in frame.columns)
     if times is None:
         step = "the rows have no date: they are known by their number, from 0"
-        return Table(None, channels, np.ascontiguousarray(values), (step,))
+        return DataTable(None, channels, np.ascontiguousarray(values), (step,))
     if times.has_duplicates:
         raise DataError(f"{path}: {times[times.duplicated()][0].isoformat()} occurs twice; a date has one row")
     order = np.argsort(times.to_numpy())
     steps = () if times.is_monotonic_increasing else ("rows sorted by date",)
     stamps = times.to_numpy()[order].astype("datetime64[ns]")
-    return Table(stamps, channels, np.ascontiguousarray(values[order]), steps)
+    return DataTable(stamps, channels, np.ascontiguousarray(values[order]), steps)
 
 
 def floats_of(frame: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 
 from openfingym.kinds.bar_data import FOLDS
 from openfingym.kinds.bar_episodes import window
-from openfingym.kinds.plots.plot import MOST_SERIES, Curve, Distribution, LinePlot, Plot, Span, more_of, parts_of
+from openfingym.kinds.plots.plot import MOST_SERIES, Distribution, LinePlot, Plot, PlotCurve, Span, more_of, parts_of
 
 if TYPE_CHECKING:
     from openfingym.kinds.bar_data import BarsContract
@@ -42,9 +42,9 @@ def bar_plots(
         closes = [np.asarray(block[:, number, CLOSE], dtype=np.float64) for block in bars]
         gap = [np.full(len(block), np.nan) for block in closes]
         curves = (
-            Curve("known", np.concatenate([closes[0], gap[1], gap[2]]), 0),
-            Curve("hidden", np.concatenate([gap[0], closes[1], gap[2]]), 1),
-            Curve("hidden", np.concatenate([gap[0], gap[1], closes[2]]), 1),
+            PlotCurve("known", np.concatenate([closes[0], gap[1], gap[2]]), 0),
+            PlotCurve("hidden", np.concatenate([gap[0], closes[1], gap[2]]), 1),
+            PlotCurve("hidden", np.concatenate([gap[0], gap[1], closes[2]]), 1),
         )
         yield LinePlot(f"{name}: closes, and the steps of every episode", x, curves, spans, note)
         own = first.bars[:, number]
@@ -52,9 +52,9 @@ def bar_plots(
             f"{name}: the first episode that counts",
             first.times,
             (
-                Curve("high and low", own[:, HIGH], 7),
-                Curve("high and low", own[:, LOW], 7),
-                Curve("close", own[:, CLOSE], 1),
+                PlotCurve("high and low", own[:, HIGH], 7),
+                PlotCurve("high and low", own[:, LOW], 7),
+                PlotCurve("close", own[:, CLOSE], 1),
             ),
             inside,
         )

@@ -27,7 +27,7 @@ MOST_VALUES = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class PlotCurve:
     """A line of a plot."""
 
     name: str
@@ -55,7 +55,7 @@ class LinePlot:
     title: str
     x: NDArray[np.float64] | NDArray[np.datetime64]
     """[points], increasing: datetime64[ns], or numbers."""
-    curves: tuple[Curve, ...]
+    curves: tuple[PlotCurve, ...]
     spans: tuple[Span, ...] = ()
     note: str = ""
 
@@ -130,7 +130,7 @@ def in_time(pieces: Iterable[tuple[Array, Array]]) -> tuple[NDArray[np.datetime6
 def shown_and_hidden(
     shown: tuple[NDArray[np.datetime64], NDArray[np.float64]],
     hidden: tuple[NDArray[np.datetime64], NDArray[np.float64]],
-) -> tuple[NDArray[np.datetime64], tuple[Curve, Curve]]:
+) -> tuple[NDArray[np.datetime64], tuple[PlotCurve, PlotCurve]]:
     """One series as two lines: what an agent sees, and the answers.
 
     Args:
@@ -145,8 +145,8 @@ def shown_and_hidden(
     asked = np.isin(times, hidden[0])
     led = asked | np.append(asked[1:], False)
     return times, (
-        Curve("shown to the agent", np.where(asked, np.nan, values), 0),
-        Curve("hidden", np.where(led, values, np.nan), 1),
+        PlotCurve("shown to the agent", np.where(asked, np.nan, values), 0),
+        PlotCurve("hidden", np.where(led, values, np.nan), 1),
     )
 
 

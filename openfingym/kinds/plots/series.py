@@ -11,10 +11,10 @@ import numpy as np
 from openfingym.kinds.plots.plot import (
     MOST_SERIES,
     PARTS,
-    Curve,
     Distribution,
     LinePlot,
     Plot,
+    PlotCurve,
     in_time,
     more_of,
     parts_of,
@@ -90,11 +90,11 @@ def curve_plots(
     spans = spans_of([times[part][first:last] for part, _, first, last in parts])
     note = more_of(len(countries), "curves")
     for number, country in enumerate(countries[:MOST_SERIES]):
-        curves: list[Curve] = []
+        curves: list[PlotCurve] = []
         for tone, (part, values, first, last) in enumerate(parts):
             rows = first + np.flatnonzero(series[part][first:last] == number)
             curves += [
-                Curve(f"{PARTS[tone]} {_moment(times[part][row, -1])}", values[row], tone)
+                PlotCurve(f"{PARTS[tone]} {_moment(times[part][row, -1])}", values[row], tone)
                 for row in rows[np.linspace(0, len(rows) - 1, min(DATES, len(rows))).astype(int)]
             ]
         yield LinePlot(f"{country}: yields by maturity in years", years, tuple(curves), note=note)
@@ -130,7 +130,7 @@ def row_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, facts: M
     low, high = (np.array([np.percentile(rows, share) for rows in by_month]) for share in RANGE)
     mean = np.array([rows.mean() for rows in by_month])
     curves = [
-        Curve(name, np.where(is_hidden == part, line, np.nan), part)
+        PlotCurve(name, np.where(is_hidden == part, line, np.nan), part)
         for part, name in enumerate(("known", "hidden"))
         for line in (low, mean, high)
     ]

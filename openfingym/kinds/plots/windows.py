@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.kinds.plots.plot import MOST_SERIES, PARTS, Curve, Distribution, LinePlot, Plot, Span, more_of, parts_of
+from openfingym.kinds.plots.plot import (
+    MOST_SERIES,
+    PARTS,
+    Distribution,
+    LinePlot,
+    Plot,
+    PlotCurve,
+    Span,
+    more_of,
+    parts_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,12 +43,12 @@ def path_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, channel
     note = more_of(len(channels), "channels")
     for number, name in enumerate(channels[:MOST_SERIES]):
         paths = [
-            Curve(part, windows[row, :, number], tone)
+            PlotCurve(part, windows[row, :, number], tone)
             for tone, (part, windows) in enumerate(zip(PARTS, parts, strict=True))
             for row in _some(len(windows), PATHS)
         ]
         spreads = [
-            Curve(part, _spread(windows[:, :, number]), tone)
+            PlotCurve(part, _spread(windows[:, :, number]), tone)
             for tone, (part, windows) in enumerate(zip(PARTS, parts, strict=True))
         ]
         yield LinePlot(f"{name}: {PATHS} windows of each part", rows, tuple(paths), spans, note)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from urllib.parse import quote, urlencode
 
 from openfingym.market.brokers.alpaca_messages import SECOND, TYPES, activity, order_report, refusal, update
-from openfingym.market.brokers.broker import Answer, Broker, FillQuery, OrderSession, Refusal, plain
+from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, FillQuery, OrderSession, plain
 from openfingym.market.brokers.reports import (
     ZERO,
     AccountReport,
@@ -71,9 +71,9 @@ class Alpaca(Broker):
         """See :class:`Broker`; every request carries the keys."""
         return Address(self._rest, {"APCA-API-KEY-ID": self._keys.key, "APCA-API-SECRET-KEY": self._keys.secret})
 
-    def session(self) -> AlpacaSession:
+    def session(self) -> AlpacaBrokerSession:
         """See :class:`Broker`."""
-        return AlpacaSession(self, self._keys)
+        return AlpacaBrokerSession(self, self._keys)
 
     def place(self, order: Submitted, at: Instant) -> Request:  # noqa: ARG002
         """See :class:`Broker`."""
@@ -159,7 +159,7 @@ class Alpaca(Broker):
             found: list[Report] = [activity(one, self.symbol) for one in fills]
             return found, query._replace(page=fills[-1]["id"]) if len(fills) >= _PAGE else None
 
-    def refusal(self, answer: Answer, at: Instant) -> Refusal | None:
+    def refusal(self, answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:
         """See :class:`Broker`."""
         return refusal(answer, at)
 
@@ -168,7 +168,7 @@ class Alpaca(Broker):
         return self._symbols.get(name.replace("/", ""), name)
 
 
-class AlpacaSession(OrderSession):
+class AlpacaBrokerSession(OrderSession):
     """A connection to ``trade_updates``. Its frames are JSON, on the paper venue in binary frames."""
 
     def __init__(self, broker: Alpaca, keys: Keys) -> None:
@@ -189,11 +189,11 @@ class AlpacaSession(OrderSession):
                 if data["status"] == "authorized":
                     self.replies.append(json.dumps({"action": "listen", "data": {"streams": ["trade_updates"]}}))
                 else:
-                    self.refusal = Refusal("the venue does not accept the keys", fatal=True)
+                    self.refusal = BrokerRefusal("the venue does not accept the keys", fatal=True)
             elif stream == "listening":
                 self.ready = "trade_updates" in data["streams"]
                 if not self.ready:
-                    self.refusal = Refusal("the venue does not tell what happens to orders")
+                    self.refusal = BrokerRefusal("the venue does not tell what happens to orders")
             elif stream == "trade_updates":
                 return update(data, self._broker.symbol)
         return []

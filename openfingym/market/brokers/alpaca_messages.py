@@ -10,23 +10,32 @@ from decimal import Decimal
 from typing import Any
 
 from openfingym.headers import retry_after_s
-from openfingym.market.brokers.broker import Answer, Refusal, plain
-from openfingym.market.brokers.reports import ZERO, Bust, Execution, Instrument, OrderReport, Report, Source, State
+from openfingym.market.brokers.broker import BrokerAnswer, BrokerRefusal, plain
+from openfingym.market.brokers.reports import (
+    ZERO,
+    BrokerExecution,
+    Bust,
+    Instrument,
+    OrderReport,
+    OrderState,
+    Report,
+    ReportSource,
+)
 from openfingym.market.brokers.wire import protocol
 from openfingym.market.commands import Instant
 from openfingym.trading.orders import OrderType, Reason, Side, TimeInForce
 
 SECOND = 1_000_000_000
 _STATES = {
-    "pending_new": State.PENDING,
-    "pending_review": State.PENDING,
-    "held": State.PENDING,
-    "accepted_for_bidding": State.PENDING,
-    "filled": State.FILLED,
-    "canceled": State.CANCELLED,
-    "expired": State.EXPIRED,
-    "rejected": State.REJECTED,
-    "replaced": State.REPLACED,
+    "pending_new": OrderState.PENDING,
+    "pending_review": OrderState.PENDING,
+    "held": OrderState.PENDING,
+    "accepted_for_bidding": OrderState.PENDING,
+    "filled": OrderState.FILLED,
+    "canceled": OrderState.CANCELLED,
+    "expired": OrderState.EXPIRED,
+    "rejected": OrderState.REJECTED,
+    "replaced": OrderState.REPLACED,
 }
 """States by their names there; any other one is open: ``done_for_day`` may trade again tomorrow."""
 TYPES = {
@@ -51,7 +60,7 @@ def order_report(order: dict[str, Any], symbol: Callable[[str], str]) -> OrderRe
     with protocol("alpaca"):
         filled = Decimal(order["filled_qty"])
         average = _decimal(order.get("filled_avg_price"))
-        state = _STATES.get(order["status"], State.OPEN)
+        state = _STATES.get(order["status"], OrderState.OPEN)
         return OrderReport(
             order["id"],
             order["client_order_id"] or "",
@@ -65,7 +74,7 @@ def order_report(order: dict[str, Any], symbol: Callable[[str], str]) -> OrderRe
             TimeInForce.IOC if order["time_in_force"] in {"ioc", "fok"} else TimeInForce.GTC,
             _decimal(order.get("limit_price")),
             _decimal(order.get("stop_price")),
-            Reason.VENUE_REFUSED if state is State.REJECTED else Reason.NONE,
+            Reason.VENUE_REFUSED if state is OrderState.REJECTED else Reason.NONE,
         )
 
 
@@ -76,7 +85,7 @@ def update(data: dict[str, Any], symbol: Callable[[str], str]) -> list[Report]:
     told: list[Report] = [order]
     if event in {"fill", "partial_fill", "trade_correct"}:
         quantity = Decimal(data["qty"])
-        execution = Execution(
+        execution = BrokerExecution(
             order.order_id,
             data["execution_id"],
             order.symbol,
@@ -84,7 +93,7 @@ def update(data: dict[str, Any], symbol: Callable[[str], str]) -> list[Report]:
             quantity,
             Decimal(data["price"]),
             nanoseconds(data["timestamp"]),
-            Source.STREAM,
+            ReportSource.STREAM,
             slot=_slot(order.filled, quantity),
             client_id=order.client_id,
             position=_decimal(data.get("position_qty")),
@@ -93,13 +102,15 @@ def update(data: dict[str, Any], symbol: Callable[[str], str]) -> list[Report]:
         # First the fill, then the order that includes it: so nothing has to be assumed of its price.
         told.insert(0, execution)
     elif event == "trade_bust":
-        told.insert(0, Bust(order.order_id, data.get("previous_execution_id") or data["execution_id"], Source.STREAM))
+        told.insert(
+            0, Bust(order.order_id, data.get("previous_execution_id") or data["execution_id"], ReportSource.STREAM)
+        )
     return told
 
 
-def activity(one: dict[str, Any], symbol: Callable[[str], str]) -> Execution:
+def activity(one: dict[str, Any], symbol: Callable[[str], str]) -> BrokerExecution:
     """A fill as the account's activities have it."""
-    return Execution(
+    return BrokerExecution(
         one["order_id"],
         one["id"].rpartition("::")[2],
         symbol(one["symbol"]),
@@ -107,29 +118,29 @@ def activity(one: dict[str, Any], symbol: Callable[[str], str]) -> Execution:
         Decimal(one["qty"]),
         Decimal(one["price"]),
         nanoseconds(one["transaction_time"]),
-        Source.ACTIVITY,
+        ReportSource.ACTIVITY,
         slot=_slot(Decimal(one["cum_qty"]), Decimal(one["qty"])),
     )
 
 
-def refusal(answer: Answer, at: Instant) -> Refusal | None:
+def refusal(answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:
     """What an answer that is not good means; None for a good one."""
     if answer.good:
         return None
     text = _message(answer)
     status = answer.status
     if status == 401:
-        return Refusal(text, Reason.VENUE_REFUSED, fatal=True)
+        return BrokerRefusal(text, Reason.VENUE_REFUSED, fatal=True)
     if status == 404:
-        return Refusal(text, Reason.UNKNOWN_ORDER, missing=True)
+        return BrokerRefusal(text, Reason.UNKNOWN_ORDER, missing=True)
     if status == 429:
-        return Refusal(text, Reason.VENUE_AWAY, wait_s=_wait(answer, at))
+        return BrokerRefusal(text, Reason.VENUE_AWAY, wait_s=_wait(answer, at))
     if status == 0 or status >= 500 or status in {408, 409}:
-        return Refusal(text or "no answer", Reason.VENUE_AWAY, certain=False)
+        return BrokerRefusal(text or "no answer", Reason.VENUE_AWAY, certain=False)
     if "client_order_id must be unique" in text:
-        return Refusal(text, Reason.DUPLICATE_ID, certain=False)
+        return BrokerRefusal(text, Reason.DUPLICATE_ID, certain=False)
     reason = next((reason for words, reason in _REASONS if re.search(words, text, re.I)), Reason.VENUE_REFUSED)
-    return Refusal(text, reason)
+    return BrokerRefusal(text, reason)
 
 
 def instrument(asset: dict[str, Any]) -> Instrument:
@@ -175,7 +186,7 @@ def _decimal(value: Any) -> Decimal | None:
     return None if value is None else Decimal(str(value))
 
 
-def _wait(answer: Answer, at: Instant) -> float:
+def _wait(answer: BrokerAnswer, at: Instant) -> float:
     """Seconds to wait, by either header; a time that is stated is compared with our wall clock, within a minute."""
     stated = retry_after_s(answer.headers)
     if stated is not None:
@@ -184,7 +195,7 @@ def _wait(answer: Answer, at: Instant) -> float:
     return min(max(int(reset) - at.wall / SECOND, 1.0), 60.0) if reset.isdecimal() else 5.0
 
 
-def _message(answer: Answer) -> str:
+def _message(answer: BrokerAnswer) -> str:
     try:
         return str(json.loads(answer.body)["message"])[:300]
     except (ValueError, KeyError, TypeError):

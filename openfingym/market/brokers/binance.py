@@ -20,7 +20,7 @@ from openfingym.market.brokers.binance_messages import (
     refusal,
     trade_execution,
 )
-from openfingym.market.brokers.broker import Answer, Broker, FillQuery, OrderSession, Refusal, plain
+from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, FillQuery, OrderSession, plain
 from openfingym.market.brokers.reports import (
     ZERO,
     AccountReport,
@@ -92,9 +92,9 @@ class Binance(Broker):
         """See :class:`Broker`; every request carries the key."""
         return Address(self._rest, {"X-MBX-APIKEY": self._keys.key})
 
-    def session(self) -> BinanceSession:
+    def session(self) -> BinanceBrokerSession:
         """See :class:`Broker`."""
-        return BinanceSession(self)
+        return BinanceBrokerSession(self)
 
     def timestamp(self, at: Instant) -> str:
         """The time that a request carries, in milliseconds by the venue's clock."""
@@ -217,12 +217,12 @@ class Binance(Broker):
             half = (at.monotonic - sent.monotonic) // 2
             self._offset = parsed("binance", body, dict)["serverTime"] * MILLISECOND - (at.wall - half)
 
-    def refusal(self, answer: Answer, at: Instant) -> Refusal | None:  # noqa: ARG002
+    def refusal(self, answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:  # noqa: ARG002
         """See :class:`Broker`."""
         return refusal(answer)
 
 
-class BinanceSession(OrderSession):
+class BinanceBrokerSession(OrderSession):
     """A connection to the WebSocket interface that tells this account's events."""
 
     def __init__(self, broker: Binance) -> None:
@@ -245,7 +245,7 @@ class BinanceSession(OrderSession):
             elif "status" in message:
                 code, text = message["error"]["code"], str(message["error"]["msg"])[:300]
                 bad = code in BAD_KEYS or code == -1022
-                self.refusal = Refusal(text, fatal=bad, clock=code == -1021)
+                self.refusal = BrokerRefusal(text, fatal=bad, clock=code == -1021)
         return []
 
     def _event(self, event: dict[str, Any]) -> list[Report]:

@@ -7,22 +7,22 @@ from decimal import Decimal
 from typing import Any
 
 from openfingym.headers import retry_after_s
-from openfingym.market.brokers.broker import Answer, Refusal
-from openfingym.market.brokers.reports import Execution, Instrument, OrderReport, Report, Source, State
+from openfingym.market.brokers.broker import BrokerAnswer, BrokerRefusal
+from openfingym.market.brokers.reports import BrokerExecution, Instrument, OrderReport, OrderState, Report, ReportSource
 from openfingym.market.brokers.wire import protocol
 from openfingym.trading.orders import OrderType, Reason, Side, TimeInForce
 
 MILLISECOND = 1_000_000
 _STATES = {
-    "PENDING_NEW": State.PENDING,
-    "NEW": State.OPEN,
-    "PARTIALLY_FILLED": State.OPEN,
-    "PENDING_CANCEL": State.OPEN,
-    "FILLED": State.FILLED,
-    "CANCELED": State.CANCELLED,
-    "REJECTED": State.REJECTED,
-    "EXPIRED": State.EXPIRED,
-    "EXPIRED_IN_MATCH": State.EXPIRED,
+    "PENDING_NEW": OrderState.PENDING,
+    "NEW": OrderState.OPEN,
+    "PARTIALLY_FILLED": OrderState.OPEN,
+    "PENDING_CANCEL": OrderState.OPEN,
+    "FILLED": OrderState.FILLED,
+    "CANCELED": OrderState.CANCELLED,
+    "REJECTED": OrderState.REJECTED,
+    "EXPIRED": OrderState.EXPIRED,
+    "EXPIRED_IN_MATCH": OrderState.EXPIRED,
 }
 _TYPES = {
     "MARKET": OrderType.MARKET,
@@ -55,7 +55,7 @@ def order_reports(order: dict[str, Any], *, replaced: bool = False) -> list[Repo
         client_id = order.get("origClientOrderId") or order["clientOrderId"]
         time = order.get("transactTime", 0) * MILLISECOND
         told: list[Report] = [
-            Execution(
+            BrokerExecution(
                 order_id,
                 str(fill["tradeId"]),
                 symbol,
@@ -63,7 +63,7 @@ def order_reports(order: dict[str, Any], *, replaced: bool = False) -> list[Repo
                 Decimal(fill["qty"]),
                 Decimal(fill["price"]),
                 time,
-                Source.STREAM,
+                ReportSource.STREAM,
                 Decimal(fill["commission"]),
                 fill["commissionAsset"],
                 client_id=client_id,
@@ -81,13 +81,13 @@ def event_reports(event: dict[str, Any]) -> list[Report]:
     # When an order is cancelled, ``c`` is the id of the request that did it.
     client_id = event["C"] or event["c"]
     filled, value = Decimal(event["z"]), Decimal(event["Z"])
-    state = _STATES.get(event["X"], State.OPEN)
+    state = _STATES.get(event["X"], OrderState.OPEN)
     if event["x"] == "REPLACED":
-        state = State.REPLACED
+        state = OrderState.REPLACED
     told: list[Report] = []
     if event["x"] == "TRADE":
         told.append(
-            Execution(
+            BrokerExecution(
                 order_id,
                 str(event["t"]),
                 event["s"],
@@ -95,7 +95,7 @@ def event_reports(event: dict[str, Any]) -> list[Report]:
                 Decimal(event["l"]),
                 Decimal(event["L"]),
                 event["T"] * MILLISECOND,
-                Source.STREAM,
+                ReportSource.STREAM,
                 Decimal(event["n"] or 0),
                 event["N"] or "",
                 client_id=client_id,
@@ -114,14 +114,14 @@ def event_reports(event: dict[str, Any]) -> list[Report]:
         TimeInForce.GTC if event["f"] == "GTC" else TimeInForce.IOC,
         Decimal(event["p"]) or None,
         Decimal(event["P"]) or None,
-        Reason.VENUE_REFUSED if state is State.REJECTED else Reason.NONE,
+        Reason.VENUE_REFUSED if state is OrderState.REJECTED else Reason.NONE,
     )
     return [*told, order]
 
 
-def trade_execution(trade: dict[str, Any]) -> Execution:
+def trade_execution(trade: dict[str, Any]) -> BrokerExecution:
     """A fill as answers to questions for fills have it."""
-    return Execution(
+    return BrokerExecution(
         f"{trade['symbol']}/{trade['orderId']}",
         str(trade["id"]),
         trade["symbol"],
@@ -129,33 +129,33 @@ def trade_execution(trade: dict[str, Any]) -> Execution:
         Decimal(trade["qty"]),
         Decimal(trade["price"]),
         trade["time"] * MILLISECOND,
-        Source.ACTIVITY,
+        ReportSource.ACTIVITY,
         Decimal(trade["commission"]),
         trade["commissionAsset"],
     )
 
 
-def refusal(answer: Answer) -> Refusal | None:
+def refusal(answer: BrokerAnswer) -> BrokerRefusal | None:
     """What an answer that is not good means; None for a good one."""
     if answer.good:
         return None
     code, text = _code(answer)
     if answer.status == 401 or code in BAD_KEYS:
-        return Refusal(text, fatal=True)
+        return BrokerRefusal(text, fatal=True)
     if answer.status in {418, 429} and code != -1015:
-        return Refusal(text, Reason.VENUE_AWAY, wait_s=retry_after_s(answer.headers) or 60.0)
+        return BrokerRefusal(text, Reason.VENUE_AWAY, wait_s=retry_after_s(answer.headers) or 60.0)
     if answer.status == 0 or answer.status >= 500 or code in _UNCERTAIN:
-        return Refusal(text or "no answer", Reason.VENUE_AWAY, certain=False)
+        return BrokerRefusal(text or "no answer", Reason.VENUE_AWAY, certain=False)
     if code == -1021:
-        return Refusal(text, Reason.VENUE_AWAY, clock=True)
+        return BrokerRefusal(text, Reason.VENUE_AWAY, clock=True)
     if code == -2013:
-        return Refusal(text, Reason.UNKNOWN_ORDER, missing=True)
+        return BrokerRefusal(text, Reason.UNKNOWN_ORDER, missing=True)
     if code == -2010 and "Duplicate" in text:
-        return Refusal(text, Reason.DUPLICATE_ID, certain=False)
+        return BrokerRefusal(text, Reason.DUPLICATE_ID, certain=False)
     if "insufficient balance" in text:
-        return Refusal(text, Reason.INSUFFICIENT_CASH)
+        return BrokerRefusal(text, Reason.INSUFFICIENT_CASH)
     by_filter = next((reason for words, reason in _FILTERS if words in text), Reason.VENUE_REFUSED)
-    return Refusal(text, _REASONS.get(code, by_filter))
+    return BrokerRefusal(text, _REASONS.get(code, by_filter))
 
 
 def instrument(symbol: dict[str, Any]) -> Instrument:
@@ -180,7 +180,7 @@ def instrument(symbol: dict[str, Any]) -> Instrument:
 
 def _report(order: dict[str, Any], order_id: str, client_id: str, side: Side, *, replaced: bool) -> OrderReport:
     value = Decimal(order["cummulativeQuoteQty"])
-    state = _STATES.get(order["status"], State.OPEN)
+    state = _STATES.get(order["status"], OrderState.OPEN)
     return OrderReport(
         order_id,
         client_id,
@@ -189,16 +189,16 @@ def _report(order: dict[str, Any], order_id: str, client_id: str, side: Side, *,
         Decimal(order["origQty"]),
         Decimal(order["executedQty"]),
         value if value > 0 else None,
-        State.REPLACED if replaced and state is State.CANCELLED else state,
+        OrderState.REPLACED if replaced and state is OrderState.CANCELLED else state,
         _TYPES.get(order["type"], OrderType.MARKET),
         TimeInForce.GTC if order["timeInForce"] == "GTC" else TimeInForce.IOC,
         Decimal(order["price"]) or None,
         Decimal(order.get("stopPrice") or 0) or None,
-        Reason.VENUE_REFUSED if state is State.REJECTED else Reason.NONE,
+        Reason.VENUE_REFUSED if state is OrderState.REJECTED else Reason.NONE,
     )
 
 
-def _code(answer: Answer) -> tuple[int, str]:
+def _code(answer: BrokerAnswer) -> tuple[int, str]:
     try:
         error = json.loads(answer.body)
         return int(error["code"]), str(error["msg"])[:300]

@@ -14,7 +14,7 @@ from openfingym.market.feed import Address, Frame, Request
 from openfingym.trading.orders import Reason, Side
 
 
-class Answer(NamedTuple):
+class BrokerAnswer(NamedTuple):
     """An answer to a request."""
 
     status: int
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
         return 200 <= self.status < 300
 
 
-class Refusal(NamedTuple):
+class BrokerRefusal(NamedTuple):
     """What an answer that is not good means."""
 
     text: str
@@ -65,7 +65,7 @@ class OrderSession(ABC):
         """What is to be sent now; the caller sends and clears it after every call."""
         self.ready = False
         """Whether everything that happens from now on is told."""
-        self.refusal: Refusal | None = None
+        self.refusal: BrokerRefusal | None = None
         """Why the venue does not let us in."""
         self.moved = False
         """Whether the account has changed by something else than an order; the caller clears it."""
@@ -176,7 +176,7 @@ class Broker(ABC):
         """Take the venue's time over, from the answer to a question sent at ``sent``."""
 
     @abstractmethod
-    def refusal(self, answer: Answer, at: Instant) -> Refusal | None:
+    def refusal(self, answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:
         """What an answer that is not good means; None for a good one."""
 
 

@@ -25,7 +25,7 @@ class Urgency(IntEnum):
 _LEFT = {Urgency.CANCEL: 0.0, Urgency.ORDER: 0.1, Urgency.QUERY: 0.3}
 
 
-class Budget:
+class RequestBudget:
     """A bucket of tokens, filled at the venue's rate, of which a part is kept for what is more urgent."""
 
     def __init__(self, per_minute: int) -> None:
@@ -83,7 +83,7 @@ class _Waiting:
 class Dispatcher:
     """What is to be sent, and what was sent and has no answer yet."""
 
-    def __init__(self, budget: Budget, *, timeout_s: float = 15.0) -> None:
+    def __init__(self, budget: RequestBudget, *, timeout_s: float = 15.0) -> None:
         self.budget = budget
         self._timeout = round(timeout_s * SECOND)
         self._waiting: list[_Waiting] = []

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from openfingym.market.brokers.mirror import Change, Drift, Mirror
-from openfingym.market.brokers.reports import State
+from openfingym.market.brokers.reports import OrderState
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.commands import Tell
 from openfingym.trading.orders import MOST, Event, EventKind, Order, Reason, TimeInForce
@@ -96,14 +96,14 @@ class Events:
         if before is after:
             return
         old = self._mirror.orders.get(order.asked.replaces)
-        if after in {State.REJECTED, State.ABSENT}:
+        if after in {OrderState.REJECTED, OrderState.ABSENT}:
             self._tell(EventKind.REJECTED, order, row, order.reason or Reason.VENUE_AWAY)
-            if old is not None and old.state in {State.CANCELLED, State.EXPIRED, State.REPLACED}:
+            if old is not None and old.state in {OrderState.CANCELLED, OrderState.EXPIRED, OrderState.REPLACED}:
                 self._tell(EventKind.CANCELLED, old, row)
             return
-        if old is not None and before < State.OPEN <= after:
+        if old is not None and before < OrderState.OPEN <= after:
             self._tell(EventKind.REPLACED, order, row)
         # The end of an order that another one has replaced is not the end of what the agent asked for.
-        if after in {State.CANCELLED, State.EXPIRED} and self._mirror.current[order.number] is order:
+        if after in {OrderState.CANCELLED, OrderState.EXPIRED} and self._mirror.current[order.number] is order:
             unfilled = order.asked.time_in_force is TimeInForce.IOC
             self._tell(EventKind.CANCELLED, order, row, Reason.UNFILLED if unfilled else Reason.NONE)

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 from openfingym.errors import FeedError
 from openfingym.market.brokers.admission import Price, equity, prepared, refusal, short_value
-from openfingym.market.brokers.broker import Answer, Broker, OrderSession, Refusal
-from openfingym.market.brokers.dispatch import SECOND, Asked, Budget, Dispatcher, Purpose, Urgency
+from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, OrderSession
+from openfingym.market.brokers.dispatch import SECOND, Asked, Dispatcher, Purpose, RequestBudget, Urgency
 from openfingym.market.brokers.events import Events
 from openfingym.market.brokers.journal import Journal
 from openfingym.market.brokers.mirror import Mirror
 from openfingym.market.brokers.reconcile import QUERIES, Reconciler
-from openfingym.market.brokers.reports import Execution, Refused, State, Submitted, Unanswered
+from openfingym.market.brokers.reports import BrokerExecution, OrderRefused, OrderState, Submitted, Unanswered
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.clock import Clock
 from openfingym.market.commands import Ask, Instant, Tell
@@ -66,7 +66,7 @@ class BrokerExecutor:
         """What a person should know; the caller reads and clears it."""
         self._price, self._send, self._clock = price, send, clock
         self._lock = threading.RLock()
-        self._dispatcher = Dispatcher(Budget(broker.weight_per_minute), timeout_s=timeout_s)
+        self._dispatcher = Dispatcher(RequestBudget(broker.weight_per_minute), timeout_s=timeout_s)
         self.reconciler = Reconciler(self.mirror, broker, self._dispatcher)
         self._index = {symbol: number for number, symbol in enumerate(self.symbols)}
         self._events = Events(self.mirror, self._index)
@@ -127,7 +127,7 @@ class BrokerExecutor:
                 stop_price=replaced(before.stop_price, stop_price),
             )
             # One that has no answer yet, or is being replaced, has nothing that could be replaced.
-            reason = self._gate() if order.state is State.OPEN else Reason.NOT_OPEN
+            reason = self._gate() if order.state is OrderState.OPEN else Reason.NOT_OPEN
             new = reason or self._judged(wanted, order)
             if isinstance(new, Reason):
                 self._events.rejected(self.row, wanted, new, order.number)
@@ -197,7 +197,7 @@ class BrokerExecutor:
             before = session.ready
             for report in session.received(frame):
                 news = self.mirror.told(report, at)
-                if not (news and isinstance(report, Execution)) or report.position is None:
+                if not (news and isinstance(report, BrokerExecution)) or report.position is None:
                     continue
                 if report.position != self.mirror.position(report.symbol):
                     self.reconciler.moved()  # something is missing here, or a fee was taken from it
@@ -221,7 +221,7 @@ class BrokerExecutor:
             self.reconciler.lost()
             self._go(at)
 
-    def answered(self, question: int, answer: Answer, at: Instant) -> None:
+    def answered(self, question: int, answer: BrokerAnswer, at: Instant) -> None:
         """A request has its answer, or has failed: then one with status 0."""
         with self._lock:
             asked = self._dispatcher.answered(question)
@@ -233,7 +233,7 @@ class BrokerExecutor:
         """Time has passed; to be called about once a second."""
         with self._lock:
             for asked in self._dispatcher.overdue(at):
-                self._answer(asked, Answer(0), at)
+                self._answer(asked, BrokerAnswer(0), at)
             # The market an order was meant for is another one by then.
             self._give_up(self._dispatcher.stale(at), at)
             self._go(at)
@@ -312,7 +312,7 @@ class BrokerExecutor:
             return made
         return refusal(self.mirror, self.broker, made, self._price, old) or made
 
-    def _answer(self, asked: Asked, answer: Answer, at: Instant) -> None:
+    def _answer(self, asked: Asked, answer: BrokerAnswer, at: Instant) -> None:
         if asked.purpose.kind in QUERIES:
             self.tells += self.reconciler.answered(asked, answer, at)
             return
@@ -328,7 +328,7 @@ class BrokerExecutor:
             self.tells.append(Tell("refused", asked.purpose.symbol, str(error)))
             self.mirror.told(Unanswered(asked.purpose.client_id), at)
 
-    def _refused(self, purpose: Purpose, refusal: Refusal, answer: Answer, at: Instant) -> None:
+    def _refused(self, purpose: Purpose, refusal: BrokerRefusal, answer: BrokerAnswer, at: Instant) -> None:
         """The request for an order, a replacement or a cancellation was not carried out, or perhaps was."""
         order = self.mirror.orders[purpose.client_id]
         if purpose.kind == "cancel":
@@ -348,7 +348,7 @@ class BrokerExecutor:
             for report in self.broker.read_refused_replacement(answer.body):
                 self.mirror.told(report, at)
         client = purpose.client_id
-        self.mirror.told(Refused(client, refusal.reason) if refusal.certain else Unanswered(client), at)
+        self.mirror.told(OrderRefused(client, refusal.reason) if refusal.certain else Unanswered(client), at)
 
     def _go(self, at: Instant) -> None:
         """Turn what has changed into events, and send what may be sent."""
@@ -366,7 +366,7 @@ class BrokerExecutor:
         """Refuse orders that were never sent."""
         for purpose in purposes:
             if purpose.kind in {"place", "replace"}:
-                self.mirror.told(Refused(purpose.client_id, Reason.VENUE_AWAY), at)
+                self.mirror.told(OrderRefused(purpose.client_id, Reason.VENUE_AWAY), at)
 
     def _cancel_known(self, at: Instant) -> None:
         """Send the cancellations of orders that have the broker's id by now."""

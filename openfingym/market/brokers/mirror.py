@@ -17,13 +17,13 @@ from openfingym.market.brokers.reports import (
     Absent,
     AccountReport,
     Adopted,
+    BrokerExecution,
     Bust,
-    Execution,
     Instrument,
+    OrderRefused,
     OrderReport,
-    Refused,
+    OrderState,
     Report,
-    State,
     Submitted,
     Unanswered,
 )
@@ -37,7 +37,7 @@ class Change(NamedTuple):
     """What a report changed of an order."""
 
     order: TrackedOrder
-    before: State
+    before: OrderState
     filled: Decimal
     """By how much its filled quantity grew; below zero after a bust."""
     cost: Decimal
@@ -60,7 +60,7 @@ class _Before(NamedTuple):
     """What of an order a merge may change."""
 
     version: int
-    state: State
+    state: OrderState
     filled: Decimal
     cost: Decimal
     fees: dict[str, Decimal]
@@ -122,7 +122,7 @@ class Mirror:
         """Orders of which an execution is missing, by client order id."""
         self.current: dict[int, TrackedOrder] = {}
         """By number, the last order of a chain of replacements."""
-        self.parked: dict[str, list[Execution | Bust]] = {}
+        self.parked: dict[str, list[BrokerExecution | Bust]] = {}
         """What was told of orders that are not known yet, by the broker's id."""
         self.known: set[str] = set()
         """Assets of which the account has stated a holding."""
@@ -186,7 +186,7 @@ class Mirror:
         for report in reports:
             self.told(report, at)
         for order in list(self.live.values()):
-            if order.state is State.SUBMITTED:
+            if order.state is OrderState.SUBMITTED:
                 self.told(Unanswered(order.asked.client_id), at)
         self._keeper = keeper
         self.changes.clear()
@@ -235,7 +235,7 @@ class Mirror:
 
     def _merge(self, report: Report, at: Instant) -> bool:
         """Merge a report of one order."""
-        if isinstance(report, OrderReport | Execution) and report.symbol not in self.instruments:
+        if isinstance(report, OrderReport | BrokerExecution) and report.symbol not in self.instruments:
             self.parked.pop(report.order_id, None)
             return False
         order = self._order(report)
@@ -246,21 +246,21 @@ class Mirror:
         match report:
             case OrderReport():
                 order.report(report)
-            case Execution():
+            case BrokerExecution():
                 order.execution(report)
                 self.last_execution = max(self.last_execution, report.time)
             case Bust():
                 order.bust(report)
-            case Refused():
-                order.raise_to(State.REJECTED, report.reason)
+            case OrderRefused():
+                order.raise_to(OrderState.REJECTED, report.reason)
             case Unanswered():
-                order.raise_to(State.UNKNOWN)
+                order.raise_to(OrderState.UNKNOWN)
             case Absent():
-                order.raise_to(State.ABSENT)
+                order.raise_to(OrderState.ABSENT)
         if order.order_id and order.order_id not in self.by_id:
             self.by_id[order.order_id] = order
         for parked in self.parked.pop(order.order_id, ()):
-            if isinstance(parked, Execution):
+            if isinstance(parked, BrokerExecution):
                 order.execution(parked)
             else:
                 order.bust(parked)
@@ -269,16 +269,16 @@ class Mirror:
 
     def _park(self, report: Report) -> bool:
         """Lay aside what is told of an order not known yet: the broker's answer about that order says whose it is."""
-        if not isinstance(report, Execution | Bust) or report in self.parked.get(report.order_id, ()):
+        if not isinstance(report, BrokerExecution | Bust) or report in self.parked.get(report.order_id, ()):
             return False
         self.parked.setdefault(report.order_id, []).append(report)
         return True
 
     def _order(self, report: Report) -> TrackedOrder | None:
         """The order that a report is about; made here for one that somebody else placed."""
-        if isinstance(report, Refused | Unanswered | Absent):
+        if isinstance(report, OrderRefused | Unanswered | Absent):
             return self.orders.get(report.client_id)
-        if not isinstance(report, OrderReport | Execution | Bust):
+        if not isinstance(report, OrderReport | BrokerExecution | Bust):
             return None
         order = self.by_id.get(report.order_id)
         if order is None and not isinstance(report, Bust):
@@ -323,7 +323,7 @@ class Mirror:
                 self._touched[asset] = at.monotonic
                 self._suspects.pop(asset, None)
         replaced = self.orders.get(order.asked.replaces)
-        if replaced is not None and order.state in {State.REJECTED, State.ABSENT}:
+        if replaced is not None and order.state in {OrderState.REJECTED, OrderState.ABSENT}:
             self.current[order.number] = replaced
         self.changes.append(Change(order, before.state, filled, cost, fees))
         return True

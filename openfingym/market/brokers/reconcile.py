@@ -9,10 +9,10 @@ are asked for by the clock, an order without an answer at once, and a missing fi
 from __future__ import annotations
 
 from openfingym.errors import FeedError
-from openfingym.market.brokers.broker import Answer, Broker, FillQuery, Refusal
+from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, FillQuery
 from openfingym.market.brokers.dispatch import SECOND, Asked, Dispatcher, Purpose, Urgency
 from openfingym.market.brokers.mirror import Mirror
-from openfingym.market.brokers.reports import Absent, Execution, State
+from openfingym.market.brokers.reports import Absent, BrokerExecution, OrderState
 from openfingym.market.brokers.tracked import TrackedOrder
 from openfingym.market.commands import Instant, Tell
 from openfingym.market.feed import Request
@@ -104,7 +104,7 @@ class Reconciler:
         """The account has changed by something else than an order: ask for it next."""
         self._due["account"] = 0
 
-    def answered(self, asked: Asked, answer: Answer, at: Instant) -> list[Tell]:
+    def answered(self, asked: Asked, answer: BrokerAnswer, at: Instant) -> list[Tell]:
         """The answer to one of our questions; one with status 0 where none came."""
         purpose = asked.purpose
         refusal = self.broker.refusal(answer, at)
@@ -129,7 +129,7 @@ class Reconciler:
             tries = self._tries[purpose] = self._tries.get(purpose, 0) + 1
             self._retries[purpose] = at.monotonic + min(SECOND << min(tries - 1, 6), _LONGEST)
 
-    def refused(self, refusal: Refusal, at: Instant) -> list[Tell]:
+    def refused(self, refusal: BrokerRefusal, at: Instant) -> list[Tell]:
         """Heed what a refusal says of all requests: to wait, to set the clock, or to stop for good."""
         if refusal.wait_s is not None:
             self._dispatcher.budget.hold(at.monotonic + round(refusal.wait_s * SECOND))
@@ -192,7 +192,7 @@ class Reconciler:
             self._wait_for(Purpose("open", order_id=self._tag))
         elif stage == "order":
             for order in self.mirror.live.values():
-                if order.state is not State.SUBMITTED:
+                if order.state is not OrderState.SUBMITTED:
                     self._wait_for(Purpose("order", order.asked.client_id, order.asked.symbol, order.order_id))
         elif stage == "fills":
             since = (self.mirror.last_execution or self._began or 0) - MINUTE
@@ -224,9 +224,9 @@ class Reconciler:
                 mirror.told(broker.read_account(number, body, asked.sent.monotonic), at)
             case "fills" if isinstance(purpose.detail, FillQuery):
                 fills, more = broker.read_fills(purpose.detail, body, at)
-                news = sum(isinstance(one, Execution) and mirror.told(one, at) for one in fills)
+                news = sum(isinstance(one, BrokerExecution) and mirror.told(one, at) for one in fills)
                 for one in fills:
-                    if not isinstance(one, Execution):
+                    if not isinstance(one, BrokerExecution):
                         mirror.told(one, at)
                 if more is not None:
                     follow = Purpose("fills", detail=more)
@@ -257,7 +257,7 @@ class Reconciler:
         """Ask for orders without an answer, fills that are missing, and orders of which only a fill is known."""
         mirror, wanted = self.mirror, set()
         for client, order in mirror.live.items():
-            if order.state is State.UNKNOWN:
+            if order.state is OrderState.UNKNOWN:
                 wanted.add(("order", client))
                 if self._paced("order", client, at):
                     self.look_for(order)
@@ -269,7 +269,7 @@ class Reconciler:
         for order_id, parked in mirror.parked.items():
             wanted.add(("parked", order_id))
             if self._paced("parked", order_id, at):
-                symbol = next((one.symbol for one in parked if isinstance(one, Execution)), "")
+                symbol = next((one.symbol for one in parked if isinstance(one, BrokerExecution)), "")
                 self._ask(Purpose("order", symbol=symbol, order_id=order_id))
         for key in self._pace.keys() - wanted:
             del self._pace[key]

@@ -16,7 +16,7 @@ from openfingym.trading.orders import OrderType, Reason, Side, TimeInForce
 ZERO = Decimal(0)
 
 
-class State(IntEnum):
+class OrderState(IntEnum):
     """States of an order by rank: a report of a lower one is older, and an order never leaves a final one."""
 
     SUBMITTED = 0
@@ -38,7 +38,7 @@ class State(IntEnum):
     @property
     def final(self) -> bool:
         """Whether the order can trade no more."""
-        return self >= State.FILLED
+        return self >= OrderState.FILLED
 
 
 class Instrument(NamedTuple):
@@ -90,7 +90,7 @@ class OrderReport(NamedTuple):
     """How much of it has been filled in all."""
     cost: Decimal | None
     """The value of what is filled; None where it is not stated."""
-    state: State
+    state: OrderState
     type: OrderType = OrderType.MARKET
     time_in_force: TimeInForce = TimeInForce.GTC
     limit_price: Decimal | None = None
@@ -99,7 +99,7 @@ class OrderReport(NamedTuple):
     """Why it is rejected."""
 
 
-class Source(IntEnum):
+class ReportSource(IntEnum):
     """Where an execution was reported; the later one is believed where they differ."""
 
     STREAM = 0
@@ -107,7 +107,7 @@ class Source(IntEnum):
     """An answer to a question for fills, which holds them all."""
 
 
-class Execution(NamedTuple):
+class BrokerExecution(NamedTuple):
     """One fill."""
 
     order_id: str
@@ -119,7 +119,7 @@ class Execution(NamedTuple):
     price: Decimal
     time: int
     """When, by the venue's clock, in nanoseconds since the epoch."""
-    source: Source
+    source: ReportSource
     fee: Decimal = ZERO
     fee_asset: str = ""
     slot: str = ""
@@ -138,10 +138,10 @@ class Bust(NamedTuple):
 
     order_id: str
     id: str
-    source: Source
+    source: ReportSource
 
 
-class Refused(NamedTuple):
+class OrderRefused(NamedTuple):
     """The broker has refused the request for an order: it never existed."""
 
     client_id: str
@@ -176,5 +176,5 @@ class Adopted(NamedTuple):
     total: Decimal
 
 
-Report = Submitted | OrderReport | Execution | Bust | Refused | Unanswered | Absent | AccountReport | Adopted
+Report = Submitted | OrderReport | BrokerExecution | Bust | OrderRefused | Unanswered | Absent | AccountReport | Adopted
 """What a mirror may be told."""

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from decimal import Decimal
 
-from openfingym.market.brokers.reports import ZERO, Bust, Execution, OrderReport, Source, State, Submitted
+from openfingym.market.brokers.reports import (
+    ZERO,
+    BrokerExecution,
+    Bust,
+    OrderReport,
+    OrderState,
+    ReportSource,
+    Submitted,
+)
 from openfingym.trading.orders import OrderType, Reason
 
 _LIMITED = (OrderType.LIMIT, OrderType.STOP_LIMIT)
@@ -25,7 +33,7 @@ class TrackedOrder:
         self.ours = ours
         self.order_id = ""
         """The broker's id; empty while it is not known."""
-        self.state = State.SUBMITTED
+        self.state = OrderState.SUBMITTED
         self.reason = Reason.NONE
         self.quantity = order.quantity
         self.executed, self.executed_cost = ZERO, ZERO
@@ -38,8 +46,8 @@ class TrackedOrder:
         self.version = 0
         """Grows with everything that is learned of it."""
         self._slots: dict[str, _Slot] = {}
-        self._slot_of: dict[tuple[Source, str], str] = {}
-        self._busts: set[tuple[Source, str]] = set()
+        self._slot_of: dict[tuple[ReportSource, str], str] = {}
+        self._busts: set[tuple[ReportSource, str]] = set()
 
     @property
     def filled(self) -> Decimal:
@@ -66,7 +74,7 @@ class TrackedOrder:
     @property
     def live(self) -> bool:
         """Whether it may still trade, as far as is known."""
-        return not self.state.final and self.state is not State.ABSENT
+        return not self.state.final and self.state is not OrderState.ABSENT
 
     @property
     def unsettled(self) -> bool:
@@ -85,7 +93,7 @@ class TrackedOrder:
             return order.limit_price
         return max(order.reference, order.stop_price or ZERO) * (1 + collar)
 
-    def raise_to(self, state: State, reason: Reason = Reason.NONE) -> None:
+    def raise_to(self, state: OrderState, reason: Reason = Reason.NONE) -> None:
         """Take a state if it is a later one."""
         if not self.state.final and state > self.state:
             self.state, self.reason = state, reason
@@ -100,7 +108,7 @@ class TrackedOrder:
         self.raise_to(report.state, report.reason)
         self._complete()
 
-    def execution(self, execution: Execution) -> None:
+    def execution(self, execution: BrokerExecution) -> None:
         """Merge a fill."""
         self._name(execution.order_id)
         key = execution.source, execution.id
@@ -113,7 +121,7 @@ class TrackedOrder:
             self._count(name)
         if execution.corrects:
             self.bust(Bust(execution.order_id, execution.corrects, execution.source))
-        self.raise_to(State.OPEN)
+        self.raise_to(OrderState.OPEN)
         self._complete()
 
     def bust(self, bust: Bust) -> None:
@@ -125,7 +133,7 @@ class TrackedOrder:
         self.busted = True
         self._busts.add(key)
         # Where sources agree on ids, the reversal is of the execution that any of them told.
-        for source in Source:
+        for source in ReportSource:
             slot = self._slot_of.get((source, bust.id))
             if slot is not None:
                 self._slots[slot].busts.add(key)
@@ -138,7 +146,7 @@ class TrackedOrder:
 
     def _complete(self) -> None:
         if self.quantity and self.filled >= self.quantity:
-            self.raise_to(State.FILLED)
+            self.raise_to(OrderState.FILLED)
 
     def _count(self, name: str) -> None:
         """Count the execution of a slot, or no longer."""
@@ -163,11 +171,11 @@ class _Slot:
     __slots__ = ("busts", "counted", "known")
 
     def __init__(self) -> None:
-        self.known: dict[tuple[Source, str], Execution] = {}
-        self.busts: set[tuple[Source, str]] = set()
-        self.counted: Execution | None = None
+        self.known: dict[tuple[ReportSource, str], BrokerExecution] = {}
+        self.busts: set[tuple[ReportSource, str]] = set()
+        self.counted: BrokerExecution | None = None
 
-    def live(self) -> Execution | None:
+    def live(self) -> BrokerExecution | None:
         """The execution that counts; of several reports of it the one that is believed most."""
         if len(self.known) == 1 and not self.busts:
             return next(iter(self.known.values()))

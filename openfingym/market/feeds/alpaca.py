@@ -5,9 +5,7 @@ interface for what the stream does not give.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -15,11 +13,12 @@ import msgspec
 from openfingym.errors import FeedError, UsageError
 from openfingym.market.feed import Address, Feed, Request
 from openfingym.market.feeds.alpaca_messages import AlpacaSession, bar_of, levels_of, quote_of, trade_of
-from openfingym.market.feeds.alpaca_messages import Bar as _Bar
-from openfingym.market.feeds.alpaca_messages import Book as _Book
+from openfingym.market.feeds.alpaca_messages import BarMessage as _Bar
+from openfingym.market.feeds.alpaca_messages import BookMessage as _Book
 from openfingym.market.feeds.alpaca_messages import Quoted as _Quoted
 from openfingym.market.feeds.alpaca_messages import Traded as _Traded
 from openfingym.market.feeds.reading import SECOND, decoded, query, rfc3339, rfc3339_text
+from openfingym.market.keys import Keys
 from openfingym.market.ticks import Depth, Quote, ServerBar, Tick, Trade
 
 STREAM = "wss://stream.data.alpaca.markets"
@@ -31,27 +30,6 @@ CRYPTO_CHANNELS = ("trades", "quotes", "bars", "updatedBars", "orderbooks")
 _DELAY_S = 15 * 60.0
 _UNITS = ((86400 * SECOND, "Day", 1), (3600 * SECOND, "Hour", 23), (60 * SECOND, "Min", 59))
 _KEY, _SECRET = "APCA-API-KEY-ID", "APCA-API-SECRET-KEY"
-
-
-@dataclass(frozen=True)
-class Keys:
-    """What an account is known by. Its ``repr`` shows neither."""
-
-    key: str = field(repr=False)
-    secret: str = field(repr=False)
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Keys:
-        """Those in ``APCA_API_KEY_ID`` and ``APCA_API_SECRET_KEY``.
-
-        Raises:
-            UsageError: one of them is missing.
-        """
-        names = [name.replace("-", "_") for name in (_KEY, _SECRET)]
-        missing = [name for name in names if not environment.get(name)]
-        if missing:
-            raise UsageError(f"Alpaca needs keys, and {' and '.join(missing)} are not set in the environment.")
-        return cls(*(environment[name] for name in names))
 
 
 class _Trades(msgspec.Struct, gc=False):

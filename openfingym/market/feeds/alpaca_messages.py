@@ -78,7 +78,7 @@ class Quoted(msgspec.Struct, gc=False, tag_field="T", tag="q"):
     S: str = ""
 
 
-class Bar(msgspec.Struct, gc=False, tag_field="T", tag="b"):
+class BarMessage(msgspec.Struct, gc=False, tag_field="T", tag="b"):
     """A bar of a minute."""
 
     t: str
@@ -91,7 +91,7 @@ class Bar(msgspec.Struct, gc=False, tag_field="T", tag="b"):
     S: str = ""
 
 
-class UpdatedBar(Bar, gc=False, tag_field="T", tag="u"):
+class UpdatedBar(BarMessage, gc=False, tag_field="T", tag="u"):
     """The bar of a minute once more, as late trades have changed it."""
 
 
@@ -137,7 +137,7 @@ class BookLevel(msgspec.Struct, gc=False):
     s: float
 
 
-class Book(msgspec.Struct, gc=False, tag_field="T", tag="o"):
+class BookMessage(msgspec.Struct, gc=False, tag_field="T", tag="o"):
     """A whole book, or changes of one."""
 
     t: str
@@ -177,7 +177,17 @@ class _Kind(msgspec.Struct, gc=False):
 
 
 _Any = (
-    Traded | Quoted | Bar | UpdatedBar | Corrected | Cancelled | Status | Book | Success | Error | Subscription
+    Traded
+    | Quoted
+    | BarMessage
+    | UpdatedBar
+    | Corrected
+    | Cancelled
+    | Status
+    | BookMessage
+    | Success
+    | Error
+    | Subscription
 )  # an error of one item would cost its frame, so it is read again item by item
 _FRAME = msgspec.json.Decoder(list[_Any])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
@@ -252,9 +262,9 @@ class AlpacaSession(FeedSession):
                 return trade_of(item, item.S)
             case Quoted():
                 return quote_of(item, item.S, self._lot)
-            case Bar():
+            case BarMessage():
                 return bar_of(item, item.S, MINUTE, final=True)
-            case Book():
+            case BookMessage():
                 return Depth(item.S, levels_of(item.b), levels_of(item.a), 0, 0, rfc3339(item.t), item.r)
             case Corrected():
                 new = Traded(item.t, item.cp, item.cs, item.ci, item.S, item.x, item.z, item.cc)
@@ -331,7 +341,7 @@ def quote_of(item: Quoted, symbol: str, lot: float) -> Quote:
     return Quote(symbol, item.bp, item.bs * lot, item.ap, item.as_ * lot, rfc3339(item.t))
 
 
-def bar_of(item: Bar, symbol: str, interval: int, *, final: bool) -> ServerBar:
+def bar_of(item: BarMessage, symbol: str, interval: int, *, final: bool) -> ServerBar:
     """A bar; of 0 trades where the venue made it of quotes."""
     if not 0.0 < item.l <= item.h < _INFINITY:
         raise FeedError(f"Alpaca sent a bar of {symbol} between {item.l} and {item.h}, which cannot be.")

@@ -10,7 +10,15 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from openfingym.errors import VenueError
-from openfingym.market.sim.events import Balance, Event, Execution, ExecutionKind, Listing, Order, Reason
+from openfingym.market.sim.events import (
+    Balance,
+    Event,
+    ExchangeExecution,
+    ExchangeOrder,
+    ExecutionKind,
+    ListedPair,
+    Reason,
+)
 
 
 class Holding(NamedTuple):
@@ -86,7 +94,7 @@ class Accounts:
         self.deposited[asset] += atoms
         self.publish(time)
 
-    def covers(self, listing: Listing, order: Order, cost: int | None) -> bool:
+    def covers(self, listing: ListedPair, order: ExchangeOrder, cost: int | None) -> bool:
         """Whether what is free suffices for an order; a market order to buy costs ``cost`` ticks times lots."""
         if order.account in self._margin:
             return True
@@ -99,7 +107,7 @@ class Accounts:
             need = order.left * self._hold(listing, order)
         return need <= self.holding(order.account, self._spends(listing, order)).free
 
-    def lock(self, listing: Listing, order: Order) -> None:
+    def lock(self, listing: ListedPair, order: ExchangeOrder) -> None:
         """Lock what an order may spend; a market order, which never rests, locks nothing."""
         if order.account in self._margin or order.kind == "market":
             return
@@ -107,12 +115,12 @@ class Accounts:
         locked = order.hold * order.left
         self._move(order.account, self._spends(listing, order), -locked, locked)
 
-    def release(self, listing: Listing, order: Order, lots: int) -> None:
+    def release(self, listing: ListedPair, order: ExchangeOrder, lots: int) -> None:
         """Unlock what some lots of an order have locked."""
         if order.hold:
             self._move(order.account, self._spends(listing, order), order.hold * lots, -order.hold * lots)
 
-    def execute(self, listing: Listing, order: Order, price: int, lots: int, maker: bool) -> tuple[int, str]:
+    def execute(self, listing: ListedPair, order: ExchangeOrder, price: int, lots: int, maker: bool) -> tuple[int, str]:
         """Move what a fill moves; gives the fee and its asset."""
         cost, units, held = price * lots * listing.value, lots * listing.unit, order.hold * lots
         if order.side > 0:
@@ -131,20 +139,20 @@ class Accounts:
         self.fees[asset] += fee
         return fee, asset
 
-    def against_crowd(self, listing: Listing, side: int, price: int, lots: int) -> None:
+    def against_crowd(self, listing: ListedPair, side: int, price: int, lots: int) -> None:
         """The crowd's part of an account's fill."""
         self.crowd[listing.base] -= side * lots * listing.unit
         self.crowd[listing.quote] += side * price * lots * listing.value
 
     def report(
-        self, time: int, kind: ExecutionKind, order: Order, *, price: int = 0, quantity: int = 0, trade: int = -1,
-        fee: int = 0, fee_asset: str = "", maker: bool = False,
+        self, time: int, kind: ExecutionKind, order: ExchangeOrder, *, price: int = 0, quantity: int = 0,
+        trade: int = -1, fee: int = 0, fee_asset: str = "", maker: bool = False,
     ) -> None:  # fmt: skip
         """Tell an order's owner what happened to it."""
         self._reports += 1
         reason: Reason = order.reason
         self._events.append(
-            Execution(
+            ExchangeExecution(
                 order.symbol, time, self._reports, kind, order.account, order, order.status, order.filled, order.cost,
                 price, quantity, trade, fee, fee_asset, maker, reason,
             )
@@ -158,15 +166,15 @@ class Accounts:
         self._changed.clear()
 
     @staticmethod
-    def _spends(listing: Listing, order: Order) -> str:
+    def _spends(listing: ListedPair, order: ExchangeOrder) -> str:
         return listing.quote if order.side > 0 else listing.base
 
     @staticmethod
-    def _fee(listing: Listing, received: int, maker: bool) -> int:
+    def _fee(listing: ListedPair, received: int, maker: bool) -> int:
         return received * (listing.maker_ppm if maker else listing.taker_ppm) // 1_000_000
 
     @staticmethod
-    def _hold(listing: Listing, order: Order) -> int:
+    def _hold(listing: ListedPair, order: ExchangeOrder) -> int:
         """Atoms that each lot may cost at most: a stop order, which has no limit, is taken to cost its stop price."""
         if order.side < 0:
             return listing.unit

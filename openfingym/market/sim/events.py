@@ -35,7 +35,7 @@ OPEN = ("new", "partially_filled")
 
 
 @dataclass(frozen=True)
-class Listing:
+class ListedPair:
     """A symbol and its terms.
 
     Raises:
@@ -69,7 +69,7 @@ class Listing:
 
 
 @dataclass(slots=True)
-class Order:
+class ExchangeOrder:
     """An account's order and how it stands now; only the exchange changes it."""
 
     id: int
@@ -112,7 +112,7 @@ class Order:
         return self.stop is None or self.triggered
 
 
-class Trade(NamedTuple):
+class ExchangeTrade(NamedTuple):
     """A match of two orders."""
 
     symbol: str
@@ -140,7 +140,7 @@ class BookChange(NamedTuple):
     """All lots there now; 0 removes the level."""
 
 
-class Execution(NamedTuple):
+class ExchangeExecution(NamedTuple):
     """A report to an order's owner; fields other than ``order`` are as they stood at its time."""
 
     symbol: str
@@ -149,7 +149,7 @@ class Execution(NamedTuple):
     """Counts up by one at the exchange."""
     kind: ExecutionKind
     account: str
-    order: Order
+    order: ExchangeOrder
     """As it stands *now*: beside its terms, read the fields below."""
     status: Status
     filled: int
@@ -178,4 +178,4 @@ class Balance(NamedTuple):
     locked: int
 
 
-Event = Trade | BookChange | Execution | Balance
+Event = ExchangeTrade | BookChange | ExchangeExecution | Balance

@@ -10,7 +10,7 @@ import numpy as np
 
 from openfingym.errors import VenueError
 from openfingym.market.sim.accounts import Accounts
-from openfingym.market.sim.events import Event, Listing, Order, OrderKind, Reason, TimeInForce, Trade
+from openfingym.market.sim.events import Event, ExchangeOrder, ExchangeTrade, ListedPair, OrderKind, Reason, TimeInForce
 from openfingym.market.sim.flow import Crowd, Flow, TapeTrade, flow_of
 from openfingym.market.sim.matching import Fill, OrderBook, Resting
 
@@ -36,7 +36,7 @@ class Exchange:
 
     def __init__(
         self,
-        listings: Sequence[Listing],
+        listings: Sequence[ListedPair],
         flows: Mapping[str, Crowd | Iterable[TapeTrade]] | None = None,
         *,
         seed: int = 0,
@@ -45,18 +45,18 @@ class Exchange:
     ) -> None:
         self.listings = {listing.symbol: listing for listing in listings}
         self.now = start
-        self.orders: dict[tuple[str, int], Order] = {}
+        self.orders: dict[tuple[str, int], ExchangeOrder] = {}
         """Every order of an account, by symbol and number."""
-        self.trades: dict[str, list[Trade]] = {symbol: [] for symbol in self.listings}
+        self.trades: dict[str, list[ExchangeTrade]] = {symbol: [] for symbol in self.listings}
         """The last trades of each symbol, oldest first."""
         self._events: list[Event] = []
         self.books = {symbol: OrderBook(symbol, self._events, self.trades[symbol]) for symbol in self.listings}
         self.accounts = Accounts(self._events)
         self._history = history
         self._resting: dict[tuple[str, int], Resting] = {}
-        self._stops: dict[str, list[Order]] = {symbol: [] for symbol in self.listings}
-        self._open: dict[tuple[str, int], Order] = {}
-        self._clients: dict[tuple[str, str], Order] = {}
+        self._stops: dict[str, list[ExchangeOrder]] = {symbol: [] for symbol in self.listings}
+        self._open: dict[tuple[str, int], ExchangeOrder] = {}
+        self._clients: dict[tuple[str, str], ExchangeOrder] = {}
         unknown = sorted(set(flows or ()) - set(self.listings))
         if unknown:
             raise VenueError(
@@ -115,7 +115,7 @@ class Exchange:
         stop: int | None = None,
         time_in_force: TimeInForce = "GTC",
         client_id: str = "",
-    ) -> Order:
+    ) -> ExchangeOrder:
         """Place an order now. What is wrong with it makes it a rejected one, and no error.
 
         Raises:
@@ -123,7 +123,7 @@ class Exchange:
         """
         book = self._book(symbol)
         self.accounts.known(account)
-        order = Order(
+        order = ExchangeOrder(
             book.next_number(), account, symbol, side, kind, quantity, price, stop, time_in_force, client_id, self.now
         )
         order.updated = self.now
@@ -142,7 +142,7 @@ class Exchange:
         self.accounts.publish(self.now)
         return order
 
-    def refusal(self, order: Order) -> Reason:
+    def refusal(self, order: ExchangeOrder) -> Reason:
         """Why the exchange would refuse an order now; empty where it would take it."""
         book, price, stop = self.books[order.symbol], order.price, order.stop
         if order.quantity < 1:
@@ -161,16 +161,16 @@ class Exchange:
         cost = book.available(order.side, order.quantity, None)[1] if order.kind == "market" else None
         return "" if self.accounts.covers(self.listings[order.symbol], order, cost) else "insufficient-balance"
 
-    def by_client_id(self, account: str, client_id: str) -> Order | None:
+    def by_client_id(self, account: str, client_id: str) -> ExchangeOrder | None:
         """The last order that an account placed under this id."""
         return self._clients.get((account, client_id))
 
-    def open_orders(self, account: str, symbol: str | None = None) -> list[Order]:
+    def open_orders(self, account: str, symbol: str | None = None) -> list[ExchangeOrder]:
         """An account's open orders, oldest first."""
         orders = self._open.values()
         return [order for order in orders if order.account == account and symbol in {None, order.symbol}]
 
-    def cancel(self, order: Order) -> bool:
+    def cancel(self, order: ExchangeOrder) -> bool:
         """Cancel an order; False where it was not open any more."""
         if not order.open:
             return False
@@ -179,7 +179,7 @@ class Exchange:
         self.accounts.publish(self.now)
         return True
 
-    def reduce(self, order: Order, quantity: int) -> bool:
+    def reduce(self, order: ExchangeOrder, quantity: int) -> bool:
         """Lower an order's quantity, fills included; it keeps its place. False where that is not possible."""
         if not order.open or not order.filled < quantity < order.quantity:
             return False
@@ -194,8 +194,14 @@ class Exchange:
         return True
 
     def replace(
-        self, order: Order, *, quantity: int, price: int | None = None, stop: int | None = None, client_id: str = ""
-    ) -> Order | None:
+        self,
+        order: ExchangeOrder,
+        *,
+        quantity: int,
+        price: int | None = None,
+        stop: int | None = None,
+        client_id: str = "",
+    ) -> ExchangeOrder | None:
         """Cancel an order and place another on its terms but these; None, and nothing done, where it was not open.
 
         The new order loses the old one's place, and may be rejected while the old one is cancelled.
@@ -222,7 +228,7 @@ class Exchange:
         best = book.best(-side)
         return best is not None and (price - best) * side >= 0
 
-    def _work(self, book: OrderBook, order: Order) -> None:
+    def _work(self, book: OrderBook, order: ExchangeOrder) -> None:
         if order.time_in_force == "FOK" and book.available(order.side, order.left, order.price)[0] < order.left:
             self._end(order, "expired", "unfilled")
             return
@@ -236,7 +242,7 @@ class Exchange:
                 self._resting[order.symbol, order.id] = resting
                 book.rest(resting)
 
-    def _fill(self, book: OrderBook, taker: Order | None, fills: list[Fill]) -> None:
+    def _fill(self, book: OrderBook, taker: ExchangeOrder | None, fills: list[Fill]) -> None:
         for fill in fills:
             if fill.maker.owner is not None:
                 self._execute(fill.maker.owner, fill, True)
@@ -246,7 +252,7 @@ class Exchange:
                 side = taker.side if taker is not None else fill.maker.side
                 self.accounts.against_crowd(self.listings[book.symbol], side, fill.price, fill.quantity)
 
-    def _execute(self, order: Order, fill: Fill, maker: bool) -> None:
+    def _execute(self, order: ExchangeOrder, fill: Fill, maker: bool) -> None:
         listing = self.listings[order.symbol]
         fee, asset = self.accounts.execute(listing, order, fill.price, fill.quantity, maker)
         order.filled += fill.quantity
@@ -283,14 +289,14 @@ class Exchange:
                     continue
             self._work(book, reached)
 
-    def _withdraw(self, order: Order) -> None:
+    def _withdraw(self, order: ExchangeOrder) -> None:
         resting = self._resting.pop((order.symbol, order.id), None)
         if resting is not None:
             self._now(order.symbol).reduce(resting, resting.left)
         elif order in self._stops[order.symbol]:
             self._stops[order.symbol].remove(order)
 
-    def _end(self, order: Order, kind: Literal["canceled", "expired", "rejected"], reason: Reason) -> None:
+    def _end(self, order: ExchangeOrder, kind: Literal["canceled", "expired", "rejected"], reason: Reason) -> None:
         if kind != "rejected":
             self.accounts.release(self.listings[order.symbol], order, order.left)
         self._open.pop((order.symbol, order.id), None)

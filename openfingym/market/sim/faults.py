@@ -39,7 +39,7 @@ FaultKind = Literal[
 
 
 @dataclass(frozen=True)
-class Fault:
+class VenueFault:
     """Something that goes wrong from ``begin`` until before ``end``.
 
     Executions are lost, doubled or late by ``gap``, ``duplicate`` or ``latency`` of the channel ``execution``.
@@ -76,7 +76,7 @@ class Fault:
 class Faults:
     """All faults of a venue; those that hit with a probability do so by a seed."""
 
-    def __init__(self, faults: Iterable[Fault] = (), *, seed: int = 0) -> None:
+    def __init__(self, faults: Iterable[VenueFault] = (), *, seed: int = 0) -> None:
         self.faults = list(faults)
         """May be changed while the venue runs."""
         self._random = random.Random(seed)
@@ -90,7 +90,7 @@ class Faults:
         symbol: str | None = None,
         channel: str | None = None,
         path: str = "",
-    ) -> Fault | None:
+    ) -> VenueFault | None:
         """The first fault of a kind that hits now; None where all goes well."""
         for fault in self.faults:
             if (
@@ -105,7 +105,7 @@ class Faults:
                 return fault
         return None
 
-    def begun(self, kind: FaultKind, before: int, now: int) -> list[Fault]:
+    def begun(self, kind: FaultKind, before: int, now: int) -> list[VenueFault]:
         """The faults of a kind that began after ``before`` and not after ``now``."""
         return [fault for fault in self.faults if fault.kind == kind and before < fault.begin <= now]
 
@@ -169,7 +169,7 @@ class Outbox:
         self._number += 1
         heapq.heappush(self._waiting, Waiting(time, self._number, frame))
 
-    def _hit(self, kind: FaultKind, now: int, symbol: str | None, channel: str | None) -> Fault | None:
+    def _hit(self, kind: FaultKind, now: int, symbol: str | None, channel: str | None) -> VenueFault | None:
         return self._faults.hit(kind, now, connection=self._connection, symbol=symbol, channel=channel)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from typing import Final, NamedTuple
 
-from openfingym.market.sim.events import BookChange, Event, Order, Trade
+from openfingym.market.sim.events import BookChange, Event, ExchangeOrder, ExchangeTrade
 
 PRUNED = 256
 """Price levels that a side may have before its empty ones are forgotten."""
@@ -21,7 +21,7 @@ class Resting:
 
     __slots__ = ("left", "number", "owner", "price", "seat", "side")
 
-    def __init__(self, number: int, side: int, price: int, left: int, owner: Order | None = None) -> None:
+    def __init__(self, number: int, side: int, price: int, left: int, owner: ExchangeOrder | None = None) -> None:
         self.number = number
         self.side = side
         self.price = price
@@ -54,7 +54,7 @@ class Level:
 class OrderBook:
     """The book of one symbol; it appends its trades and changes to ``events``."""
 
-    def __init__(self, symbol: str, events: list[Event], history: list[Trade]) -> None:
+    def __init__(self, symbol: str, events: list[Event], history: list[ExchangeTrade]) -> None:
         self.symbol: Final = symbol
         self.events = events
         self.history = history
@@ -143,7 +143,7 @@ class OrderBook:
                     if maker.seat >= 0:
                         self._leave(maker)
                 self.trade += 1
-                done = Trade(self.symbol, self.time, self.trade, price, traded, side, number, maker.number)
+                done = ExchangeTrade(self.symbol, self.time, self.trade, price, traded, side, number, maker.number)
                 self.events.append(done)
                 self.history.append(done)
                 fills.append(Fill(maker, price, traded, self.trade))

@@ -11,7 +11,7 @@ import numpy as np
 from openfingym.errors import OpenFinGymError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
 from openfingym.kinds import kind_of
-from openfingym.kinds.pictures import Answer, Curve, Picture, histogram
+from openfingym.kinds.pictures import AgentAnswer, Curve, Picture, histogram
 from openfingym.reports.charts import BOX, Line, Scale, axes, shown
 from openfingym.reports.charts import histogram as draw_histogram
 from openfingym.reports.page import macro
@@ -60,7 +60,7 @@ def draw(folder: Path, number: int, result: RolloutResult) -> tuple[list[Markup]
     if package is None or package.manifest.submission_shape != values.shape:
         return _plain(folder, values), OTHER_TAPE if result.tape != "given" else NO_PACKAGE
     described = package.contract
-    answer = Answer(
+    answer = AgentAnswer(
         values,
         _actions(folder, package.manifest.n_private),
         described["labels"],

@@ -47,7 +47,7 @@ VERDICTS: Mapping[Verdict, str] = {
 
 
 @dataclass(frozen=True)
-class Call:
+class CallShown:
     """A call of a tool."""
 
     anchor: str
@@ -61,7 +61,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Message:
+class MessageShown:
     """A message of the conversation."""
 
     anchor: str
@@ -69,14 +69,14 @@ class Message:
     taken: str
     reasoning: Block | None
     said: list[Block]
-    calls: list[Call]
+    calls: list[CallShown]
     reward: str
     folded: bool
     """Whether it only states the task, which every conversation begins with."""
 
 
 @dataclass(frozen=True)
-class Submission:
+class SubmissionShown:
     """What the verifier accepted, or refused."""
 
     heading: str
@@ -151,7 +151,7 @@ def _text(folder: Path, name: str) -> str:
         return f"{name}: {error.strerror}"
 
 
-def _messages(rollout: RolloutRecord) -> Iterator[Message]:
+def _messages(rollout: RolloutRecord) -> Iterator[MessageShown]:
     answers = 0
     for index, turn in enumerate(rollout.messages):
         answers += turn.role == "assistant"
@@ -160,10 +160,10 @@ def _messages(rollout: RolloutRecord) -> Iterator[Message]:
             beside, below = arguments(call)
             took = "" if call.wall_s is None else f"{call.wall_s:.2f} s"
             told = None if call.result is None else block(call.result)
-            calls.append(Call(f"call-{index}-{number}", call.name, beside, below, told, call.failed, took))
+            calls.append(CallShown(f"call-{index}-{number}", call.name, beside, below, told, call.failed, took))
         rewards = [reward for reward in rollout.rewards if reward.message == index]
         steps = f"step {rewards[0].step}" + (f" to {rewards[-1].step}" if len(rewards) > 1 else "") if rewards else ""
-        yield Message(
+        yield MessageShown(
             f"message-{index}",
             f"Answer {answers}" if turn.role == "assistant" else turn.role.capitalize(),
             _taken(turn),
@@ -191,13 +191,13 @@ def _taken(turn: Turn) -> str:
 
 
 def _submissions(
-    folder: Path, result: RolloutResult, rollout: RolloutRecord | None, messages: list[Message]
-) -> Iterator[Submission]:
+    folder: Path, result: RolloutResult, rollout: RolloutRecord | None, messages: list[MessageShown]
+) -> Iterator[SubmissionShown]:
     """What was submitted, by the verifier's log; of a sequential task, what was played."""
     try:
         entries = [entry for entry in _entries(folder) if entry.get("event") in {"accepted", "played", "rejected"}]
     except (OSError, ValueError) as error:
-        yield Submission(f"{LOG} cannot be read: {error}", "", "", "", [], [], "")
+        yield SubmissionShown(f"{LOG} cannot be read: {error}", "", "", "", [], [], "")
         return
     numbers = [entry["submission"] for entry in entries if isinstance(entry.get("submission"), int)]
     for entry in entries:
@@ -208,7 +208,7 @@ def _submissions(
         if isinstance(number, int) and number in numbers[-DRAWN:]:
             drawn = draw(folder, number, result)
         refused = entry["event"] == "rejected"
-        yield Submission(
+        yield SubmissionShown(
             f"Refused: {entry.get('problem')}" if refused else f"Submission {number}",
             _after(result.started_at, seconds),
             message.anchor if message else "",

@@ -22,7 +22,7 @@ from openfingym.reports.trading.trace import Chain
 
 if TYPE_CHECKING:
     from openfingym.reports.trading.trace import EpisodeTrace
-    from openfingym.reports.trading.trades import Trade
+    from openfingym.reports.trading.trades import RoundTrip
 
 EMPTY = "–"
 
@@ -31,7 +31,7 @@ EMPTY = "–"
 class Trades:
     """The round trips of an account, and where they are kept."""
 
-    trades: Sequence[Trade]
+    trades: Sequence[RoundTrip]
     link: str | None = None
     """Address of their CSV as seen from the page; None where there is none."""
 

@@ -31,7 +31,7 @@ of a bankrupt account, which nobody collects."""
 
 
 @dataclass(frozen=True)
-class Trade:
+class RoundTrip:
     """One round trip, or what is held at the end. Money is in the account's currency."""
 
     episode: int
@@ -80,16 +80,16 @@ class _Lot:
         return taken
 
 
-def trades_of(replays: Sequence[Replay]) -> list[Trade]:
+def trades_of(replays: Sequence[Replay]) -> list[RoundTrip]:
     """The trades of some episodes, in order of their exits; those that are open at the end of an episode come last."""
     return [trade for number, one in enumerate(replays, start=1) for trade in _Book(one, number).trades()]
 
 
-def to_csv(trades: Sequence[Trade]) -> str:
-    """One line a trade, with the names of :class:`Trade` above; numbers in full, so that they add up."""
+def to_csv(trades: Sequence[RoundTrip]) -> str:
+    """One line a trade, with the names of :class:`RoundTrip` above; numbers in full, so that they add up."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    names = [field.name for field in fields(Trade)]
+    names = [field.name for field in fields(RoundTrip)]
     writer.writerow(names)
     for trade in trades:
         values = [getattr(trade, name) for name in names]
@@ -112,7 +112,7 @@ class _Book:
         self.held = [0.0] * len(trace.symbols)
         self.lots: list[deque[_Lot]] = [deque() for _ in trace.symbols]
 
-    def trades(self) -> Iterator[Trade]:
+    def trades(self) -> Iterator[RoundTrip]:
         fills: dict[int, list[Event]] = {}
         for event in self.trace.events:
             if event.kind is EventKind.FILLED:
@@ -135,9 +135,9 @@ class _Book:
         if end < last or equity[end] <= 0.0:
             debt = -float(equity[0]) - made
             at = self.times[end]
-            yield Trade(self.number, "", "", "forgiven", 0.0, at, 0.0, at, 0.0, 0, 0.0, 0.0, debt)
+            yield RoundTrip(self.number, "", "", "forgiven", 0.0, at, 0.0, at, 0.0, 0, 0.0, 0.0, debt)
 
-    def _corporate_actions(self, row: int) -> Iterator[Trade]:
+    def _corporate_actions(self, row: int) -> Iterator[RoundTrip]:
         """What happens before the open: splits, dividends and borrowing, in the order of the simulator."""
         for symbol, lots in enumerate(self.lots):
             ratio, dividend = float(self.split[row, symbol]), float(self.dividend[row, symbol])
@@ -156,7 +156,7 @@ class _Book:
             for lot in lots:
                 lot.carry += float(np.copysign(lot.quantity * paid, self.held[symbol]))
 
-    def _fill(self, events: Sequence[Event]) -> Iterator[Trade]:
+    def _fill(self, events: Sequence[Event]) -> Iterator[RoundTrip]:
         for event in events:
             symbol, held = event.symbol, self.held[event.symbol]
             closing = min(event.quantity, abs(held)) if held * event.side < 0.0 else 0.0
@@ -170,7 +170,7 @@ class _Book:
 
     def _close(
         self, symbol: int, row: int, quantity: float, price: float, fees: float, status: Status
-    ) -> Iterator[Trade]:
+    ) -> Iterator[RoundTrip]:
         """Take a quantity from the lots that were opened first."""
         lots, left = self.lots[symbol], quantity
         while left > 0.0 and lots:
@@ -180,10 +180,10 @@ class _Book:
             yield self._trade(symbol, lot, row, price, fees * min(lot.quantity / quantity, 1.0), status)
             left -= lot.quantity
 
-    def _trade(self, symbol: int, lot: _Lot, row: int, price: float, fees: float, status: Status) -> Trade:
+    def _trade(self, symbol: int, lot: _Lot, row: int, price: float, fees: float, status: Status) -> RoundTrip:
         side = 1.0 if self.held[symbol] > 0.0 else -1.0
         fees += lot.fees
-        return Trade(
+        return RoundTrip(
             episode=self.number,
             symbol=self.trace.symbols[symbol],
             side="long" if side > 0.0 else "short",

@@ -122,7 +122,7 @@ def _record(a: State, record: Floats, n: int) -> None:
     record[n, 6] = cells[0, WON]
 
 
-class Episode(NamedTuple):
+class EpisodeArrays(NamedTuple):
     """How the episodes of N accounts go, and what comes of a step; as in :mod:`openfingym.trading.compiled.desk`."""
 
     cash: float
@@ -145,9 +145,9 @@ class Episode(NamedTuple):
 
 
 @part
-def _episode(desk: NDArray[np.int64], numbers: Floats, bars: Floats) -> Episode:
+def _episode(desk: NDArray[np.int64], numbers: Floats, bars: Floats) -> EpisodeArrays:
     count, size = desk[ACCOUNTS], desk[SIZE]
-    return Episode(
+    return EpisodeArrays(
         numbers[15],
         int(numbers[16]),
         int(numbers[17]),
@@ -169,7 +169,7 @@ def _episode(desk: NDArray[np.int64], numbers: Floats, bars: Floats) -> Episode:
 
 
 @part
-def _finish(a: State, i: int, e: Episode, begins: bool) -> int:
+def _finish(a: State, i: int, e: EpisodeArrays, begins: bool) -> int:
     """Settle what came of a step, or of an episode that ``begins``; returns how many requests were refused."""
     cells, ended, refusals = a.cells, False, 0
     if begins:

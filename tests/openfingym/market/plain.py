@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
-from openfingym.market.commands import Answer, Ask, Close, Command, Connect, Instant, Send, Tell, ending
+from openfingym.market.commands import Ask, Close, Command, Connect, Instant, RestAnswer, Send, Tell, ending
 from openfingym.market.feed import Request
 from openfingym.market.feeds.binance import BinanceFeed
 from openfingym.market.ingest import Ingest
@@ -119,11 +119,11 @@ class World:
         self.asked: list[Request] = []
         self.told: list[Tell] = []
         self.refuse: Callable[[], str | None] = lambda: None
-        self.reply: Callable[[Request], Answer | None] = lambda _: None
+        self.reply: Callable[[Request], RestAnswer | None] = lambda _: None
         self.acknowledge = True
         self.rest_delay = 50 * MILLISECOND
         self.update = 100
-        self._due: list[tuple[int, int, Answer]] = []
+        self._due: list[tuple[int, int, RestAnswer]] = []
         self.do(self.machine.start(self.at()))
 
     def at(self) -> Instant:
@@ -159,7 +159,7 @@ class World:
                 case Tell():
                     self.told.append(command)
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> RestAnswer:
         parts = urlsplit(request.path)
         fields = {name: found[0] for name, found in parse_qs(parts.query).items()}
         what = parts.path.removeprefix("/api/v3/")
@@ -260,8 +260,8 @@ def refusal(status: int, wait_s: float | None = None) -> str:
     return ending(f"HTTP {status}", wait_s)
 
 
-def _json(value: object) -> Answer:
-    return Answer(200, json.dumps(value).encode())
+def _json(value: object) -> RestAnswer:
+    return RestAnswer(200, json.dumps(value).encode())
 
 
 def _rest(trade: Trade) -> dict[str, object]:

@@ -12,14 +12,14 @@ from openfingym.market.feed import Frame
 from openfingym.market.tape import (
     BLOCK_SIZES,
     MAGIC,
-    Kind,
     Record,
+    RecordKind,
     TapeHeader,
 )
 from openfingym.market.tape_reader import TapeReader
 from openfingym.market.tape_writer import TapeWriter
 
-Entry = tuple[Kind, Instant, int, Frame]
+Entry = tuple[RecordKind, Instant, int, Frame]
 BEGAN = Instant(5_000_000_000, 1_763_800_000_000_000_000)
 VENUE = TapeHeader("local", {"symbols": ["BTCUSDT"]}, simulated=True, task="ab" * 32, seeds={"flow": 7})
 
@@ -60,8 +60,8 @@ def entry_of(record: Record) -> Entry:
 
 def short_tape(path: Path) -> Path:
     """A tape of three blocks with records, of every kind and both forms of frames."""
-    each = [(kind, later(0.01 * kind), kind % 3, trade(kind)) for kind in Kind]
-    block = [(Kind.FRAME, later(1), 1, b"\x82\xa1T\xa1t"), (Kind.PASSED, later(2), 0, b"")]
+    each = [(kind, later(0.01 * kind), kind % 3, trade(kind)) for kind in RecordKind]
+    block = [(RecordKind.FRAME, later(1), 1, b"\x82\xa1T\xa1t"), (RecordKind.PASSED, later(2), 0, b"")]
     return written(path, [each, block, block])
 
 

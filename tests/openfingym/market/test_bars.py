@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from openfingym.errors import UsageError
 from openfingym.market.bars import DAY, SECOND, BarBuilder
-from openfingym.market.cells import Bar, add_exactly
+from openfingym.market.cells import TradeBar, add_exactly
 from openfingym.market.ticks import Correction, Trade
 
 MINUTE = 60 * SECOND
@@ -34,7 +34,7 @@ def trades_of(rng: random.Random, count: int, span: float) -> list[Trade]:
     ]
 
 
-def filled_bars(builder: BarBuilder, interval: int, begin: float, end: float) -> list[Bar]:
+def filled_bars(builder: BarBuilder, interval: int, begin: float, end: float) -> list[TradeBar]:
     return builder.bars(interval, START + int(begin * SECOND), START + int(end * SECOND))
 
 

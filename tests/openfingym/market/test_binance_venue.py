@@ -27,15 +27,15 @@ from openfingym.market.sim.binance.keys import Key, socket_payload
 from openfingym.market.sim.binance.market_data import Operation
 from openfingym.market.sim.binance.peers import Terms
 from openfingym.market.sim.binance.wire import ApiError
-from openfingym.market.sim.events import ATOMS, Listing
+from openfingym.market.sim.events import ATOMS, ListedPair
 from openfingym.market.sim.exchange import Exchange
-from openfingym.market.sim.faults import Fault, FaultKind, Faults
+from openfingym.market.sim.faults import FaultKind, Faults, VenueFault
 from openfingym.market.sim.flow import Crowd
 
 SECOND = 10**9
 START = 1_700_000_000_000_000_000
 SECRET = "NhqPtmdSJYdKjVHjA7PZj4Mge3R5YNiP1e3UZjInClVN65XAbvqqM6A7H5fATj0j"
-LISTINGS = [Listing("BTCUSDT", "BTC", "USDT"), Listing("ETHUSDT", "ETH", "USDT", lot=Decimal("0.0001"))]
+LISTINGS = [ListedPair("BTCUSDT", "BTC", "USDT"), ListedPair("ETHUSDT", "ETH", "USDT", lot=Decimal("0.0001"))]
 CROWDS = {"BTCUSDT": Crowd(value=6e6, rate=40, size=2000), "ETHUSDT": Crowd(value=3e5, rate=20, size=2000)}
 PATIENT = Terms(ping_s=1e6)
 """No pings, as time is advanced further at once than a client can answer."""
@@ -108,7 +108,7 @@ async def heard(socket: ClientConnection, count: int | None = None) -> list[Any]
     return found
 
 
-def run(work: Callable[[Client], Awaitable[None]], *faults: Fault, terms: Terms = PATIENT, **options: Any) -> None:
+def run(work: Callable[[Client], Awaitable[None]], *faults: VenueFault, terms: Terms = PATIENT, **options: Any) -> None:
     async def whole() -> None:
         exchange = Exchange(LISTINGS, CROWDS, seed=3, start=START)
         exchange.accounts.open("ann")
@@ -453,7 +453,7 @@ def test_a_clock_that_is_wrong_a_foreign_key_and_a_wrong_signature_are_refused()
             async with client.http.get(url, headers={"X-MBX-APIKEY": "key"}) as answer:
                 assert (await answer.json())["code"] == code
         before = (await client.get("time"))["serverTime"]
-        client.venue.faults.faults.append(Fault("skew", seconds=5))
+        client.venue.faults.faults.append(VenueFault("skew", seconds=5))
         assert (await client.get("time"))["serverTime"] == before + 5000
 
     run(work)
@@ -479,7 +479,7 @@ def test_faults_of_a_stream(kind: FaultKind, holds: Callable[[list[int], list[in
             seen.append([row["t"] for row in await heard(socket)])
 
     run(work)
-    run(work, Fault(kind, symbol="BTCUSDT", probability=1 if kind in {"mute", "ignored"} else 0.5))
+    run(work, VenueFault(kind, symbol="BTCUSDT", probability=1 if kind in {"mute", "ignored"} else 0.5))
     assert len(seen[0]) > 10
     assert holds(*seen)
 
@@ -487,14 +487,14 @@ def test_faults_of_a_stream(kind: FaultKind, holds: Callable[[list[int], list[in
 def test_a_frozen_connection_answers_no_ping_and_a_limited_one_is_not_opened() -> None:
     async def work(client: Client) -> None:
         async with client.stream("ws/btcusdt@trade") as socket:
-            client.venue.faults.faults[:] = [Fault("frozen", connection=0)]
+            client.venue.faults.faults[:] = [VenueFault("frozen", connection=0)]
             waiter = await socket.ping()
             client.advance(100)
             await client.get("ping")  # the server has read what came before
             assert not waiter.done()
             assert client.venue.peers
         for path in ("stream", "ws-api/v3"):
-            client.venue.faults.faults[:] = [Fault("limited", path=f"/{path}", seconds=30)]
+            client.venue.faults.faults[:] = [VenueFault("limited", path=f"/{path}", seconds=30)]
             with pytest.raises(websockets.InvalidStatus) as raised:
                 await websockets.connect(f"{client.venue.stream_url}/{path}")
             response = raised.value.response
@@ -528,32 +528,32 @@ def test_late_frames_a_shutdown_and_disconnects() -> None:
 
     run(
         work,
-        Fault("latency", seconds=2),
-        Fault("shutdown", begin),
-        Fault("close", begin + SECOND, begin + 5 * SECOND),
-        Fault("abort", begin + 20 * SECOND),
+        VenueFault("latency", seconds=2),
+        VenueFault("shutdown", begin),
+        VenueFault("close", begin + SECOND, begin + 5 * SECOND),
+        VenueFault("abort", begin + 20 * SECOND),
     )
 
 
 def test_an_order_whose_answer_is_lost_late_or_after_its_execution_is_carried_out_all_the_same() -> None:
     async def work(client: Client) -> None:
-        client.venue.faults.faults.append(Fault("lost-answer", path="/api/v3/order", status=503))
+        client.venue.faults.faults.append(VenueFault("lost-answer", path="/api/v3/order", status=503))
         status, answer = await client.order(type="MARKET", quantity="0.01", newClientOrderId="a")
         assert (status, answer["code"]) == (503, -1007)
         client.venue.faults.faults.clear()
         found = (await client.signed("GET", "order", symbol="BTCUSDT", origClientOrderId="a"))[1]
         assert found["status"] == "FILLED"
         for kind in ("hang", "early-execution"):
-            client.venue.faults.faults[:] = [Fault(kind, path="/api/v3/order", seconds=10)]  # type: ignore[arg-type]
+            client.venue.faults.faults[:] = [VenueFault(kind, path="/api/v3/order", seconds=10)]  # type: ignore[arg-type]
             asked = asyncio.create_task(client.order(type="MARKET", quantity="0.01", newClientOrderId=kind))
             await until(lambda kind=kind: client.venue.exchange.by_client_id("ann", kind) is not None)
             client.advance(9)
             assert not asked.done()
             client.advance(1)
             assert (await asked)[1]["status"] == "FILLED"
-        client.venue.faults.faults[:] = [Fault("limited", path="/api/v3/order", seconds=7, status=418)]
+        client.venue.faults.faults[:] = [VenueFault("limited", path="/api/v3/order", seconds=7, status=418)]
         assert (await client.order(type="MARKET", quantity="0.01"))[0] == 418
-        client.venue.faults.faults[:] = [Fault("slow", path="/api/v3/ping", seconds=3)]
+        client.venue.faults.faults[:] = [VenueFault("slow", path="/api/v3/ping", seconds=3)]
         slow = asyncio.create_task(client.get("ping"))
         await until(lambda: bool(client.venue._alarms._waiting))
         client.advance(3)
@@ -581,14 +581,14 @@ def test_executions_are_lost_doubled_or_come_before_the_answer() -> None:
             plain = await executions(socket)
             assert plain[0][0] == "NEW"
             assert plain[1][0] == "TRADE"
-            faults.append(Fault("duplicate", channel="execution"))
+            faults.append(VenueFault("duplicate", channel="execution"))
             await client.order(**order)
             doubled = await executions(socket)
             assert doubled == [event for event in doubled[::2] for _ in range(2)]
-            faults[:] = [Fault("gap", channel="execution")]
+            faults[:] = [VenueFault("gap", channel="execution")]
             await client.order(**order)
             assert await executions(socket) == []
-            faults[:] = [Fault("early-execution", seconds=1)]
+            faults[:] = [VenueFault("early-execution", seconds=1)]
             asked = asyncio.create_task(client.order(**order))
             assert [kind for kind, _ in await executions(socket)][:2] == ["NEW", "TRADE"]
             assert not asked.done()
@@ -602,7 +602,7 @@ def test_an_account_lags() -> None:
     async def work(client: Client) -> None:
         client.advance(10)
         before = (await client.signed("GET", "account"))[1]["balances"]
-        client.venue.faults.faults.append(Fault("lagging-account", seconds=5))
+        client.venue.faults.faults.append(VenueFault("lagging-account", seconds=5))
         await client.order(type="MARKET", quantity="0.01")
         client.advance(4)
         assert (await client.signed("GET", "account"))[1]["balances"] == before
@@ -641,7 +641,7 @@ def test_a_venue_knows_what_happened_at_its_exchange_before() -> None:
     exchange.accounts.open("ann")
     exchange.deposit("ann", "USDT", 7)
     exchange.advance(START + 20 * SECOND)
-    late = BinanceVenue(exchange, Faults([Fault("lagging-account", seconds=60)]))
+    late = BinanceVenue(exchange, Faults([VenueFault("lagging-account", seconds=60)]))
     early = BinanceVenue(Exchange(LISTINGS, CROWDS, seed=3, start=START))
     early.advance(START + 20 * SECOND)
     assert late.ledger.aggregates == early.ledger.aggregates
@@ -689,4 +689,4 @@ def test_orders_go_over_the_socket_with_limits_and_errors() -> None:
 def test_a_fault_that_cannot_be_is_refused() -> None:
     for options in ({"begin": 2, "end": 2}, {"probability": 2.0}, {"seconds": -1.0}):
         with pytest.raises(VenueError, match="fault 'gap'"):
-            Fault("gap", **options)  # type: ignore[arg-type]
+            VenueFault("gap", **options)  # type: ignore[arg-type]

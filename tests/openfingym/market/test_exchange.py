@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from openfingym.errors import VenueError
 from openfingym.market.sim.driver import drive
-from openfingym.market.sim.events import ATOMS, Balance, BookChange, Event, Execution, Listing, Trade
+from openfingym.market.sim.events import ATOMS, Balance, BookChange, Event, ExchangeExecution, ExchangeTrade, ListedPair
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.flow import Crowd, TapeTrade
 
 SECOND = 10**9
-BTC = Listing("BTCUSDT", "BTC", "USDT", Decimal("0.1"), Decimal("0.001"))
-ETH = Listing("ETHBTC", "ETH", "BTC", Decimal("0.001"), Decimal("0.01"), fee_in_quote=True, maker_ppm=0, taker_ppm=2500)
+BTC = ListedPair("BTCUSDT", "BTC", "USDT", Decimal("0.1"), Decimal("0.001"))
+ETH = ListedPair(
+    "ETHBTC", "ETH", "BTC", Decimal("0.001"), Decimal("0.01"), fee_in_quote=True, maker_ppm=0, taker_ppm=2500
+)
 CROWD = Crowd(value=100, rate=20, depth=400, half_spread=100, orders=30)
 
 PLACE = st.fixed_dictionaries(
@@ -179,7 +181,7 @@ def test_matching_is_that_of_the_plainest_transcription(orders: list[tuple[int, 
         kind = "market" if price is None else "limit"
         order = made.place("ann", "BTCUSDT", side, kind, quantity, price=price, time_in_force=rule)  # type: ignore[arg-type]
         naive.place(order.id, side, price, quantity, rule)
-    found = [event for event in made.collect() if isinstance(event, Trade)]
+    found = [event for event in made.collect() if isinstance(event, ExchangeTrade)]
     assert [(trade.taker_order, trade.maker_order, trade.price, trade.quantity) for trade in found] == naive.trades
     book = made.books["BTCUSDT"]
     resting = [order for side in (1, -1) for price, _ in book.levels(side) for order in book.queue(side, price)]
@@ -197,7 +199,7 @@ def test_changes_and_trades_are_numbered_and_make_the_book() -> None:
             assert dict(book.levels(side)) == {
                 price: left for (at, price), left in levels.items() if at == side and left
             }
-        trades = [event for event in events if isinstance(event, Trade) and event.symbol == symbol]
+        trades = [event for event in events if isinstance(event, ExchangeTrade) and event.symbol == symbol]
         assert [trade.id for trade in trades] == list(range(1, book.trade + 1))
         assert len(trades) > 100
     assert [event.time for event in events] == sorted(event.time for event in events)
@@ -210,7 +212,7 @@ def test_reports_of_an_order_add_up() -> None:
             for price in (95, 100, 105):
                 made.place("ann", symbol, side, "limit", 30, price=price)
     events = made.advance(200 * SECOND)
-    reports = [event for event in events if isinstance(event, Execution)]
+    reports = [event for event in events if isinstance(event, ExchangeExecution)]
     assert [report.id for report in reports] == list(range(1, len(reports) + 1))
     assert any(report.maker for report in reports)
     for order in made.orders.values():
@@ -259,7 +261,7 @@ def test_a_stop_waits_until_its_price_trades() -> None:
 def test_a_tape_trades_as_it_did_unless_an_account_is_first() -> None:
     tape = [TapeTrade(SECOND * k, 100 + k % 3, 7, 1 if k % 2 else -1) for k in range(1, 40)]
     alone = Exchange([BTC], {"BTCUSDT": tape}, start=0)
-    trades = [event for event in alone.advance(60 * SECOND) if isinstance(event, Trade)]
+    trades = [event for event in alone.advance(60 * SECOND) if isinstance(event, ExchangeTrade)]
     assert [(trade.time, trade.price, trade.quantity, trade.taker) for trade in trades] == tape
     made = Exchange([BTC], {"BTCUSDT": tape}, start=0)
     made.accounts.open("ann", margin=True)
@@ -278,7 +280,7 @@ def test_a_book_forgets_the_levels_that_are_empty() -> None:
 
 def test_what_cannot_be_is_refused_with_words() -> None:
     with pytest.raises(VenueError, match="larger lot"):
-        Listing("A", "B", "C", Decimal("0.0001"), Decimal("0.00001"))
+        ListedPair("A", "B", "C", Decimal("0.0001"), Decimal("0.00001"))
     with pytest.raises(VenueError, match="tail = 1"):
         Crowd(value=10, tail=1)
     with pytest.raises(VenueError, match="XRP"):

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from openfingym.errors import FeedError, UsageError
 from openfingym.market.feed import Frame
-from openfingym.market.feeds.alpaca import AlpacaFeed, Keys
+from openfingym.market.feeds.alpaca import AlpacaFeed
 from openfingym.market.feeds.binance import BinanceFeed
 from openfingym.market.feeds.reading import rfc3339, rfc3339_text
+from openfingym.market.keys import Keys
 from openfingym.market.ticks import Correction, Depth, Halt, Message, Quote, Refused, ServerBar, Trade
 
 MINUTE = 60 * 1_000_000_000
@@ -315,6 +316,4 @@ def test_alpaca_questions_and_answers() -> None:
 def test_keys_are_shown_nowhere() -> None:
     feed = AlpacaFeed(["AAPL"], KEYS)
     assert "hush" not in repr((KEYS, feed.rest(), feed.stream(), feed.__dict__))
-    with pytest.raises(UsageError, match="APCA_API_SECRET_KEY"):
-        Keys.from_environment({"APCA_API_KEY_ID": "a"})
     assert rfc3339_text(int(datetime(2024, 1, 1, tzinfo=UTC).timestamp()) * 10**9) == "2024-01-01T00:00:00.000000000Z"

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openfingym.market.commands import Answer, Send, Tell, ending, read_ending
-from openfingym.market.feeds.alpaca import AlpacaFeed, Keys
+from openfingym.market.commands import RestAnswer, Send, Tell, ending, read_ending
+from openfingym.market.feeds.alpaca import AlpacaFeed
 from openfingym.market.feeds.binance import BinanceFeed
 from openfingym.market.ingest import Ingest
+from openfingym.market.keys import Keys
 from openfingym.market.ticks import Quote, Trade
 from tests.openfingym.market.plain import SECOND, PlainMarket, World, depth_frame, refusal, trade_frame
 
@@ -240,7 +241,7 @@ def test_answers_that_lag_the_stream_are_asked_for_again() -> None:
     world = World("BTCUSDT")
     world.trade()
     world.trade(to=())
-    world.reply = lambda request: Answer(200, b"[]") if "historicalTrades" in request.path else None
+    world.reply = lambda request: RestAnswer(200, b"[]") if "historicalTrades" in request.path else None
     world.trade()
     world.run(2)
     assert not world.whole()
@@ -253,7 +254,7 @@ def test_a_gap_that_the_venue_does_not_fill_is_given_up() -> None:
     world = World("BTCUSDT")
     world.trade()
     world.trade(to=())
-    world.reply = lambda request: Answer(400, b'{"code":-1121}') if "historicalTrades" in request.path else None
+    world.reply = lambda request: RestAnswer(400, b'{"code":-1121}') if "historicalTrades" in request.path else None
     world.trade()
     world.run(2)
     assert world.market.given_up == ["BTCUSDT"]
@@ -339,7 +340,7 @@ def test_a_limited_venue_is_left_alone_for_as_long_as_it_says() -> None:
     world = World("BTCUSDT")
     world.trade()
     world.trade(to=())
-    world.reply = lambda _: Answer(429, b"{}", 30.0)
+    world.reply = lambda _: RestAnswer(429, b"{}", 30.0)
     world.trade()
     world.run(1)
     count = len(world.asked)

@@ -16,12 +16,12 @@ from openfingym.market.live import Live
 from openfingym.market.replay import replay
 from openfingym.market.sim.binance import BinanceVenue
 from openfingym.market.sim.binance.peers import Terms
-from openfingym.market.sim.events import Listing
+from openfingym.market.sim.events import ListedPair
 from openfingym.market.sim.exchange import Exchange
-from openfingym.market.sim.faults import Fault, Faults
+from openfingym.market.sim.faults import Faults, VenueFault
 from openfingym.market.sim.flow import Crowd
 from openfingym.market.state import MarketState
-from openfingym.market.tape import Kind, NoRecorder, Record
+from openfingym.market.tape import NoRecorder, Record, RecordKind
 
 SECOND = 10**9
 START = 1_700_000_000_000_000_000
@@ -34,7 +34,7 @@ class Tape(NoRecorder):
     def __init__(self) -> None:
         self.records: list[Record] = []
 
-    def record(self, kind: Kind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
+    def record(self, kind: RecordKind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
         self.records.append(Record(len(self.records), kind, at, connection, payload))
 
 
@@ -55,9 +55,9 @@ def test_a_feed_knows_what_the_venue_knows_after_an_outage_of_more_trades_than_a
 
     async def scenario() -> BinanceFeed:
         exchange = Exchange(
-            [Listing(SYMBOL, "BTC", "USDT")], {SYMBOL: Crowd(value=6e6, rate=40, size=2000)}, seed=3, start=START
+            [ListedPair(SYMBOL, "BTC", "USDT")], {SYMBOL: Crowd(value=6e6, rate=40, size=2000)}, seed=3, start=START
         )
-        outage = Fault("abort", START + 30 * SECOND, START + 200 * SECOND)
+        outage = VenueFault("abort", START + 30 * SECOND, START + 200 * SECOND)
         venue = BinanceVenue(exchange, Faults([outage]), terms=Terms(ping_s=1e6))
         await venue.start()
         feed = feed_of(venue)

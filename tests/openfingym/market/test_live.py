@@ -23,7 +23,7 @@ from openfingym.market.live import Live
 from openfingym.market.replay import replay
 from openfingym.market.rest import RestClient
 from openfingym.market.state import MarketState
-from openfingym.market.tape import Kind, NoRecorder, Record
+from openfingym.market.tape import NoRecorder, Record, RecordKind
 from openfingym.market.ticks import Trade
 from openfingym.market.transport import AiohttpTransport, Transport, WebsocketsTransport
 from tests.openfingym.market.plain import PlainMarket, _rest, trade_frame
@@ -127,7 +127,7 @@ class Tape(NoRecorder):
     def __init__(self) -> None:
         self.records: list[Record] = []
 
-    def record(self, kind: Kind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
+    def record(self, kind: RecordKind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
         self.records.append(Record(len(self.records), kind, at, connection, payload))
 
 
@@ -195,8 +195,16 @@ def test_a_feed_survives_cut_connections_and_misses_nothing(server: Server, tran
     assert again.ticks == market.ticks
     assert sorted(again.trades["BTCUSDT"]) == sorted(trades)
     kinds = [record.kind for record in tape.records]
-    assert kinds[0] is Kind.START
-    assert {Kind.OPENED, Kind.FRAME, Kind.CLOSED, Kind.ASKED, Kind.ANSWERED, Kind.PASSED, Kind.TOLD} <= set(kinds)
+    assert kinds[0] is RecordKind.START
+    assert {
+        RecordKind.OPENED,
+        RecordKind.FRAME,
+        RecordKind.CLOSED,
+        RecordKind.ASKED,
+        RecordKind.ANSWERED,
+        RecordKind.PASSED,
+        RecordKind.TOLD,
+    } <= set(kinds)
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

@@ -12,10 +12,10 @@ import pytest
 
 from openfingym.errors import DataError, TapeError
 from openfingym.market.clock import SECOND, SimulatedClock
-from openfingym.market.commands import Answer, Instant
+from openfingym.market.commands import Instant, RestAnswer
 from openfingym.market.feed import Frame
-from openfingym.market.replay import Difference, Machine, Replay, replay
-from openfingym.market.tape import Kind, Record, Recorder, TapeHeader, answered
+from openfingym.market.replay import Difference, Machine, TapeReplay, replay
+from openfingym.market.tape import Record, Recorder, RecordKind, TapeHeader, answered
 from openfingym.market.tape_reader import TapeReader
 from openfingym.market.tape_summary import summarize
 from openfingym.market.tape_writer import TapeWriter
@@ -49,7 +49,7 @@ class LastPrices:
     def closed(self, connection: int, reason: str, at: Instant) -> None:
         self._note("closed", connection, reason, *at)
 
-    def answered(self, question: int, answer: Answer, at: Instant) -> None:
+    def answered(self, question: int, answer: RestAnswer, at: Instant) -> None:
         self._note("answered", question, repr(answer), *at)
 
     def passed(self, at: Instant) -> None:
@@ -72,30 +72,30 @@ async def session(clock: SimulatedClock, machine: LastPrices, recorder: Recorder
         return Instant(clock.monotonic(), clock.wall())
 
     rng = np.random.default_rng(3)
-    recorder.record(Kind.START, now())
+    recorder.record(RecordKind.START, now())
     machine.start(now())
-    recorder.record(Kind.OPENED, now(), 1)
+    recorder.record(RecordKind.OPENED, now(), 1)
     machine.opened(1, now())
     for number in range(round(days * DAY / 300)):
         await clock.sleep(float(rng.exponential(300)))
         at = now()
         text = json.dumps({"s": str(rng.choice(["BTC", "ETH"])), "p": round(float(rng.normal(100, 1)), 2)})
         frame: Frame = text.encode() if number % 3 == 0 else text
-        recorder.record(Kind.FRAME, at, 1, frame)
+        recorder.record(RecordKind.FRAME, at, 1, frame)
         machine.frame(1, frame, at)
         if number % 100 == 50:
-            recorder.record(Kind.CLOSED, at, 1, "1006")
+            recorder.record(RecordKind.CLOSED, at, 1, "1006")
             machine.closed(1, "1006", at)
-            answer = Answer(200, b"[]", 0.5, 12)
-            recorder.record(Kind.ANSWERED, at, number, answered(answer))
+            answer = RestAnswer(200, b"[]", 0.5, 12)
+            recorder.record(RecordKind.ANSWERED, at, number, answered(answer))
             machine.answered(number, answer, at)
-            recorder.record(Kind.OBSERVATION, at, 0, "{}")
-            recorder.record(Kind.PASSED, at)
+            recorder.record(RecordKind.OBSERVATION, at, 0, "{}")
+            recorder.record(RecordKind.PASSED, at)
             machine.passed(at)
-            recorder.record(Kind.REFRESHED, at, 0, '["BTC"]')
+            recorder.record(RecordKind.REFRESHED, at, 0, '["BTC"]')
             machine.refresh(["BTC"], at)
         if number % 50 == 0:
-            recorder.record(Kind.CHECKPOINT, at, 0, machine.digest())
+            recorder.record(RecordKind.CHECKPOINT, at, 0, machine.digest())
         if recorder.lagging:
             await recorder.settle()
 
@@ -121,7 +121,7 @@ def test_a_replayed_week_ends_in_the_same_state(week: tuple[Path, LastPrices]) -
     with TapeReader(path) as tape:
         found = replay(tape, told, machine.digest)
     summary = summarize(path)
-    assert found == Replay(inputs=2 + live.frames + 4 * 20, checkpoints=41, difference=None)
+    assert found == TapeReplay(inputs=2 + live.frames + 4 * 20, checkpoints=41, difference=None)
     assert machine.digest() == live.digest()
     assert summary.checkpoints == 41
     assert summary.frames_binary == 672
@@ -140,8 +140,8 @@ def test_the_first_difference_is_named(week: tuple[Path, LastPrices], dropped: i
         records = list(tape)
     frames, checkpoints, before = 0, [], 0
     for record in records:
-        frames += record.kind is Kind.FRAME
-        if record.kind is Kind.CHECKPOINT:
+        frames += record.kind is RecordKind.FRAME
+        if record.kind is RecordKind.CHECKPOINT:
             if frames >= dropped:
                 checkpoints.append(record)
             else:
@@ -170,7 +170,7 @@ def test_what_a_machine_fails_at_is_said_with_the_record(week: tuple[Path, LastP
             raise RuntimeError("no such connection")
 
     with TapeReader(week[0]) as tape:
-        number = next(record.number for record in tape if record.kind is Kind.CLOSED)
+        number = next(record.number for record in tape if record.kind is RecordKind.CLOSED)
     failing = Failing()
     with TapeReader(week[0]) as tape, pytest.raises(RuntimeError) as caught:
         replay(tape, failing, failing.digest)
@@ -180,15 +180,15 @@ def test_what_a_machine_fails_at_is_said_with_the_record(week: tuple[Path, LastP
 @pytest.mark.parametrize(
     ("kind", "payload"),
     [
-        (Kind.ANSWERED, b"x"),
-        (Kind.ANSWERED, "x" * 40),
-        (Kind.REFRESHED, "{}"),
-        (Kind.REFRESHED, "[1]"),
-        (Kind.REFRESHED, b"["),
-        (Kind.CLOSED, b"1006"),
+        (RecordKind.ANSWERED, b"x"),
+        (RecordKind.ANSWERED, "x" * 40),
+        (RecordKind.REFRESHED, "{}"),
+        (RecordKind.REFRESHED, "[1]"),
+        (RecordKind.REFRESHED, b"["),
+        (RecordKind.CLOSED, b"1006"),
     ],
 )
-def test_a_record_that_does_not_hold_what_its_kind_says_is_said_to_be_so(kind: Kind, payload: Frame) -> None:
+def test_a_record_that_does_not_hold_what_its_kind_says_is_said_to_be_so(kind: RecordKind, payload: Frame) -> None:
     with pytest.raises(DataError, match="the record of") as caught:
         replay([Record(7, kind, Instant(0, 0), 0, payload)], LastPrices(), str)
     assert caught.value.__notes__ == ["at record 7 of the tape"]

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.errors import DataError, StoreError, UsageError
-from openfingym.market.commands import Answer, Instant, Tell
+from openfingym.market.commands import Instant, RestAnswer, Tell
 from openfingym.market.tape import (
     MOST_PAYLOAD,
     RECORD,
-    Kind,
     NoRecorder,
     Recorder,
+    RecordKind,
     TapeHeader,
     answered,
     read_answer,
@@ -44,7 +44,7 @@ from tests.openfingym.market.tapes import (
 
 instants = st.builds(Instant, st.integers(0, 2**62), st.integers(0, 2**62))
 payloads = st.binary(max_size=60) | st.text(st.characters(), max_size=40)
-entries = st.tuples(st.sampled_from(list(Kind)), instants, st.integers(0, 2**32 - 1), payloads)
+entries = st.tuples(st.sampled_from(list(RecordKind)), instants, st.integers(0, 2**32 - 1), payloads)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_what_is_written_is_read(blocks: list[list[Entry]], tmp_path_factory: py
 
 
 def test_the_digest_is_of_the_records_however_they_are_stored(tmp_path: Path) -> None:
-    each = [(Kind.FRAME, later(number), 1, trade(number)) for number in range(50)]
+    each = [(RecordKind.FRAME, later(number), 1, trade(number)) for number in range(50)]
     one = summarize(written(tmp_path / "one.tape", [each]))
     many = summarize(written(tmp_path / "many.tape", [[entry] for entry in each]))
     other = summarize(written(tmp_path / "other.tape", [each[:-1]]))
@@ -75,7 +75,12 @@ def test_the_digest_is_of_the_records_however_they_are_stored(tmp_path: Path) ->
 
 
 def test_answers_and_what_was_told_come_back() -> None:
-    for answer in (Answer(200, b"{}"), Answer(0, b"", None, 0), Answer(429, b"x", 1.5, 6000), Answer(503, b"", 0.0)):
+    for answer in (
+        RestAnswer(200, b"{}"),
+        RestAnswer(0, b"", None, 0),
+        RestAnswer(429, b"x", 1.5, 6000),
+        RestAnswer(503, b"", 0.0),
+    ):
         assert read_answer(answered(answer)) == answer
     with pytest.raises(DataError, match="expected 18 bytes"):
         read_answer(b"\x00")
@@ -92,7 +97,7 @@ def test_threads_record_side_by_side(tmp_path: Path) -> None:
         threads = [
             threading.Thread(
                 target=lambda name=name: [
-                    tape.record(Kind.OBSERVATION, later(number), name, str(number)) for number in range(2000)
+                    tape.record(RecordKind.OBSERVATION, later(number), name, str(number)) for number in range(2000)
                 ]
             )
             for name in range(4)
@@ -121,7 +126,7 @@ def test_a_tape_is_never_written_over(short: Path, tmp_path: Path) -> None:
 def test_what_a_tape_does_not_take_is_refused_and_the_rest_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.tape"
     with TapeWriter(path, VENUE, BEGAN) as tape:
-        tape.record(Kind.NOTE, later(1), 0, "one")
+        tape.record(RecordKind.NOTE, later(1), 0, "one")
         for wrong in (
             (later(1), -1, ""),
             (later(1), 2**32, ""),
@@ -129,12 +134,12 @@ def test_what_a_tape_does_not_take_is_refused_and_the_rest_is_kept(tmp_path: Pat
             (Instant(0, -(2**64)), 0, ""),
         ):
             with pytest.raises(UsageError, match="a tape takes connections"):
-                tape.record(Kind.NOTE, *wrong)
+                tape.record(RecordKind.NOTE, *wrong)
         with pytest.raises(UsageError, match="bytes; a tape takes up to"):
-            tape.record(Kind.NOTE, later(1), 0, bytes(MOST_PAYLOAD + 1))
-        tape.record(Kind.NOTE, later(1), 0, "two")
+            tape.record(RecordKind.NOTE, later(1), 0, bytes(MOST_PAYLOAD + 1))
+        tape.record(RecordKind.NOTE, later(1), 0, "two")
     with pytest.raises(UsageError, match="closed"):
-        tape.record(Kind.NOTE, later(1), 0, "three")
+        tape.record(RecordKind.NOTE, later(1), 0, "three")
     tape.close()
     assert [record.payload for record in read(path)[0]] == ["one", "two"]
     with pytest.raises(UsageError, match="written as JSON"):
@@ -154,15 +159,15 @@ def test_both_recorders_are_recorders(tmp_path: Path) -> None:
     with TapeWriter(tmp_path / "a.tape", VENUE, BEGAN) as tape:
         recorders: list[Recorder] = [tape, NoRecorder()]
         for recorder in recorders:
-            recorder.record(Kind.START, BEGAN)
+            recorder.record(RecordKind.START, BEGAN)
             assert not recorder.lagging
             asyncio.run(recorder.settle())
             recorder.close()
-    assert [record.kind for record in read(tmp_path / "a.tape")[0]] == [Kind.START]
+    assert [record.kind for record in read(tmp_path / "a.tape")[0]] == [RecordKind.START]
 
 
 def test_reading_is_lazy(tmp_path: Path) -> None:
-    noise = [(Kind.FRAME, later(number), 1, os.urandom(60_000)) for number in range(200)]
+    noise = [(RecordKind.FRAME, later(number), 1, os.urandom(60_000)) for number in range(200)]
     path = written(tmp_path / "long.tape", [[entry] for entry in noise])
     tracemalloc.start()
     try:
@@ -187,6 +192,6 @@ def test_a_typical_trade_takes_less_than_sixty_bytes(tmp_path: Path) -> None:
     path = tmp_path / "a.tape"
     with TapeWriter(path, VENUE, BEGAN) as tape:
         for number, frame in enumerate(frames):
-            tape.record(Kind.FRAME, later(number * 0.003 + rng.random() * 0.002), 1, frame)
+            tape.record(RecordKind.FRAME, later(number * 0.003 + rng.random() * 0.002), 1, frame)
     assert path.stat().st_size / len(frames) < 60
     assert struct.calcsize(RECORD.format) == 25

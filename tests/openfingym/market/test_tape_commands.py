@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from openfingym.cli import cli
 from openfingym.market.commands import Tell
 from openfingym.market.tape import (
-    Kind,
+    RecordKind,
     told,
 )
 from openfingym.market.tape_summary import summarize
@@ -34,7 +34,7 @@ def test_commands_say_what_a_tape_holds(short: Path, tmp_path: Path) -> None:
     run = CliRunner().invoke
     shown = json.loads(run(cli, ["tape", "show", str(short), "--json"]).stdout)
     assert shown["state"] == "complete"
-    assert shown["records"] == len(Kind) + 4
+    assert shown["records"] == len(RecordKind) + 4
     assert shown["by_kind"]["frame"] == 3
     assert (shown["frames_text"], shown["frames_binary"]) == (1, 2)
     assert shown["frame_bytes"] == len(trade(3)) + 10
@@ -63,13 +63,13 @@ def test_a_summary_adds_up_what_was_told_and_the_longest_silence(tmp_path: Path)
         tmp_path / "a.tape",
         [
             [
-                (Kind.FRAME, later(1), 1, trade(1)),
-                (Kind.TOLD, later(2), 0, gap),
-                (Kind.TOLD, later(2), 0, gap),
-                (Kind.TOLD, later(2), 0, b"[]"),
-                (Kind.FRAME, later(31), 1, trade(2)),
-                (Kind.CHECKPOINT, later(32), 0, "ab" * 32),
-                (Kind.PASSED, later(90), 0, b""),
+                (RecordKind.FRAME, later(1), 1, trade(1)),
+                (RecordKind.TOLD, later(2), 0, gap),
+                (RecordKind.TOLD, later(2), 0, gap),
+                (RecordKind.TOLD, later(2), 0, b"[]"),
+                (RecordKind.FRAME, later(31), 1, trade(2)),
+                (RecordKind.CHECKPOINT, later(32), 0, "ab" * 32),
+                (RecordKind.PASSED, later(90), 0, b""),
             ]
         ],
     )

@@ -25,7 +25,7 @@ from openfingym.market.tape import (
     HEADER,
     MAGIC,
     RECORD,
-    Kind,
+    RecordKind,
 )
 from openfingym.market.tape_reader import TapeReader
 from tests.openfingym.market.tapes import (
@@ -54,7 +54,7 @@ def test_a_cut_at_any_byte_leaves_a_prefix(short: Path, tmp_path: Path) -> None:
         assert error.records == len(found) + 1 or not found
         assert error.offset <= size
         counts.add(len(found))
-    assert counts == {0, len(Kind), len(Kind) + 2, len(Kind) + 4}
+    assert counts == {0, len(RecordKind), len(RecordKind) + 2, len(RecordKind) + 4}
 
 
 @pytest.mark.parametrize("change", [0x01, 0x80, 0xFF])
@@ -80,7 +80,7 @@ def test_blocks_that_change_places_are_told(short: Path, tmp_path: Path) -> None
     path.write_bytes(content[: begins[1]] + first + third + second + content[begins[4] :])
     found, error = read(path)
     assert error is not None
-    assert (len(found), error.state, error.offset) == (len(Kind), "damaged", begins[2])
+    assert (len(found), error.state, error.offset) == (len(RecordKind), "damaged", begins[2])
 
 
 def test_what_follows_the_end_is_told(short: Path, tmp_path: Path) -> None:
@@ -122,13 +122,13 @@ def header_with(**changes: object) -> bytes:
 
 
 HOSTILE: dict[str, tuple[bytes, ...]] = {
-    "a record longer than its block": (HEAD, record_of(Kind.NOTE, b"abc", 2**32 - 1)),
-    "half of a record": (HEAD, record_of(Kind.NOTE, b"abc")[:10]),
+    "a record longer than its block": (HEAD, record_of(RecordKind.NOTE, b"abc", 2**32 - 1)),
+    "half of a record": (HEAD, record_of(RecordKind.NOTE, b"abc")[:10]),
     "an unknown kind": (HEAD, record_of(99, b"abc")),
     "a second header": (HEAD, HEAD),
-    "a text that is not UTF-8": (HEAD, record_of(Kind.NOTE | 0x80, b"\xff\xff")),
-    "no header": (record_of(Kind.NOTE, b"abc"),),
-    "more than a header": (HEAD + record_of(Kind.NOTE, b"abc"),),
+    "a text that is not UTF-8": (HEAD, record_of(RecordKind.NOTE | 0x80, b"\xff\xff")),
+    "no header": (record_of(RecordKind.NOTE, b"abc"),),
+    "more than a header": (HEAD + record_of(RecordKind.NOTE, b"abc"),),
     "a header that is no JSON": (record_of(HEADER, b"{"),),
     "a deep header": (record_of(HEADER, b"[" * 100_000),),
     "a long number": (record_of(HEADER, b'{"format":' + b"9" * 100_000 + b"}"),),
@@ -166,7 +166,7 @@ def test_a_hostile_tape_is_damaged_and_nothing_worse(what: str, tmp_path: Path) 
     ],
 )
 def test_sizes_that_are_not_so_are_damage(sizes: Callable[[int, int], tuple[int, int]], tmp_path: Path) -> None:
-    path = forged(tmp_path / "hostile.tape", HEAD, record_of(Kind.NOTE, b"abc" * 1000), sizes=sizes)
+    path = forged(tmp_path / "hostile.tape", HEAD, record_of(RecordKind.NOTE, b"abc" * 1000), sizes=sizes)
     found, error = read(path)
     assert not found
     assert error is not None

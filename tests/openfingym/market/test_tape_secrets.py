@@ -11,12 +11,12 @@ from click.testing import CliRunner
 
 from openfingym.cli import cli
 from openfingym.errors import UsageError
-from openfingym.market.commands import Answer
+from openfingym.market.commands import RestAnswer
 from openfingym.market.feed import Address, Request
 from openfingym.market.redaction import LEFT_OUT, without_secrets, without_secrets_in_text
 from openfingym.market.tape import (
     BLOCK_SIZES,
-    Kind,
+    RecordKind,
     TapeHeader,
     answered,
     asked,
@@ -52,17 +52,21 @@ def test_no_secret_is_on_a_tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     }
     path = tmp_path / "session.tape"
     with TapeWriter(path, TapeHeader("alpaca", feed), BEGAN) as tape:
-        tape.record(Kind.FRAME, later(1), 1, json.dumps({"T": "error", "msg": f"{key} is not {secret}"}))
-        tape.record(Kind.FRAME, later(2), 1, b"\x82\xa1T\xa7success\xa3key\xb4" + key.encode())
-        tape.record(Kind.FRAME, later(2), 1, json.dumps({"echo": secret}).replace("/", r"\/"))
-        tape.record(Kind.CLOSED, later(3), 1, f"403 for wss://stream.example/?key={key}")
-        tape.record(Kind.NOTE, later(3), 0, f"percent: Sl%2Fash%2Bsecret%3Dof%3Dforty%3Dcharacters%3D0123456 {token}")
+        tape.record(RecordKind.FRAME, later(1), 1, json.dumps({"T": "error", "msg": f"{key} is not {secret}"}))
+        tape.record(RecordKind.FRAME, later(2), 1, b"\x82\xa1T\xa7success\xa3key\xb4" + key.encode())
+        tape.record(RecordKind.FRAME, later(2), 1, json.dumps({"echo": secret}).replace("/", r"\/"))
+        tape.record(RecordKind.CLOSED, later(3), 1, f"403 for wss://stream.example/?key={key}")
+        tape.record(
+            RecordKind.NOTE, later(3), 0, f"percent: Sl%2Fash%2Bsecret%3Dof%3Dforty%3Dcharacters%3D0123456 {token}"
+        )
         request = Request(
             "POST", "/order?symbol=BTC&signature=0a1b2c&apiKey=xyz", 1, address.headers, '{"token": "t1"}'
         )
-        tape.record(Kind.ASKED, later(3), 4, asked(request))
+        tape.record(RecordKind.ASKED, later(3), 4, asked(request))
         tape.hide("a-listen-key-of-this-hour")
-        tape.record(Kind.ANSWERED, later(4), 4, answered(Answer(200, b'{"listenKey": "a-listen-key-of-this-hour"}')))
+        tape.record(
+            RecordKind.ANSWERED, later(4), 4, answered(RestAnswer(200, b'{"listenKey": "a-listen-key-of-this-hour"}'))
+        )
     with TapeReader(path) as reader:
         header, found = reader.header, list(reader)
         masked = reader.masked

@@ -15,7 +15,7 @@ import pytest
 from openfingym.errors import StoreError
 from openfingym.market import tape_writer
 from openfingym.market.tape import (
-    Kind,
+    RecordKind,
 )
 from openfingym.market.tape_summary import summarize
 from openfingym.market.tape_writer import FLUSH_BYTES, TapeWriter
@@ -32,12 +32,12 @@ import sys
 import time
 from pathlib import Path
 from openfingym.market.commands import Instant
-from openfingym.market.tape import Kind, TapeHeader
+from openfingym.market.tape import RecordKind, TapeHeader
 from openfingym.market.tape_writer import FLUSH_BYTES, TapeWriter
 
 tape, how = TapeWriter(Path(sys.argv[1]), TapeHeader("local"), Instant(0, 0)), sys.argv[2]
 for number in range(1000):
-    tape.record(Kind.FRAME, Instant(number, number), 1, f"frame {number}")
+    tape.record(RecordKind.FRAME, Instant(number, number), 1, f"frame {number}")
 if how == "flush":
     tape.flush()
 elif how == "quiet":  # nothing more is recorded, so that the thread itself writes what there is
@@ -46,7 +46,7 @@ elif how == "quiet":  # nothing more is recorded, so that the thread itself writ
 print("written", flush=True)
 number = 1000
 while True:
-    tape.record(Kind.FRAME, Instant(number, number), 1, f"frame {number}")
+    tape.record(RecordKind.FRAME, Instant(number, number), 1, f"frame {number}")
     number += 1
     time.sleep(0.0001)
 """
@@ -75,7 +75,7 @@ def test_records_are_handed_over_every_quarter_second_of_the_machines_time(
     with TapeWriter(tmp_path / "a.tape", VENUE, BEGAN) as tape:
         handed = []
         for millisecond in range(0, 1001, 50):
-            tape.record(Kind.PASSED, later(millisecond / 1000))
+            tape.record(RecordKind.PASSED, later(millisecond / 1000))
             handed += [millisecond] if not tape._buffer else []
     assert handed == [250, 500, 750, 1000]
 
@@ -84,7 +84,7 @@ def test_records_are_handed_over_every_so_many_bytes(tmp_path: Path, monkeypatch
     monkeypatch.setattr(TapeWriter, "_work", lambda _: None)
     with TapeWriter(tmp_path / "a.tape", VENUE, BEGAN) as tape:
         for _ in range(5 * FLUSH_BYTES // 1000):
-            tape.record(Kind.FRAME, BEGAN, 1, bytes(1000))
+            tape.record(RecordKind.FRAME, BEGAN, 1, bytes(1000))
         assert [len(piece) // FLUSH_BYTES for piece in tape._queue] == [1] * 5
 
 
@@ -96,7 +96,7 @@ def test_a_slow_disk_is_told_and_nothing_is_lost(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(tape, "_write", lambda content: opened.wait() and write(content))
     count = 0
     while not tape.lagging:
-        tape.record(Kind.FRAME, later(0), 1, trade(count))
+        tape.record(RecordKind.FRAME, later(0), 1, trade(count))
         count += 1
 
     async def settle() -> None:
@@ -123,7 +123,7 @@ def test_a_disk_that_never_keeps_up_ends_the_recording(tmp_path: Path, monkeypat
     def record_on() -> None:
         nonlocal count
         while True:
-            tape.record(Kind.FRAME, later(0), 1, trade(count))
+            tape.record(RecordKind.FRAME, later(0), 1, trade(count))
             count += 1
 
     with pytest.raises(StoreError, match="a disk that keeps up"):
@@ -143,11 +143,11 @@ def test_a_full_disk_ends_the_recording_with_an_error(tmp_path: Path, monkeypatc
     tape = TapeWriter(path, VENUE, BEGAN)
     with Path("/dev/full").open("wb") as full:
         os.dup2(full.fileno(), tape._file.descriptor)
-    tape.record(Kind.FRAME, later(1), 1, trade(1))
+    tape.record(RecordKind.FRAME, later(1), 1, trade(1))
     with pytest.raises(StoreError, match=r"full\.tape.*free some space"):
         tape.flush()
     with pytest.raises(StoreError, match="free some space"):
-        tape.record(Kind.FRAME, later(1), 1, trade(1))
+        tape.record(RecordKind.FRAME, later(1), 1, trade(1))
     with pytest.raises(StoreError, match="free some space"):
         tape.close()
     assert summarize(path).state == "cut"
@@ -156,7 +156,7 @@ def test_a_full_disk_ends_the_recording_with_an_error(tmp_path: Path, monkeypatc
 def test_any_failure_of_the_thread_reaches_whoever_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tape = TapeWriter(tmp_path / "a.tape", VENUE, BEGAN)
     monkeypatch.setattr(tape, "_deflate", None)
-    tape.record(Kind.FRAME, later(1), 1, trade(1))
+    tape.record(RecordKind.FRAME, later(1), 1, trade(1))
     for act in (tape.flush, lambda: asyncio.run(tape.settle()), tape.close):
         with pytest.raises(StoreError, match="begin another one"):
             act()

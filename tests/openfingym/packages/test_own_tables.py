@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from openfingym.catalog import load_task
 from openfingym.cli import cli
 from openfingym.data.own.gaps import without_gaps
-from openfingym.data.own.tables import Table, read_tables
+from openfingym.data.own.tables import DataTable, read_tables
 from openfingym.errors import DataError, OpenFinGymError, StoreError, TaskError
 from openfingym.kinds import kind_of
 from openfingym.kinds.start import Given
@@ -113,11 +113,11 @@ def test_no_fill_shows_a_value_behind_the_training_block() -> None:
     values[0] = 1.0
     values[68:72, 0] = np.nan  # across the end of training
     for fill in ("forward", "interpolate"):
-        usual = without_gaps(Table(None, ("a", "b", "c"), values), fill, 0.7).table.values  # noqa: PD011 - no frame
+        usual = without_gaps(DataTable(None, ("a", "b", "c"), values), fill, 0.7).table.values  # noqa: PD011 - no frame
         for row in range(70, 100):
             other = values.copy()
             other[row:] += 5.0
-            changed = without_gaps(Table(None, ("a", "b", "c"), other), fill, 0.7).table.values  # noqa: PD011 - no frame
+            changed = without_gaps(DataTable(None, ("a", "b", "c"), other), fill, 0.7).table.values  # noqa: PD011 - no frame
             np.testing.assert_array_equal(usual[:row], changed[:row])
 
 

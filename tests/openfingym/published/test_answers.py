@@ -16,7 +16,7 @@ from openfingym.packages.build import build
 from openfingym.published.answers import run_to_score, score_answer
 from openfingym.published.measures import MEASURES
 from openfingym.published.protocol import protocol_of
-from openfingym.published.sample import Windows, draw
+from openfingym.published.sample import SampleWindows, draw
 from openfingym.results.result import RolloutResult
 from openfingym.results.run_folder import RunFiles, write_run
 
@@ -68,7 +68,7 @@ def test_a_run_and_a_file_give_the_same_and_say_what_they_are_not(package, value
     truth = package.read_truth()["real"]
     whole = np.concatenate([package.array("test_inputs"), truth], axis=1)
     drawing = protocol_of(TASK).drawing
-    windows = Windows(whole, whole, values)
+    windows = SampleWindows(whole, whole, values)
     each = [MEASURES["nearest_generated"](draw(drawing, windows, whole, r, 0), windows=8000) for r in range(5)]
     told = found[0]["values"][0]
     assert (told["mean"], told["sd"]) == (pytest.approx(np.mean(each)), pytest.approx(np.std(each)))

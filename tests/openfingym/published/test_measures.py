@@ -13,7 +13,7 @@ from openfingym.metrics.portfolios import strategy_weights
 from openfingym.published import tail
 from openfingym.published.measures import MEASURES
 from openfingym.published.protocol import Drawing, protocol_of
-from openfingym.published.sample import Sample, Windows, draw
+from openfingym.published.sample import Sample, SampleWindows, draw
 from openfingym.published.scoring import score_windows
 
 RNG = np.random.default_rng(7)
@@ -274,7 +274,7 @@ def test_tail_gans_correlations():
 
 @pytest.mark.parametrize("how", ["resampled", "permuted", "whole"])
 def test_draws_are_of_the_windows_there_are_and_fixed_by_the_seed(how):
-    windows = Windows(*(RNG.standard_normal((n, 4, 1)) for n in (50, 40, 30)))
+    windows = SampleWindows(*(RNG.standard_normal((n, 4, 1)) for n in (50, 40, 30)))
     drawing = Drawing(pool="all", how=how, windows=20)
     pool = windows.pool(drawing)
     one, again, other, seeded = (draw(drawing, windows, pool, r, s) for r, s in ((0, 5), (0, 5), (1, 5), (0, 6)))
@@ -292,7 +292,7 @@ def test_draws_are_of_the_windows_there_are_and_fixed_by_the_seed(how):
 def test_a_context_is_drawn_with_its_own_future():
     hidden = np.arange(40.0)[:, None, None] + np.zeros((40, 5, 1))
     futures = np.arange(40.0)[:, None, None, None] + 100.0 * np.arange(6)[:, None, None] + np.zeros((40, 6, 3, 1))
-    windows, drawing = Windows(hidden, hidden, futures), Drawing(pool="hidden", how="contexts")
+    windows, drawing = SampleWindows(hidden, hidden, futures), Drawing(pool="hidden", how="contexts")
     found = draw(drawing, windows, hidden, 0, 0)
     assert found.lookback == 2
     np.testing.assert_array_equal(found.fake[:, :2], found.real[:, :2])
@@ -305,8 +305,8 @@ def test_values_have_the_mean_and_deviation_of_repeats_and_the_papers_figures():
     rows = [0.02 * RNG.standard_normal((n, 40, 3)) for n in (120, 200, 1500)]
     protocol = protocol_of("tail-gan-generation")
     names = ["tail_error_05", "correlation", "coverage_rejection"]
-    found = {v.metric: v for v in score_windows(protocol, "tail-gan-generation", Windows(*rows), only=names)}
-    samples = [draw(protocol.drawing, Windows(*rows), rows[1], r, 0) for r in range(16)]
+    found = {v.metric: v for v in score_windows(protocol, "tail-gan-generation", SampleWindows(*rows), only=names)}
+    samples = [draw(protocol.drawing, SampleWindows(*rows), rows[1], r, 0) for r in range(16)]
     each = np.array([MEASURES["correlation_of_totals"](one) for one in samples])
     value = found["correlation"]
     assert (value.mean, value.sd) == pytest.approx((each.mean(), each.std()))
@@ -316,6 +316,6 @@ def test_values_have_the_mean_and_deviation_of_repeats_and_the_papers_figures():
     assert found["coverage_rejection"].generated_windows == 1500
     assert list(found) == ["tail_error_05", "coverage_rejection", "correlation"]
     with pytest.raises(UsageError, match=r"no metric 'mse'.*tail_error_01"):
-        score_windows(protocol, "tail-gan-generation", Windows(*rows), only=["mse"])
+        score_windows(protocol, "tail-gan-generation", SampleWindows(*rows), only=["mse"])
     with pytest.raises(UsageError, match="needs 10 windows a side, found 200 real and 9 generated"):
-        score_windows(protocol, "tail-gan-generation", Windows(rows[0], rows[1], rows[2][:9]))
+        score_windows(protocol, "tail-gan-generation", SampleWindows(rows[0], rows[1], rows[2][:9]))

@@ -17,7 +17,7 @@ from openfingym.catalog import load_task
 from openfingym.cli import cli
 from openfingym.errors import UsageError
 from openfingym.kinds import Kind, kind_of
-from openfingym.kinds.plots.plot import Curve, Distribution, LinePlot, Shares
+from openfingym.kinds.plots.plot import Distribution, LinePlot, PlotCurve, Shares
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.scaffold import new_task
@@ -141,7 +141,7 @@ def points_of(html: str, style: str) -> list[list[tuple[int, int]]]:
 def test_a_line_has_a_gap_where_there_are_no_values_and_keeps_extremes() -> None:
     values = np.sin(np.arange(50_000.0) / 900.0)
     values[31_234], values[20_000:30_000] = 9.0, np.nan
-    plot = LinePlot("a", np.arange(50_000.0), (Curve("v", values, 3),))
+    plot = LinePlot("a", np.arange(50_000.0), (PlotCurve("v", values, 3),))
     first, second = points_of(str(drawing(plot)), "s3")
     assert first[0][0] == 0
     assert first[-1][0] == round(10_000 * 19_999 / 49_999)
@@ -155,8 +155,8 @@ def test_a_line_has_a_gap_where_there_are_no_values_and_keeps_extremes() -> None
 @pytest.mark.parametrize(
     "plot",
     [
-        LinePlot("<b>", np.array([1.0]), (Curve("<i>", np.array([2.0])),)),
-        LinePlot("<b>", np.array([1.0, 2.0]), (Curve("<i>", np.full(2, np.nan)),), note="<u>"),
+        LinePlot("<b>", np.array([1.0]), (PlotCurve("<i>", np.array([2.0])),)),
+        LinePlot("<b>", np.array([1.0, 2.0]), (PlotCurve("<i>", np.full(2, np.nan)),), note="<u>"),
         Distribution("<b>", {"<i>": np.array([1e9, 1e9])}, "<u>"),
         Distribution("<b>", {"<i>": np.append(np.zeros(10_000), 1e12)}),
         Shares("<b>", {"<i>": 0.0}, "<u>"),

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from openfingym.market.sim.binance import market_data, trading
 from openfingym.market.sim.binance.keys import Key, check_time
-from openfingym.market.sim.binance.ledger import Ledger
-from openfingym.market.sim.binance.market_data import ORDER_LIMIT, Call, Operation
+from openfingym.market.sim.binance.ledger import VenueLedger
+from openfingym.market.sim.binance.market_data import ORDER_LIMIT, MarketDataCall, Operation
 from openfingym.market.sim.binance.wire import SECOND, ApiError
 
 OPERATIONS = market_data.OPERATIONS + trading.OPERATIONS
@@ -17,10 +17,10 @@ DAY = 86400 * SECOND
 BAN_S = 120
 
 
-class Desk:
+class OrderDesk:
     """One address's requests: its weight in a minute, its orders, and whether it is banned for ignoring the limits."""
 
-    def __init__(self, ledger: Ledger, weight_limit: int) -> None:
+    def __init__(self, ledger: VenueLedger, weight_limit: int) -> None:
         self.ledger = ledger
         self.weight_limit = weight_limit
         self._minute = 0
@@ -112,7 +112,7 @@ class Desk:
         if placing and self.order_counts(account)[0] >= ORDER_LIMIT:
             raise ApiError(-1015, "Too many new orders; current limit is 50 orders per 10 SECOND.", status=429)
         try:
-            found = operation.run(self.ledger, Call(params, unit, account))
+            found = operation.run(self.ledger, MarketDataCall(params, unit, account))
         except ApiError:
             self._weight += operation.weight(params) if free else 0
             raise

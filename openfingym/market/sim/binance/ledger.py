@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from openfingym.market.sim.accounts import Holding
 from openfingym.market.sim.binance.keys import Key
 from openfingym.market.sim.binance.wire import SECOND, Aggregate, aggregated
-from openfingym.market.sim.events import Balance, Event, Execution, Order, Trade
+from openfingym.market.sim.events import Balance, Event, ExchangeExecution, ExchangeOrder, ExchangeTrade
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import Faults
 
 
-class Ledger:
+class VenueLedger:
     """Aggregate trades, fills and balances as they changed, cancellations' ids, and the accounts' keys.
 
     Of what happened before it was made it knows the trades and balances, and the fills that nobody has collected.
@@ -28,7 +28,7 @@ class Ledger:
         self.aggregates: dict[str, list[Aggregate]] = {
             symbol: aggregated(trades, 0) for symbol, trades in exchange.trades.items()
         }
-        self.fills: dict[str, list[Execution]] = defaultdict(list)
+        self.fills: dict[str, list[ExchangeExecution]] = defaultdict(list)
         """Of each account, oldest first."""
         self.cancellations: dict[tuple[str, int], str] = {}
         """The client order id of the request that cancelled an order, by symbol and number."""
@@ -41,7 +41,7 @@ class Ledger:
             ]
             for account in exchange.accounts.names
         }
-        self.note(event for event in earlier if isinstance(event, Execution))
+        self.note(event for event in earlier if isinstance(event, ExchangeExecution))
 
     @property
     def now(self) -> int:
@@ -50,11 +50,11 @@ class Ledger:
 
     def note(self, events: Iterable[Event]) -> None:
         """Remember what happened; the trades of one incoming order come together."""
-        trades: dict[str, list[Trade]] = defaultdict(list)
+        trades: dict[str, list[ExchangeTrade]] = defaultdict(list)
         for event in events:
-            if isinstance(event, Trade):
+            if isinstance(event, ExchangeTrade):
                 trades[event.symbol].append(event)
-            elif isinstance(event, Execution):
+            elif isinstance(event, ExchangeExecution):
                 if event.kind == "trade":
                     self.fills[event.account].append(event)
             elif isinstance(event, Balance):
@@ -72,7 +72,7 @@ class Ledger:
         self.note(events)
         self.pending += events
 
-    def fills_of(self, order: Order) -> list[Execution]:
+    def fills_of(self, order: ExchangeOrder) -> list[ExchangeExecution]:
         """The fills of an order, of which only the newest part of its account's are looked at."""
         fills = itertools.takewhile(lambda fill: fill.time >= order.time, reversed(self.fills[order.account]))
         return [fill for fill in fills if fill.order is order][::-1]

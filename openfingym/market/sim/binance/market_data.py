@@ -10,10 +10,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from openfingym.market.sim.binance import wire
-from openfingym.market.sim.binance.ledger import Ledger
+from openfingym.market.sim.binance.ledger import VenueLedger
 from openfingym.market.sim.binance.order_wire import KINDS
 from openfingym.market.sim.binance.wire import ApiError
-from openfingym.market.sim.events import ATOMS, Listing
+from openfingym.market.sim.events import ATOMS, ListedPair
 
 MIN_NOTIONAL = 5 * ATOMS
 """Of an order, in atoms of the quote asset."""
@@ -25,7 +25,7 @@ _ID, _TIME = attrgetter("id"), attrgetter("time")
 
 
 @dataclass(frozen=True)
-class Call:
+class MarketDataCall:
     """A request, whatever way it came."""
 
     params: Mapping[str, str]
@@ -78,10 +78,10 @@ class Operation(NamedTuple):
     """Its name in the WebSocket API."""
     weight: Callable[[Mapping[str, str]], int]
     signed: bool
-    run: Callable[[Ledger, Call], Any]
+    run: Callable[[VenueLedger, MarketDataCall], Any]
 
 
-def listing(ledger: Ledger, call: Call) -> Listing:
+def listing(ledger: VenueLedger, call: MarketDataCall) -> ListedPair:
     """The listing of the parameter ``symbol``.
 
     Raises:
@@ -90,7 +90,7 @@ def listing(ledger: Ledger, call: Call) -> Listing:
     return listed(ledger, call.need("symbol"))
 
 
-def listed(ledger: Ledger, symbol: str) -> Listing:
+def listed(ledger: VenueLedger, symbol: str) -> ListedPair:
     """The listing of a symbol.
 
     Raises:
@@ -102,7 +102,7 @@ def listed(ledger: Ledger, symbol: str) -> Listing:
     return found
 
 
-def _wanted(ledger: Ledger, call: Call) -> tuple[list[Listing], bool]:
+def _wanted(ledger: VenueLedger, call: MarketDataCall) -> tuple[list[ListedPair], bool]:
     """The listings that ``symbol`` or ``symbols`` name, all without either, and whether the answer is a list."""
     if call.params.get("symbol"):
         return [listing(ledger, call)], False
@@ -117,7 +117,7 @@ def _wanted(ledger: Ledger, call: Call) -> tuple[list[Listing], bool]:
     return [listed(ledger, str(name)) for name in names], True
 
 
-def _exchange_info(ledger: Ledger, call: Call) -> Any:
+def _exchange_info(ledger: VenueLedger, call: MarketDataCall) -> Any:
     limits = [("REQUEST_WEIGHT", "MINUTE", 1, WEIGHT_LIMIT), ("ORDERS", "SECOND", 10, ORDER_LIMIT)]
     return {
         "timezone": "UTC",
@@ -131,7 +131,7 @@ def _exchange_info(ledger: Ledger, call: Call) -> Any:
     }
 
 
-def _symbol_info(found: Listing) -> dict[str, Any]:
+def _symbol_info(found: ListedPair) -> dict[str, Any]:
     lot, tick = wire.quantity(found, 1), wire.price(found, 1)
     lots = {"minQty": lot, "maxQty": wire.quantity(found, MOST_LOTS), "stepSize": lot}
     most = wire.price(found, MOST_LOTS)
@@ -173,18 +173,18 @@ def _symbol_info(found: Listing) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _depth(ledger: Ledger, call: Call) -> Any:
+def _depth(ledger: VenueLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     return wire.levels(found, ledger.exchange.books[found.symbol], call.limit(100, 5000))
 
 
-def _trades(ledger: Ledger, call: Call) -> Any:
+def _trades(ledger: VenueLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     rows = ledger.exchange.trades[found.symbol][-call.limit() :]
     return [wire.trade_row(found, trade, call.unit) for trade in rows]
 
 
-def _historical_trades(ledger: Ledger, call: Call) -> Any:
+def _historical_trades(ledger: VenueLedger, call: MarketDataCall) -> Any:
     if not call.params.get("fromId"):
         return _trades(ledger, call)
     found = listing(ledger, call)
@@ -193,7 +193,7 @@ def _historical_trades(ledger: Ledger, call: Call) -> Any:
     return [wire.trade_row(found, trade, call.unit) for trade in trades[begin : begin + call.limit()]]
 
 
-def _aggregate_trades(ledger: Ledger, call: Call) -> Any:
+def _aggregate_trades(ledger: VenueLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     known = ledger.aggregates[found.symbol]
     begin, end = 0, len(known)
@@ -207,7 +207,7 @@ def _aggregate_trades(ledger: Ledger, call: Call) -> Any:
     return [wire.aggregate_row(found, row, call.unit) for row in known[begin : min(end, begin + call.limit())]]
 
 
-def _klines(ledger: Ledger, call: Call) -> Any:
+def _klines(ledger: VenueLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     interval = wire.INTERVALS.get(call.need("interval"))
     if interval is None:
@@ -219,14 +219,14 @@ def _klines(ledger: Ledger, call: Call) -> Any:
     return [wire.kline_row(found, bar, interval, call.unit) for bar in rows]
 
 
-def _price(ledger: Ledger, call: Call) -> Any:
+def _price(ledger: VenueLedger, call: MarketDataCall) -> Any:
     wanted, many = _wanted(ledger, call)
     books = ledger.exchange.books
     rows = [{"symbol": found.symbol, "price": wire.price(found, books[found.symbol].last)} for found in wanted]
     return rows if many else rows[0]
 
 
-def _book_ticker(ledger: Ledger, call: Call) -> Any:
+def _book_ticker(ledger: VenueLedger, call: MarketDataCall) -> Any:
     wanted, many = _wanted(ledger, call)
     names = ("bidPrice", "bidQty", "askPrice", "askQty")
     rows = [

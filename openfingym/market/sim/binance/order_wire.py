@@ -7,7 +7,7 @@ from typing import Any
 
 from openfingym.market.sim.accounts import Holding
 from openfingym.market.sim.binance.wire import amount, price, quantity
-from openfingym.market.sim.events import Balance, Execution, Listing, Order
+from openfingym.market.sim.events import Balance, ExchangeExecution, ExchangeOrder, ListedPair
 
 KINDS = {
     "limit": "LIMIT",
@@ -26,7 +26,7 @@ _EXECUTIONS = {
 }
 
 
-def _common(listing: Listing, order: Order, unit: int) -> dict[str, Any]:
+def _common(listing: ListedPair, order: ExchangeOrder, unit: int) -> dict[str, Any]:
     found = {
         "symbol": order.symbol,
         "orderId": order.id,
@@ -47,12 +47,12 @@ def _common(listing: Listing, order: Order, unit: int) -> dict[str, Any]:
     return found | ({"stopPrice": price(listing, order.stop)} if order.stop is not None else {})
 
 
-def side(order: Order) -> str:
+def side(order: ExchangeOrder) -> str:
     """``BUY`` or ``SELL``."""
     return "BUY" if order.side > 0 else "SELL"
 
 
-def order_row(listing: Listing, order: Order, unit: int) -> dict[str, Any]:
+def order_row(listing: ListedPair, order: ExchangeOrder, unit: int) -> dict[str, Any]:
     """Of ``GET /order``, ``/openOrders`` and ``/allOrders``."""
     return _common(listing, order, unit) | {
         "stopPrice": price(listing, order.stop),
@@ -63,7 +63,9 @@ def order_row(listing: Listing, order: Order, unit: int) -> dict[str, Any]:
     }
 
 
-def order_answer(listing: Listing, order: Order, fills: Sequence[Execution], answer: str, unit: int) -> dict[str, Any]:
+def order_answer(
+    listing: ListedPair, order: ExchangeOrder, fills: Sequence[ExchangeExecution], answer: str, unit: int
+) -> dict[str, Any]:
     """Of ``POST /order``: of type ``ACK``, ``RESULT`` or ``FULL``."""
     found = _common(listing, order, unit) | {"transactTime": order.updated // unit}
     if answer == "ACK":
@@ -82,13 +84,13 @@ def order_answer(listing: Listing, order: Order, fills: Sequence[Execution], ans
     return found
 
 
-def cancel_answer(listing: Listing, order: Order, client_id: str, unit: int) -> dict[str, Any]:
+def cancel_answer(listing: ListedPair, order: ExchangeOrder, client_id: str, unit: int) -> dict[str, Any]:
     """Of ``DELETE /order``: its client order id is that of the cancellation."""
     found = _common(listing, order, unit) | {"transactTime": order.updated // unit}
     return found | {"origClientOrderId": order.client_id, "clientOrderId": client_id}
 
 
-def fill_row(listing: Listing, fill: Execution, unit: int) -> dict[str, Any]:
+def fill_row(listing: ListedPair, fill: ExchangeExecution, unit: int) -> dict[str, Any]:
     """Of ``/myTrades``."""
     return {
         "symbol": fill.symbol,
@@ -107,7 +109,7 @@ def fill_row(listing: Listing, fill: Execution, unit: int) -> dict[str, Any]:
     }
 
 
-def account_answer(holdings: Mapping[str, Holding], listing: Listing, updated: int, unit: int) -> dict[str, Any]:
+def account_answer(holdings: Mapping[str, Holding], listing: ListedPair, updated: int, unit: int) -> dict[str, Any]:
     """Of ``/account``."""
     rates = {"maker": amount(100 * listing.maker_ppm), "taker": amount(100 * listing.taker_ppm)}
     return {
@@ -133,7 +135,9 @@ def account_answer(holdings: Mapping[str, Holding], listing: Listing, updated: i
     }
 
 
-def execution_report(listing: Listing, found: Execution, cancel_id: str, now: int, unit: int) -> dict[str, Any]:
+def execution_report(
+    listing: ListedPair, found: ExchangeExecution, cancel_id: str, now: int, unit: int
+) -> dict[str, Any]:
     """The event ``executionReport``."""
     order = found.order
     traded = found.kind == "trade"

@@ -16,7 +16,7 @@ from openfingym.market.sim.binance.market_data import ORDER_LIMIT
 from openfingym.market.sim.binance.peers import Peer, Terms
 from openfingym.market.sim.binance.streams import compact
 from openfingym.market.sim.binance.wire import MILLISECOND, ApiError
-from openfingym.market.sim.events import Balance, Event, Execution
+from openfingym.market.sim.events import Balance, Event, ExchangeExecution
 
 if TYPE_CHECKING:
     from openfingym.market.sim.binance.venue import BinanceVenue
@@ -158,7 +158,9 @@ class ApiPeer(Peer):
 
 def _belongs(event: Event) -> tuple[str, bool]:
     """The account that an event concerns, and whether it is about a balance."""
-    return (event.account, isinstance(event, Balance)) if isinstance(event, Balance | Execution) else ("", False)
+    return (
+        (event.account, isinstance(event, Balance)) if isinstance(event, Balance | ExchangeExecution) else ("", False)
+    )
 
 
 def _text(value: object) -> str:

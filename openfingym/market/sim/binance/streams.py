@@ -12,10 +12,10 @@ from typing import Any
 from aiohttp import web
 
 from openfingym.market.sim.binance import wire
-from openfingym.market.sim.binance.ledger import Ledger
+from openfingym.market.sim.binance.ledger import VenueLedger
 from openfingym.market.sim.binance.peers import Peer, Terms
 from openfingym.market.sim.binance.wire import MILLISECOND, SECOND
-from openfingym.market.sim.events import BookChange, Event, Listing, Trade
+from openfingym.market.sim.events import BookChange, Event, ExchangeTrade, ListedPair
 
 STEP = 100 * MILLISECOND
 """The shortest time between two books of a stream."""
@@ -89,7 +89,7 @@ class StreamPeer(Peer):
 class Streams:
     """Who hears what, and what each stream says."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: VenueLedger) -> None:
         self.ledger = ledger
         self._listeners: dict[str, dict[StreamPeer, None]] = defaultdict(dict)
         self._changes: dict[int, dict[str, list[BookChange]]] = {STEP: defaultdict(list), SECOND: defaultdict(list)}
@@ -123,7 +123,7 @@ class Streams:
     def publish(self, events: Sequence[Event]) -> None:
         """Say what has happened; books and bars wait for :meth:`flush`."""
         for event in events:
-            if isinstance(event, Trade):
+            if isinstance(event, ExchangeTrade):
                 self._trade(event)
             elif isinstance(event, BookChange):
                 for changes in self._changes.values():
@@ -147,17 +147,17 @@ class Streams:
             for name in [name for name in self._listeners if "@kline_" in name]:
                 self._kline(name, now)
 
-    def _trade(self, trade: Trade) -> None:
+    def _trade(self, trade: ExchangeTrade) -> None:
         listing = self.ledger.exchange.listings[trade.symbol]
         self._emit(listing, "trade", partial(wire.trade_event, listing, trade, self.ledger.now))
 
-    def _aggregate(self, listing: Listing) -> None:
+    def _aggregate(self, listing: ListedPair) -> None:
         known, said = self.ledger.aggregates[listing.symbol], self._aggregates[listing.symbol]
         last = self._aggregates[listing.symbol] = known[-1].id if known else 0
         for row in known[len(known) - (last - said) :]:
             self._emit(listing, "aggTrade", partial(wire.aggregate_event, listing, row, self.ledger.now))
 
-    def _quote(self, listing: Listing, name: str) -> None:
+    def _quote(self, listing: ListedPair, name: str) -> None:
         book = self.ledger.exchange.books[listing.symbol]
         found = wire.best(listing, book)
         if self._quotes.get(name) != found:
@@ -165,12 +165,12 @@ class Streams:
             payload = {"u": book.update, "s": listing.symbol, **dict(zip("bBaA", found, strict=True))}
             self._emit(listing, "bookTicker", lambda _: payload)
 
-    def _depth(self, listing: Listing, changes: Sequence[BookChange], suffix: str) -> None:
+    def _depth(self, listing: ListedPair, changes: Sequence[BookChange], suffix: str) -> None:
         self._emit(listing, f"depth{suffix}", partial(wire.depth_event, listing, changes, self.ledger.now))
         for most in (5, 10, 20):
             self._emit(listing, f"depth{most}{suffix}", partial(self._levels, listing, most))
 
-    def _levels(self, listing: Listing, most: int, _unit: int) -> dict[str, Any]:
+    def _levels(self, listing: ListedPair, most: int, _unit: int) -> dict[str, Any]:
         return wire.levels(listing, self.ledger.exchange.books[listing.symbol], most)
 
     def _kline(self, name: str, now: int) -> None:
@@ -185,7 +185,7 @@ class Streams:
             build = partial(wire.kline_event, listing, bar, interval_name, final, self.ledger.now)
             self._emit(listing, f"kline_{interval_name}", build)
 
-    def _emit(self, listing: Listing, channel: str, build: Callable[[int], dict[str, Any]]) -> None:
+    def _emit(self, listing: ListedPair, channel: str, build: Callable[[int], dict[str, Any]]) -> None:
         name = f"{listing.symbol.lower()}@{channel}"
         listeners = self._listeners.get(name)
         if not listeners:

@@ -9,10 +9,17 @@ from typing import Any, NamedTuple, cast
 
 from openfingym.market.sim.binance import order_wire
 from openfingym.market.sim.binance.keys import NUMBER
-from openfingym.market.sim.binance.ledger import Ledger
-from openfingym.market.sim.binance.market_data import MIN_NOTIONAL, MOST_LOTS, Call, Operation, always, listing
+from openfingym.market.sim.binance.ledger import VenueLedger
+from openfingym.market.sim.binance.market_data import (
+    MIN_NOTIONAL,
+    MOST_LOTS,
+    MarketDataCall,
+    Operation,
+    always,
+    listing,
+)
 from openfingym.market.sim.binance.wire import ApiError
-from openfingym.market.sim.events import ATOMS, Listing, Order, OrderKind, TimeInForce
+from openfingym.market.sim.events import ATOMS, ExchangeOrder, ListedPair, OrderKind, TimeInForce
 
 _KINDS = {name: cast("OrderKind", kind) for kind, name in order_wire.KINDS.items()}
 _TAKES = {
@@ -32,7 +39,7 @@ _REJECTED = {
 class Ticket(NamedTuple):
     """The terms of an order that a request states, in ticks and lots."""
 
-    listing: Listing
+    listing: ListedPair
     side: int
     kind: OrderKind
     quantity: int
@@ -43,7 +50,7 @@ class Ticket(NamedTuple):
     answer: str
 
 
-def _number(call: Call, name: str) -> Decimal:
+def _number(call: MarketDataCall, name: str) -> Decimal:
     text = call.need(name)
     if not NUMBER.fullmatch(text):
         raise ApiError(-1100, f"Illegal characters found in parameter '{name}'; legal range is '{NUMBER.pattern}'.")
@@ -53,7 +60,7 @@ def _number(call: Call, name: str) -> Decimal:
     return found
 
 
-def _whole(call: Call, name: str, step: Decimal, filtered: str) -> int:
+def _whole(call: MarketDataCall, name: str, step: Decimal, filtered: str) -> int:
     """A price in ticks, or a quantity in lots."""
     found = _number(call, name)
     if (found * ATOMS) % 1:
@@ -63,7 +70,7 @@ def _whole(call: Call, name: str, step: Decimal, filtered: str) -> int:
     return int(found / step)
 
 
-def _ticket(ledger: Ledger, call: Call) -> Ticket:
+def _ticket(ledger: VenueLedger, call: MarketDataCall) -> Ticket:
     found = listing(ledger, call)
     side = {"BUY": 1, "SELL": -1}.get(call.need("side"))
     if side is None:
@@ -105,7 +112,7 @@ def _ticket(ledger: Ledger, call: Call) -> Ticket:
     )  # fmt: skip
 
 
-def _affordable(ledger: Ledger, found: Listing, side: int, budget: int) -> int:
+def _affordable(ledger: VenueLedger, found: ListedPair, side: int, budget: int) -> int:
     """The lots that a budget of quote atoms buys, or that bring it, at the book's prices now."""
     lots = 0
     for price, total in ledger.exchange.books[found.symbol].levels(-side):
@@ -123,7 +130,7 @@ def _drawn_id(symbol: str, number: int) -> str:
     return hashlib.sha256(f"{symbol}/{number}".encode()).hexdigest()[:22]
 
 
-def _place(ledger: Ledger, call: Call) -> Any:
+def _place(ledger: VenueLedger, call: MarketDataCall) -> Any:
     ticket = _ticket(ledger, call)
     order = ledger.exchange.place(
         call.account, ticket.listing.symbol, ticket.side, ticket.kind, ticket.quantity, price=ticket.price,
@@ -135,12 +142,12 @@ def _place(ledger: Ledger, call: Call) -> Any:
     return order_wire.order_answer(ticket.listing, order, ledger.fills_of(order), ticket.answer, call.unit)
 
 
-def _test(ledger: Ledger, call: Call) -> Any:
+def _test(ledger: VenueLedger, call: MarketDataCall) -> Any:
     _ticket(ledger, call)
     return {}
 
 
-def _find(ledger: Ledger, call: Call, missing: ApiError) -> tuple[Listing, Order]:
+def _find(ledger: VenueLedger, call: MarketDataCall, missing: ApiError) -> tuple[ListedPair, ExchangeOrder]:
     found = listing(ledger, call)
     if call.params.get("orderId"):
         order = ledger.exchange.orders.get((found.symbol, call.integer("orderId")))
@@ -153,18 +160,20 @@ def _find(ledger: Ledger, call: Call, missing: ApiError) -> tuple[Listing, Order
     return found, order
 
 
-def _query(ledger: Ledger, call: Call) -> Any:
+def _query(ledger: VenueLedger, call: MarketDataCall) -> Any:
     found, order = _find(ledger, call, ApiError(-2013, "Order does not exist."))
     return order_wire.order_row(found, order, call.unit)
 
 
-def _cancel(ledger: Ledger, call: Call) -> Any:
+def _cancel(ledger: VenueLedger, call: MarketDataCall) -> Any:
     unknown = ApiError(-2011, "Unknown order sent.")
     found, order = _find(ledger, call, unknown)
     return _cancelled(ledger, call, found, order, unknown)
 
 
-def _cancelled(ledger: Ledger, call: Call, found: Listing, order: Order, unknown: ApiError) -> dict[str, Any]:
+def _cancelled(
+    ledger: VenueLedger, call: MarketDataCall, found: ListedPair, order: ExchangeOrder, unknown: ApiError
+) -> dict[str, Any]:
     client_id = call.params.get("newClientOrderId") or _drawn_id(f"cancel/{order.symbol}", order.id)
     if not order.open:
         raise unknown
@@ -174,7 +183,7 @@ def _cancelled(ledger: Ledger, call: Call, found: Listing, order: Order, unknown
     return order_wire.cancel_answer(found, order, client_id, call.unit)
 
 
-def _cancel_all(ledger: Ledger, call: Call) -> Any:
+def _cancel_all(ledger: VenueLedger, call: MarketDataCall) -> Any:
     found, unknown = listing(ledger, call), ApiError(-2011, "Unknown order sent.")
     orders = ledger.exchange.open_orders(call.account, found.symbol)
     if not orders:
@@ -182,7 +191,7 @@ def _cancel_all(ledger: Ledger, call: Call) -> Any:
     return [_cancelled(ledger, call, found, order, unknown) for order in orders]
 
 
-def _open_orders(ledger: Ledger, call: Call) -> Any:
+def _open_orders(ledger: VenueLedger, call: MarketDataCall) -> Any:
     symbol = listing(ledger, call).symbol if call.params.get("symbol") else None
     listings = ledger.exchange.listings
     return [
@@ -191,7 +200,7 @@ def _open_orders(ledger: Ledger, call: Call) -> Any:
     ]
 
 
-def _all_orders(ledger: Ledger, call: Call) -> Any:
+def _all_orders(ledger: VenueLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     begin, end, first = call.time("startTime", 0), call.time("endTime", 2**62), call.integer("orderId", 0)
     orders = [
@@ -207,7 +216,7 @@ def _all_orders(ledger: Ledger, call: Call) -> Any:
     return [order_wire.order_row(found, order, call.unit) for order in rows]
 
 
-def _my_trades(ledger: Ledger, call: Call) -> Any:
+def _my_trades(ledger: VenueLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     begin, end = call.time("startTime", 0), call.time("endTime", 2**62)
     first, wanted = call.integer("fromId", 0), call.params.get("orderId")
@@ -226,7 +235,7 @@ def _my_trades(ledger: Ledger, call: Call) -> Any:
     return [order_wire.fill_row(found, fill, call.unit) for fill in rows]
 
 
-def _account(ledger: Ledger, call: Call) -> Any:
+def _account(ledger: VenueLedger, call: MarketDataCall) -> Any:
     holdings = ledger.holdings(call.account)
     if call.params.get("omitZeroBalances") == "true":
         holdings = {asset: holding for asset, holding in holdings.items() if any(holding)}

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 
 from openfingym.market.clock import Clock, SystemClock
-from openfingym.market.sim.binance.desk import OPERATIONS, Desk
+from openfingym.market.sim.binance.desk import OPERATIONS, OrderDesk
 from openfingym.market.sim.binance.keys import Key, rest_payload
-from openfingym.market.sim.binance.ledger import Ledger
+from openfingym.market.sim.binance.ledger import VenueLedger
 from openfingym.market.sim.binance.market_data import WEIGHT_LIMIT, Operation
 from openfingym.market.sim.binance.peers import Peer, Terms
 from openfingym.market.sim.binance.socket_api import ApiPeer
@@ -50,8 +50,8 @@ class BinanceVenue:
     ) -> None:
         self.exchange = exchange
         self.faults = faults or Faults()
-        self.ledger = Ledger(exchange, self.faults)
-        self.desk = Desk(self.ledger, weight_limit)
+        self.ledger = VenueLedger(exchange, self.faults)
+        self.desk = OrderDesk(self.ledger, weight_limit)
         self.peers: dict[int, Peer] = {}
         """The open connections by number."""
         self._streams = Streams(self.ledger)

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from openfingym.errors import VenueError
-from openfingym.market.sim.events import ATOMS, BookChange, Listing, Trade
+from openfingym.market.sim.events import ATOMS, BookChange, ExchangeTrade, ListedPair
 from openfingym.market.sim.matching import OrderBook
 
 SECOND = 10**9
@@ -44,12 +44,12 @@ def amount(atoms: int) -> str:
     return f"{'-' if atoms < 0 else ''}{whole}.{part:08d}"
 
 
-def price(listing: Listing, ticks: int | None) -> str:
+def price(listing: ListedPair, ticks: int | None) -> str:
     """A price; zero where there is none."""
     return amount((ticks or 0) * listing.value * ATOMS // listing.unit)
 
 
-def quantity(listing: Listing, lots: int) -> str:
+def quantity(listing: ListedPair, lots: int) -> str:
     """A quantity of the base asset."""
     return amount(lots * listing.unit)
 
@@ -58,8 +58,8 @@ class Aggregate(NamedTuple):
     """The trades of one incoming order at one price."""
 
     id: int
-    first: Trade
-    last: Trade
+    first: ExchangeTrade
+    last: ExchangeTrade
     quantity: int
 
     @property
@@ -68,7 +68,7 @@ class Aggregate(NamedTuple):
         return self.first.time
 
 
-def aggregated(trades: Iterable[Trade], after: int) -> list[Aggregate]:
+def aggregated(trades: Iterable[ExchangeTrade], after: int) -> list[Aggregate]:
     """Trades by incoming order and price, numbered on from ``after``."""
     found: list[Aggregate] = []
     for trade in trades:
@@ -80,7 +80,7 @@ def aggregated(trades: Iterable[Trade], after: int) -> list[Aggregate]:
     return found
 
 
-def trade_event(listing: Listing, trade: Trade, now: int, unit: int) -> dict[str, Any]:
+def trade_event(listing: ListedPair, trade: ExchangeTrade, now: int, unit: int) -> dict[str, Any]:
     """Of the stream ``trade``."""
     return {
         "e": "trade",
@@ -95,7 +95,7 @@ def trade_event(listing: Listing, trade: Trade, now: int, unit: int) -> dict[str
     }
 
 
-def trade_row(listing: Listing, trade: Trade, unit: int) -> dict[str, Any]:
+def trade_row(listing: ListedPair, trade: ExchangeTrade, unit: int) -> dict[str, Any]:
     """Of ``/trades`` and ``/historicalTrades``."""
     return {
         "id": trade.id,
@@ -108,7 +108,7 @@ def trade_row(listing: Listing, trade: Trade, unit: int) -> dict[str, Any]:
     }
 
 
-def aggregate_row(listing: Listing, found: Aggregate, unit: int) -> dict[str, Any]:
+def aggregate_row(listing: ListedPair, found: Aggregate, unit: int) -> dict[str, Any]:
     """Of ``/aggTrades``."""
     return {
         "a": found.id,
@@ -122,12 +122,12 @@ def aggregate_row(listing: Listing, found: Aggregate, unit: int) -> dict[str, An
     }
 
 
-def aggregate_event(listing: Listing, found: Aggregate, now: int, unit: int) -> dict[str, Any]:
+def aggregate_event(listing: ListedPair, found: Aggregate, now: int, unit: int) -> dict[str, Any]:
     """Of the stream ``aggTrade``."""
     return {"e": "aggTrade", "E": now // unit, "s": listing.symbol, **aggregate_row(listing, found, unit)}
 
 
-def levels(listing: Listing, book: OrderBook, most: int) -> dict[str, Any]:
+def levels(listing: ListedPair, book: OrderBook, most: int) -> dict[str, Any]:
     """The best levels of both sides."""
     return {
         "lastUpdateId": book.update,
@@ -136,7 +136,7 @@ def levels(listing: Listing, book: OrderBook, most: int) -> dict[str, Any]:
     }
 
 
-def depth_event(listing: Listing, changes: Sequence[BookChange], now: int, unit: int) -> dict[str, Any]:
+def depth_event(listing: ListedPair, changes: Sequence[BookChange], now: int, unit: int) -> dict[str, Any]:
     """Of the stream ``depth``: the last size of every level that has changed."""
     last = {(change.side, change.price): change.quantity for change in changes}
     sides = {
@@ -154,7 +154,7 @@ def depth_event(listing: Listing, changes: Sequence[BookChange], now: int, unit:
     }
 
 
-def best(listing: Listing, book: OrderBook) -> list[str]:
+def best(listing: ListedPair, book: OrderBook) -> list[str]:
     """Bid, its size, ask, its size; zeros for an empty side."""
     found = []
     for side in (1, -1):
@@ -163,7 +163,7 @@ def best(listing: Listing, book: OrderBook) -> list[str]:
     return found
 
 
-class Bar(NamedTuple):
+class KlineBar(NamedTuple):
     """A bar of trades, in ticks, lots, and ticks times lots."""
 
     begin: int
@@ -187,11 +187,11 @@ def left_edge(time: int, interval: int) -> int:
     return (time - origin) // interval * interval + origin
 
 
-def bars(trades: list[Trade], interval: int, begin: int, end: int, most: int) -> list[Bar]:
+def bars(trades: list[ExchangeTrade], interval: int, begin: int, end: int, most: int) -> list[KlineBar]:
     """The first ``most`` bars whose left edge is in [begin, end); one without trades repeats the close before it."""
     edge = max(begin, left_edge(trades[0].time, interval)) if trades else end
     edge = left_edge(edge + interval - 1, interval)
-    found: list[Bar] = []
+    found: list[KlineBar] = []
     at = bisect_left(trades, edge, key=_TIME)
     while edge < end and len(found) < most:
         to = bisect_left(trades, edge + interval, lo=at, key=_TIME)
@@ -200,7 +200,7 @@ def bars(trades: list[Trade], interval: int, begin: int, end: int, most: int) ->
             prices = [trade.price for trade in inside]
             buys = [trade for trade in inside if trade.taker > 0]
             found.append(
-                Bar(
+                KlineBar(
                     edge, inside[0].id, inside[-1].id, prices[0], max(prices), min(prices), prices[-1],
                     sum(trade.quantity for trade in inside), sum(trade.price * trade.quantity for trade in inside),
                     len(inside), sum(trade.quantity for trade in buys),
@@ -209,12 +209,12 @@ def bars(trades: list[Trade], interval: int, begin: int, end: int, most: int) ->
             )  # fmt: skip
         elif at:
             close = trades[at - 1].price
-            found.append(Bar(edge, -1, -1, close, close, close, close, 0, 0, 0, 0, 0))
+            found.append(KlineBar(edge, -1, -1, close, close, close, close, 0, 0, 0, 0, 0))
         at, edge = to, edge + interval
     return found
 
 
-def kline_row(listing: Listing, bar: Bar, interval: int, unit: int) -> list[Any]:
+def kline_row(listing: ListedPair, bar: KlineBar, interval: int, unit: int) -> list[Any]:
     """Of ``/klines``; times in ``unit`` nanoseconds."""
     return [
         bar.begin // unit,
@@ -229,7 +229,7 @@ def kline_row(listing: Listing, bar: Bar, interval: int, unit: int) -> list[Any]
     ]
 
 
-def kline_event(listing: Listing, bar: Bar, name: str, final: bool, now: int, unit: int) -> dict[str, Any]:
+def kline_event(listing: ListedPair, bar: KlineBar, name: str, final: bool, now: int, unit: int) -> dict[str, Any]:
     """Of the stream ``kline``."""
     return {
         "e": "kline",

@@ -8,7 +8,7 @@ from decimal import Decimal
 from urllib.parse import parse_qs, urlsplit
 
 from openfingym.market.brokers.alpaca import Alpaca
-from openfingym.market.brokers.broker import Answer
+from openfingym.market.brokers.broker import BrokerAnswer
 from openfingym.market.brokers.executor import BrokerExecutor
 from openfingym.market.brokers.journal import Journal
 from openfingym.market.brokers.reports import Instrument
@@ -104,12 +104,12 @@ class FakeAlpaca:
     def open(self) -> list[dict]:
         return [order for order in self.orders.values() if order["status"] in OPEN]
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> BrokerAnswer:
         if self.dead:
             return _refused(401, "access key verification failed")
         if self.limited:
             self.limited -= 1
-            return Answer(429, b'{"message":"too many requests"}', {"retry-after": "3"})
+            return BrokerAnswer(429, b'{"message":"too many requests"}', {"retry-after": "3"})
         url = urlsplit(request.path)
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
         body = json.loads(request.body) if request.body else {}
@@ -130,7 +130,7 @@ class FakeAlpaca:
                 if self.orders[name]["status"] not in OPEN:
                     return _refused(422, "order is not cancelable")
                 self.end(self.orders[name], "canceled")
-                return Answer(204)
+                return BrokerAnswer(204)
             case "GET", ["orders"]:
                 return _good(self.open())
             case "GET", ["orders", name]:
@@ -155,12 +155,12 @@ class FakeAlpaca:
         raise AssertionError(request)
 
 
-def _good(value: object) -> Answer:
-    return Answer(200, json.dumps(value).encode())
+def _good(value: object) -> BrokerAnswer:
+    return BrokerAnswer(200, json.dumps(value).encode())
 
 
-def _refused(status: int, message: str) -> Answer:
-    return Answer(status, json.dumps({"code": 40310000, "message": message}).encode())
+def _refused(status: int, message: str) -> BrokerAnswer:
+    return BrokerAnswer(status, json.dumps({"code": 40310000, "message": message}).encode())
 
 
 class Line:
@@ -216,9 +216,9 @@ class Line:
         for _ in range(200):
             asks, self.sent[:] = list(self.sent), []
             for ask in asks:
-                answer = Answer(0) if self.unheard(ask.request) else self.venue.answer(ask.request)
+                answer = BrokerAnswer(0) if self.unheard(ask.request) else self.venue.answer(ask.request)
                 if self.lost(ask.request):
-                    answer = Answer(0)
+                    answer = BrokerAnswer(0)
                 self.executor.answered(ask.question, answer, self.at)
             frames, self.venue.frames = self.venue.frames, []
             for frame in frames if self.streaming else ():

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from openfingym.market.brokers.reports import (
     AccountReport,
+    BrokerExecution,
     Bust,
-    Execution,
     Instrument,
     OrderReport,
+    OrderState,
     Report,
-    Source,
-    State,
+    ReportSource,
     Submitted,
     Unanswered,
 )
@@ -45,7 +45,7 @@ class Model:
     def __init__(self, rng: random.Random, *, ids_agree: bool, busts: bool, surprises: bool) -> None:
         self.rng, self.ids_agree, self.busts, self.surprises = rng, ids_agree, busts, surprises
         self.steps: list[Step] = []
-        self.activities: list[tuple[int, Execution | Bust]] = []
+        self.activities: list[tuple[int, BrokerExecution | Bust]] = []
         self.last_reports: dict[str, list[tuple[int, OrderReport]]] = defaultdict(list)
         self._id = 0
         for number in range(rng.randrange(1, 5)):
@@ -77,16 +77,16 @@ class Model:
             time,
         )
         order_id = f"o{number}"
-        live: list[Execution] = []
+        live: list[BrokerExecution] = []
 
-        def state(state: State) -> OrderReport:
+        def state(state: OrderState) -> OrderReport:
             filled = sum((one.quantity for one in live), Decimal(0))
             cost = sum((one.quantity * one.price for one in live), Decimal(0))
             report = OrderReport(order_id, order.client_id, item.symbol, order.side, quantity, filled, cost, state)
             self.last_reports[order.client_id].append((time, report))
             return report
 
-        self.steps.append(Step(time, order, (state(State.OPEN),)))
+        self.steps.append(Step(time, order, (state(OrderState.OPEN),)))
         left = quantity
         while left and rng.random() < 0.8:
             time += rng.randrange(1, 2 * S)
@@ -94,7 +94,7 @@ class Model:
             left -= part
             cumulative = quantity - left
             asset = rng.choice([item.base, item.quote, "BNB", ""])
-            fill = Execution(
+            fill = BrokerExecution(
                 order_id,
                 self._next(),
                 item.symbol,
@@ -102,22 +102,22 @@ class Model:
                 part,
                 Decimal(rng.randrange(90, 110)),
                 time,
-                Source.STREAM,
+                ReportSource.STREAM,
                 Decimal(rng.randrange(1, 9)) / 1000 if asset else Decimal(0),
                 asset,
                 "" if self.ids_agree else f"{cumulative}/{part}",
                 order.client_id,
             )
             live.append(fill)
-            self._trade(time, fill, (fill, state(State.OPEN if left else State.FILLED)))
+            self._trade(time, fill, (fill, state(OrderState.OPEN if left else OrderState.FILLED)))
             if self.busts and rng.random() < 0.3:
                 time += rng.randrange(1, S)
                 self._reverse(time, rng.choice(live), live)
         if left:
             time += rng.randrange(1, 5 * S)
-            self.steps.append(Step(time, None, (state(State.CANCELLED),)))
+            self.steps.append(Step(time, None, (state(OrderState.CANCELLED),)))
 
-    def _trade(self, time: int, fill: Execution, told: tuple[Report, ...], sign: int = 1) -> None:
+    def _trade(self, time: int, fill: BrokerExecution, told: tuple[Report, ...], sign: int = 1) -> None:
         base = fill.symbol.removesuffix("USDT")
         moved = [(base, sign * fill.side * fill.quantity), ("USDT", -sign * fill.side * fill.quantity * fill.price)]
         if fill.fee_asset:
@@ -128,17 +128,17 @@ class Model:
         if sign > 0:
             self.activities.append((time, self.activity(fill)))
 
-    def _reverse(self, time: int, fill: Execution, live: list[Execution]) -> None:
+    def _reverse(self, time: int, fill: BrokerExecution, live: list[BrokerExecution]) -> None:
         live.remove(fill)
-        bust = Bust(fill.order_id, fill.id, Source.STREAM)
+        bust = Bust(fill.order_id, fill.id, ReportSource.STREAM)
         self._trade(time, fill, (bust,), -1)
         activity = self.activity(fill)
-        self.activities.append((time, Bust(fill.order_id, activity.id, Source.ACTIVITY)))
+        self.activities.append((time, Bust(fill.order_id, activity.id, ReportSource.ACTIVITY)))
 
-    def activity(self, fill: Execution) -> Execution:
+    def activity(self, fill: BrokerExecution) -> BrokerExecution:
         """The same fill as an answer to a question has it."""
         name = fill.id if self.ids_agree else f"activity {fill.id}"
-        return fill._replace(source=Source.ACTIVITY, id=name, client_id="")
+        return fill._replace(source=ReportSource.ACTIVITY, id=name, client_id="")
 
     def holdings(self, time: int) -> dict[str, Decimal]:
         """What is held at a time."""

@@ -10,8 +10,8 @@ import pytest
 from openfingym.errors import FeedError
 from openfingym.market.brokers.alpaca import Alpaca
 from openfingym.market.brokers.alpaca_messages import instrument, nanoseconds, order_report
-from openfingym.market.brokers.broker import Answer
-from openfingym.market.brokers.reports import Bust, Execution, Instrument, Source, State
+from openfingym.market.brokers.broker import BrokerAnswer
+from openfingym.market.brokers.reports import BrokerExecution, Bust, Instrument, OrderState, ReportSource
 from openfingym.market.commands import Instant
 from openfingym.market.keys import Keys
 from openfingym.trading.orders import OrderType, Reason, Side, TimeInForce
@@ -38,9 +38,9 @@ def frame(data, stream="trade_updates") -> bytes:
 
 def test_a_fill_comes_before_the_order_that_includes_it():
     [fill, order] = broker().session().received(frame(FILL))
-    assert isinstance(fill, Execution)
+    assert isinstance(fill, BrokerExecution)
     assert (fill.symbol, fill.side, fill.quantity, fill.price) == ("SOL/USD", Side.SELL, D("1790.86"), D("105.8988475"))
-    assert (fill.client_id, fill.time, fill.source) == ("4642fd68", 1650390305024916716, Source.STREAM)
+    assert (fill.client_id, fill.time, fill.source) == ("4642fd68", 1650390305024916716, ReportSource.STREAM)
     assert order[:7] == (
         "a5be8f5e",
         "4642fd68",
@@ -50,7 +50,7 @@ def test_a_fill_comes_before_the_order_that_includes_it():
         D("1790.86"),
         fill.quantity * fill.price,
     )
-    assert order[7:10] == (State.FILLED, OrderType.MARKET, TimeInForce.GTC)
+    assert order[7:10] == (OrderState.FILLED, OrderType.MARKET, TimeInForce.GTC)
 
 
 def test_a_fill_of_the_activities_is_the_same_fill():
@@ -61,7 +61,7 @@ def test_a_fill_of_the_activities_is_the_same_fill():
     [found], more = broker().read_fills(broker().fills_since(0)[0], json.dumps([activity]).encode(), AT)
     [streamed, _] = broker().session().received(frame(FILL))
     assert found.slot == streamed.slot
-    assert (found.id, found.source, more) == ("2d7be4ff", Source.ACTIVITY, None)
+    assert (found.id, found.source, more) == ("2d7be4ff", ReportSource.ACTIVITY, None)
 
 
 def test_a_bust_names_the_execution_it_takes_back():
@@ -69,15 +69,15 @@ def test_a_bust_names_the_execution_it_takes_back():
     told = session.received(
         frame({**FILL, "event": "trade_bust", "previous_execution_id": "2f63ea93", "execution_id": "y"})
     )
-    assert told[0] == Bust("a5be8f5e", "2f63ea93", Source.STREAM)
+    assert told[0] == Bust("a5be8f5e", "2f63ea93", ReportSource.STREAM)
 
 
 @pytest.mark.parametrize(
     ("status", "state"),
-    [("new", State.OPEN), ("pending_new", State.PENDING), ("partially_filled", State.OPEN),
-     ("canceled", State.CANCELLED), ("done_for_day", State.OPEN), ("pending_cancel", State.OPEN),
-     ("replaced", State.REPLACED),
-     ("rejected", State.REJECTED), ("expired", State.EXPIRED), ("a word of tomorrow", State.OPEN)],
+    [("new", OrderState.OPEN), ("pending_new", OrderState.PENDING), ("partially_filled", OrderState.OPEN),
+     ("canceled", OrderState.CANCELLED), ("done_for_day", OrderState.OPEN), ("pending_cancel", OrderState.OPEN),
+     ("replaced", OrderState.REPLACED),
+     ("rejected", OrderState.REJECTED), ("expired", OrderState.EXPIRED), ("a word of tomorrow", OrderState.OPEN)],
 )  # fmt: skip
 def test_states(status, state):
     assert order_report({**ORDER, "status": status}, str).state is state
@@ -107,13 +107,13 @@ def test_holdings_are_cash_and_signed_positions_and_nothing_where_none_is_stated
     ],
 )
 def test_what_refusals_mean(status, message, certain, reason):
-    refusal = broker().refusal(Answer(status, json.dumps({"message": message}).encode()), AT)
+    refusal = broker().refusal(BrokerAnswer(status, json.dumps({"message": message}).encode()), AT)
     assert refusal is not None
     assert (refusal.certain, refusal.reason, refusal.fatal) == (certain, reason, False)
 
 
 def test_how_long_to_wait_is_stated_as_a_time():
-    limited = Answer(429, b"", {"x-ratelimit-reset": "1700000007"})
+    limited = BrokerAnswer(429, b"", {"x-ratelimit-reset": "1700000007"})
     refusal = broker().refusal(limited, AT)
     assert refusal is not None
     assert refusal.wait_s == 7.0
@@ -124,7 +124,7 @@ def test_keys_that_are_refused_are_of_no_more_use():
     session.received(frame({"status": "unauthorized", "action": "authenticate"}, "authorization"))
     assert session.refusal is not None
     assert session.refusal.fatal
-    refusal = broker().refusal(Answer(401, b"{}"), AT)
+    refusal = broker().refusal(BrokerAnswer(401, b"{}"), AT)
     assert refusal is not None
     assert refusal.fatal
 

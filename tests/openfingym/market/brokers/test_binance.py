@@ -11,9 +11,9 @@ import pytest
 from openfingym.errors import FeedError
 from openfingym.market.brokers.binance import Binance
 from openfingym.market.brokers.binance_messages import instrument
-from openfingym.market.brokers.broker import Answer, FillQuery
+from openfingym.market.brokers.broker import BrokerAnswer, FillQuery
 from openfingym.market.brokers.mirror import Mirror
-from openfingym.market.brokers.reports import Execution, Instrument, OrderReport, State, Submitted
+from openfingym.market.brokers.reports import BrokerExecution, Instrument, OrderReport, OrderState, Submitted
 from openfingym.market.brokers.signing import encoded, signature, signed_fields, signed_query
 from openfingym.market.commands import Instant
 from openfingym.market.keys import Keys
@@ -89,7 +89,7 @@ def test_an_order_is_a_signed_request_without_exponents():
 
 def test_a_clock_that_is_wrong_is_corrected():
     one = broker()
-    refusal = one.refusal(Answer(400, b'{"code":-1021,"msg":"Timestamp for this request is outside"}'), AT)
+    refusal = one.refusal(BrokerAnswer(400, b'{"code":-1021,"msg":"Timestamp for this request is outside"}'), AT)
     assert refusal is not None
     assert (refusal.clock, refusal.certain) == (True, True)
     one.read_time(b'{"serverTime":1499827324559}', AT, AT)
@@ -128,7 +128,7 @@ def test_executions_are_told_once_and_their_fee_is_taken_from_the_asset_received
     told(one, [trade(1, "0.5"), trade(1, "0.5"), report(), trade(2, "1.0"), trade(1, "0.5")])
     assert one.position("BTCUSDT") == D("0.9990")
     assert one.cash == -100
-    assert one.orders["c1"].state is State.FILLED
+    assert one.orders["c1"].state is OrderState.FILLED
 
 
 def test_the_same_trade_number_of_two_orders_is_two_trades():
@@ -143,7 +143,7 @@ def test_a_cancellation_carries_the_id_of_its_request_and_still_ends_the_order()
     one = mirror()
     one.told(order(), AT)
     told(one, [trade(1, "0.5"), report(x="CANCELED", X="CANCELED", c="web_123", C="c1", z="0.5", Z="50"), report()])
-    assert (one.orders["c1"].state, one.orders["c1"].filled) == (State.CANCELLED, D("0.5"))
+    assert (one.orders["c1"].state, one.orders["c1"].filled) == (OrderState.CANCELLED, D("0.5"))
     assert not one.live
     assert len(one.orders) == 1
 
@@ -209,7 +209,7 @@ def test_fills_since_a_time_are_asked_for_day_by_day_and_page_by_page():
     ],
 )
 def test_what_refusals_mean(status, code, text, certain, reason):
-    refusal = broker().refusal(Answer(status, json.dumps({"code": code, "msg": text}).encode()), AT)
+    refusal = broker().refusal(BrokerAnswer(status, json.dumps({"code": code, "msg": text}).encode()), AT)
     assert refusal is not None
     assert (refusal.certain, refusal.reason) == (certain, reason)
 
@@ -222,7 +222,7 @@ def test_the_old_order_of_a_replacement_that_failed_halfway_is_known_to_be_cance
         "newOrderResponse": {"code": -2010, "msg": "insufficient balance"}}}  # fmt: skip
     [found] = broker().read_refused_replacement(json.dumps(body).encode())
     assert isinstance(found, OrderReport)
-    assert (found.client_id, found.state) == ("c1", State.CANCELLED)
+    assert (found.client_id, found.state) == ("c1", OrderState.CANCELLED)
 
 
 def test_the_increments_of_a_symbol_come_from_its_filters():
@@ -255,7 +255,7 @@ def test_a_frame_that_is_not_of_the_protocol_is_told_without_its_values(frame):
 
 def test_the_wire_form_of_an_execution():
     [fill, state] = broker().session().received(trade(3, "0.5", fee="0.01", asset="BNB"))
-    assert isinstance(fill, Execution)
+    assert isinstance(fill, BrokerExecution)
     assert fill[:7] == ("BTCUSDT/7", "3", "BTCUSDT", Side.BUY, D("0.5"), D(100), 1499405658657 * 10**6)
     assert (fill.fee, fill.fee_asset) == (D("0.01"), "BNB")
     assert isinstance(state, OrderReport)

@@ -8,15 +8,25 @@ import pytest
 
 from openfingym.errors import StoreError
 from openfingym.market.brokers.journal import Journal
-from openfingym.market.brokers.reports import Adopted, Bust, Execution, OrderReport, Source, State, Submitted
+from openfingym.market.brokers.reports import (
+    Adopted,
+    BrokerExecution,
+    Bust,
+    OrderReport,
+    OrderState,
+    ReportSource,
+    Submitted,
+)
 from openfingym.trading.orders import OrderType, Side, TimeInForce
 
 D = Decimal
 REPORTS = [
     Submitted("c1", "AAPL", Side.BUY, D("1.50"), OrderType.LIMIT, TimeInForce.IOC, D(9), None, D(10), 5, 'a "label"\n'),
-    OrderReport("o1", "c1", "AAPL", Side.SELL, D(1), D(0), None, State.OPEN),
-    Execution("o1", "x1", "AAPL", Side.BUY, D("1E-8"), D(10), 7, Source.ACTIVITY, D("0.1"), "BNB", slot="1/1"),
-    Bust("o1", "x1", Source.STREAM),
+    OrderReport("o1", "c1", "AAPL", Side.SELL, D(1), D(0), None, OrderState.OPEN),
+    BrokerExecution(
+        "o1", "x1", "AAPL", Side.BUY, D("1E-8"), D(10), 7, ReportSource.ACTIVITY, D("0.1"), "BNB", slot="1/1"
+    ),
+    Bust("o1", "x1", ReportSource.STREAM),
     Adopted("ＢＴＣ", D("3.500")),
 ]
 

@@ -10,13 +10,13 @@ from openfingym.market.brokers.mirror import Drift, Exposure, Mirror
 from openfingym.market.brokers.reports import (
     Absent,
     AccountReport,
+    BrokerExecution,
     Bust,
-    Execution,
     Instrument,
+    OrderRefused,
     OrderReport,
-    Refused,
-    Source,
-    State,
+    OrderState,
+    ReportSource,
     Submitted,
     Unanswered,
 )
@@ -36,14 +36,14 @@ def order(client="c1", quantity="5", side=Side.BUY, kind=OrderType.LIMIT, replac
     return Submitted(client, "AAPL", side, D(quantity), kind, TimeInForce.GTC, limit, None, D(100), 0, None, replaces)
 
 
-def fill(number, cumulative, quantity, price="100", source=Source.STREAM, **more) -> Execution:
-    return Execution(
+def fill(number, cumulative, quantity, price="100", source=ReportSource.STREAM, **more) -> BrokerExecution:
+    return BrokerExecution(
         "o1", number, "AAPL", Side.BUY, D(quantity), D(price), 1, source,
-        slot=f"{cumulative}/{quantity}", client_id="c1" if source is Source.STREAM else "", **more,
+        slot=f"{cumulative}/{quantity}", client_id="c1" if source is ReportSource.STREAM else "", **more,
     )  # fmt: skip
 
 
-def report(filled, cost, state=State.OPEN, client="c1", order_id="o1", quantity="5") -> OrderReport:
+def report(filled, cost, state=OrderState.OPEN, client="c1", order_id="o1", quantity="5") -> OrderReport:
     return OrderReport(order_id, client, "AAPL", Side.BUY, D(quantity), D(filled), D(cost), state)
 
 
@@ -56,7 +56,7 @@ def mirror() -> Mirror:
 
 
 def test_an_execution_counts_once_by_id_and_by_what_it_adds_up_to(mirror):
-    for one in (fill("x1", 2, 2), fill("x1", 2, 2), fill("a1", 2, 2, "99", Source.ACTIVITY), fill("x1", 2, 2)):
+    for one in (fill("x1", 2, 2), fill("x1", 2, 2), fill("a1", 2, 2, "99", ReportSource.ACTIVITY), fill("x1", 2, 2)):
         mirror.told(one, at(2))
     assert mirror.position("AAPL") == 2
     assert mirror.cash == D(1000) - 2 * 99  # what the query says of it is believed
@@ -66,24 +66,24 @@ def test_a_fill_before_the_acknowledgement_and_before_the_state_new(mirror):
     mirror.told(fill("x1", 5, 5), at(2))
     mirror.told(report(0, 0), at(3))
     tracked = mirror.orders["c1"]
-    assert (tracked.state, tracked.order_id, tracked.filled) == (State.FILLED, "o1", 5)
+    assert (tracked.state, tracked.order_id, tracked.filled) == (OrderState.FILLED, "o1", 5)
     assert not mirror.live
 
 
 def test_a_report_of_more_than_the_executions_known_is_a_fill_until_they_come(mirror):
     mirror.told(fill("x1", 2, 2, "100"), at(2))
-    mirror.told(report(5, 470, State.FILLED), at(3))
+    mirror.told(report(5, 470, OrderState.FILLED), at(3))
     assert (mirror.position("AAPL"), mirror.cash) == (5, 530)
     assert list(mirror.gaps) == ["c1"]
     mirror.told(report(3, 290), at(4))
     assert mirror.position("AAPL") == 5
-    mirror.told(fill("a2", 5, 3, "91", Source.ACTIVITY), at(5))
+    mirror.told(fill("a2", 5, 3, "91", ReportSource.ACTIVITY), at(5))
     assert (mirror.position("AAPL"), mirror.cash) == (5, 1000 - 200 - 273)
     assert not mirror.gaps
 
 
 def test_a_fill_known_only_from_an_answer_waits_for_the_order_it_belongs_to(mirror):
-    mirror.told(fill("a1", 2, 2, source=Source.ACTIVITY), at(2))
+    mirror.told(fill("a1", 2, 2, source=ReportSource.ACTIVITY), at(2))
     assert mirror.position("AAPL") == 0
     assert list(mirror.parked) == ["o1"]
     mirror.told(report(0, 0), at(3))
@@ -102,14 +102,14 @@ def test_the_worst_case_counts_while_an_order_has_no_answer(mirror):
     assert (mirror.exposure("AAPL"), mirror.held) == (Exposure(D(-3), D(1)), 105)
     mirror.told(report(0, 0), at(21))  # it had been on its way after all
     assert mirror.held == 605
-    mirror.told(Refused("c3", Reason.SHORT_CAP), at(22))
+    mirror.told(OrderRefused("c3", Reason.SHORT_CAP), at(22))
     assert mirror.held == 500
 
 
-@pytest.mark.parametrize("final", [state for state in State if state.final])
+@pytest.mark.parametrize("final", [state for state in OrderState if state.final])
 def test_nothing_leaves_a_final_state(mirror, final):
     mirror.told(report(2, 200, final), at(2))
-    for state in State:
+    for state in OrderState:
         mirror.told(report(2, 200, state), at(3))
     mirror.told(Unanswered("c1"), at(4))
     assert mirror.orders["c1"].state is final
@@ -120,7 +120,7 @@ def test_a_replacement_is_another_order_of_the_same_number(mirror):
     mirror.told(fill("x1", 2, 2), at(2))
     mirror.told(order("c2", "3", replaces="c1"), at(3))
     mirror.told(report(0, 0, client="c2", order_id="o2", quantity="3"), at(4))
-    mirror.told(report(2, 200, State.REPLACED), at(5))
+    mirror.told(report(2, 200, OrderState.REPLACED), at(5))
     assert mirror.current[1] is mirror.orders["c2"]
     assert mirror.orders["c2"].number == mirror.orders["c1"].number
     assert (mirror.position("AAPL"), mirror.exposure("AAPL").most) == (2, 5)
@@ -129,14 +129,14 @@ def test_a_replacement_is_another_order_of_the_same_number(mirror):
 def test_a_refused_replacement_leaves_the_old_order(mirror):
     mirror.told(report(0, 0), at(2))
     mirror.told(order("c2", "3", replaces="c1"), at(3))
-    mirror.told(Refused("c2", Reason.BAD_PRICE), at(4))
+    mirror.told(OrderRefused("c2", Reason.BAD_PRICE), at(4))
     assert mirror.current[1] is mirror.orders["c1"]
     assert mirror.orders["c1"].live
 
 
 @pytest.mark.parametrize("first", [True, False])
 def test_a_bust_reverses_a_fill_whichever_comes_first(mirror, first):
-    bust = Bust("o1", "x2", Source.STREAM)
+    bust = Bust("o1", "x2", ReportSource.STREAM)
     mirror.told(fill("x1", 2, 2), at(2))
     for one in (bust, fill("x2", 5, 3)) if first else (fill("x2", 5, 3), bust):
         mirror.told(one, at(3))
@@ -170,7 +170,7 @@ def test_a_difference_is_taken_over_only_when_nothing_else_explains_it(mirror):
     mirror.told(fill("x1", 2, 2), at(10))
     for when in (30, 40, 50):
         assert stated(mirror, 3, 700, when) == (2, 800)  # an order may still explain it
-    mirror.told(report(2, 200, State.CANCELLED), at(55))
+    mirror.told(report(2, 200, OrderState.CANCELLED), at(55))
     assert stated(mirror, 3, 700, 60) == (2, 800)  # said once
     assert stated(mirror, 3, 700, 60) == (2, 800)  # the same answer again
     assert stated(mirror, 4, 600, 70) == (2, 800)  # said differently
@@ -180,11 +180,11 @@ def test_a_difference_is_taken_over_only_when_nothing_else_explains_it(mirror):
 
 
 def test_no_difference_is_taken_over_while_the_order_of_a_fill_is_not_known(mirror):
-    mirror.told(report(0, 0, State.CANCELLED), at(5))
-    mirror.told(fill("a9", 2, 2, source=Source.ACTIVITY)._replace(order_id="o9"), at(6))
+    mirror.told(report(0, 0, OrderState.CANCELLED), at(5))
+    mirror.told(fill("a9", 2, 2, source=ReportSource.ACTIVITY)._replace(order_id="o9"), at(6))
     for when in (30, 40, 50):
         assert stated(mirror, 2, 800, when) == (0, 1000)
-    mirror.told(report(2, 200, State.FILLED, client="by hand", order_id="o9", quantity="2"), at(60))
+    mirror.told(report(2, 200, OrderState.FILLED, client="by hand", order_id="o9", quantity="2"), at(60))
     assert stated(mirror, 2, 800, 90) == (2, 800)
     assert not [one for one in mirror.changes if isinstance(one, Drift)]
 
@@ -193,7 +193,7 @@ def test_profit_counts_fills_fees_and_what_is_still_held(mirror):
     mirror.told(fill("x1", 2, 2, "90", fee=D(1), fee_asset="USD"), at(2))
     assert mirror.profit("AAPL", D(95)) == 9
     mirror.told(order("c2", "2", Side.SELL), at(3))
-    sold = Execution("o2", "x9", "AAPL", Side.SELL, D(2), D(96), 1, Source.STREAM, client_id="c2")
+    sold = BrokerExecution("o2", "x9", "AAPL", Side.SELL, D(2), D(96), 1, ReportSource.STREAM, client_id="c2")
     mirror.told(sold, at(4))
     assert mirror.profit("AAPL", D(1)) == 11
 

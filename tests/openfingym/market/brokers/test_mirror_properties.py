@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from openfingym.market.brokers.journal import Journal
 from openfingym.market.brokers.mirror import Drift, Mirror
-from openfingym.market.brokers.reports import Bust, Execution, OrderReport, Report, Source, State
+from openfingym.market.brokers.reports import BrokerExecution, Bust, OrderReport, OrderState, Report, ReportSource
 from tests.openfingym.market.brokers.model import ASSETS, INSTRUMENTS, Model, at
 
 
@@ -24,7 +24,7 @@ def holdings(mirror: Mirror) -> dict[str, Decimal]:
     return {asset: mirror.holding(asset) for asset in ASSETS}
 
 
-def fills(mirror: Mirror) -> dict[str, tuple[State, Decimal, Decimal]]:
+def fills(mirror: Mirror) -> dict[str, tuple[OrderState, Decimal, Decimal]]:
     return {order.order_id: (order.state, order.filled, order.cost) for order in mirror}
 
 
@@ -40,12 +40,12 @@ def assert_equal(mirror: Mirror, model: Model) -> None:
         assert tracked.busted or tracked.state == reports[-1][1].state
 
 
-def live_executions(model: Model, order_id: str) -> list[Execution]:
+def live_executions(model: Model, order_id: str) -> list[BrokerExecution]:
     busted = {(one.order_id, one.id) for _, one in model.activities if isinstance(one, Bust)}
     return [
         one
         for _, one in model.activities
-        if isinstance(one, Execution) and one.order_id == order_id and (order_id, one.id) not in busted
+        if isinstance(one, BrokerExecution) and one.order_id == order_id and (order_id, one.id) not in busted
     ]
 
 
@@ -94,7 +94,7 @@ def test_a_process_killed_at_any_point_counts_nothing_twice_and_forgets_nothing(
                 mirror = new_mirror(journal)
                 mirror.recover(journal.reports, at(time))
                 after = holdings(mirror), fills(mirror), mirror.held, mirror.profit("BTCUSDT", Decimal(100))
-                unknown = {State.SUBMITTED: State.UNKNOWN}
+                unknown = {OrderState.SUBMITTED: OrderState.UNKNOWN}
                 told = {key: (unknown.get(state, state), *rest) for key, (state, *rest) in before[1].items()}
                 assert after == (before[0], told, *before[2:])
         for time, _, report in model.everything():
@@ -130,8 +130,11 @@ def test_the_model_makes_what_the_properties_are_about() -> None:
         seen |= {type(report).__name__ for report in found}
         seen |= {"lost" for report in streamed if found.count(report) == 0}
         seen |= {"repeated" for report in streamed if found.count(report) > 1}
-        seen |= {"activity" for one in found if isinstance(one, Execution) and one.source is Source.ACTIVITY}
-        ends = [one for one in found if isinstance(one, OrderReport) and one.state is State.CANCELLED]
+        seen |= {
+            "activity" for one in found if isinstance(one, BrokerExecution) and one.source is ReportSource.ACTIVITY
+        }
+        ends = [one for one in found if isinstance(one, OrderReport) and one.state is OrderState.CANCELLED]
         seen |= {"partial then cancel" for one in ends if one.filled}
-    assert seen >= {"Execution", "Bust", "OrderReport", "AccountReport", "Unanswered", "lost", "repeated", "activity"}
+    kinds = {"BrokerExecution", "Bust", "OrderReport", "AccountReport", "Unanswered"}
+    assert seen >= kinds | {"lost", "repeated", "activity"}
     assert "partial then cancel" in seen

@@ -14,7 +14,7 @@ import pytest
 
 from openfingym import catalog
 from openfingym.kinds import kind_of
-from openfingym.kinds.pictures import Answer, decided
+from openfingym.kinds.pictures import AgentAnswer, decided
 from openfingym.models.messages import Usage
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
@@ -157,7 +157,7 @@ def test_pictures_are_made_without_the_hidden_half(name, store_home, tmp_path):
     package = build(catalog.load_task(name))
     public, described = BuiltPackage(package.public, tmp_path / "none"), package.contract
     with np.errstate(all="raise"):
-        answer = Answer(
+        answer = AgentAnswer(
             np.ones(package.manifest.submission_shape),
             [[{"weights": [0.5, 0.25, 0.25]}, None]],
             described["labels"],
