@@ -278,6 +278,8 @@ class SequentialKind(Kind):
     """
 
     load_test: ClassVar[tuple[str, ...]] = ()
+    live: ClassVar[bool] = False
+    """Whether the private episode can be a session on a live market; see :mod:`openfingym.kinds.live`."""
 
     @abstractmethod
     def episode(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Episode:

@@ -26,9 +26,10 @@ from openfingym.task.episodes import Episode, Step
 from openfingym.trading.actions import parse_decision
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym.trading.market import MarketRules
-from openfingym.trading.orders import Event, EventKind, Reason, Side
+from openfingym.trading.orders import Event
 from openfingym.trading.redrawn_records import redrawn_record
 from openfingym.trading.session import Session
+from openfingym.trading.shown import shown_account
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,8 +47,6 @@ ORDER_OPTIONS = (
     "`time_in_force` gtc or ioc",
     "`client_id` of your own",
 )
-LISTED = 256
-"""Rejections and other events that an observation lists at most, of each."""
 
 
 class TradingEpisode:
@@ -88,69 +87,18 @@ class TradingEpisode:
 
     def _shown(self, reward: float, events: list[Event]) -> Step:
         contract, session, window = self._contract, self._session, self._window
-        account, done, row = session.simulator.account(), session.rows, session.row
-        fills = [event for event in events if event.kind is EventKind.FILLED]
-        rejections = [event for event in events if event.kind is EventKind.REJECTED]
-        changes = [event for event in events if event.kind not in {EventKind.FILLED, EventKind.REJECTED}]
+        done, row = session.rows, session.row
+        account = shown_account(session.simulator, session.simulator.account(), events, contract.symbols)
         observation = {
             "bars": window.bars[done : done + contract.lookback].tolist(),
             "splits": window.actions[row, :, 0].tolist(),
             "dividends": window.actions[row, :, 1].tolist(),
-            "cash": account.cash,
-            "free_cash": account.free_cash,
-            "equity": account.equity,
-            "positions": list(session.simulator.positions()),
-            "open_orders": self._open_orders(),
-            "fills": [self._told(event) for event in fills],
-            "rejections": [self._told(event) for event in rejections[:LISTED]],
-            "changes": [self._told(event) for event in changes[:LISTED]],
-            "unlisted": max(len(rejections) - LISTED, 0) + max(len(changes) - LISTED, 0),
+            **account,
             "steps_left": contract.steps - done,
         }
         ruined = session.simulator.bankrupt
         info = {"time_index": window.first + row}
         return Step(observation, reward, terminated=ruined, truncated=done == contract.steps and not ruined, info=info)
-
-    def _open_orders(self) -> list[dict[str, object]]:
-        return [
-            {
-                "order": order.id,
-                "symbol": self._contract.symbols[order.symbol],
-                "side": _word(order.side.name),
-                "type": _word(order.type.name),
-                "time_in_force": _word(order.time_in_force.name),
-                "remaining": order.remaining,
-                "limit_price": _finite(order.limit_price),
-                "stop_price": _finite(order.stop_price),
-                "triggered": order.triggered,
-                "client_id": order.client_id,
-            }
-            for order in self._session.simulator.open_orders()
-        ]
-
-    def _told(self, event: Event) -> dict[str, object]:
-        """An event as plain values; what it does not have is None."""
-        known = 0 <= event.symbol < len(self._contract.symbols)
-        told: dict[str, object] = {
-            "event": _word(event.kind.name),
-            "order": event.order_id or None,
-            "client_id": event.client_id,
-            "symbol": self._contract.symbols[event.symbol] if known else None,
-            "side": _word(Side(event.side).name) if event.side else None,
-            "quantity": _finite(event.quantity),
-            "reason": _word(event.reason.name) if event.reason is not Reason.NONE else None,
-        }
-        if event.kind is EventKind.FILLED:
-            told |= {"price": _finite(event.price), "fee": event.fee, "slippage": event.slippage}
-        return told
-
-
-def _word(name: str) -> str:
-    return name.lower().replace("_", "-")
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def market_of(contract: TradingContract) -> MarketRules:
@@ -280,10 +228,13 @@ class TradingKind(BarsKind):
 
     def shape(self, task: Task, source: Source) -> Material:
         """Training bars, and hidden ones in episodes; see :class:`openfingym.kinds.Kind`."""
+        return self.shaped(task, source, bar_episodes.cut(task, len(source.bars), TAIL))
+
+    def shaped(self, task: Task, source: Source, cut: bar_episodes.Cut) -> Material:
+        """:meth:`shape` with given blocks of rows."""
         from openfingym.metrics.performance import RECORD
 
         contract = contract_of(task.spec.contract)
-        cut = bar_episodes.cut(task, len(source.bars), TAIL)
         return bar_episodes.material(
             task,
             source,

@@ -88,6 +88,10 @@ class Feed(ABC):
     def __init__(self, symbols: Sequence[str]) -> None:
         self.symbols = tuple(symbols)
 
+    def arguments(self) -> dict[str, object]:
+        """The arguments, but for symbols and keys, with which another of these reads the same frames alike; as JSON."""
+        return {}
+
     @abstractmethod
     def stream(self) -> Address:
         """Where the stream is."""

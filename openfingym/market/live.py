@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Self
 
 from openfingym.errors import ConnectionClosedError, OpenFinGymError, VenueError
@@ -15,12 +16,12 @@ from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.commands import Ask, Close, Command, Connect, Instant, Send, Tell, ending
 from openfingym.market.feed import Frame, Request
 from openfingym.market.ingest import Ingest
+from openfingym.market.replay import tellers
 from openfingym.market.rest import RestClient
-from openfingym.market.tape import NoRecorder, Recorder, RecordKind, answered, asked, told
+from openfingym.market.tape import NoRecorder, Record, Recorder, RecordKind, answered, asked, told
 from openfingym.market.transport import AiohttpTransport, Connection, Transport
 
 PASS_S = 0.1
-"""Seconds between two calls of the machine that say that time has passed."""
 SLICE_NS = 1_000_000
 """After this long of reading without a pause, others have a turn: without it a thread that wants to read the state
 waits for the interpreter's switch interval of 5 ms."""
@@ -39,6 +40,9 @@ class Live:
         recorder: told of every input.
         clock: time.
         tell: called in the thread with what people should know; must return soon.
+        digest: gives the digest of the machine's state, which is recorded now and then, and at the end.
+        checkpoint_s: seconds from one of these to the next.
+        pass_s: seconds between two calls of the machine that say that time has passed.
     """
 
     def __init__(
@@ -49,8 +53,12 @@ class Live:
         recorder: Recorder | None = None,
         clock: Clock | None = None,
         tell: Callable[[Tell], None] | None = None,
+        digest: Callable[[], str] | None = None,
+        checkpoint_s: float = 60.0,
+        pass_s: float = PASS_S,
     ) -> None:
         self.machine = machine
+        self._digest, self._checkpoint_ns, self._pass_s = digest, int(checkpoint_s * 1e9), pass_s
         self._make_transport = transport
         self._recorder = recorder or NoRecorder()
         self._clock = clock or SystemClock()
@@ -91,6 +99,32 @@ class Live:
             with contextlib.suppress(RuntimeError):  # it ended between the two lines
                 self._loop.call_soon_threadsafe(self._refresh, list(symbols))
 
+    def enter(self, kind: RecordKind, payload: Frame) -> Future[None]:
+        """Tell the machine an input of the caller's own, from any thread; it is recorded first.
+
+        Returns:
+            Done once the machine was told; holds the error if it, or the recorder, failed.
+        """
+        done: Future[None] = Future()
+        loop = self._loop
+        try:
+            if loop is None:
+                raise RuntimeError("it has not begun")
+            loop.call_soon_threadsafe(self._entered, kind, payload, done)
+        except RuntimeError as error:
+            self.check()
+            raise VenueError(f"The feed of {self.machine.feed.venue} does not run: {error}.") from error
+        return done
+
+    def _entered(self, kind: RecordKind, payload: Frame, done: Future[None]) -> None:
+        try:
+            at = self._input(kind, 0, payload)
+            self._do(tellers(self.machine)[kind](Record(0, kind, at, 0, payload)))
+        except BaseException as error:
+            done.set_exception(error)
+            raise
+        done.set_result(None)
+
     def stop(self) -> None:
         """Close every connection and wait for the thread; a second call does nothing.
 
@@ -126,6 +160,7 @@ class Live:
                 ticking = group.create_task(self._tick())
                 await self._end.wait()
                 ticking.cancel()
+                self._checkpoint()
                 self._do(self.machine.stop(self._now()))
                 await asyncio.sleep(0)
                 for task in self._asking:
@@ -215,9 +250,17 @@ class Live:
         self._do(self.machine.answered(number, answer, self._input(RecordKind.ANSWERED, number, answered(answer))))
 
     async def _tick(self) -> None:
+        checked = self._clock.monotonic()
         while True:
-            await self._clock.sleep(PASS_S)
+            await self._clock.sleep(self._pass_s)
             self._do(self.machine.passed(self._input(RecordKind.PASSED)))
+            if self._clock.monotonic() - checked >= self._checkpoint_ns:
+                self._checkpoint()
+                checked = self._clock.monotonic()
+
+    def _checkpoint(self) -> None:
+        if self._digest is not None:
+            self._recorder.record(RecordKind.CHECKPOINT, self._now(), 0, self._digest())
 
     def _refresh(self, symbols: list[str]) -> None:
         if not self._end.is_set():

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from openfingym.errors import DataError
-from openfingym.market.commands import Instant, RestAnswer
+from openfingym.market.commands import Command, Instant, RestAnswer
 from openfingym.market.feed import Frame
 from openfingym.market.tape import Record, RecordKind, read_answer
 
@@ -19,26 +19,37 @@ class Machine(Protocol):
     since what came of them is on the tape.
     """
 
-    def start(self, at: Instant) -> object:
+    def start(self, at: Instant) -> list[Command]:
         """The session begins."""
 
-    def opened(self, connection: int, at: Instant) -> object:
+    def opened(self, connection: int, at: Instant) -> list[Command]:
         """A connection is open."""
 
-    def frame(self, connection: int, frame: Frame, at: Instant) -> object:
+    def frame(self, connection: int, frame: Frame, at: Instant) -> list[Command]:
         """A frame was received."""
 
-    def closed(self, connection: int, reason: str, at: Instant) -> object:
+    def closed(self, connection: int, reason: str, at: Instant) -> list[Command]:
         """A connection has ended, or could not be opened."""
 
-    def answered(self, question: int, answer: RestAnswer, at: Instant) -> object:
+    def answered(self, question: int, answer: RestAnswer, at: Instant) -> list[Command]:
         """A question was answered."""
 
-    def passed(self, at: Instant) -> object:
+    def passed(self, at: Instant) -> list[Command]:
         """Time has passed."""
 
-    def refresh(self, symbols: Sequence[str], at: Instant) -> object:
+    def refresh(self, symbols: Sequence[str], at: Instant) -> list[Command]:
         """Somebody needs fresher values of these symbols."""
+
+
+@runtime_checkable
+class TradingMachine(Machine, Protocol):
+    """A machine with an account, as :class:`~openfingym.market.session.machine.TradingIngest`."""
+
+    def decided(self, payload: Frame, at: Instant) -> list[Command]:
+        """An agent has decided."""
+
+    def leave(self, at: Instant) -> list[Command]:
+        """The agent decides no more."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +96,7 @@ def replay(records: Iterable[Record], machine: Machine, digest: Callable[[], str
         TapeError: the tape is cut or damaged; the machine has been told everything before the place.
         DataError: a record does not hold what its kind says.
     """
-    tell = _tellers(machine)
+    tell = tellers(machine)
     inputs = checkpoints = agreed = 0
     for record in records:
         teller = tell.get(record.kind)
@@ -104,7 +115,7 @@ def replay(records: Iterable[Record], machine: Machine, digest: Callable[[], str
     return TapeReplay(inputs, checkpoints, None)
 
 
-def _tellers(machine: Machine) -> dict[RecordKind, Callable[[Record], object]]:
+def tellers(machine: Machine) -> dict[RecordKind, Callable[[Record], list[Command]]]:
     """How a machine is told each kind of input."""
     return {
         RecordKind.START: lambda record: machine.start(record.at),
@@ -114,7 +125,15 @@ def _tellers(machine: Machine) -> dict[RecordKind, Callable[[Record], object]]:
         RecordKind.ANSWERED: lambda record: machine.answered(record.connection, read_answer(record.payload), record.at),
         RecordKind.PASSED: lambda record: machine.passed(record.at),
         RecordKind.REFRESHED: lambda record: machine.refresh(_symbols(record), record.at),
+        RecordKind.DECIDED: lambda record: _trading(machine).decided(record.payload, record.at),
+        RecordKind.LEFT: lambda record: _trading(machine).leave(record.at),
     }
+
+
+def _trading(machine: Machine) -> TradingMachine:
+    if not isinstance(machine, TradingMachine):
+        raise DataError("the tape holds decisions of an agent, and the machine it is told to has no account")
+    return machine
 
 
 def _reason(record: Record) -> str:

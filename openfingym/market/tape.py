@@ -51,7 +51,7 @@ DIGEST_BYTES = 32
 
 
 class RecordKind(IntEnum):
-    """What a record is of. Inputs of the machine are START to PASSED without ASKED, and REFRESHED."""
+    """What a record is of. Inputs of the machine are START to PASSED without ASKED, and REFRESHED to LEFT."""
 
     START = 1
     OPENED = 2
@@ -76,6 +76,10 @@ class RecordKind(IntEnum):
     NOTE = 14
     REFRESHED = 16
     """Symbols of which somebody needed fresher values, as a JSON array."""
+    DECIDED = 17
+    """An agent's decision as JSON; see :func:`openfingym.market.session.machine.decision_payload`."""
+    LEFT = 18
+    """The agent decides no more."""
 
 
 class Record(NamedTuple):
@@ -124,11 +128,14 @@ class TapeHeader:
     seeds: Mapping[str, int] = field(default_factory=dict)
     """Seed of each source of randomness, by name."""
     versions: Mapping[str, str] = field(default_factory=versions)
+    session: Mapping[str, object] = field(default_factory=dict)
+    """Terms of the session; empty where no account trades."""
     format: int = FORMAT
 
     def encoded(self) -> bytes:
         """The payload of the header's record."""
-        own = {"feed": without_secrets(self.feed), "seeds": dict(self.seeds), "versions": dict(self.versions)}
+        own = {"feed": without_secrets(self.feed), "seeds": dict(self.seeds)}
+        own |= {"versions": dict(self.versions), "session": dict(self.session)}
         return canonical_json({each.name: getattr(self, each.name) for each in fields(self)} | own)
 
     @classmethod

@@ -12,8 +12,10 @@ from fastapi import Depends, FastAPI, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse
 from starlette.routing import Route
 
+from openfingym.market.session.terms import SessionOrder
 from openfingym.verifiers.answers import (
     HeldTask,
     LogRow,
@@ -53,6 +55,7 @@ HEALTH = "/healthz"
 MAX_CONTROL_BYTES = 64 * 1024
 """Longest body of a request that neither submits nor steps."""
 NDJSON = "application/x-ndjson"
+TAPE = "application/vnd.openfingym.tape"
 _BY_STATUS = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
 
 
@@ -234,7 +237,13 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
     async def create(body: doc.NewRollout, caller: Caller = the_caller) -> dict[str, object]:
         """Begin a rollout; its token is in the answer and nowhere else."""
         rollout = await service.create(
-            body.task, agent=body.agent, seed=body.seed, ttl_s=body.ttl_s, fresh=body.fresh, caller=caller
+            body.task,
+            agent=body.agent,
+            seed=body.seed,
+            ttl_s=body.ttl_s,
+            fresh=body.fresh,
+            session=None if body.session is None else SessionOrder(**body.session.model_dump()),
+            caller=caller,
         )
         row = rollout.row
         ticket = {
@@ -267,6 +276,14 @@ def _add_owner_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> No
         none.
         """
         return Response(await service.data(rollout), media_type=NPZ)
+
+    @app.get("/v1/rollouts/{rollout_id}/tape", response_class=Response, **_binary(common, TAPE))
+    async def tape(rollout: Rollout = the_rollout) -> Response:
+        """The tape of the rollout's session, once the rollout is finished."""
+        path = service.sessions.tape(rollout.id)
+        if rollout.result is None or not path.exists():
+            raise Problem("not-found", "This rollout has no tape, or not yet: it is there once a session is finished.")
+        return FileResponse(path, media_type=TAPE)
 
     @app.get("/v1/rollouts/{rollout_id}/log", response_model=list[LogRow], **common)
     async def log(rollout: Rollout = the_rollout) -> list[dict[str, object]]:

@@ -17,6 +17,15 @@ class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class NewSession(_Document):
+    """Which session a rollout is to have; see :class:`openfingym.market.session.terms.SessionOrder`."""
+
+    venue: Literal["simulated", "real"] = "simulated"
+    duration_s: Annotated[int, Field(ge=1, le=86_400)] | None = None
+    tape: Annotated[str, Field(max_length=4096)] | None = None
+    """Path on the verifier's machine; the operator's alone."""
+
+
 class NewRollout(_Document):
     """Body of ``POST /v1/rollouts``."""
 
@@ -27,6 +36,9 @@ class NewRollout(_Document):
     """Seconds until the token expires."""
     fresh: bool = False
     """Whether hidden data other than the package's own is wanted, where the task can have any."""
+    session: NewSession | None = None
+    """The session that the private episode is to be, of a task about a live market; without one it is played on the
+    package's own bars."""
 
 
 class NewParticipant(_Document):

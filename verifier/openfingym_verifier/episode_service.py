@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from openfingym.errors import VerifierError
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.episodes import Play, answer, is_repetition, outcomes, play_idly, read_move, read_start, take
 from openfingym_verifier.events import EpisodeStarted, Stepped
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from openfingym.task.episodes import FoldName
     from openfingym_verifier.episodes import Move
     from openfingym_verifier.rollout import Rollout
+    from openfingym_verifier.sessions import Sessions
     from openfingym_verifier.tapes import Tapes
     from openfingym_verifier.telemetry import Telemetry
     from openfingym_verifier.truth import HiddenTask
@@ -61,7 +63,10 @@ class EpisodeProgress:
 class EpisodeService:
     """Starts and steps the episodes of one verifier's rollouts. Belongs to the event loop."""
 
-    def __init__(self, ledger: Ledger, tapes: Tapes, telemetry: Telemetry, threads: Executor) -> None:
+    def __init__(
+        self, ledger: Ledger, tapes: Tapes, sessions: Sessions, telemetry: Telemetry, threads: Executor
+    ) -> None:
+        self._sessions = sessions
         self._ledger = ledger
         self._tapes = tapes
         self._telemetry = telemetry
@@ -113,9 +118,36 @@ class EpisodeService:
         """The submission that a rollout's episodes amount to, computed from the recorded actions alone."""
 
         def played() -> NDArray[np.float64]:
-            return outcomes(task, self._ledger.episodes(rollout.id), partial(self._ledger.actions, rollout.id))
+            over = self._sessions.over(rollout.id)
+            recorded = self._ledger.episodes(rollout.id), partial(self._ledger.actions, rollout.id)
+            return outcomes(task, *recorded, None if over is None else over.record)
 
         return await in_threads(self._threads, played)
+
+    async def end_session(self, rollout: Rollout) -> None:
+        """End the live session of a rollout, if it has begun one.
+
+        Raises:
+            VerifierError: it was interrupted.
+        """
+        if rollout.row.session is not None:
+            await in_threads(self._sessions.threads, self._sessions.finish, rollout.row)
+
+    def session_said(self, rollout: Rollout) -> dict[str, object] | None:
+        """What a result says of the rollout's session; None where it had none."""
+        over = self._sessions.over(rollout.id)
+        return None if over is None else over.said
+
+    def _begin_session(self, rollout: Rollout, task: HiddenTask, row: EpisodeRow) -> Play:
+        episode = self._sessions.begin(rollout.row, task)
+        try:
+            return Play.of(row, episode)
+        except Exception as error:
+            raise self._sessions.break_off(rollout.row, error) from error
+
+    @staticmethod
+    def _in_session(rollout: Rollout, play: Play) -> bool:
+        return rollout.row.session is not None and play.row.fold == "private"
 
     async def _start(self, rollout: Rollout, task: HiddenTask, fold: FoldName, key: str | None) -> bytes:
         progress = await self._progress(rollout, task)
@@ -134,7 +166,11 @@ class EpisodeService:
                 )
             return answer(play.row, rollout.remaining, 0, play.first)
         row = EpisodeRow(len(progress.rows) + 1, fold, _next(rollout, task, progress, fold), key)
-        play = await in_threads(self._threads, Play.begin, task, row)
+        if rollout.row.session is None or fold == "public":
+            await self.end_session(rollout)  # whoever practises has left it
+            play = await in_threads(self._threads, Play.begin, task, row)
+        else:
+            play = await in_threads(self._sessions.threads, self._begin_session, rollout, task, row)
         await self._ledger.writer.submit(EpisodeStarted(rollout.id, row, now_ns()).apply)
         rollout.accepted += fold == "private"
         progress.rows.append(row)
@@ -154,10 +190,17 @@ class EpisodeService:
                     "payload-too-large", f"All actions of a rollout together may take {MAX_KEPT_BYTES} bytes."
                 )
             try:
-                led_to = take(play, move)
+                if self._in_session(rollout, play):
+                    led_to = await in_threads(self._sessions.threads, take, play, move)
+                else:
+                    led_to = take(play, move)
             except Problem:
                 raise
             except Exception as error:
+                if self._in_session(rollout, play):
+                    raise await in_threads(
+                        self._sessions.threads, self._sessions.break_off, rollout.row, error
+                    ) from error
                 rollout.progress = None  # the episode may be half a step on
                 await in_threads(self._threads, play_idly, await self._tapes.of(rollout), play.row, move.step)
                 logger.warning(
@@ -173,12 +216,16 @@ class EpisodeService:
 
     async def _progress(self, rollout: Rollout, task: HiddenTask) -> EpisodeProgress:
         if rollout.progress is None:
-            rollout.progress = await in_threads(self._threads, self._restore, rollout.id, task)
+            rollout.progress = await in_threads(
+                self._threads, self._restore, rollout.id, task, session=rollout.row.session is not None
+            )
             rollout.accepted = len(rollout.progress.rows) - rollout.progress.practised()
         return rollout.progress
 
-    def _restore(self, rollout_id: str, task: HiddenTask) -> EpisodeProgress:
+    def _restore(self, rollout_id: str, task: HiddenTask, *, session: bool) -> EpisodeProgress:
         rows = self._ledger.episodes(rollout_id)
+        if session and rows and rows[-1].fold == "private":
+            raise VerifierError("the live session of this rollout was interrupted; create a new rollout")
         play = Play.begin(task, rows[-1], self._ledger.actions(rollout_id, rows[-1].n)) if rows else None
         return EpisodeProgress(rows, play, self._ledger.action_bytes(rollout_id))
 

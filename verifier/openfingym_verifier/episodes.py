@@ -62,9 +62,7 @@ class Play:
             VerifierError: an action is not what it was when it was taken.
         """
         assert task.open_episode is not None
-        episode = task.open_episode(row.number + (task.manifest.n_public if row.fold == "private" else 0))
-        first = episode.start()
-        play = cls(row, episode, first, first)
+        play = cls.of(row, task.open_episode(row.number + (task.manifest.n_public if row.fold == "private" else 0)))
         for text in actions:
             try:
                 play.took(text, episode.step(json.loads(text)))
@@ -73,6 +71,12 @@ class Play:
                     f"action {play.step + 1} of episode {row.n} can no longer be repeated: {error}"
                 ) from error
         return play
+
+    @classmethod
+    def of(cls, row: EpisodeRow, episode: Episode) -> Play:
+        """Begin an episode that is open."""
+        first = episode.start()
+        return cls(row, episode, first, first)
 
     def took(self, text: str, led_to: Step) -> None:
         """Record an action and the step it led to."""
@@ -202,7 +206,10 @@ def answer(row: EpisodeRow, episodes_left: int, number: int, step: Step) -> byte
 
 
 def outcomes(
-    task: HiddenTask, rows: Sequence[EpisodeRow], actions: Callable[[int], Sequence[str]]
+    task: HiddenTask,
+    rows: Sequence[EpisodeRow],
+    actions: Callable[[int], Sequence[str]],
+    session: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """The submission that a rollout's episodes amount to.
 
@@ -212,6 +219,7 @@ def outcomes(
         task: the sequential task that was played.
         rows: the rollout's episodes, in the order they began.
         actions: gives the actions of the n-th of them.
+        session: outcome of the private episode, where that was a live session.
 
     Raises:
         VerifierError: the record cannot be played, or the kind does not keep its shape.
@@ -223,6 +231,9 @@ def outcomes(
     found = np.empty(task.shape)
     every = [(fold, number) for fold, count in counts.items() for number in range(count)]
     for index, (fold, number) in enumerate(every):
+        if session is not None and fold == "private":
+            found[index] = session
+            continue
         row = latest.get((fold, number))
         play = (
             Play.begin(task, EpisodeRow(0, fold, number, None))

@@ -29,7 +29,7 @@ class Created:
         transaction.connection.execute(
             "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, "
             "bucket_ns,"
-            " principal, season, policy, tape, tape_commitment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " principal, season, policy, tape, tape_commitment, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 row.id,
                 row.task,
@@ -45,11 +45,13 @@ class Created:
                 row.policy,
                 row.tape,
                 row.tape_commitment,
+                None if row.session is None else json.dumps(row.session),
             ),
         )
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
         entry |= {"principal": row.principal, "season": row.season, "policy": row.policy}
         entry |= {"tape": row.tape, "tape_commitment": row.tape_commitment}
+        entry |= {} if row.session is None else {"session": row.session}
         transaction.log(
             row.id, {**entry, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns}
         )

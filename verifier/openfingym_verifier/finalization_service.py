@@ -63,6 +63,7 @@ class FinalizationService:
         """
         async with rollout.turn:
             if rollout.result is None:
+                await self._episodes.end_session(rollout)
                 task = await self._tapes.of(rollout)
                 for n, known in enumerate(rollout.feedback, 1):
                     if known is None:
@@ -77,7 +78,7 @@ class FinalizationService:
                     rollout.row, task, values, None if isinstance(outcome, str) else outcome.relative
                 )
                 now = now_ns()
-                result = final_result(rollout, outcome, baseline, flags, now)
+                result = final_result(rollout, outcome, baseline, flags, now, self._episodes.session_said(rollout))
                 finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
                 if task.sequential and values is not None:
                     written = await self._ledger.writer.submit(

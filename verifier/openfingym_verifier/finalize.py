@@ -35,7 +35,12 @@ def judge(task: HiddenTask, score: Score, baseline: Score) -> Judged:
 
 
 def final_result(
-    rollout: Rollout, outcome: Judged | str, baseline: Score, flags: list[str], now_ns: int
+    rollout: Rollout,
+    outcome: Judged | str,
+    baseline: Score,
+    flags: list[str],
+    now_ns: int,
+    session: dict[str, object] | None = None,
 ) -> dict[str, object]:
     """The result document without ``log_head``.
 
@@ -45,6 +50,7 @@ def final_result(
         baseline: private score of the task's baseline.
         flags: flags raised by its submissions; see :mod:`openfingym_verifier.watch`.
         now_ns: Unix time in nanoseconds at which the rollout ended.
+        session: what is to be said of its live session; None where it had none.
 
     Raises:
         Problem: ``task-unavailable``: the task was rebuilt or removed since the rollout began.
@@ -68,6 +74,7 @@ def final_result(
         "season": rollout.row.season,
         "policy": rollout.row.policy,
         "disclosure": "full",
+        **({} if session is None else {"session": session}),
         # With it nobody can try out which labels would give the digest that the log shows.
         "salt": secrets.token_hex(16),
         "created_at": utc(rollout.row.created_ns),

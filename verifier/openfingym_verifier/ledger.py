@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.writer import Transaction
 
 FIRST_SEASON = "1"
-VERSION = 4
+VERSION = 5
 UNDERWAY_NS = 60_000_000_000
 """How long after a rollout has expired an episode that it began in time may still be on its way to the disk."""
 CHECKPOINT_PAGES = 4096
@@ -127,6 +127,9 @@ ALTER TABLE rollouts ADD COLUMN tape_commitment TEXT;
 PROBES = """
 CREATE TABLE probes (content BLOB NOT NULL);
 """
+SESSIONS = """
+ALTER TABLE rollouts ADD COLUMN session TEXT;
+"""
 # Written and emptied again, to see whether a rollout could be.
 PROBE_BYTES = 64 * 1024
 
@@ -165,6 +168,9 @@ class RolloutRow:
     """Kind of the tape; its seed follows from the rollout's id and the key of tapes."""
     tape_commitment: str | None = None
     """SHA-256 that the seed must have; None of a given tape."""
+    session: dict[str, object] | None = None
+    """The session that its private episode is; None where it is played on a tape. See
+    :mod:`openfingym_verifier.sessions`."""
 
 
 @dataclass(frozen=True)
@@ -415,7 +421,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise VerifierError(
             f"{path}: written by a newer version (format {version}, this one knows {VERSION}); upgrade openfingym"
         )
-    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES)[version:]
+    missing = (SCHEMA + log.SCHEMA, EPISODES, PRINCIPALS, PROBES, SESSIONS)[version:]
     if missing:
         # All steps and the new version in one transaction: a migration that breaks off has not begun.
         connection.executescript(f"BEGIN; {''.join(missing)} PRAGMA user_version = {VERSION}; COMMIT;")
@@ -424,8 +430,8 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 def _rollout(row: sqlite3.Row) -> RolloutRow:
     fields = dict(row)
     bucket = Bucket(fields.pop("bucket_tokens"), fields.pop("bucket_ns"))
-    result = fields.pop("result")
-    return RolloutRow(**fields, bucket=bucket, result=None if result is None else json.loads(result))
+    parsed = {name: None if (text := fields.pop(name)) is None else json.loads(text) for name in ("result", "session")}
+    return RolloutRow(**fields, **parsed, bucket=bucket)
 
 
 def _submission(row: sqlite3.Row) -> SubmissionRow:

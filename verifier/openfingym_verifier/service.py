@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
+from openfingym.market.session.terms import SessionOrder
 from openfingym.packages.tapes import choose
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.clock import now_ns
@@ -36,6 +37,7 @@ from openfingym_verifier.problems import Problem
 from openfingym_verifier.ration import Rations
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.rollout_table import RolloutTable
+from openfingym_verifier.sessions import Sessions
 from openfingym_verifier.submission_service import SubmissionService
 from openfingym_verifier.tapes import Tapes
 from openfingym_verifier.telemetry import Telemetry
@@ -94,7 +96,8 @@ class Service:
         self.grading = Grading(self._threads, self._workers)
         self._tape_policy = tapes or policy.tapes
         key = load_key(ledger.path.parent / "tape.key", "end all open rollouts whose hidden data were drawn for them")
-        self.tapes = Tapes(key, self._threads)
+        self.sessions = Sessions(ledger.path.parent)
+        self.tapes = Tapes(key, self._threads, self.sessions)
         self._choosing = asyncio.Lock()
         self._health = LedgerHealth(ledger)
         self._rations = Rations(ledger.told())
@@ -103,7 +106,7 @@ class Service:
         self._submissions = SubmissionService(
             ledger, self.tapes, self.grading, self._rations, self.telemetry, self._threads
         )
-        self.episodes = EpisodeService(ledger, self.tapes, self.telemetry, self._threads)
+        self.episodes = EpisodeService(ledger, self.tapes, self.sessions, self.telemetry, self._threads)
         watch = ParticipantWatch(ledger, self._threads)
         self._finalization = FinalizationService(
             ledger, self.tapes, self.grading, self._rations, watch, self._submissions, self.episodes, self._threads
@@ -112,7 +115,8 @@ class Service:
             self._submissions.resume(rollout)
 
     def close(self) -> None:
-        """Finish light work and abandon heavy work; whoever opened the ledger closes it."""
+        """Finish light work, abandon heavy work and break off live sessions; whoever opened the ledger closes it."""
+        self.sessions.close()
         self._workers.close()
         self._threads.shutdown()
 
@@ -132,6 +136,7 @@ class Service:
         seed: int | None,
         ttl_s: float,
         fresh: bool = False,
+        session: SessionOrder | None = None,
         caller: Caller | None = None,
     ) -> Rollout:
         """Begin a rollout.
@@ -142,6 +147,7 @@ class Service:
             seed: seed, which is recorded with the result.
             ttl_s: seconds until its token expires.
             fresh: give the rollout hidden data of its own, where the task can have any; some policies always do.
+            session: the live session that its private episode is to be, of a task about a live market.
             caller: the participant whose rollout it is; None for the operator.
 
         Raises:
@@ -156,7 +162,9 @@ class Service:
             )
         now, owner = now_ns(), (caller or self.members.operator).name
         rules = task.spec.verification
-        wanted = fresh or self._tape_policy == "fresh"
+        if session is not None:
+            await self._require_session(session, task, caller)
+        wanted = session is None and (fresh or self._tape_policy == "fresh")
         row = RolloutRow(
             # 80 random bits, so that no id is met twice: a rollout's token and its tape follow from it.
             id=f"r{secrets.token_hex(10)}",
@@ -175,6 +183,7 @@ class Service:
             principal=owner,
             season=season.name,
             policy=self.policy.name,
+            session=None if session is None else session.to_dict(),
         )
         # Counted from here on, since drawing a tape and writing the row are awaited: otherwise requests sent together
         # would all find room.
@@ -183,6 +192,13 @@ class Service:
         rollout = self._rollouts.add(row)
         self.grading.prepare(drawn)
         return rollout
+
+    async def _require_session(self, session: SessionOrder, task: HiddenTask, caller: Caller | None) -> None:
+        if not task.live:
+            raise Problem("malformed-request", f"{task.name} is not about a live market; leave out the session.")
+        if caller is not None and not caller.operator and session != SessionOrder(duration_s=session.duration_s):
+            raise Problem("forbidden", "Sessions on a real venue or on a tape are the operator's to begin.")
+        await in_threads(self.sessions.threads, self.sessions.require, session, task)
 
     async def _begin(self, row: RolloutRow, task: HiddenTask, *, fresh: bool) -> tuple[RolloutRow, HiddenTask]:
         """Choose a rollout's tape, draw it, and write the rollout; returns its row, and its task on that tape."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from openfingym_verifier.ledger import RolloutRow
     from openfingym_verifier.rollout import Rollout
+    from openfingym_verifier.sessions import Sessions
     from openfingym_verifier.truth import HiddenTask
 
 MAX_KEPT = 32
@@ -34,8 +35,9 @@ MAX_KEPT = 32
 class Tapes:
     """The tapes of one verifier's rollouts. Belongs to the event loop, but for :meth:`drawn_here`."""
 
-    def __init__(self, key: bytes, threads: Executor, kept: int = MAX_KEPT) -> None:
+    def __init__(self, key: bytes, threads: Executor, sessions: Sessions, kept: int = MAX_KEPT) -> None:
         self._key = key
+        self._sessions = sessions
         self._threads = threads
         self._most = kept
         self._kept: OrderedDict[str, asyncio.Future[HiddenTask]] = OrderedDict()
@@ -60,7 +62,7 @@ class Tapes:
             row: the rollout's row in the ledger.
             task: its task, on the given tape.
         """
-        if row.tape == "given":
+        if row.tape == "given" and self._sessions.over(row.id) is None:
             return task
         if row.id not in self._kept:
             loop = asyncio.get_running_loop()
@@ -79,6 +81,8 @@ class Tapes:
 
     def drawn_here(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
         """The task of a rollout on its tape, drawn in this thread and not cached."""
+        if row.session is not None:
+            return self._sessions.played(row.id, task)
         if row.tape == "given":
             return task
         if row.tape_commitment != self.commitment(row.id):

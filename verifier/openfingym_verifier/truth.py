@@ -133,6 +133,12 @@ class HiddenTask:
         return self.open_episode is not None
 
     @property
+    def live(self) -> bool:
+        """Whether its private episode can be a session on a live market."""
+        kind = kind_named(self.spec.contract)
+        return isinstance(kind, SequentialKind) and kind.live
+
+    @property
     def budget(self) -> int:
         """Submissions that a rollout may have accepted, or private episodes it may play."""
         return self.manifest.n_private if self.sequential else self.spec.verification.budget
@@ -207,6 +213,7 @@ def load_task(
     hidden: Mapping[str, Array] | None = None,
     data: Mapping[str, Array] | None = None,
     identity: str | None = None,
+    spec: Spec | None = None,
 ) -> HiddenTask:
     """Read the truth of one package; see :func:`load_tasks`.
 
@@ -215,9 +222,10 @@ def load_task(
         hidden: hidden arrays to use instead of the package's; None reads the package's truth half.
         data: public arrays, by name, that replace the package's.
         identity: name of the task on this tape, for messages and workers; None for its own name.
+        spec: specification to score by instead of the package's, for a session of other terms.
     """
     hidden, data = package.read_truth() if hidden is None else hidden, data or {}
-    manifest, spec = package.manifest, package.task.spec
+    manifest, spec = package.manifest, spec or package.task.spec
     kind = kind_named(spec.contract)
     seed = int.from_bytes(hashlib.sha256(manifest.truth_digest.encode()).digest()[:4])
     public_array = _reader(package, data)

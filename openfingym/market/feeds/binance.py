@@ -132,6 +132,16 @@ class BinanceFeed(Feed):
         self.simulated = simulated
         self._stream_url, self._rest_url = stream_url.rstrip("/"), rest_url.rstrip("/")
 
+    def arguments(self) -> dict[str, object]:
+        """See :class:`~openfingym.market.feed.Feed`."""
+        return {
+            "channels": list(self.channels),
+            "stream_url": self._stream_url,
+            "rest_url": self._rest_url,
+            "levels": self.levels,
+            "simulated": self.simulated,
+        }
+
     def stream(self) -> Address:
         """See :class:`Feed`."""
         return Address(f"{self._stream_url}/stream")

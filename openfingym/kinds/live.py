@@ -1,0 +1,193 @@
+"""Trading on a live market, or on a simulated venue that speaks its protocols: what trading tasks ask, while it happens.
+
+The package holds simulated bars, on which an agent trains and practises and the task is checked. The private episode is
+a session: the verifier keeps the feed, the account and the tape, and the agent sees a bar when it has ended. What is
+scored is the account's record, and the baseline is scored on the bars of the same session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from openfingym.errors import UsageError
+from openfingym.kinds import bar_episodes
+from openfingym.kinds.bar_data import Source
+from openfingym.kinds.material import Array, Brief, Material
+from openfingym.kinds.trading import TAIL, TradingContract, TradingKind, market_of
+from openfingym.market.session.terms import SessionTerms
+from openfingym.task.contracts import as_tuple
+from openfingym.task.episodes import Step
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from openfingym.market.session.machine import Mark
+    from openfingym.task import Spec, Task
+    from openfingym.task.contracts import Contract
+
+YEAR_S = 365.0 * 86_400.0
+"""Seconds in a year of a market that never closes."""
+
+
+class LiveContract(TradingContract):
+    """An account that trades on a live market: as a trading contract, with a venue and a grid of time."""
+
+    kind: Literal["live"]  # type: ignore[assignment]  # one name for each kind
+    venue: Literal["binance"]
+    """Whose protocols are spoken, and whose data a session on the real venue has."""
+    instruments: tuple[str, ...]
+    """The venue's names of the symbols, in their order."""
+    interval_s: Annotated[int, Field(ge=1, le=60)]
+    """Whole seconds of a bar, after each of which the agent decides."""
+    longest_s: Annotated[int, Field(ge=1)]
+    """Seconds that a session may last at most, where its duration is chosen."""
+
+    _instruments = field_validator("instruments", mode="before")(as_tuple)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if len(self.instruments) != len(self.symbols) or len(set(self.instruments)) < len(self.instruments):
+            raise ValueError(
+                f"instruments must be {len(self.symbols)} different names of the venue, one for each of "
+                f"{', '.join(self.symbols)}; found {list(self.instruments)}"
+            )
+        return self
+
+
+def live_contract(contract: Contract) -> LiveContract:
+    """The contract, narrowed to one of a live market."""
+    assert isinstance(contract, LiveContract)
+    return contract
+
+
+def session_terms(contract: LiveContract, duration_s: int | None = None) -> SessionTerms:
+    """The terms of a session of the task.
+
+    Args:
+        contract: of the task.
+        duration_s: seconds that it lasts, divided into the contract's number of steps; None for the contract's own.
+
+    Raises:
+        UsageError: it cannot be divided into so many bars of whole seconds, or is longer than the task allows.
+    """
+    interval = contract.interval_s
+    if duration_s is not None:
+        interval, rest = divmod(duration_s, contract.steps)
+        if rest or not contract.steps <= duration_s <= min(contract.longest_s, 60 * contract.steps):
+            raise UsageError(
+                f"a session of {duration_s} s cannot be; expected a multiple of {contract.steps} s, since it has "
+                f"{contract.steps} bars of whole seconds, up to {min(contract.longest_s, 60 * contract.steps)} s"
+            )
+    return SessionTerms(
+        contract.symbols,
+        contract.instruments,
+        interval,
+        contract.steps,
+        contract.lookback,
+        contract.initial_cash,
+        replace(market_of(contract), bars_per_year=YEAR_S / interval),
+    )
+
+
+def on_session(spec: Spec, terms: SessionTerms) -> Spec:
+    """The task as it is for a session of these terms: its year has as many bars as theirs."""
+    year = terms.rules.bars_per_year
+    return spec.model_copy(
+        update={
+            "contract": spec.contract.model_copy(update={"bars_per_year": year, "interval_s": terms.interval_s}),
+            "scoring": spec.scoring.model_copy(update={"periods_per_year": year}),
+        }
+    )
+
+
+def session_arrays(hidden: Mapping[str, Array], bars: Array, first: int, interval: int) -> dict[str, Array]:
+    """The hidden arrays of a task with those of a session in place of the private ones.
+
+    Args:
+        hidden: those of the package.
+        bars: of the session, float64[lookback + steps, symbols, 5].
+        first: left edge of the first of them, in nanoseconds since the epoch.
+        interval: their length in nanoseconds.
+    """
+    rows, symbols, _ = bars.shape
+    actions = np.zeros((rows, symbols, 2))
+    actions[:, :, 0] = 1.0  # no splits, and no dividends
+    times = (first + interval * np.arange(rows)).astype("datetime64[ns]")
+    return {**hidden, "private_bars": bars, "private_actions": actions, "private_times": times}
+
+
+class Session(Protocol):
+    """What an episode is played on: a session in real time, or on a tape."""
+
+    def begin(self) -> Mark:
+        """Wait for the first mark."""
+
+    def step(self, action: object) -> Mark:
+        """Decide, and wait for the next mark."""
+
+    def outcome(self) -> NDArray[np.float64]:
+        """The record so far."""
+
+
+class SessionEpisode:
+    """A session as an :class:`~openfingym.task.episodes.Episode`."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def start(self) -> Step:
+        """The bars before the session, and an account of cash."""
+        return _step(self.session.begin())
+
+    def step(self, action: object) -> Step:
+        """Decide, wait for the end of the bar, and see what happened.
+
+        Raises:
+            SubmissionError: the action has not the form of :mod:`openfingym.trading.actions`.
+            VenueError: the session is broken.
+        """
+        return _step(self.session.step(action))
+
+    def outcome(self) -> NDArray[np.float64]:
+        """The account's record, float64[steps + 1, 7]."""
+        return self.session.outcome()
+
+
+def _step(mark: Mark) -> Step:
+    return Step(mark.observation, mark.reward, mark.terminated, mark.truncated, mark.info)
+
+
+class LiveKind(TradingKind):
+    """Trading while the market goes on."""
+
+    contract = LiveContract
+    asked = "Trade, while the market goes on,"
+    live = True
+
+    def shape(self, task: Task, source: Source) -> Material:
+        """As of trading bars, with one private episode, in whose place the session comes."""
+        contract = live_contract(task.spec.contract)
+        cut = bar_episodes.cut(task, len(source.bars), TAIL)
+        start = cut.private.start
+        one = replace(cut, private=slice(start, start + bar_episodes.rows_of(1, contract, TAIL)), n_private=1)
+        return self.shaped(task, source, one)
+
+    def brief(self, task: Task, material: Material) -> Brief:
+        """What is asked, in numbers, and what is different while a market goes on."""
+        contract, brief = live_contract(task.spec.contract), super().brief(task, material)
+        note = (
+            f"{brief.note}\n"
+            f"The private episode is LIVE: a bar of {contract.interval_s} s ends, you decide, and your orders meet the "
+            "market's book as it is when\nthey arrive; the next observation comes at the end of the next bar, whether "
+            'you have decided or not. `info["missed"]`\ncounts the bars that passed while you thought, `info["gap"]` '
+            "names symbols whose data is known to be incomplete."
+        )
+        return replace(brief, note=note)
+
+
+KIND = LiveKind()

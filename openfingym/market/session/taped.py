@@ -1,0 +1,137 @@
+"""A session on the tape of an earlier one: the same market, and perhaps other decisions at the same instants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from openfingym.errors import DataError
+from openfingym.market.replay import TapeReplay, replay, tellers
+from openfingym.market.session.machine import Mark, TradingIngest, decision_payload
+from openfingym.market.session.terms import SessionTerms
+from openfingym.market.session.venues import feed_of
+from openfingym.market.tape import Record, RecordKind, TapeHeader
+from openfingym.market.tape_reader import TapeReader
+from openfingym.trading.actions import parse_decision
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+OWN = frozenset({RecordKind.DECIDED, RecordKind.LEFT})
+"""What the tape's own agent did."""
+
+
+def machine_of(header: TapeHeader) -> TradingIngest:
+    """A new machine, made as the one of the tape's session was.
+
+    Raises:
+        DataError: the tape is of no session with an account.
+    """
+    if not header.session:
+        raise DataError("the tape is of a feed alone: no account traded, so there is nothing to play again")
+    terms = SessionTerms.from_dict(header.session)
+    feed = feed_of(header.venue, terms.instruments, header.feed)
+    return TradingIngest(feed, terms, np.random.default_rng(header.seeds.get("waits", 0)))
+
+
+class TapedSession:
+    """A session like a :class:`~openfingym.market.session.live.LiveSession`, on a tape; a context manager.
+
+    A decision takes the place of the one that the tape's own agent took after the same mark: it happens at that
+    instant. Where that agent took none, it happens just before the next mark.
+    """
+
+    def __init__(self, tape: Path) -> None:
+        """Open a tape.
+
+        Raises:
+            TapeError: it cannot be read.
+            DataError: it is of no session with an account.
+        """
+        self.path = tape
+        self._reader = TapeReader(tape)
+        try:
+            self.machine = machine_of(self._reader.header)
+        except BaseException:
+            self._reader.close()
+            raise
+        self.terms = self.machine.terms
+        self.simulated = self._reader.header.simulated
+        self._records: Iterator[Record] = iter(self._reader)
+        self._tell = tellers(self.machine)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def begin(self) -> Mark:
+        """Go on to the first mark.
+
+        Raises:
+            TapeError: the tape ends before it, or is damaged.
+        """
+        while self.machine.shown is None:
+            self._told(self._next())
+        return self.machine.shown
+
+    def step(self, action: object) -> Mark:
+        """Decide, and go on to the next mark.
+
+        Raises:
+            SubmissionError: the action is malformed; nothing has happened.
+            TapeError: the tape ends before the mark, or is damaged.
+        """
+        machine = self.machine
+        before = machine.shown
+        assert before is not None, "a session begins before its first step"
+        parse_decision(action, self.terms.symbols)
+        payload: str | None = decision_payload(before.number, action)
+        while machine.shown is before:
+            record = self._next()
+            marks = record.kind is RecordKind.PASSED and record.at.monotonic >= machine.due
+            if payload is not None and (marks or record.kind in OWN):
+                machine.decided(payload, record.at)
+                payload = None
+            self._told(record)
+        assert machine.shown is not None
+        return machine.shown
+
+    def leave(self) -> None:
+        """End the session at the instant of its last mark's input: positions are sold into the book as it was then."""
+        self.machine.leave(self._at)
+
+    def outcome(self) -> NDArray[np.float64]:
+        """The record so far; see :meth:`TradingIngest.outcome`."""
+        return self.machine.outcome()
+
+    def close(self) -> None:
+        """Close the tape."""
+        self._reader.close()
+
+    def _next(self) -> Record:
+        for record in self._records:
+            self._at = record.at
+            return record
+        raise DataError("the tape ends before the session does: its own agent left early, or it was interrupted")
+
+    def _told(self, record: Record) -> None:
+        tell = self._tell.get(record.kind)
+        if tell is not None and record.kind not in OWN:
+            tell(record)
+
+
+def replayed(tape: Path) -> tuple[TradingIngest, TapeReplay]:
+    """Play a tape again as it was, its own agent's decisions included, and compare the state at every checkpoint.
+
+    Raises:
+        TapeError: it cannot be read to its end.
+        DataError: it is of no session with an account.
+    """
+    with TapeReader(tape) as reader:
+        machine = machine_of(reader.header)
+        return machine, replay(reader, machine, machine.digest)

@@ -1,0 +1,98 @@
+"""What a session is about: the symbols, the grid of time, and the rules of the account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Literal, Self
+
+from openfingym.errors import DataError, UsageError
+from openfingym.market.bars import DAY, SECOND
+from openfingym.trading.market import BarPath, MarketRules
+
+
+@dataclass(frozen=True)
+class SessionTerms:
+    """The terms of a session, all of which its tape holds.
+
+    Raises:
+        UsageError: they contradict themselves.
+    """
+
+    symbols: tuple[str, ...]
+    """Names that an agent sees, in the order of every array."""
+    instruments: tuple[str, ...]
+    """The venue's names of the same symbols."""
+    interval_s: int
+    """Whole seconds from one mark of the account to the next, and length of a bar."""
+    steps: int
+    """Marks after the first one."""
+    lookback: int
+    """Bars that an observation shows."""
+    cash: float
+    """In the account at the beginning."""
+    rules: MarketRules
+    """Costs and limits; those of an executor at a broker are the broker's."""
+
+    def __post_init__(self) -> None:
+        if len(self.symbols) != len(self.instruments) or not self.symbols:
+            raise UsageError(
+                f"{len(self.symbols)} symbols for {len(self.instruments)} instruments; expected one name for each, and "
+                "at least one"
+            )
+        if not (1 <= self.interval_s <= DAY // SECOND and self.steps >= 1 and self.lookback >= 1 and self.cash > 0):
+            raise UsageError(
+                f"a session of {self.steps} steps of {self.interval_s} s with {self.lookback} bars and {self.cash} in "
+                "cash cannot be; expected at least one of each, and at most a day a step"
+            )
+
+    @property
+    def interval(self) -> int:
+        """Length of a bar in nanoseconds."""
+        return self.interval_s * SECOND
+
+    def to_dict(self) -> dict[str, object]:
+        """The terms as JSON, as a tape's header holds them."""
+        return asdict(self) | {"symbols": list(self.symbols), "instruments": list(self.instruments)}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> Self:
+        """The terms of a tape's header.
+
+        Raises:
+            DataError: the document holds none.
+        """
+        try:
+            values = {each.name: document[each.name] for each in fields(cls)}
+            rules = dict(values.pop("rules"))  # type: ignore[call-overload]
+            rules["path"] = BarPath(rules["path"])
+            symbols, instruments = (tuple(values.pop(name)) for name in ("symbols", "instruments"))  # type: ignore[call-overload]
+            return cls(symbols=symbols, instruments=instruments, rules=MarketRules(**rules), **values)  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError, UsageError) as error:
+            raise DataError(f"the tape is of no session that could be played again: {error}") from error
+
+
+@dataclass(frozen=True)
+class SessionOrder:
+    """Which session a rollout is to have.
+
+    Raises:
+        UsageError: it contradicts itself.
+    """
+
+    venue: Literal["simulated", "real"] = "simulated"
+    """A local venue that speaks the real one's protocols, or the real one."""
+    duration_s: int | None = None
+    """Seconds that it lasts; None for the task's own."""
+    tape: str | None = None
+    """Path of an earlier session's tape, whose market is played once more; then neither of the above says anything."""
+
+    def __post_init__(self) -> None:
+        if self.venue not in ("simulated", "real"):
+            raise UsageError(f"a session is on a simulated venue or a real one; found {self.venue!r}")
+        if self.tape is not None and self.duration_s is not None:
+            raise UsageError("a session on a tape lasts as long as the tape: leave out its duration")
+
+    def to_dict(self) -> dict[str, object]:
+        """As JSON."""
+        return asdict(self)

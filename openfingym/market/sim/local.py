@@ -1,0 +1,98 @@
+"""Local venues in threads of their own, in real time, listing what a session asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from openfingym.errors import VenueError
+from openfingym.market.sim.binance import BinanceVenue
+from openfingym.market.sim.events import ListedPair
+from openfingym.market.sim.exchange import Exchange
+from openfingym.market.sim.faults import Faults
+from openfingym.market.sim.flow import Crowd
+
+PRICES = {"BTC": 60_000, "ETH": 3_000, "SOL": 150}
+"""Prices at the beginning, in the quote asset; what is not named costs :data:`OTHER`."""
+OTHER = 100
+QUOTES = ("USDT", "USDC", "USD", "BTC", "ETH")
+TICK = Decimal("0.01")
+START_S, STOP_S = 30.0, 5.0
+
+
+@contextlib.contextmanager
+def local_binance(
+    symbols: Sequence[str], *, seed: int, before_s: float, faults: Faults | None = None
+) -> Iterator[BinanceVenue]:
+    """A simulated exchange behind Binance's protocols, whose clock goes with this machine's.
+
+    Args:
+        symbols: what is listed, such as ``BTCUSDT``.
+        seed: of the crowd.
+        before_s: seconds of trading that are over when it opens.
+        faults: what goes wrong.
+
+    Raises:
+        VenueError: a symbol has no known quote asset, or the venue does not come up.
+    """
+    pairs = [_listed(symbol) for symbol in symbols]
+    crowds = {
+        pair.symbol: Crowd(value=float(PRICES.get(pair.base, OTHER) / pair.tick), rate=8.0, size=2000.0)
+        for pair in pairs
+    }
+    now = time.time_ns()
+    exchange = Exchange(pairs, crowds, seed=seed, start=now - int(before_s * 1e9))
+    exchange.advance(now)
+    venue = BinanceVenue(exchange, faults)
+    ready, ended = threading.Event(), threading.Event()
+    failure: list[BaseException] = []
+    loops: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        loops.append((asyncio.get_running_loop(), stop))
+        await venue.start()
+        venue.advance(time.time_ns())
+        running = asyncio.create_task(venue.run())
+        ready.set()
+        waiting = asyncio.create_task(stop.wait())
+        await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (running, waiting):
+            task.cancel()
+        await venue.stop()
+        if running.done() and not running.cancelled():
+            running.result()
+
+    def work() -> None:
+        try:
+            asyncio.run(serve())
+        except BaseException as error:  # a thread has nobody above it: the one who opened it is told
+            failure.append(error)
+        finally:
+            ended.set()
+            ready.set()
+
+    thread = threading.Thread(target=work, name="local venue", daemon=True)
+    thread.start()
+    if not ready.wait(START_S) or failure:
+        raise VenueError(f"the local venue did not come up: {failure[0] if failure else 'it takes too long'}")
+    try:
+        yield venue
+    finally:
+        loop, stop = loops[0]
+        with contextlib.suppress(RuntimeError):  # it has ended by itself
+            loop.call_soon_threadsafe(stop.set)
+        thread.join(STOP_S)
+    if failure:
+        raise VenueError(f"the local venue ended early: {failure[0]!r}") from failure[0]
+
+
+def _listed(symbol: str) -> ListedPair:
+    for quote in QUOTES:
+        if symbol.endswith(quote) and len(symbol) > len(quote):
+            return ListedPair(symbol, symbol.removesuffix(quote), quote, tick=TICK)
+    raise VenueError(f"{symbol!r} has no quote asset that is known; expected one that ends with {', '.join(QUOTES)}")

@@ -1,0 +1,82 @@
+"""What an agent is shown of its account, as JSON values: the same offline and live."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from openfingym.trading.executor import Account, Executor
+from openfingym.trading.orders import Event, EventKind, Reason, Side
+
+LISTED = 256
+"""Rejections and other events that an observation lists at most, of each."""
+
+
+def shown_account(
+    executor: Executor, account: Account, events: Sequence[Event], symbols: Sequence[str]
+) -> dict[str, object]:
+    """The account, its open orders, and what has become of orders since the last observation.
+
+    Args:
+        executor: what executes the account's orders.
+        account: its values now.
+        events: since the last observation, in order.
+        symbols: names of the symbols, by position.
+    """
+    fills = [event for event in events if event.kind is EventKind.FILLED]
+    rejections = [event for event in events if event.kind is EventKind.REJECTED]
+    changes = [event for event in events if event.kind not in {EventKind.FILLED, EventKind.REJECTED}]
+    return {
+        "cash": account.cash,
+        "free_cash": account.free_cash,
+        "equity": account.equity,
+        "positions": list(executor.positions()),
+        "open_orders": _open_orders(executor, symbols),
+        "fills": [_told(event, symbols) for event in fills],
+        "rejections": [_told(event, symbols) for event in rejections[:LISTED]],
+        "changes": [_told(event, symbols) for event in changes[:LISTED]],
+        "unlisted": max(len(rejections) - LISTED, 0) + max(len(changes) - LISTED, 0),
+    }
+
+
+def _open_orders(executor: Executor, symbols: Sequence[str]) -> list[dict[str, object]]:
+    return [
+        {
+            "order": order.id,
+            "symbol": symbols[order.symbol],
+            "side": _word(order.side.name),
+            "type": _word(order.type.name),
+            "time_in_force": _word(order.time_in_force.name),
+            "remaining": order.remaining,
+            "limit_price": _finite(order.limit_price),
+            "stop_price": _finite(order.stop_price),
+            "triggered": order.triggered,
+            "client_id": order.client_id,
+        }
+        for order in executor.open_orders()
+    ]
+
+
+def _told(event: Event, symbols: Sequence[str]) -> dict[str, object]:
+    """An event as plain values; what it does not have is None."""
+    known = 0 <= event.symbol < len(symbols)
+    told: dict[str, object] = {
+        "event": _word(event.kind.name),
+        "order": event.order_id or None,
+        "client_id": event.client_id,
+        "symbol": symbols[event.symbol] if known else None,
+        "side": _word(Side(event.side).name) if event.side else None,
+        "quantity": _finite(event.quantity),
+        "reason": _word(event.reason.name) if event.reason is not Reason.NONE else None,
+    }
+    if event.kind is EventKind.FILLED:
+        told |= {"price": _finite(event.price), "fee": event.fee, "slippage": event.slippage}
+    return told
+
+
+def _word(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
