@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -15,8 +15,10 @@ from openfingym.cli.model_options import ModelOptions, model_options, patience_o
 from openfingym.cli.notices import noticing
 from openfingym.cli.printable import printable
 from openfingym.cli.render import TerminalProgress, number, print_json, print_table, typed, with_interval
+from openfingym.cli.seconds import Seconds
 from openfingym.cli.task import fresh_option, json_option, quiet_option, real_option
 from openfingym.cli.verifier import verifier_option
+from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.agents import Agent
@@ -66,6 +68,19 @@ if TYPE_CHECKING:
 @patience_option
 @real_option
 @fresh_option
+@click.option("--duration", type=Seconds(), help="How long a live session lasts, such as 60s or 5m.")
+@click.option(
+    "--venue",
+    type=click.Choice(("simulated", "real")),
+    default="simulated",
+    show_default=True,
+    help="Where a live session is: a local venue that speaks the real one's protocols, or the real one.",
+)
+@click.option(
+    "--tape",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Play the market of an earlier live session once more: the `tape` in its run folder.",
+)
 @quiet_option
 @json_option("a list of results, also of one")
 @click.pass_context
@@ -84,6 +99,9 @@ def run(
     patience: float | None,
     real: bool,
     fresh: bool,
+    duration: int | None,
+    venue: Literal["simulated", "real"],
+    tape: Path | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -95,6 +113,8 @@ def run(
     from openfingym import catalog
     from openfingym.adversarial.marks import skill_of
     from openfingym.agents import require_model, resolve, suited
+    from openfingym.kinds import is_live
+    from openfingym.market.session.terms import SessionOrder
     from openfingym.models.endpoint import PATIENCE_S
     from openfingym.packages.tapes import require_renewal
     from openfingym.rollouts.launcher import Launcher
@@ -105,6 +125,9 @@ def run(
     require_model(resolved, given=model.model_name is not None)
     spec, allowance, prices = model.spec(), model.allowance(), model.price_table()
     tasks = [catalog.load_task(name, real=real) for name in names]
+    asked = SessionOrder(venue, duration, str(tape.absolute()) if tape is not None else None)
+    if asked != SessionOrder() and not all(is_live(task.spec.contract) for task in tasks):
+        raise UsageError("--duration, --venue and --tape are for tasks about a live market; leave them out")
     for task in tasks:
         suited(resolved, task)
     # Being terminated cleans up as Ctrl-C does.
@@ -141,6 +164,7 @@ def run(
                     out=out,
                     listener=listener,
                     fresh=fresh,
+                    session=asked if is_live(package.task.spec.contract) else None,
                 )
                 results.append(result)
     if as_json:

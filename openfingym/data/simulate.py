@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from openfingym.data.processes.draws import Branch
 
-Calendar = Literal["business-days", "hours"]
-PERIODS_PER_YEAR: dict[str, float] = {"business-days": 252.0, "hours": 8760.0}
+Calendar = Literal["business-days", "hours", "5-seconds"]
+PERIODS_PER_YEAR: dict[str, float] = {"business-days": 252.0, "hours": 8760.0, "5-seconds": 6_307_200.0}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class PanelSimulator:
     start: str
     """First day (ISO), at midnight UTC."""
     calendar: Calendar
-    """``business-days`` is Monday to Friday, ``hours`` every hour."""
+    """``business-days`` is Monday to Friday, ``hours`` every hour, ``5-seconds`` every fifth second."""
     rows: int
     burn_in: int
     """Steps thrown away first, so that volatilities start in their stationary law."""
@@ -285,11 +285,13 @@ def _spills(
 
 
 def calendar_times(calendar: Calendar, first: str, rows: int) -> NDArray[np.datetime64]:
-    """datetime64[ns][rows], midnight or hour after hour."""
+    """datetime64[ns][rows], midnight after midnight, hour after hour, or every five seconds."""
     start, steps = np.datetime64(first, "D"), np.arange(rows)
     times: NDArray[np.datetime64]
     if calendar == "hours":
         times = start.astype("datetime64[h]") + steps.astype("timedelta64[h]")
+    elif calendar == "5-seconds":
+        times = start.astype("datetime64[s]") + (5 * steps).astype("timedelta64[s]")
     else:
         times = np.busday_offset(start, steps, roll="forward")
     return times.astype("datetime64[ns]")

@@ -38,6 +38,7 @@ __all__ = [
     "Material",
     "SequentialKind",
     "is_heavy",
+    "is_live",
     "is_sequential",
     "kind_named",
     "kind_of",
@@ -114,6 +115,12 @@ def reference_version(kind: str) -> int:
 def is_sequential(contract: Contract) -> bool:
     """Whether a task of this contract is stepped through, episode by episode, instead of answered in one array."""
     return isinstance(kind_named(contract), SequentialKind)
+
+
+def is_live(contract: Contract) -> bool:
+    """Whether the private episode of a task of this contract can be a session on a live market."""
+    kind = kind_named(contract)
+    return isinstance(kind, SequentialKind) and kind.live
 
 
 def sequential_kind(contract: Contract) -> SequentialKind:

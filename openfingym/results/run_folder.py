@@ -11,6 +11,7 @@
         log.jsonl          the verifier's hash-chained log of this rollout
         submissions/N.npy  what the verifier accepted; of a sequential task, 1.npy holds the outcomes of its episodes
         trajectory.json    of an agent with a model: what was said and done (openfingym.trajectory)
+        tape               of a live session: everything that went into it (docs/live.md)
         actions.jsonl      of a sequential task: every action the verifier took, in order
 
 The folder appears under its name only when it is complete.
@@ -34,6 +35,7 @@ CONFIG = "config.json"
 OUTPUT = "output.log"
 ACTIONS = "actions.jsonl"
 TRAJECTORY = "trajectory.json"
+SESSION_TAPE = "tape"
 """Names of files in a run's folder."""
 RESULT_LIMIT = MEGABYTE
 """Bytes that a ``result.json`` may have."""
@@ -53,6 +55,8 @@ class RunFiles:
     """Actions in a sequential task: episode, fold, number, step and action of each."""
     trajectory: str | None = None
     """JSON document of what an agent with a model said and did."""
+    tape: bytes | None = None
+    """Tape of a live session."""
 
 
 def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResult:
@@ -76,6 +80,8 @@ def write_run(root: Path, result: RolloutResult, files: RunFiles) -> RolloutResu
             _write_lines(folder / "log.jsonl", files.log)
             if files.actions is not None:
                 _write_lines(folder / ACTIONS, files.actions)
+            if files.tape is not None:
+                (folder / SESSION_TAPE).write_bytes(files.tape)
             if files.trajectory is not None:
                 (folder / TRAJECTORY).write_text(files.trajectory, encoding="utf-8")
             for number, content in files.submissions.items():

@@ -20,6 +20,7 @@ from openfingym import catalog
 from openfingym.agents import Agent, require_model, resolve, suited
 from openfingym.agents.oracle import submit_truth
 from openfingym.errors import UsageError, VerifierError
+from openfingym.kinds import is_live
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from openfingym.agents.llm.launching import ModelSetup
     from openfingym.agents.llm.session import Listener
     from openfingym.kinds import Array
+    from openfingym.market.session.terms import SessionOrder
     from openfingym.models.meter import Allowance
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
@@ -174,6 +176,7 @@ class Launcher:
         cancel: threading.Event | None = None,
         listener: Listener | None = None,
         fresh: bool = False,
+        session: SessionOrder | None = None,
         ended: Callable[[Outcome], None] | None = None,
     ) -> RolloutResult:
         """Run one rollout to its verified result.
@@ -190,6 +193,8 @@ class Launcher:
             listener: told what an agent that talks says and does, as it does; called in another thread.
             fresh: whether the rollout gets hidden data of its own, where the task can have any; the result's ``tape``
                 says which it had.
+            session: the live session that the private episode is to be, of a task about a live market; without one it is
+                played on the package's own bars.
             ended: told how the program of an agent that is one ended, and what it printed, before it is scored.
 
         Returns:
@@ -214,7 +219,14 @@ class Launcher:
         started = datetime.now(UTC)
         ttl_s = lifetime_s(package, setup.wall_s if setup else None)
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
-        ticket = client.create_rollout(package.manifest.name, agent=agent.name, seed=seed, ttl_s=ttl_s, fresh=fresh)
+        ticket = client.create_rollout(
+            package.manifest.name,
+            agent=agent.name,
+            seed=seed,
+            ttl_s=ttl_s,
+            fresh=fresh,
+            session=session and session.to_dict(),
+        )
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
         result = RolloutResult(
@@ -399,6 +411,13 @@ def _own_data(client: VerifierClient, ticket: RolloutTicket) -> dict[str, Array]
     return {} if ticket.tape == "given" else client.data(ticket.rollout_id)
 
 
+def default_session(package: BuiltPackage) -> SessionOrder | None:
+    """The session of a rollout where nobody asks for another one: None for a task that is not about a live market."""
+    from openfingym.market.session.terms import SessionOrder
+
+    return SessionOrder() if is_live(package.task.spec.contract) else None
+
+
 def run(
     task: str | Path | Task,
     agent: str | Agent = "naive",
@@ -412,6 +431,7 @@ def run(
     out: str | Path | None = "runs",
     verifier: str | VerifierAddress | None = None,
     fresh: bool = False,
+    session: SessionOrder | None = None,
 ) -> RolloutResult:
     """Run one agent on one task and return its verified result.
 
@@ -428,6 +448,8 @@ def run(
         verifier: where a running one is, or a registry file; None for what ``$OPENFINGYM_VERIFIER`` says, or one for
             this call.
         fresh: hidden data drawn for this rollout instead of the package's own; the result's ``tape`` says which it had.
+        session: of a task about a live market, where its session is and how long; None for the task's own duration on a
+            simulated venue.
 
     Raises:
         OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
@@ -444,4 +466,4 @@ def run(
         package, folder = launcher.packages[0], Path(out) if out is not None else None
         if fresh:
             require_renewal(package)
-        return launcher.run(package, resolved, model=model, allowance=allowance, seed=seed, out=folder, fresh=fresh)
+        return launcher.run(package, resolved, model=model, allowance=allowance, seed=seed, out=folder, fresh=fresh, session=session or default_session(package))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from openfingym.errors import RuntimeFailureError, VerifierError
 from openfingym.models.meter import Allowance
 from openfingym.results import RolloutResult
-from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.launcher import Launcher, default_session
 from openfingym.rollouts.settings import RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec, agent_digest
 from openfingym.verifiers import VerifierAddress
@@ -141,6 +141,7 @@ class LocalRollouts:
                     out=out,
                     cancel=cancel,
                     fresh=spec.fresh,
+                    session=default_session(package),
                 )
             except CancelledError:
                 # By the watch over the verifier, or by a caller who does not look at the result any more.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from openfingym.agents import Agent
 from openfingym.digests import sha256_of_text
 from openfingym.errors import UsageError
-from openfingym.kinds import is_sequential
+from openfingym.kinds import is_live, is_sequential
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult, RunFiles
 from openfingym.rollouts.bounds import limits_of
@@ -35,6 +35,8 @@ class Evidence:
     """Accepted submissions by number, as ``.npy`` bytes."""
     actions: list[dict[str, object]] | None = None
     """Actions of a sequential task, one JSON object a line."""
+    tape: bytes | None = None
+    """Tape of a live session."""
 
 
 def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> Evidence:
@@ -48,7 +50,8 @@ def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) 
         [asdict(action) for action in client.actions(rollout_id)] if is_sequential(package.task.spec.contract) else None
     )
     numbers = [past.submission for past in client.rollout_status(rollout_id).submissions]
-    return Evidence(log, {number: _npy(client.submission(rollout_id, number)) for number in numbers}, actions)
+    tape = client.tape(rollout_id) if is_live(package.task.spec.contract) else None
+    return Evidence(log, {number: _npy(client.submission(rollout_id, number)) for number in numbers}, actions, tape)
 
 
 def files_of(
@@ -77,7 +80,7 @@ def files_of(
 
         program, trajectory = acted.played.program, rollout_record(acted.played, result).model_dump_json()
     config = _config(package, agent, setup, backend, result, acted.played, program)
-    return RunFiles(config, program, acted.output, evidence.log, evidence.submissions, evidence.actions, trajectory)
+    return RunFiles(config, program, acted.output, evidence.log, evidence.submissions, evidence.actions, trajectory, evidence.tape)
 
 
 def _config(

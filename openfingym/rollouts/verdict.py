@@ -129,6 +129,7 @@ def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutRes
         season=verified.season,
         disclosure=verified.disclosure,
         tape=verified.tape,
+        session=verified.session,
         log_head=verified.log_head,
     )
 

@@ -149,6 +149,7 @@ class VerifierClient:
         seed: int | None = None,
         ttl_s: float | None = None,
         fresh: bool = False,
+        session: Mapping[str, object] | None = None,
     ) -> RolloutTicket:
         """Begin a rollout.
 
@@ -159,11 +160,13 @@ class VerifierClient:
             ttl_s: seconds until the token expires; None for the verifier's default.
             fresh: other hidden data than the package's own, where the task can have any; the ticket's ``tape`` says
                 what it has.
+            session: the live session that its private episode is to be, of a task about a live market, as
+                :meth:`openfingym.market.session.terms.SessionOrder.to_dict` gives it.
 
         Raises:
             VerifierError: unknown task, wrong admin token, or no verifier there.
         """
-        order = {"task": task, "agent": agent, "seed": seed, "ttl_s": ttl_s}
+        order = {"task": task, "agent": agent, "seed": seed, "ttl_s": ttl_s, "session": session}
         body = {key: value for key, value in order.items() if value is not None} | ({"fresh": True} if fresh else {})
         return _build(
             RolloutTicket,
@@ -292,6 +295,15 @@ class VerifierClient:
             self._checked(answer)
         with np.load(io.BytesIO(answer.content), allow_pickle=False) as arrays:
             return dict(arrays)
+
+    def tape(self, rollout_id: str) -> bytes | None:
+        """The tape of a finished rollout's live session; None where it has none."""
+        answer = self._send("GET", f"/v1/rollouts/{rollout_id}/tape", self._admin)
+        if answer.status_code == 404:
+            return None
+        if answer.status_code != 200:
+            self._checked(answer)
+        return answer.content
 
     def actions(self, rollout_id: str) -> tuple[RecordedAction, ...]:
         """Every action taken in a rollout of a sequential task, in order."""

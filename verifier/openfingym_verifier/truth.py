@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.errors import DataError, TaskError, UsageError, VerifierError
-from openfingym.kinds import SequentialKind, is_heavy, kind_named, score_fold, score_with_replicates
+from openfingym.kinds import SequentialKind, is_heavy, is_live, kind_named, score_fold, score_with_replicates
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
 from openfingym.packages.tapes import draw, renewal
@@ -135,8 +135,7 @@ class HiddenTask:
     @property
     def live(self) -> bool:
         """Whether its private episode can be a session on a live market."""
-        kind = kind_named(self.spec.contract)
-        return isinstance(kind, SequentialKind) and kind.live
+        return is_live(self.spec.contract)
 
     @property
     def budget(self) -> int:

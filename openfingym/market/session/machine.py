@@ -24,7 +24,7 @@ from openfingym.errors import DataError, FeedError
 from openfingym.market.commands import Ask, Command, Instant, RestAnswer, Tell
 from openfingym.market.feed import Feed, Frame
 from openfingym.market.ingest import Ingest
-from openfingym.market.paper import PaperExecutor
+from openfingym.market.paper.executor import PaperExecutor
 from openfingym.market.state import MarketState
 from openfingym.trading.actions import Decision, parse_decision
 from openfingym.trading.shown import shown_account

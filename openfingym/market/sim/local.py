@@ -16,9 +16,11 @@ from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import Faults
 from openfingym.market.sim.flow import Crowd
 
-PRICES = {"BTC": 60_000, "ETH": 3_000, "SOL": 150}
-"""Prices at the beginning, in the quote asset; what is not named costs :data:`OTHER`."""
-OTHER = 100
+LISTED = {"BTC": (60_000, "0.00001"), "ETH": (3_000, "0.0001"), "SOL": (150, "0.001")}
+"""Prices at the beginning, in the quote asset, and sizes of a lot; what is not named has those of :data:`OTHER`."""
+OTHER = (100, "0.001")
+ORDER = 5_000.0
+"""Scale of the value of the crowd's orders, in the quote asset."""
 QUOTES = ("USDT", "USDC", "USD", "BTC", "ETH")
 TICK = Decimal("0.01")
 START_S, STOP_S = 30.0, 5.0
@@ -40,10 +42,10 @@ def local_binance(
         VenueError: a symbol has no known quote asset, or the venue does not come up.
     """
     pairs = [_listed(symbol) for symbol in symbols]
-    crowds = {
-        pair.symbol: Crowd(value=float(PRICES.get(pair.base, OTHER) / pair.tick), rate=8.0, size=2000.0)
-        for pair in pairs
-    }
+    crowds = {}
+    for pair in pairs:
+        price = LISTED.get(pair.base, OTHER)[0]
+        crowds[pair.symbol] = Crowd(value=float(price / pair.tick), rate=8.0, size=ORDER / price / float(pair.lot))
     now = time.time_ns()
     exchange = Exchange(pairs, crowds, seed=seed, start=now - int(before_s * 1e9))
     exchange.advance(now)
@@ -94,5 +96,6 @@ def local_binance(
 def _listed(symbol: str) -> ListedPair:
     for quote in QUOTES:
         if symbol.endswith(quote) and len(symbol) > len(quote):
-            return ListedPair(symbol, symbol.removesuffix(quote), quote, tick=TICK)
+            base = symbol.removesuffix(quote)
+            return ListedPair(symbol, base, quote, tick=TICK, lot=Decimal(LISTED.get(base, OTHER)[1]))
     raise VenueError(f"{symbol!r} has no quote asset that is known; expected one that ends with {', '.join(QUOTES)}")

@@ -1,0 +1,24 @@
+"""A time on the command line, such as ``60s`` or ``5m``."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+class Seconds(click.ParamType):
+    """Whole seconds, as a number with or without a unit."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """See :class:`click.ParamType`."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([1-9][0-9]{0,6})([smh]?)", str(value))
+        if found is None:
+            self.fail(f"{value!r} is no time; expected whole seconds, minutes or hours, such as 60s, 5m or 1h", param, ctx)
+        return int(found[1]) * UNITS[found[2]]
