@@ -9,7 +9,7 @@ import click
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
-class Seconds(click.ParamType):
+class Seconds(click.ParamType[int]):
     """Whole seconds, as a number with or without a unit."""
 
     name = "time"
@@ -20,5 +20,7 @@ class Seconds(click.ParamType):
             return value
         found = re.fullmatch(r"([1-9][0-9]{0,6})([smh]?)", str(value))
         if found is None:
-            self.fail(f"{value!r} is no time; expected whole seconds, minutes or hours, such as 60s, 5m or 1h", param, ctx)
+            self.fail(
+                f"{value!r} is no time; expected whole seconds, minutes or hours, such as 60s, 5m or 1h", param, ctx
+            )
         return int(found[1]) * UNITS[found[2]]

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openfingym.cli.choices import BACKENDS
+from openfingym.cli.completion import complete_agent
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.task import json_option
-from openfingym.errors import TapeError
+from openfingym.digests import sha256_of
+from openfingym.errors import DataError, TapeError
 
 if TYPE_CHECKING:
     from openfingym.market.tape_summary import TapeSummary
@@ -64,6 +67,75 @@ def verify(ctx: click.Context, path: Path, as_json: bool) -> None:
     if summary.fault is not None:
         click.echo(printable(f"error: {summary.fault}"), err=True)
         ctx.exit(TapeError.exit_code)
+
+
+@tape.command()
+@tape_argument
+@click.option("--agent", shell_complete=complete_agent, help="Run this agent on the tape's market instead.")
+@click.option(
+    "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="How the agent is isolated."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder for the agent's result.",
+)
+@json_option("an object")
+@click.pass_context
+def replay(ctx: click.Context, path: Path, agent: str | None, backend: str, out: Path, as_json: bool) -> None:
+    """Play a session tape once more, and compare every state with what the session's was.
+
+    With --agent, another agent trades on the same market: its decisions take the place of the recorded ones, at the
+    instants of these. The exit status is 6 where the states differ or the tape is damaged.
+    """
+    from openfingym.market.session.taped import replayed
+
+    if agent is not None:
+        _run_on(ctx, path, agent, backend, out, as_json=as_json)
+        return
+    machine, found = replayed(path)
+    document = {
+        "equal": found.difference is None,
+        "difference": None if found.difference is None else str(found.difference),
+        "inputs": found.inputs,
+        "checkpoints": found.checkpoints,
+        "state_sha256": machine.digest(),
+        "record_sha256": sha256_of(machine.record.tobytes()),
+        "marks": 0 if machine.shown is None else machine.shown.number + 1,
+        "over": machine.over,
+        "equity": None if machine.shown is None else float(machine.record[machine.shown.number, 0]),
+        "incomplete_bars": machine.incomplete,
+    }
+    if as_json:
+        print_json(document)
+    else:
+        print_table(
+            "", ["replay of", str(path)], [(name, "-" if value is None else value) for name, value in document.items()]
+        )
+    if found.difference is not None:
+        click.echo(f"error: {found.difference}", err=True)
+        ctx.exit(TapeError.exit_code)
+
+
+def _run_on(ctx: click.Context, path: Path, agent: str, backend: str, out: Path, *, as_json: bool) -> None:
+    """Run an agent on a tape's market."""
+    from openfingym.cli.run import exit_status, print_results
+    from openfingym.market.session.terms import SessionOrder
+    from openfingym.market.tape_reader import TapeReader
+    from openfingym.rollouts.launcher import run
+
+    with TapeReader(path) as reader:
+        name = reader.header.session.get("task")
+    if not name:
+        raise DataError(f"{path}: the tape says of no task that it is its session's; agents run on tasks")
+    result = run(str(name), agent, backend=backend, out=out, session=SessionOrder(tape=str(path.absolute())))
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        print_results([result])
+    ctx.exit(exit_status([result]))
 
 
 def _print(path: Path, summary: TapeSummary) -> None:

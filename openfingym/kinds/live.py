@@ -1,4 +1,4 @@
-"""Trading on a live market, or on a simulated venue that speaks its protocols: what trading tasks ask, while it happens.
+"""Trading on a live market, or on a simulated venue that speaks its protocols: trading tasks, while it happens.
 
 The package holds simulated bars, on which an agent trains and practises and the task is checked. The private episode is
 a session: the verifier keeps the feed, the account and the tape, and the agent sees a bar when it has ended. What is
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -165,7 +165,7 @@ def _step(mark: Mark) -> Step:
 class LiveKind(TradingKind):
     """Trading while the market goes on."""
 
-    contract = LiveContract
+    contract: ClassVar[type[TradingContract]] = LiveContract
     asked = "Trade, while the market goes on,"
     live = True
 

@@ -218,7 +218,7 @@ max_short = 1.0              # times equity; 0 forbids short positions, and then
 class TradingKind(BarsKind):
     """Bars to trade, one after the other."""
 
-    contract = TradingContract
+    contract: ClassVar[type[TradingContract]] = TradingContract
     start = START
     asked = "Trade the bars"
     environment = "openfingym.envs.making:trading_environment"

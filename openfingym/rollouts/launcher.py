@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from openfingym_runtime.gate import GateKeeper
     from openfingym_runtime.job import Backend, Outcome
 
+INTERRUPTED_S = 10.0
+"""Seconds that an interrupted rollout's live session is waited for; its verifier breaks it off with itself."""
+
 
 @dataclass
 class _Line:
@@ -193,8 +196,8 @@ class Launcher:
             listener: told what an agent that talks says and does, as it does; called in another thread.
             fresh: whether the rollout gets hidden data of its own, where the task can have any; the result's ``tape``
                 says which it had.
-            session: the live session that the private episode is to be, of a task about a live market; without one it is
-                played on the package's own bars.
+            session: the live session that the private episode is to be, of a task about a live market; without one it
+                is played on the package's own bars.
             ended: told how the program of an agent that is one ended, and what it printed, before it is scored.
 
         Returns:
@@ -225,7 +228,7 @@ class Launcher:
             seed=seed,
             ttl_s=ttl_s,
             fresh=fresh,
-            session=session and session.to_dict(),
+            session=None if session is None else session.to_dict(),
         )
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
@@ -253,7 +256,7 @@ class Launcher:
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
             with contact.finalizing.running():
-                verified = client.finalize(ticket.rollout_id)
+                verified = client.finalize(ticket.rollout_id, None if session is None else ttl_s)
             final = judged(result, verified, acted)
             # A score without its evidence would be one that nobody can check.
             evidence = evidence_of(client, package, ticket.rollout_id) if out else evidence
@@ -265,7 +268,7 @@ class Launcher:
         except BaseException:
             with contextlib.suppress(VerifierError):
                 # Interrupted: the rollout is ended at the verifier too, so that its token opens nothing any more.
-                line.client.finalize(ticket.rollout_id)
+                line.client.finalize(ticket.rollout_id, None if session is None else INTERRUPTED_S)
             raise
         result = replace(result, wall_s=round(acted.own_s, 3), verifier_s=round(acted.verifier_s, 3))
         if out is None:
@@ -466,4 +469,13 @@ def run(
         package, folder = launcher.packages[0], Path(out) if out is not None else None
         if fresh:
             require_renewal(package)
-        return launcher.run(package, resolved, model=model, allowance=allowance, seed=seed, out=folder, fresh=fresh, session=session or default_session(package))
+        return launcher.run(
+            package,
+            resolved,
+            model=model,
+            allowance=allowance,
+            seed=seed,
+            out=folder,
+            fresh=fresh,
+            session=session or default_session(package),
+        )

@@ -80,7 +80,9 @@ def files_of(
 
         program, trajectory = acted.played.program, rollout_record(acted.played, result).model_dump_json()
     config = _config(package, agent, setup, backend, result, acted.played, program)
-    return RunFiles(config, program, acted.output, evidence.log, evidence.submissions, evidence.actions, trajectory, evidence.tape)
+    return RunFiles(
+        config, program, acted.output, evidence.log, evidence.submissions, evidence.actions, trajectory, evidence.tape
+    )
 
 
 def _config(

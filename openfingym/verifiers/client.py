@@ -262,9 +262,15 @@ class VerifierClient:
         )
         return _build(RolloutStatus, {**document, "submissions": past})
 
-    def finalize(self, rollout_id: str) -> VerifiedResult:
-        """End a rollout and get its result; a repetition gets the same one."""
-        document = self._json("POST", f"/v1/rollouts/{rollout_id}/finalize")
+    def finalize(self, rollout_id: str, timeout_s: float | None = None) -> VerifiedResult:
+        """End a rollout and get its result; a repetition gets the same one.
+
+        Args:
+            rollout_id: its id.
+            timeout_s: longest wait for the answer, since a live session goes on to its end; None for the client's own.
+        """
+        wait: dict[str, Any] = {} if timeout_s is None else {"timeout": httpx.Timeout(timeout_s, connect=5.0)}
+        document = self._json("POST", f"/v1/rollouts/{rollout_id}/finalize", **wait)
         # A verifier from before there were intervals has none to tell.
         intervals = {name: tuple(document[name]) for name in INTERVALS if document.get(name) is not None}
         return _build(VerifiedResult, {**document, "flags": tuple(document["flags"]), **intervals})

@@ -65,7 +65,7 @@ class Play:
         play = cls.of(row, task.open_episode(row.number + (task.manifest.n_public if row.fold == "private" else 0)))
         for text in actions:
             try:
-                play.took(text, episode.step(json.loads(text)))
+                play.took(text, play.episode.step(json.loads(text)))
             except SubmissionError as error:
                 raise VerifierError(
                     f"action {play.step + 1} of episode {row.n} can no longer be repeated: {error}"

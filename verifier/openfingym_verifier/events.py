@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,8 @@ class Created:
         transaction.connection.execute(
             "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, "
             "bucket_ns,"
-            " principal, season, policy, tape, tape_commitment, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " principal, season, policy, tape, tape_commitment, session)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 row.id,
                 row.task,

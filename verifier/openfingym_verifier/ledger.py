@@ -430,8 +430,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 def _rollout(row: sqlite3.Row) -> RolloutRow:
     fields = dict(row)
     bucket = Bucket(fields.pop("bucket_tokens"), fields.pop("bucket_ns"))
-    parsed = {name: None if (text := fields.pop(name)) is None else json.loads(text) for name in ("result", "session")}
-    return RolloutRow(**fields, **parsed, bucket=bucket)
+    for name in ("result", "session"):
+        fields[name] = None if fields[name] is None else json.loads(fields[name])
+    return RolloutRow(**fields, bucket=bucket)
 
 
 def _submission(row: sqlite3.Row) -> SubmissionRow:

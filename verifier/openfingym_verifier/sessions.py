@@ -118,7 +118,7 @@ class Sessions:
         return VerifierError(self._broken[row.id])
 
     def finish(self, row: RolloutRow) -> None:
-        """End the session of a rollout, if one was begun: what is held is sold, and its tape is read once more.
+        """End the session of a rollout, if one was begun, and read its tape once more. Waits for what is left of it.
 
         Raises:
             VerifierError: it was interrupted, or the tape does not say what the session did.
@@ -134,7 +134,7 @@ class Sessions:
             return
         try:
             session.leave()
-            record = session.outcome()
+            record = session.outcome().copy()
         except OpenFinGymError as error:
             raise self.break_off(row, error) from error
         self._end(row.id)
@@ -165,7 +165,8 @@ class Sessions:
             before = (terms.lookback + 2) * terms.interval_s + 60.0
             # Who knows the seed knows what will happen; nobody but this process does.
             venue = simulated_venue(contract.venue, contract.instruments, seed=secrets.randbits(62), before_s=before)
-        return LiveSession(venue, terms, self.tape(row.id), task=task.manifest.digest, seed=secrets.randbits(31))
+        about = (task.name, task.manifest.digest)
+        return LiveSession(venue, terms, self.tape(row.id), task=about, seed=secrets.randbits(31))
 
     def _terms(self, order: SessionOrder, task: HiddenTask) -> SessionTerms:
         contract = live_contract(task.spec.contract)
@@ -189,12 +190,12 @@ class Sessions:
         machine, found = replayed(self.tape(row.id))
         if found.difference is not None:
             raise VerifierError(f"the session's tape gives another session than there was: {found.difference}")
-        if not (machine.over or machine.left):
+        if not machine.over:
             raise VerifierError("the session of this rollout was interrupted; create a new rollout")
-        if record is not None and not np.array_equal(record, machine.outcome()):
+        if record is not None and not np.array_equal(record, machine.record):
             raise VerifierError("the session's tape gives another account than there was")
         digest = hashlib.sha256(self.tape(row.id).read_bytes()).hexdigest()
-        return _over(machine, machine.outcome(), simulated=machine.feed.simulated, digest=digest)
+        return _over(machine, machine.record, simulated=machine.feed.simulated, digest=digest)
 
     def _end(self, rollout: str) -> None:
         with self._lock:
@@ -211,10 +212,10 @@ def _over(machine: TradingIngest, record: NDArray[np.float64], *, simulated: boo
         "interval_s": terms.interval_s,
         "duration_s": terms.interval_s * terms.steps,
         "incomplete_bars": machine.incomplete,
-        "left_early": machine.left and not machine.over,
+        "left_early": machine.left,
         "tape_sha256": digest,
     }
-    return Over(terms, record, machine.finished_bars(), machine.first_bar, said)
+    return Over(terms, record, machine.bars, machine.first_bar, said)
 
 
 def order_of(row: RolloutRow) -> SessionOrder:

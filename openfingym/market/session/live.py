@@ -45,7 +45,7 @@ class LiveSession:
         venue: gives the feed, and has the venue for as long as it is entered, such as a local one.
         terms: of the session.
         tape: path of the tape, which must not exist.
-        task: digest of the task, for the tape.
+        task: name and digest of the task, for the tape.
         seed: of the jitter of waits.
         clock: the time.
     """
@@ -56,7 +56,7 @@ class LiveSession:
         terms: SessionTerms,
         tape: Path,
         *,
-        task: str = "",
+        task: tuple[str, str] = ("", ""),
         seed: int = 0,
         clock: Clock | None = None,
     ) -> None:
@@ -69,14 +69,9 @@ class LiveSession:
     def __enter__(self) -> Self:
         feed = self._venue.__enter__()
         try:
-            header = TapeHeader(
-                feed.venue,
-                feed.arguments(),
-                feed.simulated,
-                self._task,
-                {"waits": self._seed},
-                session=self.terms.to_dict(),
-            )
+            name, digest = self._task
+            seeds, session = {"waits": self._seed}, self.terms.to_dict() | {"task": name}
+            header = TapeHeader(feed.venue, feed.arguments(), feed.simulated, digest, seeds, session=session)
             at = Instant(self._clock.monotonic(), self._clock.wall())
             self._writer = TapeWriter(self.path, header, at)
             try:
@@ -128,13 +123,21 @@ class LiveSession:
         return self._wait(lambda mark: mark.number > before.number or mark.done, self.terms.interval_s + LATE_S)
 
     def leave(self) -> None:
-        """End the session: orders are cancelled and positions sold, unless its last mark was made."""
-        self._live.check()
+        """Decide no more: orders are cancelled and positions sold, and the rest of the session is waited for.
+
+        Raises:
+            VenueError: the feed has ended for good, or a mark does not come.
+        """
+        if self._shown is None or self._shown.done:
+            return
         self._enter(RecordKind.LEFT, "")
+        while not self._shown.done:
+            number = self._shown.number
+            self._wait(lambda mark: mark.number > number or mark.done, self.terms.interval_s + LATE_S)  # noqa: B023  # called at once
 
     def outcome(self) -> NDArray[np.float64]:
-        """The record so far, float64[steps + 1, 7]; see :meth:`TradingIngest.outcome`."""
-        return self.machine.outcome()
+        """The record, float64[steps + 1, 7]; see :attr:`TradingIngest.record`."""
+        return self.machine.record
 
     def close(self) -> None:
         """End the feed and the tape; a second call does nothing."""

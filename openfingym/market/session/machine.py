@@ -30,8 +30,6 @@ from openfingym.trading.actions import Decision, parse_decision
 from openfingym.trading.shown import shown_account
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from openfingym.market.session.terms import SessionTerms
     from openfingym.trading.orders import Event
 
@@ -175,17 +173,14 @@ class TradingIngest(Ingest):
         return []
 
     def leave(self, at: Instant) -> list[Command]:
-        """The agent decides no more: its orders are cancelled, and what it holds is sold into the book."""
+        """The agent decides no more: its orders are cancelled and what it holds is sold, as far as the book takes it.
+
+        The session goes on, for it is what the baseline and others on the same tape are compared on.
+        """
         self._at = at
-        executor, shown = self.executor, self.shown
-        if not (self.over or self.left or executor is None or shown is None):
-            cancels = tuple(order.id for order in executor.open_orders())
-            executor.decide(Decision(weights=(0.0,) * len(self.terms.symbols), cancels=cancels), at)
-            last = executor.mark_to_market(at)
-            # A row of its own, since the one of the last mark is what its agent was shown.
-            self.record[shown.number + 1] = last
-            self.record[shown.number + 2 :, 0] = last.equity
-            self.record[shown.number + 2 :, 3:5] = last.long, last.short
+        if not (self.over or self.left or self.executor is None):
+            cancels = tuple(order.id for order in self.executor.open_orders())
+            self.executor.decide(Decision(weights=(0.0,) * len(self.terms.symbols), cancels=cancels), at)
         self.left = True
         return []
 
@@ -204,24 +199,6 @@ class TradingIngest(Ingest):
         if self._begun is None:
             raise DataError("the session never began: some symbol had no price or no history")
         return self._begun - self.terms.lookback * self.terms.interval
-
-    def finished_bars(self) -> NDArray[np.float64]:
-        """The bars of the whole session, float64[lookback + steps, symbols, 5]; those after an early end stand at the
-        last close.
-        """
-        assert self.shown is not None, "a session has begun"
-        found, row = self.bars.copy(), self.terms.lookback + self.shown.number - 1
-        found[row + 1 :, :, :4] = found[row, :, 3][:, None]
-        found[row + 1 :, :, 4] = 0.0
-        return found
-
-    def outcome(self) -> NDArray[np.float64]:
-        """The record, float64[steps + 1, 7]; rows not yet reached are as the last one that is, with nothing traded."""
-        found = self.record.copy()
-        if not (self.over or self.left):
-            number = -1 if self.shown is None else self.shown.number
-            found[number + 1 :, 0] = self.terms.cash if number < 0 else found[number, 0]
-        return found
 
     # The beginning
 
@@ -321,8 +298,7 @@ class TradingIngest(Ingest):
             row = terms.lookback + number - 1
             for column, symbol in enumerate(terms.instruments):
                 self.bars[row, column] = self._rows[symbol][-1]
-        if not self.left:
-            self.record[number] = executor.mark_to_market(at)
+        self.record[number] = executor.mark_to_market(at)
         self._events += [(number, event) for event in executor.events()]
         account, ruined = executor.account(), executor.bankrupt
         floor = RUIN * terms.cash

@@ -102,12 +102,19 @@ class TapedSession:
         return machine.shown
 
     def leave(self) -> None:
-        """End the session at the instant of its last mark's input: positions are sold into the book as it was then."""
+        """Decide no more: orders are cancelled and positions sold at the instant of the last mark, and the tape is
+        played to the session's end.
+
+        Raises:
+            TapeError: the tape ends before, or is damaged.
+        """
         self.machine.leave(self._at)
+        while not self.machine.over:
+            self._told(self._next())
 
     def outcome(self) -> NDArray[np.float64]:
-        """The record so far; see :meth:`TradingIngest.outcome`."""
-        return self.machine.outcome()
+        """The record, float64[steps + 1, 7]; see :attr:`TradingIngest.record`."""
+        return self.machine.record
 
     def close(self) -> None:
         """Close the tape."""
@@ -117,7 +124,7 @@ class TapedSession:
         for record in self._records:
             self._at = record.at
             return record
-        raise DataError("the tape ends before the session does: its own agent left early, or it was interrupted")
+        raise DataError("the tape ends before the session does: it was interrupted")
 
     def _told(self, record: Record) -> None:
         tell = self._tell.get(record.kind)

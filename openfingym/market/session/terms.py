@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from openfingym.errors import DataError, UsageError
 from openfingym.market.bars import DAY, SECOND
@@ -63,11 +63,11 @@ class SessionTerms:
             DataError: the document holds none.
         """
         try:
-            values = {each.name: document[each.name] for each in fields(cls)}
-            rules = dict(values.pop("rules"))  # type: ignore[call-overload]
-            rules["path"] = BarPath(rules["path"])
-            symbols, instruments = (tuple(values.pop(name)) for name in ("symbols", "instruments"))  # type: ignore[call-overload]
-            return cls(symbols=symbols, instruments=instruments, rules=MarketRules(**rules), **values)  # type: ignore[arg-type]
+            values: dict[str, Any] = {each.name: document[each.name] for each in fields(cls)}
+            rules = dict(values["rules"])
+            values["rules"] = MarketRules(**rules | {"path": BarPath(rules["path"])})
+            values |= {name: tuple(values[name]) for name in ("symbols", "instruments")}
+            return cls(**values)
         except (KeyError, TypeError, ValueError, UsageError) as error:
             raise DataError(f"the tape is of no session that could be played again: {error}") from error
 
