@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -204,6 +205,18 @@ def _listener(show: TerminalProgress, package: BuiltPackage, agent: Agent) -> Li
     return LiveConversation(show.console).heard
 
 
+def session_line(session: Mapping[str, object]) -> str:
+    """A live session in a sentence."""
+    venue = (
+        f"a SIMULATED venue that speaks {session['venue']}'s protocols" if session["simulated"] else session["venue"]
+    )
+    early = "; its agent left early, and was sold out" if session["left_early"] else ""
+    return (
+        f"a session of {session['duration_s']} s on {venue}, a bar each {session['interval_s']} s, "
+        f"{session['incomplete_bars']} bars with missing trades{early}"
+    )
+
+
 def exit_status(results: list[RolloutResult]) -> int:
     """0 if all are scored, 4 if any ended in an error of ours, else 3."""
     states = {result.state for result in results}
@@ -245,6 +258,8 @@ def print_results(results: list[RolloutResult]) -> None:
             click.echo(f"{result.task}: {result.state}: {printable(result.reason)}")
         if result.tape != "given":
             click.echo(f"{result.task}: {TAPES[result.tape]}")
+        if result.session is not None:
+            click.echo(f"{result.task}: {session_line(result.session)}")
         for flag in result.flags:
             click.echo(f"{result.task}: flagged by the verifier: {flag}")
     click.echo(
