@@ -25,11 +25,15 @@ from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.keys import Keys
 from openfingym.trading.orders import Side, TimeInForce
 
+REAL = "https://api.alpaca.markets"
+"""Beginning of the URLs where orders cost real money."""
+REAL_STREAM = "wss://api.alpaca.markets/stream"
 PAPER = "https://paper-api.alpaca.markets"
 PAPER_STREAM = "wss://paper-api.alpaca.markets/stream"
 _PAGE = 100
 """Fills in an answer, at most."""
 
+_JSON = {"Content-Type": "application/json"}
 _TYPE_NAMES = {kind: name for name, kind in TYPES.items()}
 
 
@@ -63,6 +67,11 @@ class Alpaca(Broker):
         # Positions name a pair of coins without the slash that orders have.
         self._symbols = {symbol.replace("/", ""): symbol for symbol in self.instruments}
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """See :class:`Broker`."""
+        return self._keys.key, self._keys.secret
+
     def stream(self) -> Address:
         """See :class:`Broker`."""
         return Address(self._stream)
@@ -86,7 +95,7 @@ class Alpaca(Broker):
             "client_order_id": order.client_id,
             **_prices(order),
         }
-        return Request("POST", "/v2/orders", body=json.dumps(body))
+        return Request("POST", "/v2/orders", headers=_JSON, body=json.dumps(body))
 
     def _good(self, order: Submitted) -> str:
         """The longest time for which an order may stay open: one of a fraction of a share for a day."""
@@ -98,7 +107,8 @@ class Alpaca(Broker):
         included.
         """
         body = {"qty": plain(new.quantity), "client_order_id": new.client_id, **_prices(new)}
-        return Request("PATCH", f"/v2/orders/{quote(old.order_id, safe='')}", body=json.dumps(body))
+        path = f"/v2/orders/{quote(old.order_id, safe='')}"
+        return Request("PATCH", path, headers=_JSON, body=json.dumps(body))
 
     def cancel(self, order: TrackedOrder, at: Instant) -> Request:  # noqa: ARG002
         """See :class:`Broker`."""

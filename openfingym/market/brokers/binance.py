@@ -37,8 +37,13 @@ from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.keys import Keys
 from openfingym.trading.orders import OrderType
 
+REAL = "https://api.binance.com"
+"""Beginning of the URLs where orders cost real money."""
+REAL_STREAM = "wss://ws-api.binance.com/ws-api/v3"
 DEMO = "https://demo-api.binance.com"
 DEMO_STREAM = "wss://demo-ws-api.binance.com/ws-api/v3"
+TESTNET = "https://testnet.binance.vision"
+TESTNET_STREAM = "wss://ws-api.testnet.binance.vision/ws-api/v3"
 _DAY = 86_400_000
 """Milliseconds that an answer of fills may span."""
 _PAGE = 1000
@@ -83,6 +88,11 @@ class Binance(Broker):
         self._rest, self._stream, self._keys, self._window = rest, stream, keys, receive_window_ms
         self._offset = 0
         """The venue's clock less ours, in nanoseconds."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """See :class:`Broker`."""
+        return self._keys.key, self._keys.secret
 
     def stream(self) -> Address:
         """See :class:`Broker`."""

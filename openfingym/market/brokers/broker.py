@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from openfingym.market.brokers.reports import AccountReport, Instrument, OrderReport, Report, Submitted
 from openfingym.market.brokers.tracked import TrackedOrder
-from openfingym.market.commands import Instant
+from openfingym.market.commands import Instant, RestAnswer
 from openfingym.market.feed import Address, Frame, Request
 from openfingym.trading.orders import Reason, Side
 
@@ -22,6 +22,12 @@ class BrokerAnswer(NamedTuple):
     body: bytes = b""
     headers: Mapping[str, str] = {}
     """By names in lower case."""
+
+    @classmethod
+    def of(cls, answer: RestAnswer) -> Self:
+        """An answer as :class:`~openfingym.market.rest.RestClient` gives it, and tapes hold it."""
+        wait_s = answer.retry_after_s
+        return cls(answer.status, answer.body, {} if wait_s is None else {"retry-after": f"{wait_s:.3f}"})
 
     @property
     def good(self) -> bool:
@@ -103,6 +109,11 @@ class Broker(ABC):
 
     def __init__(self, instruments: Iterable[Instrument]) -> None:
         self.instruments = {item.symbol: item for item in instruments}
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no tape, message or error may show: the account's keys."""
+        return ()
 
     @abstractmethod
     def stream(self) -> Address:
