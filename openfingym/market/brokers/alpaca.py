@@ -8,8 +8,25 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from urllib.parse import quote, urlencode
 
-from openfingym.market.brokers.alpaca_messages import SECOND, TYPES, activity, order_report, refusal, update
-from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, FillQuery, OrderSession, plain
+from openfingym.market.brokers.alpaca_messages import (
+    SECOND,
+    TYPES,
+    activity,
+    nanoseconds,
+    order_report,
+    refusal,
+    update,
+)
+from openfingym.market.brokers.broker import (
+    Broker,
+    BrokerAnswer,
+    BrokerRefusal,
+    FillQuery,
+    OrderSession,
+    Standing,
+    costs_money,
+    plain,
+)
 from openfingym.market.brokers.reports import (
     ZERO,
     AccountReport,
@@ -80,6 +97,11 @@ class Alpaca(Broker):
         """See :class:`Broker`; every request carries the keys."""
         return Address(self._rest, {"APCA-API-KEY-ID": self._keys.key, "APCA-API-SECRET-KEY": self._keys.secret})
 
+    @property
+    def real(self) -> bool:
+        """See :class:`Broker`."""
+        return costs_money(self._rest, (PAPER,))
+
     def session(self) -> AlpacaBrokerSession:
         """See :class:`Broker`."""
         return AlpacaBrokerSession(self, self._keys)
@@ -148,6 +170,29 @@ class Alpaca(Broker):
                     held = abs(Decimal(position["qty"]))
                     totals[self.instruments[symbol].base] = -held if position["side"] == "short" else held
             return AccountReport(totals, started)
+
+    def ask_standing(self, at: Instant) -> Request:  # noqa: ARG002
+        """See :class:`Broker`."""
+        return Request("GET", "/v2/account")
+
+    def read_standing(self, body: bytes) -> Standing:
+        """See :class:`Broker`."""
+        account = parsed("alpaca", body, dict)
+        with protocol("alpaca"):
+            flags = ("trading_blocked", "account_blocked", "trade_suspended_by_user")
+            against = [name for name in flags if account.get(name)]
+            if account["status"] != "ACTIVE":
+                against.insert(0, f"its status is {str(account['status'])[:50]}")
+            return Standing(not against, ", ".join(against))
+
+    def ask_clock(self) -> Request:
+        """See :class:`Broker`."""
+        return Request("GET", "/v2/clock")
+
+    def read_clock(self, body: bytes) -> int:
+        """See :class:`Broker`."""
+        with protocol("alpaca"):
+            return nanoseconds(parsed("alpaca", body, dict)["timestamp"])
 
     def fills_since(self, since: int) -> list[FillQuery]:
         """See :class:`Broker`."""

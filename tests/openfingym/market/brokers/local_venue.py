@@ -16,7 +16,6 @@ from openfingym.market.clock import SystemClock
 from openfingym.market.commands import Tell
 from openfingym.market.keys import Keys
 from openfingym.market.sim.binance import BinanceVenue
-from openfingym.market.sim.binance.peers import Terms
 from openfingym.market.sim.events import ATOMS, ExchangeOrder, ListedPair
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import Faults
@@ -38,7 +37,7 @@ class LocalVenue:
             self.exchange.deposit(account, "BTC", 100 * ATOMS)
         for side in (-1, 1):
             self.exchange.place("bob", SYMBOL, side, "limit", 1000, price=10_000)
-        self.venue = BinanceVenue(self.exchange, Faults(seed=5), terms=Terms(ping_s=1e6))
+        self.venue = BinanceVenue(self.exchange, Faults(seed=5))
         self.venue.add_key(KEYS.key, "ann", secret=KEYS.secret)
         self.faults = self.venue.faults.faults
         self.loop = asyncio.new_event_loop()
