@@ -230,7 +230,8 @@ class LiveBroker(Runner[BrokerLine]):
         return self._mask(text.encode(errors="replace")).decode()
 
     def _died(self) -> None:
-        """See :class:`~openfingym.market.live.Runner`."""
+        """See :class:`~openfingym.market.live.Runner`: no order would be sent any more."""
+        self._executor.leaving = True
         with self._news:
             self._news.notify_all()
 

@@ -32,8 +32,8 @@ def at(local: LocalVenue, found: Keys = KEYS) -> Venue:
     )
 
 
-def checked(venue: Venue, **options: float) -> dict[str, Check]:
-    return {check.check: check for check in asyncio.run(check_venue(venue, **options))}
+def checked(venue: Venue, timeout_s: float = checkup.TIMEOUT_S) -> dict[str, Check]:
+    return {check.check: check for check in asyncio.run(check_venue(venue, timeout_s=timeout_s))}
 
 
 @pytest.fixture

@@ -263,6 +263,8 @@ def test_every_input_is_recorded_before_it_has_an_effect(venue: LocalVenue) -> N
     account.until(lambda: not live._thread.is_alive())
     with pytest.raises(VenueError, match="full"):
         live.check()
+    tape.full = False
+    assert live.submit([limit(Side.BUY, 1.0, 91.0)]) == [0], "nobody would send it"
     with pytest.raises(VenueError, match="may still be open"):
         live.stop()
 
