@@ -99,6 +99,27 @@ def test_an_order_whose_answer_is_lost_is_found_and_not_sent_again(venue: LocalV
         assert len(venue.orders()) == 1, "sent once"
 
 
+def test_an_answer_that_comes_after_it_was_given_up_changes_nothing(venue: LocalVenue) -> None:
+    with Account(venue) as account:
+        live = account.live
+        live.ready(20)
+        venue.faults += [VenueFault("hang", path=ORDERS, seconds=0.5), VenueFault("gap", channel="execution")]
+        (number,) = live.submit([limit(Side.BUY, 1.0, 90.0)])
+        account.until(lambda: len(venue.orders()) == 1)
+        venue.faults.clear()
+        account.clock.jump(16)
+        account.until(lambda: states(account) == [OrderState.OPEN])
+        venue.bob(-1, 1.0, 90.0)
+        account.settled()
+        dispatcher = live.machine.executor._dispatcher
+        account.until(lambda: not dispatcher._late and not live._asking)
+        account.settled()
+        assert [(event.kind, event.order_id, event.quantity) for event in live.events()] == [
+            (EventKind.FILLED, number, 1.0)
+        ]
+        assert len(venue.orders()) == 1
+
+
 def test_fills_that_the_stream_loses_or_doubles_count_once(venue: LocalVenue) -> None:
     with Account(venue) as account:
         live = account.live
