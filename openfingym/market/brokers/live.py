@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import threading
@@ -12,7 +13,7 @@ import numpy as np
 
 from openfingym.errors import VenueError
 from openfingym.market.brokers.admission import Price
-from openfingym.market.brokers.broker import Broker
+from openfingym.market.brokers.broker import Broker, BrokerAnswer
 from openfingym.market.brokers.executor import BrokerExecutor
 from openfingym.market.brokers.journal import Journal
 from openfingym.market.brokers.line import SECOND, BrokerLine
@@ -21,6 +22,7 @@ from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.commands import Ask, Command, Tell
 from openfingym.market.live import STOP_S, Runner
 from openfingym.market.redaction import SHORTEST, Mask
+from openfingym.market.rest import RestClient
 from openfingym.market.tape import NoRecorder, Recorder, RecordKind
 from openfingym.market.transport import AiohttpTransport, Transport
 from openfingym.trading.executor import Account, OpenOrder
@@ -82,6 +84,8 @@ class LiveBroker(Runner[BrokerLine]):
         self._mask = Mask(secrets)
         self._waiting: deque[Ask] = deque()
         self._news = threading.Condition()
+        self._gone: set[str] = set()
+        """Orders cancelled without the mirror's knowledge, by our ids."""
         self._cancel_on_exit, self._leave_s = cancel_on_exit, leave_s
         self._stop_s = leave_s + STOP_S
         executor = BrokerExecutor(
@@ -137,7 +141,7 @@ class LiveBroker(Runner[BrokerLine]):
         """
         begun = self._thread.is_alive() or self._error is not None
         super().stop()
-        orders = self.machine.open_orders()
+        orders = [order for order in self.machine.open_orders() if order.asked.client_id not in self._gone]
         if begun and orders and self._cancel_on_exit:
             names = ", ".join(order.order_id or order.asked.client_id for order in orders)
             raise VenueError(
@@ -234,6 +238,21 @@ class LiveBroker(Runner[BrokerLine]):
         self._executor.leaving = True
         with self._news:
             self._news.notify_all()
+        if self._cancel_on_exit and not self.machine.failed:
+            asyncio.run(self._cancel_at_once())
+
+    async def _cancel_at_once(self) -> None:
+        """Cancel what is open although nothing can be recorded or told any more: nobody would watch over it."""
+        client, broker = RestClient(self._executor.broker.rest()), self._executor.broker
+        orders = [order for order in self.machine.open_orders() if order.order_id]
+        try:
+            answers = await asyncio.gather(*(client.ask(broker.cancel(order, self._now())) for order in orders))
+        finally:
+            await client.close()
+        done = [order for order, answer in zip(orders, answers, strict=True) if BrokerAnswer.of(answer).good]
+        self._gone |= {order.asked.client_id for order in done}
+        if orders and self._tell is not None:
+            self._tell(Tell("cancelled", "", f"{len(done)} of {len(orders)} open orders were cancelled after an error"))
 
     async def _leave(self) -> None:
         """See :class:`~openfingym.market.live.Runner`: cancel what is open."""

@@ -286,8 +286,22 @@ def test_every_input_is_recorded_before_it_has_an_effect(venue: LocalVenue) -> N
         live.check()
     tape.full = False
     assert live.submit([limit(Side.BUY, 1.0, 91.0)]) == [0], "nobody would send it"
+    assert not any(order.open for order in venue.orders()), "nobody would watch over it"
+    live.stop()
+
+
+def test_orders_that_an_error_leaves_open_are_named(venue: LocalVenue) -> None:
+    tape = Tape()
+    account = Account(venue, recorder=tape)
+    account.live.__enter__()
+    account.live.ready(20)
+    account.live.submit([limit(Side.BUY, 1.0, 90.0)])
+    account.until(lambda: states(account) == [OrderState.OPEN])
+    venue.faults.append(VenueFault("limited", path=ORDERS, seconds=60.0))
+    tape.full = True
+    account.until(lambda: not account.live._thread.is_alive())
     with pytest.raises(VenueError, match="may still be open"):
-        live.stop()
+        account.live.stop()
 
 
 def test_no_key_is_on_the_tape_of_an_account(venue: LocalVenue, tmp_path: Path) -> None:
