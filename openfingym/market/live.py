@@ -273,15 +273,7 @@ class Runner(Generic[MachineT]):
 
 
 class Live(Runner[Ingest]):
-    """A feed that runs, from entering the context to leaving it.
-
-    Args:
-        machine: what is told, and asks; nobody else may call it while this runs.
-        transport: makes the way to connect, in the thread.
-        recorder: told of every input.
-        clock: time.
-        tell: called in the thread with what people should know; must return soon.
-    """
+    """A feed that runs, from entering the context to leaving it; its arguments are those of :class:`Runner`."""
 
     def __init__(
         self,

@@ -124,7 +124,7 @@ def test_a_clock_that_is_off_is_said_and_by_how_much() -> None:
 def test_a_stream_that_does_not_begin_is_said_in_bounded_time() -> None:
     with LocalVenue() as local:
         local.faults.append(VenueFault("mute"))
-        found = checked(at(local), timeout_s=0.3)
+        found = checked(at(local), timeout_s=1.0)
     for name in ("market data", "events"):
         assert "did not confirm" in found[name].detail
     assert found["account"].ok
