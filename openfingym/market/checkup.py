@@ -30,7 +30,7 @@ MOST_OFF_MS = 1000.0
 VENUES = ("alpaca", "binance", "simulated")
 
 
-class Check(NamedTuple):
+class VenueCheck(NamedTuple):
     """What was found."""
 
     check: str
@@ -41,7 +41,7 @@ class Check(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Venue:
+class CheckedVenue:
     """What is checked."""
 
     name: str
@@ -58,12 +58,12 @@ class Venue:
     """What account it is, in words."""
 
 
-def venue_named(name: str, *, real_money: bool = False) -> Venue:
+def venue_named(name: str, *, real_money: bool = False) -> CheckedVenue:
     """Alpaca or Binance: the paper or demo account, or the one that trades with real money."""
     account = "real money" if real_money else f"a {'paper' if name == 'alpaca' else 'demo'} account"
     if name == "alpaca":
         rest, stream = (alpaca.REAL, alpaca.REAL_STREAM) if real_money else (alpaca.PAPER, alpaca.PAPER_STREAM)
-        return Venue(
+        return CheckedVenue(
             name,
             lambda keys: None if keys is None else AlpacaFeed(["BTC/USD"], keys, feed="us"),
             lambda keys: alpaca.Alpaca([], keys, rest=rest, stream=stream),
@@ -71,7 +71,7 @@ def venue_named(name: str, *, real_money: bool = False) -> Venue:
             account,
         )
     rest, stream = (binance.REAL, binance.REAL_STREAM) if real_money else (binance.DEMO, binance.DEMO_STREAM)
-    return Venue(
+    return CheckedVenue(
         name,
         lambda keys: BinanceFeed(["BTCUSDT"]),  # noqa: ARG005
         lambda keys: binance.Binance([], keys, rest=rest, stream=stream),
@@ -81,7 +81,7 @@ def venue_named(name: str, *, real_money: bool = False) -> Venue:
 
 
 @contextlib.asynccontextmanager
-async def simulated_venue() -> AsyncIterator[Venue]:
+async def simulated_venue() -> AsyncIterator[CheckedVenue]:
     """A local Binance venue with one symbol and an account, for as long as the context lasts."""
     from openfingym.market.sim.binance import BinanceVenue
     from openfingym.market.sim.events import ATOMS, ListedPair
@@ -99,7 +99,7 @@ async def simulated_venue() -> AsyncIterator[Venue]:
     await local.start()
     running = asyncio.create_task(local.run())
     try:
-        yield Venue(
+        yield CheckedVenue(
             "simulated",
             lambda _: BinanceFeed([pair.symbol], stream_url=local.stream_url, rest_url=local.rest_url, simulated=True),
             lambda found: binance.Binance([], found, rest=local.rest_url, stream=local.socket_api_url),
@@ -112,7 +112,7 @@ async def simulated_venue() -> AsyncIterator[Venue]:
         await local.stop()
 
 
-async def checkup(name: str, *, real_money: bool = False) -> list[Check]:
+async def checkup(name: str, *, real_money: bool = False) -> list[VenueCheck]:
     """Check one of :data:`VENUES` by its name.
 
     Args:
@@ -130,7 +130,9 @@ async def checkup(name: str, *, real_money: bool = False) -> list[Check]:
         return await check_venue(venue)
 
 
-async def check_venue(venue: Venue, *, real_money: bool = False, timeout_s: float = TIMEOUT_S) -> list[Check]:
+async def check_venue(
+    venue: CheckedVenue, *, real_money: bool = False, timeout_s: float = TIMEOUT_S
+) -> list[VenueCheck]:
     """Check a venue; nothing is ordered. What cannot be reached is a finding and no error, after ``timeout_s`` seconds
     each for market data, clock, account and events at the most.
 
@@ -141,19 +143,19 @@ async def check_venue(venue: Venue, *, real_money: bool = False, timeout_s: floa
     """
     try:
         keys: Keys | None = venue.keys()
-        found = [Check("keys", True, f"set for {venue.name}")]
+        found = [VenueCheck("keys", True, f"set for {venue.name}")]
     except UsageError as error:
         entry = f"keyring set openfingym-{venue.name} {NAMES[venue.name][0]}"
         keys, found = (
             None,
-            [Check("keys", False, f"{error}: export them, or `{entry}` and so on with the package keyring")],
+            [VenueCheck("keys", False, f"{error}: export them, or `{entry}` and so on with the package keyring")],
         )
     feed = venue.feed(keys)
     if keys is None and feed is not None:
         text = f"{found[0].detail}. Market data of {venue.name} need no keys, orders do"
         found = [found[0]._replace(detail=text)]
     if feed is None:
-        found.append(Check("market data", False, f"not tried: {venue.name} gives its market data only with keys"))
+        found.append(VenueCheck("market data", False, f"not tried: {venue.name} gives its market data only with keys"))
     else:
         found.append(await _market_data(feed, timeout_s))
     if keys is not None:
@@ -166,11 +168,11 @@ async def check_venue(venue: Venue, *, real_money: bool = False, timeout_s: floa
     return found
 
 
-async def _account(venue: Venue, broker: Broker, real_money: bool, timeout_s: float) -> list[Check]:
+async def _account(venue: CheckedVenue, broker: Broker, real_money: bool, timeout_s: float) -> list[VenueCheck]:
     """The broker's clock, what the account may do, and its events."""
     if broker.real and not real_money:
         text = f"{broker.rest().url} trades with real money, and that was not asked for: nothing was sent there"
-        return [Check("account", False, f"{text}; use a paper or demo account, or pass --real-money")]
+        return [VenueCheck("account", False, f"{text}; use a paper or demo account, or pass --real-money")]
     clock = await _clock(broker.rest(), broker.ask_clock(), broker.read_clock, timeout_s)
     found = [clock]
     if clock.ok:
@@ -180,7 +182,7 @@ async def _account(venue: Venue, broker: Broker, real_money: bool, timeout_s: fl
     return found
 
 
-async def _clock(address: Address, request: Request, read: Callable[[bytes], int], timeout_s: float) -> Check:
+async def _clock(address: Address, request: Request, read: Callable[[bytes], int], timeout_s: float) -> VenueCheck:
     """How long an answer takes, and how far this machine's clock is from the venue's."""
     client = RestClient(address, timeout_s=timeout_s)
     try:
@@ -192,11 +194,11 @@ async def _clock(address: Address, request: Request, read: Callable[[bytes], int
     finally:
         await client.close()
     if not BrokerAnswer.of(answer).good:
-        return Check("clock", False, _unanswered(address, answer.status, answer.body))
+        return VenueCheck("clock", False, _unanswered(address, answer.status, answer.body))
     try:
         ahead = (read(answer.body) - (wall + took // 2)) / 1e6
     except FeedError as error:
-        return Check("clock", False, f"{address.url}: {error}; expected the venue's time: see what answers there")
+        return VenueCheck("clock", False, f"{address.url}: {error}; expected the venue's time: see what answers there")
     latency = took / 1e6
     text = (
         f"an answer takes {latency:.0f} ms; the venue's clock is {ahead:+.0f} ms from here, within {latency / 2:.0f} ms"
@@ -204,10 +206,10 @@ async def _clock(address: Address, request: Request, read: Callable[[bytes], int
     ok = abs(ahead) - latency / 2 <= MOST_OFF_MS
     if not ok:
         text += f"; expected at most {MOST_OFF_MS:.0f} ms: set this machine's clock, as by NTP"
-    return Check("clock", ok, text, {"latency": round(latency, 3), "difference": round(ahead, 3)})
+    return VenueCheck("clock", ok, text, {"latency": round(latency, 3), "difference": round(ahead, 3)})
 
 
-async def _standing(venue: Venue, broker: Broker, timeout_s: float) -> Check:
+async def _standing(venue: CheckedVenue, broker: Broker, timeout_s: float) -> VenueCheck:
     """Whether the keys are those of an account that may trade."""
     client = RestClient(broker.rest(), timeout_s=timeout_s)
     try:
@@ -221,16 +223,18 @@ async def _standing(venue: Venue, broker: Broker, timeout_s: float) -> Check:
             names = " and ".join(NAMES.get(broker.venue, ("the keys",)))
             text += f"; expected the keys of {venue.account}, which has its own: set {names} to them"
             text += "" if broker.real else ", or pass --real-money where they are those of a real account"
-        return Check("account", False, text)
+        return VenueCheck("account", False, text)
     try:
         standing = broker.read_standing(answer.body)
     except FeedError as error:
-        return Check("account", False, f"{broker.rest().url}: {error}; expected an account: see what answers there")
+        return VenueCheck(
+            "account", False, f"{broker.rest().url}: {error}; expected an account: see what answers there"
+        )
     may = "may trade" if standing.trades else f"may not trade: {standing.text}"
-    return Check("account", standing.trades, f"{venue.account}, which {may}")
+    return VenueCheck("account", standing.trades, f"{venue.account}, which {may}")
 
 
-async def _market_data(feed: Feed, timeout_s: float) -> Check:
+async def _market_data(feed: Feed, timeout_s: float) -> VenueCheck:
     """Whether market data come."""
     session, kind = feed.session(), "simulated market data" if feed.simulated else "market data"
 
@@ -243,7 +247,7 @@ async def _market_data(feed: Feed, timeout_s: float) -> Check:
     return await _stream("market data", kind, feed.stream(), session.opened, session.replies, heard, timeout_s)
 
 
-async def _events(broker: Broker, timeout_s: float) -> Check:
+async def _events(broker: Broker, timeout_s: float) -> VenueCheck:
     """Whether the account's events come."""
     session = broker.session()
 
@@ -272,7 +276,7 @@ async def _stream(
     replies: list[Frame],
     heard: Callable[[Frame], bool],
     timeout_s: float,
-) -> Check:
+) -> VenueCheck:
     """Open a connection and wait until what it is for is subscribed."""
     transport, began = AiohttpTransport(), time.monotonic_ns()
     try:
@@ -288,7 +292,7 @@ async def _stream(
             finally:
                 await connection.close()
         took = (time.monotonic_ns() - began) / 1e6
-        return Check(
+        return VenueCheck(
             check, True, f"{what} of {address.url} are subscribed in {took:.0f} ms", {"subscribed": round(took, 3)}
         )
     except ConnectionClosedError as error:
@@ -299,7 +303,7 @@ async def _stream(
         text = f"{address.url} refuses {what}: {str(error).rstrip('.')}."
     finally:
         await transport.close()
-    return Check(
+    return VenueCheck(
         check, False, f"{text} See whether this machine may reach it: the network, a proxy, the venue's status."
     )
 

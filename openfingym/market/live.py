@@ -46,7 +46,7 @@ STOP_S = 5.0
 MachineT = TypeVar("MachineT", bound=RunMachine)
 
 
-class Runner(Generic[MachineT]):
+class MachineRunner(Generic[MachineT]):
     """A machine that runs, from entering the context to leaving it.
 
     Args:
@@ -272,8 +272,8 @@ class Runner(Generic[MachineT]):
             self._do(commands)
 
 
-class Live(Runner[Ingest]):
-    """A feed that runs, from entering the context to leaving it; its arguments are those of :class:`Runner`."""
+class Live(MachineRunner[Ingest]):
+    """A feed that runs, from entering the context to leaving it; its arguments are those of :class:`MachineRunner`."""
 
     def __init__(
         self,
@@ -294,7 +294,7 @@ class Live(Runner[Ingest]):
         self._call(lambda: self._refresh(wanted))
 
     def _died(self) -> None:
-        """See :class:`Runner`: what is known grows old."""
+        """See :class:`MachineRunner`: what is known grows old."""
         self.machine.state.lost(self.machine.feed.symbols, self._now())
 
     def _refresh(self, symbols: list[str]) -> None:

@@ -20,7 +20,7 @@ from openfingym.market.brokers.line import SECOND, BrokerLine
 from openfingym.market.brokers.reports import OrderState
 from openfingym.market.clock import Clock, SystemClock
 from openfingym.market.commands import Ask, Command, Tell
-from openfingym.market.live import STOP_S, Runner
+from openfingym.market.live import STOP_S, MachineRunner
 from openfingym.market.redaction import SHORTEST, Mask
 from openfingym.market.rest import RestClient
 from openfingym.market.tape import NoRecorder, Recorder, RecordKind
@@ -33,7 +33,7 @@ LEAVE_S = 20.0
 _LOOK_S = 0.02
 
 
-class LiveBroker(Runner[BrokerLine]):
+class LiveBroker(MachineRunner[BrokerLine]):
     """An account that runs from entering the context to leaving it; an :class:`~openfingym.trading.executor.Executor`.
 
     Its methods may be called from any thread and never wait for the venue; requests are sent by a thread of its own. An
@@ -104,7 +104,7 @@ class LiveBroker(Runner[BrokerLine]):
         self._executor = executor
 
     def check(self) -> None:
-        """See :class:`~openfingym.market.live.Runner`."""
+        """See :class:`~openfingym.market.live.MachineRunner`."""
         try:
             super().check()
         except VenueError as error:
@@ -234,7 +234,7 @@ class LiveBroker(Runner[BrokerLine]):
         return self._mask(text.encode(errors="replace")).decode()
 
     def _died(self) -> None:
-        """See :class:`~openfingym.market.live.Runner`: no order would be sent any more."""
+        """See :class:`~openfingym.market.live.MachineRunner`: no order would be sent any more."""
         self._executor.leaving = True
         with self._news:
             self._news.notify_all()
@@ -255,7 +255,7 @@ class LiveBroker(Runner[BrokerLine]):
             self._tell(Tell("cancelled", "", f"{len(done)} of {len(orders)} open orders were cancelled after an error"))
 
     async def _leave(self) -> None:
-        """See :class:`~openfingym.market.live.Runner`: cancel what is open."""
+        """See :class:`~openfingym.market.live.MachineRunner`: cancel what is open."""
         orders = self.machine.open_orders()
         if not orders or self.machine.failed:
             return

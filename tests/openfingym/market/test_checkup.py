@@ -13,7 +13,7 @@ from openfingym.cli import cli
 from openfingym.market import checkup, keys
 from openfingym.market.brokers import alpaca, binance
 from openfingym.market.brokers.broker import Standing
-from openfingym.market.checkup import Check, Venue, check_venue, venue_named
+from openfingym.market.checkup import CheckedVenue, VenueCheck, check_venue, venue_named
 from openfingym.market.feeds.alpaca import AlpacaFeed
 from openfingym.market.feeds.binance import BinanceFeed
 from openfingym.market.keys import NAMES, Keys
@@ -21,9 +21,9 @@ from openfingym.market.sim.faults import VenueFault
 from tests.openfingym.market.brokers.local_venue import KEYS, SYMBOL, LocalVenue
 
 
-def at(local: LocalVenue, found: Keys = KEYS) -> Venue:
+def at(local: LocalVenue, found: Keys = KEYS) -> CheckedVenue:
     venue = local.venue
-    return Venue(
+    return CheckedVenue(
         "binance",
         lambda _: BinanceFeed([SYMBOL], stream_url=venue.stream_url, rest_url=venue.rest_url, simulated=True),
         local.broker,
@@ -32,7 +32,7 @@ def at(local: LocalVenue, found: Keys = KEYS) -> Venue:
     )
 
 
-def checked(venue: Venue, timeout_s: float = checkup.TIMEOUT_S) -> dict[str, Check]:
+def checked(venue: CheckedVenue, timeout_s: float = checkup.TIMEOUT_S) -> dict[str, VenueCheck]:
     return {check.check: check for check in asyncio.run(check_venue(venue, timeout_s=timeout_s))}
 
 
@@ -62,7 +62,7 @@ def test_without_keys_it_says_which_and_how_and_that_market_data_of_binance_need
 ) -> None:
     with LocalVenue() as local:
         known = at(local)
-        asked = Venue("binance", known.feed, known.broker, lambda: Keys.of("binance"), known.account)
+        asked = CheckedVenue("binance", known.feed, known.broker, lambda: Keys.of("binance"), known.account)
         monkeypatch.setattr(checkup, "venue_named", lambda name, real_money: asked)
         result = CliRunner().invoke(cli, ["doctor", "--venue", "binance", "--json"])
     assert result.exit_code == 4
@@ -80,7 +80,7 @@ def test_alpaca_without_keys_is_not_asked(no_keys: None) -> None:
 
 
 def test_where_nobody_answers_it_says_so_soon() -> None:
-    nowhere = Venue(
+    nowhere = CheckedVenue(
         "alpaca",
         lambda _: AlpacaFeed(
             ["BTC/USD"], KEYS, feed="us", stream_url="ws://127.0.0.1:1", rest_url="http://127.0.0.1:1"
@@ -133,7 +133,9 @@ def test_a_stream_that_does_not_begin_is_said_in_bounded_time() -> None:
 def test_an_account_of_real_money_is_left_alone_unless_told() -> None:
     with LocalVenue() as local:
         known = at(local)
-        real = Venue("binance", known.feed, lambda found: binance.Binance([], found, rest=binance.REAL), known.keys, "")
+        real = CheckedVenue(
+            "binance", known.feed, lambda found: binance.Binance([], found, rest=binance.REAL), known.keys, ""
+        )
         found = checked(real)
     assert list(found) == ["keys", "market data", "account"], "not even its clock was asked for"
     assert "--real-money" in found["account"].detail
