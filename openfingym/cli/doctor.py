@@ -30,14 +30,29 @@ EXTRAS = {
 
 
 @click.command()
+@click.option(
+    "--venue",
+    type=click.Choice(["alpaca", "binance", "simulated"]),
+    help="Check this venue of live markets instead: keys, market data, clock and the account, without any order.",
+)
+@click.option("--real-money", is_flag=True, help="With --venue: the account of real money, not the paper or demo one.")
 @json_option("an object")
 @click.pass_context
-def doctor(ctx: click.Context, as_json: bool) -> None:
+def doctor(ctx: click.Context, venue: str | None, real_money: bool, as_json: bool) -> None:
     """Say what works on this machine, and what to do about the rest.
 
     Extras of the distribution are listed, with the command that installs each; one that is missing is no failure.
-    Exit status 0 if at least one backend can isolate an agent's program, else 4.
+    Exit status 0 if at least one backend can isolate an agent's program, else 4; with --venue, 0 if all that a session
+    there needs was found.
+
+    Keys are taken from the environment or the keyring. Market data of Binance need none. The venue `simulated` is a
+    local one, started for this.
     """
+    if real_money and venue in {None, "simulated"}:
+        raise click.UsageError("--real-money says which account of a venue is meant: give --venue alpaca or binance")
+    if venue is not None:
+        _check_venue(ctx, venue, real_money, as_json)
+        return
     from openfingym.errors import OpenFinGymError
 
     checks: dict[str, Callable[[], str]] = {
@@ -63,10 +78,29 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     else:
         lines = [(r["check"], "ok" if r["ok"] else "NO", r["detail"]) for r in rows]
         lines += [(f"extra {e['extra']}", "ok" if e["installed"] else "-", e["detail"]) for e in extras]
-        print_table("", ["check", "", "detail"], lines)
+        print_table("", ["check", "state", "detail"], lines)
         if not isolated:
             click.echo("no backend can isolate an agent's program here; only built-in agents run (backend inline)")
     ctx.exit(0 if isolated and needed else 4)
+
+
+def _check_venue(ctx: click.Context, venue: str, real_money: bool, as_json: bool) -> None:
+    """Print what a venue's check found."""
+    import asyncio
+
+    from openfingym.market.checkup import checkup
+
+    checks = asyncio.run(checkup(venue, real_money=real_money))
+    ok, simulated = all(check.ok for check in checks), venue == "simulated"
+    if as_json:
+        rows = [check._asdict() for check in checks]
+        print_json({"ok": ok, "venue": venue, "simulated": simulated, "checks": rows})
+    else:
+        lines = [(check.check, "ok" if check.ok else "NO", check.detail) for check in checks]
+        print_table("", ["check", "state", "detail"], lines)
+        if simulated:
+            click.echo("SIMULATED: a local venue, started for this; it says nothing of any real one")
+    ctx.exit(0 if ok else 4)
 
 
 def _python() -> str:

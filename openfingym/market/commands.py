@@ -7,9 +7,9 @@ a new machine the same inputs, and a simulated week tells it a simulated one's.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from openfingym.market.feed import Frame, Request
+from openfingym.market.feed import Address, Frame, Request
 
 
 class Instant(NamedTuple):
@@ -103,8 +103,51 @@ KINDS = (
     "unreadable",
     "failed",
     "drift",
+    "cancelled",
+    "left-open",
 )
 """What :class:`Tell` may be about."""
 
 Command = Connect | Send | Close | Ask | Tell
 """What a machine asks its runner to do."""
+
+
+class VenueAddresses(Protocol):
+    """Where a machine's connections and questions go."""
+
+    venue: str
+
+    def stream(self) -> Address:
+        """Where its WebSocket is."""
+
+    def rest(self) -> Address:
+        """Where its REST interface is."""
+
+
+class RunMachine(Protocol):
+    """What a runner tells, and whose commands it carries out."""
+
+    @property
+    def failed(self) -> str:
+        """Why it has stopped for good; empty while it has not."""
+
+    def start(self, at: Instant) -> list[Command]:
+        """The session begins."""
+
+    def stop(self, at: Instant) -> list[Command]:
+        """It ends."""
+
+    def opened(self, connection: int, at: Instant) -> list[Command]:
+        """A connection is open."""
+
+    def frame(self, connection: int, frame: Frame, at: Instant) -> list[Command]:
+        """A frame was received."""
+
+    def closed(self, connection: int, reason: str, at: Instant) -> list[Command]:
+        """A connection has ended, or could not be opened."""
+
+    def answered(self, question: int, answer: RestAnswer, at: Instant) -> list[Command]:
+        """A question was answered."""
+
+    def passed(self, at: Instant) -> list[Command]:
+        """Time has passed."""

@@ -57,12 +57,36 @@ class Link:
         return commands
 
 
+class BackOff:
+    """How long to wait before a connection is opened again: twice as long each time, and up to half less by chance, so
+    that many clients do not come back at once.
+    """
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._failures = 0
+
+    def due(self, now: int, ready: int, wait_s: float | None) -> int:
+        """When to connect again.
+
+        Args:
+            now: when the connection ended, by the monotonic clock in nanoseconds.
+            ready: when it had become ready; -1 for never.
+            wait_s: seconds that the venue asks to wait; None where it says nothing.
+        """
+        if ready >= 0 and now - ready > STEADY_S * SECOND:
+            self._failures = 0
+        longest = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(self._failures, 10))
+        self._failures += 1
+        return now + int(max(float(self._rng.uniform(0.5, 1.0)) * longest, wait_s or 0.0) * SECOND)
+
+
 class Links:
     """The connection that is read, and at times its replacement.
 
     Args:
         feed: makes sessions.
-        rng: for jitter, so that many clients do not come back at once.
+        rng: for jitter.
         out: where commands go.
         lost: called with the reason when no connection is read any more.
         ready: called with the link and the time when everything is subscribed on the one that is read.
@@ -83,7 +107,7 @@ class Links:
         self._feed, self._rng, self._out = feed, rng, out
         self._lost, self._ready = lost, ready
         self._number = 0
-        self._failures = 0
+        self._back_off = BackOff(rng)
         self._main_due: int | None = None
         self._spare_due = 0
 
@@ -171,10 +195,7 @@ class Links:
     def _gone(self, link: Link, reason: str, wait_s: float | None, now: int) -> None:
         if self.stopped:
             return
-        if link.ready >= 0 and now - link.ready > STEADY_S * SECOND:
-            self._failures = 0
-        due = now + int(max(self._wait_s(), wait_s or 0.0) * SECOND)
-        self._failures += 1
+        due = self._back_off.due(now, link.ready, wait_s)
         if link is self.spare:
             self.spare, self._spare_due = None, due
             self._tell("handover", f"the replacement has failed: {reason}")
@@ -184,10 +205,6 @@ class Links:
                 self._main_due = due
             if self.main is None or self.main.ready < 0:
                 self._lost(reason)
-
-    def _wait_s(self) -> float:
-        """Seconds until the next attempt: twice as long each time, and up to half less by chance."""
-        return float(self._rng.uniform(0.5, 1.0)) * min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(self._failures, 10))
 
     def _connect(self, now: int) -> Link:
         self._number += 1

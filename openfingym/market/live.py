@@ -1,4 +1,6 @@
-"""Running a live market's machine: a thread that carries out its commands and records every input before it."""
+"""Running a machine that does no input or output: a thread that carries out its commands and records every input before
+it. :class:`Live` runs a feed, and :class:`~openfingym.market.brokers.live.LiveBroker` an account.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,22 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from openfingym.errors import ConnectionClosedError, OpenFinGymError, VenueError
 from openfingym.market.clock import Clock, SystemClock
-from openfingym.market.commands import Ask, Close, Command, Connect, Instant, Send, Tell, ending
+from openfingym.market.commands import (
+    Ask,
+    Close,
+    Command,
+    Connect,
+    Instant,
+    RunMachine,
+    Send,
+    Tell,
+    VenueAddresses,
+    ending,
+)
 from openfingym.market.feed import Frame, Request
 from openfingym.market.ingest import Ingest
 from openfingym.market.replay import tellers
@@ -22,108 +34,96 @@ from openfingym.market.tape import NoRecorder, Record, Recorder, RecordKind, ans
 from openfingym.market.transport import AiohttpTransport, Connection, Transport
 
 PASS_S = 0.1
+"""Seconds between two calls of the machine that say that time has passed."""
 SLICE_NS = 1_000_000
 """After this long of reading without a pause, others have a turn: without it a thread that wants to read the state
 waits for the interpreter's switch interval of 5 ms."""
+CHECKPOINT_S = 60.0
 PAUSE_S = 20e-6
 IDLE_NS = 200_000
 """Frames further apart than this were waited for, so that others had their turn."""
 STOP_S = 5.0
 
 
-class Live:
-    """A feed that runs, from entering the context to leaving it.
+MachineT = TypeVar("MachineT", bound=RunMachine)
+
+
+class MachineRunner(Generic[MachineT]):
+    """A machine that runs, from entering the context to leaving it.
 
     Args:
         machine: what is told, and asks; nobody else may call it while this runs.
+        venue: where its connections and questions go.
+        name: what runs, for messages, such as ``feed of binance``.
         transport: makes the way to connect, in the thread.
         recorder: told of every input.
         clock: time.
         tell: called in the thread with what people should know; must return soon.
-        digest: gives the digest of the machine's state, which is recorded now and then, and at the end.
-        checkpoint_s: seconds from one of these to the next.
+        digest: gives the digest of the machine's state, which is recorded each minute and at the end.
         pass_s: seconds between two calls of the machine that say that time has passed.
     """
 
     def __init__(
         self,
-        machine: Ingest,
+        machine: MachineT,
+        venue: VenueAddresses,
+        name: str,
         *,
         transport: Callable[[], Transport] = AiohttpTransport,
         recorder: Recorder | None = None,
         clock: Clock | None = None,
         tell: Callable[[Tell], None] | None = None,
         digest: Callable[[], str] | None = None,
-        checkpoint_s: float = 60.0,
         pass_s: float = PASS_S,
     ) -> None:
         self.machine = machine
-        self._digest, self._checkpoint_ns, self._pass_s = digest, int(checkpoint_s * 1e9), pass_s
+        self._digest, self._pass_s = digest, pass_s
+        self.name = name
+        self._venue = venue
         self._make_transport = transport
         self._recorder = recorder or NoRecorder()
         self._clock = clock or SystemClock()
         self._tell = tell
-        self._thread = threading.Thread(target=self._run, name=f"market {machine.feed.venue}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"market: {name}", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._begun = threading.Event()
         self._end = asyncio.Event()
         self._error: BaseException | None = None
+        self._turn = threading.RLock()
+        """Held while an input is recorded and told, so that inputs of other threads keep the tape's order."""
         self._outboxes: dict[int, asyncio.Queue[Frame]] = {}
         self._readers: dict[int, asyncio.Task[None]] = {}
         self._asking: set[asyncio.Task[None]] = set()
+        self._checked = self._clock.monotonic()
+        self._over = False
+        """Whether no more is to be begun."""
 
     def __enter__(self) -> Self:
         self._thread.start()
         self._begun.wait()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            self.stop()
+        except VenueError as unended:
+            if error is None:
+                raise
+            error.add_note(str(unended))
 
     def check(self) -> None:
-        """Return if the feed works, or may again.
+        """Return if it works, or may again.
 
         Raises:
             VenueError: it will not, with the reason.
         """
         if self._error is not None:
             if isinstance(self._error, OpenFinGymError):
-                raise VenueError(f"The feed of {self.machine.feed.venue} has stopped: {self._error}") from self._error
-            raise VenueError(f"The feed of {self.machine.feed.venue} has stopped: {self._error!r}") from self._error
+                raise VenueError(f"The {self.name} has stopped: {self._error}") from self._error
+            raise VenueError(f"The {self.name} has stopped: {self._error!r}") from self._error
         if self.machine.failed:
-            raise VenueError(f"The feed has stopped for good: {self.machine.failed}. Mend this and start it again.")
-
-    def refresh(self, symbols: Sequence[str]) -> None:
-        """Ask the venue for fresher values of these symbols; returns at once, from any thread."""
-        if self._loop is not None and not self._loop.is_closed():
-            with contextlib.suppress(RuntimeError):  # it ended between the two lines
-                self._loop.call_soon_threadsafe(self._refresh, list(symbols))
-
-    def enter(self, kind: RecordKind, payload: Frame) -> Future[None]:
-        """Tell the machine an input of the caller's own, from any thread; it is recorded first.
-
-        Returns:
-            Done once the machine was told; holds the error if it, or the recorder, failed.
-        """
-        done: Future[None] = Future()
-        loop = self._loop
-        try:
-            if loop is None:
-                raise RuntimeError("it has not begun")
-            loop.call_soon_threadsafe(self._entered, kind, payload, done)
-        except RuntimeError as error:
-            self.check()
-            raise VenueError(f"The feed of {self.machine.feed.venue} does not run: {error}.") from error
-        return done
-
-    def _entered(self, kind: RecordKind, payload: Frame, done: Future[None]) -> None:
-        try:
-            at = self._input(kind, 0, payload)
-            self._do(tellers(self.machine)[kind](Record(0, kind, at, 0, payload)))
-        except BaseException as error:
-            done.set_exception(error)
-            raise
-        done.set_result(None)
+            failed = self.machine.failed.rstrip(".")
+            raise VenueError(f"The {self.name} has stopped for good: {failed}. Mend this and start it again.")
 
     def stop(self) -> None:
         """Close every connection and wait for the thread; a second call does nothing.
@@ -131,35 +131,51 @@ class Live:
         Raises:
             VenueError: it does not end.
         """
-        if self._loop is not None and self._thread.is_alive():
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._end.set)
-            self._thread.join(STOP_S)
+        if self._thread.is_alive():
+            self._call(self._end.set)
+            self._thread.join(self._stop_s)
             if self._thread.is_alive():
-                raise VenueError(f"The feed of {self.machine.feed.venue} did not end within {STOP_S:g} s.")
+                raise VenueError(f"The {self.name} did not end within {self._stop_s:g} s.")
+
+    _stop_s = STOP_S
+
+    def _call(self, work: Callable[[], None]) -> None:
+        """Have the thread do something soon; from any thread."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(work)
+
+    def _died(self) -> None:
+        """The thread has ended by an error."""
+
+    async def _leave(self) -> None:
+        """Bring to an end what shall not be left as it is; all runs as before meanwhile."""
 
     def _run(self) -> None:
         try:
             asyncio.run(self._main())
         except BaseException as error:  # a thread has nobody above it: whoever reads is told by check()
             self._error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
-            machine = self.machine
-            machine.state.lost(machine.feed.symbols, self._now())
+            self._died()
         finally:
             self._begun.set()
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._begun.set()
-        transport, rest = self._make_transport(), RestClient(self.machine.feed.rest())
+        transport, rest = self._make_transport(), RestClient(self._venue.rest())
         self._transport, self._rest = transport, rest
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                self._do(self.machine.start(self._input(RecordKind.START)))
+                with self._turn:
+                    commands = self.machine.start(self._input(RecordKind.START))
+                self._do(commands)
                 ticking = group.create_task(self._tick())
                 await self._end.wait()
+                await self._leave()
                 ticking.cancel()
+                self._over = True
                 self._checkpoint()
                 self._do(self.machine.stop(self._now()))
                 await asyncio.sleep(0)
@@ -204,8 +220,10 @@ class Live:
         """A connection, from its opening to its end."""
         connection: Connection | None = None
         try:
-            connection = await self._transport.connect(self.machine.feed.stream())
-            self._do(self.machine.opened(number, self._input(RecordKind.OPENED, number)))
+            connection = await self._transport.connect(self._venue.stream())
+            with self._turn:
+                commands = self.machine.opened(number, self._input(RecordKind.OPENED, number))
+            self._do(commands)
             writer = self._group.create_task(self._write(connection, self._outboxes[number]))
             try:
                 await self._read(number, connection)
@@ -214,22 +232,25 @@ class Live:
         except ConnectionClosedError as error:
             self._readers.pop(number, None)
             reason = ending(str(error), error.retry_after_s)
-            self._do(self.machine.closed(number, reason, self._input(RecordKind.CLOSED, number, reason)))
+            with self._turn:
+                commands = self.machine.closed(number, reason, self._input(RecordKind.CLOSED, number, reason))
+            self._do(commands)
         finally:
             self._outboxes.pop(number, None)
             if connection is not None:
                 await connection.close()
 
     async def _read(self, number: int, connection: Connection) -> None:
-        machine, recorder, frame_kind = self.machine, self._recorder, RecordKind.FRAME
+        machine, recorder, frame_kind, turn = self.machine, self._recorder, RecordKind.FRAME, self._turn
         since = last = 0
         while True:
             frame = await connection.receive()
-            at = self._input(frame_kind, number, frame)
+            with turn:
+                at = self._input(frame_kind, number, frame)
+                commands = machine.frame(number, frame, at)
             if at.monotonic - last > IDLE_NS:
                 since = at.monotonic
             last = at.monotonic
-            commands = machine.frame(number, frame, at)
             if commands:
                 self._do(commands)
             if recorder.lagging:
@@ -247,20 +268,75 @@ class Live:
     async def _ask(self, number: int, request: Request) -> None:
         self._recorder.record(RecordKind.ASKED, self._now(), number, asked(request))
         answer = await self._rest.ask(request)
-        self._do(self.machine.answered(number, answer, self._input(RecordKind.ANSWERED, number, answered(answer))))
+        with self._turn:
+            at = self._input(RecordKind.ANSWERED, number, answered(answer))
+            commands = self.machine.answered(number, answer, at)
+        self._do(commands)
 
     async def _tick(self) -> None:
-        checked = self._clock.monotonic()
         while True:
             await self._clock.sleep(self._pass_s)
-            self._do(self.machine.passed(self._input(RecordKind.PASSED)))
-            if self._clock.monotonic() - checked >= self._checkpoint_ns:
-                self._checkpoint()
-                checked = self._clock.monotonic()
+            with self._turn:
+                commands = self.machine.passed(self._input(RecordKind.PASSED))
+            self._do(commands)
+            self._checkpoint(CHECKPOINT_S)
 
-    def _checkpoint(self) -> None:
-        if self._digest is not None:
-            self._recorder.record(RecordKind.CHECKPOINT, self._now(), 0, self._digest())
+    def _checkpoint(self, after_s: float = 0.0) -> None:
+        """Record the digest of the machine's state, unless that was done less than so many seconds ago."""
+        if self._digest is not None and self._now().monotonic - self._checked >= after_s * 1e9:
+            with self._turn:
+                at = self._now()
+                self._recorder.record(RecordKind.CHECKPOINT, at, 0, self._digest())
+            self._checked = at.monotonic
+
+
+class Live(MachineRunner[Ingest]):
+    """A feed that runs, from entering the context to leaving it; its arguments are those of :class:`MachineRunner`."""
+
+    def __init__(
+        self,
+        machine: Ingest,
+        *,
+        transport: Callable[[], Transport] = AiohttpTransport,
+        recorder: Recorder | None = None,
+        clock: Clock | None = None,
+        tell: Callable[[Tell], None] | None = None,
+        digest: Callable[[], str] | None = None,
+        pass_s: float = PASS_S,
+    ) -> None:
+        feed = machine.feed
+        super().__init__(
+            machine,
+            feed,
+            f"feed of {feed.venue}",
+            transport=transport,
+            recorder=recorder,
+            clock=clock,
+            tell=tell,
+            digest=digest,
+            pass_s=pass_s,
+        )
+
+    def enter(self, kind: RecordKind, payload: Frame) -> None:
+        """Tell the machine an input of the caller's own, from any thread; it is recorded first.
+
+        Raises:
+            VenueError: the feed has ended.
+        """
+        self.check()
+        with self._turn:
+            at = self._input(kind, 0, payload)
+            commands = tellers(self.machine)[kind](Record(0, kind, at, 0, payload))
+        self._call(lambda: self._do(commands))
+
+    def refresh(self, symbols: Sequence[str]) -> None:
+        """Ask the venue for fresher values of these symbols; returns at once, from any thread."""
+        wanted = list(symbols)
+        self._call(lambda: self._refresh(wanted))
+
+    def _died(self) -> None:
+        """See :class:`MachineRunner`: what is known grows old."""
+        self.machine.state.lost(self.machine.feed.symbols, self._now())
 
     def _refresh(self, symbols: list[str]) -> None:
         if not self._end.is_set():

@@ -180,6 +180,13 @@ class Recorder(Protocol):
                 of range.
         """
 
+    def hide(self, secret: str) -> None:
+        """Keep a secret off the tape.
+
+        Raises:
+            UsageError: it is shorter than 8 characters.
+        """
+
     async def settle(self) -> None:
         """Wait until it does not lag any more.
 
@@ -201,6 +208,9 @@ class NoRecorder:
     lagging = False
 
     def record(self, kind: RecordKind, at: Instant, connection: int = 0, payload: Frame = b"") -> None:
+        """See :class:`Recorder`."""
+
+    def hide(self, secret: str) -> None:
         """See :class:`Recorder`."""
 
     async def settle(self) -> None:

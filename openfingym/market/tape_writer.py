@@ -110,7 +110,7 @@ class TapeWriter:
             self._append(kind, at, connection, payload)
 
     def hide(self, secret: str) -> None:
-        """Keep a secret off the tape that the session has learned while it ran, such as the key of a stream.
+        """Keep a secret off the tape that is not in the environment, such as a key of the keyring or of a stream.
 
         Raises:
             UsageError: it is shorter than 8 characters.

@@ -8,8 +8,25 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from urllib.parse import quote, urlencode
 
-from openfingym.market.brokers.alpaca_messages import SECOND, TYPES, activity, order_report, refusal, update
-from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, FillQuery, OrderSession, plain
+from openfingym.market.brokers.alpaca_messages import (
+    SECOND,
+    TYPES,
+    activity,
+    nanoseconds,
+    order_report,
+    refusal,
+    update,
+)
+from openfingym.market.brokers.broker import (
+    Broker,
+    BrokerAnswer,
+    BrokerRefusal,
+    FillQuery,
+    OrderSession,
+    Standing,
+    costs_money,
+    plain,
+)
 from openfingym.market.brokers.reports import (
     ZERO,
     AccountReport,
@@ -25,11 +42,15 @@ from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.keys import Keys
 from openfingym.trading.orders import Side, TimeInForce
 
+REAL = "https://api.alpaca.markets"
+"""Beginning of the URLs where orders cost real money."""
+REAL_STREAM = "wss://api.alpaca.markets/stream"
 PAPER = "https://paper-api.alpaca.markets"
 PAPER_STREAM = "wss://paper-api.alpaca.markets/stream"
 _PAGE = 100
 """Fills in an answer, at most."""
 
+_JSON = {"Content-Type": "application/json"}
 _TYPE_NAMES = {kind: name for name, kind in TYPES.items()}
 
 
@@ -63,6 +84,11 @@ class Alpaca(Broker):
         # Positions name a pair of coins without the slash that orders have.
         self._symbols = {symbol.replace("/", ""): symbol for symbol in self.instruments}
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """See :class:`Broker`."""
+        return self._keys.key, self._keys.secret
+
     def stream(self) -> Address:
         """See :class:`Broker`."""
         return Address(self._stream)
@@ -70,6 +96,11 @@ class Alpaca(Broker):
     def rest(self) -> Address:
         """See :class:`Broker`; every request carries the keys."""
         return Address(self._rest, {"APCA-API-KEY-ID": self._keys.key, "APCA-API-SECRET-KEY": self._keys.secret})
+
+    @property
+    def real(self) -> bool:
+        """See :class:`Broker`."""
+        return costs_money(self._rest, (PAPER,))
 
     def session(self) -> AlpacaBrokerSession:
         """See :class:`Broker`."""
@@ -86,7 +117,7 @@ class Alpaca(Broker):
             "client_order_id": order.client_id,
             **_prices(order),
         }
-        return Request("POST", "/v2/orders", body=json.dumps(body))
+        return Request("POST", "/v2/orders", headers=_JSON, body=json.dumps(body))
 
     def _good(self, order: Submitted) -> str:
         """The longest time for which an order may stay open: one of a fraction of a share for a day."""
@@ -98,7 +129,8 @@ class Alpaca(Broker):
         included.
         """
         body = {"qty": plain(new.quantity), "client_order_id": new.client_id, **_prices(new)}
-        return Request("PATCH", f"/v2/orders/{quote(old.order_id, safe='')}", body=json.dumps(body))
+        path = f"/v2/orders/{quote(old.order_id, safe='')}"
+        return Request("PATCH", path, headers=_JSON, body=json.dumps(body))
 
     def cancel(self, order: TrackedOrder, at: Instant) -> Request:  # noqa: ARG002
         """See :class:`Broker`."""
@@ -138,6 +170,29 @@ class Alpaca(Broker):
                     held = abs(Decimal(position["qty"]))
                     totals[self.instruments[symbol].base] = -held if position["side"] == "short" else held
             return AccountReport(totals, started)
+
+    def ask_standing(self, at: Instant) -> Request:  # noqa: ARG002
+        """See :class:`Broker`."""
+        return Request("GET", "/v2/account")
+
+    def read_standing(self, body: bytes) -> Standing:
+        """See :class:`Broker`."""
+        account = parsed("alpaca", body, dict)
+        with protocol("alpaca"):
+            flags = ("trading_blocked", "account_blocked", "trade_suspended_by_user")
+            against = [name for name in flags if account.get(name)]
+            if account["status"] != "ACTIVE":
+                against.insert(0, f"its status is {str(account['status'])[:50]}")
+            return Standing(not against, ", ".join(against))
+
+    def ask_clock(self) -> Request:
+        """See :class:`Broker`."""
+        return Request("GET", "/v2/clock")
+
+    def read_clock(self, body: bytes) -> int:
+        """See :class:`Broker`."""
+        with protocol("alpaca"):
+            return nanoseconds(parsed("alpaca", body, dict)["timestamp"])
 
     def fills_since(self, since: int) -> list[FillQuery]:
         """See :class:`Broker`."""

@@ -20,7 +20,16 @@ from openfingym.market.brokers.binance_messages import (
     refusal,
     trade_execution,
 )
-from openfingym.market.brokers.broker import Broker, BrokerAnswer, BrokerRefusal, FillQuery, OrderSession, plain
+from openfingym.market.brokers.broker import (
+    Broker,
+    BrokerAnswer,
+    BrokerRefusal,
+    FillQuery,
+    OrderSession,
+    Standing,
+    costs_money,
+    plain,
+)
 from openfingym.market.brokers.reports import (
     ZERO,
     AccountReport,
@@ -37,8 +46,13 @@ from openfingym.market.feed import Address, Frame, Request
 from openfingym.market.keys import Keys
 from openfingym.trading.orders import OrderType
 
+REAL = "https://api.binance.com"
+"""Beginning of the URLs where orders cost real money."""
+REAL_STREAM = "wss://ws-api.binance.com/ws-api/v3"
 DEMO = "https://demo-api.binance.com"
 DEMO_STREAM = "wss://demo-ws-api.binance.com/ws-api/v3"
+TESTNET = "https://testnet.binance.vision"
+TESTNET_STREAM = "wss://ws-api.testnet.binance.vision/ws-api/v3"
 _DAY = 86_400_000
 """Milliseconds that an answer of fills may span."""
 _PAGE = 1000
@@ -84,6 +98,11 @@ class Binance(Broker):
         self._offset = 0
         """The venue's clock less ours, in nanoseconds."""
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """See :class:`Broker`."""
+        return self._keys.key, self._keys.secret
+
     def stream(self) -> Address:
         """See :class:`Broker`."""
         return Address(self._stream)
@@ -91,6 +110,11 @@ class Binance(Broker):
     def rest(self) -> Address:
         """See :class:`Broker`; every request carries the key."""
         return Address(self._rest, {"X-MBX-APIKEY": self._keys.key})
+
+    @property
+    def real(self) -> bool:
+        """See :class:`Broker`."""
+        return costs_money(self._rest, (DEMO, TESTNET))
 
     def session(self) -> BinanceBrokerSession:
         """See :class:`Broker`."""
@@ -179,6 +203,17 @@ class Binance(Broker):
                     totals[balance["asset"]] = Decimal(balance["free"]) + Decimal(balance["locked"])
         return AccountReport(totals, started)
 
+    def ask_standing(self, at: Instant) -> Request:
+        """See :class:`Broker`."""
+        return self.ask_account(0, at)
+
+    def read_standing(self, body: bytes) -> Standing:
+        """See :class:`Broker`."""
+        account = parsed("binance", body, dict)
+        with protocol("binance"):
+            trades = account["canTrade"] is True
+            return Standing(trades, "" if trades else "canTrade is false: allow the key spot trading")
+
     def fills_since(self, since: int) -> list[FillQuery]:
         """See :class:`Broker`."""
         return [FillQuery(symbol, since=since) for symbol in self.instruments]
@@ -207,6 +242,15 @@ class Binance(Broker):
             return found, query._replace(since=later)
         return found, None
 
+    def ask_clock(self) -> Request:
+        """See :class:`Broker`."""
+        return self.ask_time()
+
+    def read_clock(self, body: bytes) -> int:
+        """See :class:`Broker`."""
+        with protocol("binance"):
+            return int(parsed("binance", body, dict)["serverTime"]) * MILLISECOND
+
     def ask_time(self) -> Request:
         """See :class:`Broker`."""
         return Request("GET", "/api/v3/time")
@@ -215,7 +259,7 @@ class Binance(Broker):
         """See :class:`Broker`: the venue's time is taken to be that of the middle of the exchange."""
         with protocol("binance"):
             half = (at.monotonic - sent.monotonic) // 2
-            self._offset = parsed("binance", body, dict)["serverTime"] * MILLISECOND - (at.wall - half)
+            self._offset = self.read_clock(body) - (at.wall - half)
 
     def refusal(self, answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:  # noqa: ARG002
         """See :class:`Broker`."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import NamedTuple
+from typing import NamedTuple, Self
+from urllib.parse import urlsplit
 
 from openfingym.market.brokers.reports import AccountReport, Instrument, OrderReport, Report, Submitted
 from openfingym.market.brokers.tracked import TrackedOrder
-from openfingym.market.commands import Instant
+from openfingym.market.commands import Instant, RestAnswer
 from openfingym.market.feed import Address, Frame, Request
 from openfingym.trading.orders import Reason, Side
 
@@ -22,6 +23,12 @@ class BrokerAnswer(NamedTuple):
     body: bytes = b""
     headers: Mapping[str, str] = {}
     """By names in lower case."""
+
+    @classmethod
+    def of(cls, answer: RestAnswer) -> Self:
+        """An answer as :class:`~openfingym.market.rest.RestClient` gives it, and tapes hold it."""
+        wait_s = answer.retry_after_s
+        return cls(answer.status, answer.body, {} if wait_s is None else {"retry-after": f"{wait_s:.3f}"})
 
     @property
     def good(self) -> bool:
@@ -45,6 +52,15 @@ class BrokerRefusal(NamedTuple):
     """Seconds in which nothing may be asked, where too much was asked."""
     clock: bool = False
     """Whether our clock is too far from the venue's."""
+
+
+class Standing(NamedTuple):
+    """What an account may do."""
+
+    trades: bool
+    """Whether its orders are taken."""
+    text: str
+    """How the venue puts it."""
 
 
 class FillQuery(NamedTuple):
@@ -104,6 +120,11 @@ class Broker(ABC):
     def __init__(self, instruments: Iterable[Instrument]) -> None:
         self.instruments = {item.symbol: item for item in instruments}
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no tape, message or error may show: the account's keys."""
+        return ()
+
     @abstractmethod
     def stream(self) -> Address:
         """Where the stream of order events is."""
@@ -111,6 +132,11 @@ class Broker(ABC):
     @abstractmethod
     def rest(self) -> Address:
         """Where the REST interface is: the beginning of its URLs."""
+
+    @property
+    @abstractmethod
+    def real(self) -> bool:
+        """Whether orders may cost real money: anywhere but at the venue's own paper accounts, and on this machine."""
 
     @abstractmethod
     def session(self) -> OrderSession:
@@ -157,6 +183,14 @@ class Broker(ABC):
         """The holdings in its answer; ``started`` is when the question was sent."""
 
     @abstractmethod
+    def ask_standing(self, at: Instant) -> Request:
+        """A question for what the account may do."""
+
+    @abstractmethod
+    def read_standing(self, body: bytes) -> Standing:
+        """What the account may do, from its answer."""
+
+    @abstractmethod
     def fills_since(self, since: int) -> list[FillQuery]:
         """Questions that give all fills since a time, in nanoseconds since the epoch."""
 
@@ -168,6 +202,14 @@ class Broker(ABC):
     def read_fills(self, query: FillQuery, body: bytes, at: Instant) -> tuple[list[Report], FillQuery | None]:
         """The fills in the answer, and the question for the next page."""
 
+    @abstractmethod
+    def ask_clock(self) -> Request:
+        """A question for the venue's time, whether or not requests carry one."""
+
+    @abstractmethod
+    def read_clock(self, body: bytes) -> int:
+        """The venue's time in its answer, in nanoseconds since the epoch."""
+
     def ask_time(self) -> Request | None:
         """A question for the venue's time; None where requests carry none."""
         return None
@@ -178,6 +220,11 @@ class Broker(ABC):
     @abstractmethod
     def refusal(self, answer: BrokerAnswer, at: Instant) -> BrokerRefusal | None:
         """What an answer that is not good means; None for a good one."""
+
+
+def costs_money(address: str, unreal: Iterable[str]) -> bool:
+    """Whether orders at an address may cost real money: unless it is one of those known not to, or of this machine."""
+    return address.rstrip("/") not in unreal and urlsplit(address).hostname not in {"127.0.0.1", "::1", "localhost"}
 
 
 def rounded_quantity(quantity: Decimal, item: Instrument) -> Decimal:

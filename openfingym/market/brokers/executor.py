@@ -64,6 +64,8 @@ class BrokerExecutor:
         self.session: OrderSession | None = None
         self.tells: list[Tell] = []
         """What a person should know; the caller reads and clears it."""
+        self.leaving = False
+        """Whether no more orders are taken."""
         self._price, self._send, self._clock = price, send, clock
         self._lock = threading.RLock()
         self._dispatcher = Dispatcher(RequestBudget(broker.weight_per_minute), timeout_s=timeout_s)
@@ -84,7 +86,7 @@ class BrokerExecutor:
     @property
     def ready(self) -> bool:
         """Whether orders may be sent: the stream tells everything, and the mirror has caught up."""
-        return self.reconciler.ready and self.mirror.complete
+        return self.reconciler.ready and self.mirror.complete and not self.leaving
 
     # What an agent does.
 
@@ -203,7 +205,7 @@ class BrokerExecutor:
                     self.reconciler.moved()  # something is missing here, or a fee was taken from it
             if session.refusal is not None:
                 self.tells += self.reconciler.refused(session.refusal, at)
-                session.refusal = None
+                session.refusal, session.over = None, True
             if session.ready and not before:
                 self.reconciler.connected(at)
             elif before and not session.ready:

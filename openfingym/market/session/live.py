@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import TimeoutError as LateError
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -35,7 +34,6 @@ LATE_S = 30.0
 QUICK_S = 0.02
 """Between two looks at the time where bars are short."""
 SHORT_S = 10
-CHECKPOINT_S = 60.0
 
 
 class LiveSession:
@@ -81,7 +79,6 @@ class LiveSession:
                     recorder=self._writer,
                     clock=self._clock,
                     digest=self.machine.digest,
-                    checkpoint_s=CHECKPOINT_S,
                     pass_s=QUICK_S if self.terms.interval_s < SHORT_S else PASS_S,
                 )
                 self._live.__enter__()
@@ -119,7 +116,7 @@ class LiveSession:
         parse_decision(action, self.terms.symbols)
         before = self._shown
         assert before is not None, "a session begins before its first step"
-        self._enter(RecordKind.DECIDED, decision_payload(before.number, action))
+        self._live.enter(RecordKind.DECIDED, decision_payload(before.number, action))
         return self._wait(lambda mark: mark.number > before.number or mark.done, self.terms.interval_s + LATE_S)
 
     def leave(self) -> None:
@@ -130,7 +127,7 @@ class LiveSession:
         """
         if self._shown is None or self._shown.done:
             return
-        self._enter(RecordKind.LEFT, "")
+        self._live.enter(RecordKind.LEFT, "")
         while not self._shown.done:
             number = self._shown.number
             self._wait(lambda mark: mark.number > number or mark.done, self.terms.interval_s + LATE_S)  # noqa: B023  # called at once
@@ -153,13 +150,6 @@ class LiveSession:
         with self._marks:
             self._shown = mark
             self._marks.notify_all()
-
-    def _enter(self, kind: RecordKind, payload: str) -> None:
-        try:
-            self._live.enter(kind, payload).result(LATE_S)
-        except LateError:
-            self._live.check()
-            raise VenueError(f"the session did not take a decision within {LATE_S:g} s; it is broken") from None
 
     def _wait(self, enough: Callable[[Mark], bool], seconds: float) -> Mark:
         deadline = time.monotonic() + seconds

@@ -152,7 +152,7 @@ def _symbol_info(found: ListedPair) -> dict[str, Any]:
         "opoAllowed": False,
         "quoteOrderQtyMarketAllowed": True,
         "allowTrailingStop": False,
-        "cancelReplaceAllowed": False,
+        "cancelReplaceAllowed": True,
         "amendAllowed": False,
         "pegInstructionsAllowed": False,
         "isSpotTradingAllowed": True,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple, cast
 
@@ -183,6 +184,36 @@ def _cancelled(
     return order_wire.cancel_answer(found, order, client_id, call.unit)
 
 
+def _cancel_replace(ledger: VenueLedger, call: MarketDataCall) -> Any:
+    """Cancel an order and place another; 400 where neither was done, 409 where one was."""
+    mode = call.need("cancelReplaceMode")
+    if mode not in {"STOP_ON_FAILURE", "ALLOW_FAILURE"}:
+        raise ApiError(-1100, "Illegal characters found in parameter 'cancelReplaceMode'.")
+    _ticket(ledger, call)  # what no exchange would take cancels nothing
+    names = {"orderId": "OrderId", "origClientOrderId": "OrigClientOrderId", "newClientOrderId": "NewClientOrderId"}
+    params = {name: call.params.get(f"cancel{ending}", "") for name, ending in names.items()}
+    gone, cancelled = _tried(_cancel, ledger, replace(call, params={"symbol": call.need("symbol"), **params}))
+    done, placed = "NOT_ATTEMPTED", None
+    if gone == "SUCCESS" or mode == "ALLOW_FAILURE":
+        done, placed = _tried(_place, ledger, call)
+    found = {"cancelResult": gone, "newOrderResult": done, "cancelResponse": cancelled, "newOrderResponse": placed}
+    if gone == done == "SUCCESS":
+        return found
+    if "SUCCESS" in {gone, done}:
+        raise ApiError(-2021, "Order cancel-replace partially failed.", status=409, data=found)
+    raise ApiError(-2022, "Order cancel-replace failed.", data=found)
+
+
+def _tried(
+    run: Callable[[VenueLedger, MarketDataCall], Any], ledger: VenueLedger, call: MarketDataCall
+) -> tuple[str, Any]:
+    """How one half of a replacement went, and its answer."""
+    try:
+        return "SUCCESS", run(ledger, call)
+    except ApiError as error:
+        return "FAILURE", error.json()
+
+
 def _cancel_all(ledger: VenueLedger, call: MarketDataCall) -> Any:
     found, unknown = listing(ledger, call), ApiError(-2011, "Unknown order sent.")
     orders = ledger.exchange.open_orders(call.account, found.symbol)
@@ -256,6 +287,7 @@ OPERATIONS = (
     Operation("POST /api/v3/order/test", "order.test", always(1), True, _test),
     Operation("GET /api/v3/order", "order.status", always(4), True, _query),
     Operation("DELETE /api/v3/order", "order.cancel", always(1), True, _cancel),
+    Operation("POST /api/v3/order/cancelReplace", "order.cancelReplace", always(1), True, _cancel_replace),
     Operation("GET /api/v3/openOrders", "openOrders.status", _open_weight, True, _open_orders),
     Operation("DELETE /api/v3/openOrders", "openOrders.cancelAll", always(1), True, _cancel_all),
     Operation("GET /api/v3/allOrders", "allOrders", always(20), True, _all_orders),

@@ -27,15 +27,20 @@ _TIME = attrgetter("time")
 class ApiError(VenueError):
     """What the venue answers instead of a result."""
 
-    def __init__(self, code: int, text: str, *, status: int = 400, retry_after_s: int | None = None) -> None:
+    def __init__(
+        self, code: int, text: str, *, status: int = 400, retry_after_s: int | None = None, data: object = None
+    ) -> None:
         super().__init__(text)
         self.code = code
         self.status = status
         self.retry_after_s = retry_after_s
+        self.data = data
+        """What the answer holds beside; None for nothing."""
 
     def json(self) -> dict[str, Any]:
         """The body of the answer."""
-        return {"code": self.code, "msg": str(self)}
+        found = {"code": self.code, "msg": str(self)}
+        return found if self.data is None else found | {"data": self.data}
 
 
 def amount(atoms: int) -> str:
