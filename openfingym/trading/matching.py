@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 
 from openfingym.trading.orders import EventKind, Reason, TimeInForce
@@ -65,19 +65,42 @@ def _trigger(portfolio: Portfolio, order: WorkingOrder) -> None:
 
 
 def _fill(portfolio: Portfolio, order: WorkingOrder, base: float) -> bool:
-    """Fill an order at ``base`` as far as volume and account allow; returns whether it has ended.
-
-    The part that closes a position fills; of the part that opens one, all that volume leaves or nothing.
-    """
-    symbol, d, lot = order.symbol, order.d, portfolio.market.lot
-    quantity = order.remaining
+    """Fill an order at ``base`` as far as volume and account allow; returns whether it has ended."""
+    symbol, quantity = order.symbol, order.remaining
     # What the participation cap leaves of the bar's volume; the rest of the order waits for later bars.
     if portfolio.room[symbol] < quantity:
-        quantity = whole_lots(portfolio.room[symbol], lot)
+        quantity = whole_lots(portfolio.room[symbol], portfolio.market.lot)
         if quantity <= 0.0:
             return False
+    return carry(portfolio, order, quantity, base, _price)[1]
+
+
+def _price(portfolio: Portfolio, order: WorkingOrder, base: float, quantity: float) -> float:
+    """Price of a fill; orders with a limit have no slippage."""
+    if order.limited:
+        return base
+    volume = portfolio.volume[order.symbol]
+    return slip(base, order.d, quantity, volume, portfolio.slip_rate, portfolio.market.impact)
+
+
+PriceOf = Callable[[Portfolio, WorkingOrder, float, float], float]
+"""What a quantity of an order costs a unit, told the account, the order, the price before slippage and the quantity."""
+
+
+def carry(
+    portfolio: Portfolio, order: WorkingOrder, quantity: float, base: float, price_of: PriceOf
+) -> tuple[float, bool]:
+    """Fill a quantity of an order that the market allows, as far as the account can carry it.
+
+    The part that closes a position fills; of the part that opens one, all or nothing.
+
+    Returns:
+        The quantity that was filled, and whether the order has ended.
+    """
+    symbol, d, lot = order.symbol, order.d, portfolio.market.lot
     against = -d * portfolio.position[symbol]
-    price, paid = _cost(portfolio, order, base, quantity)
+    price = price_of(portfolio, order, base, quantity)
+    paid = fee(quantity * price, portfolio.fee_rate, portfolio.market.fee_per_trade)
     reason = _NONE
     # Cash, collateral and the short cap bound what opens a position; a fill that only reduces one is not refused for
     # them.
@@ -86,11 +109,14 @@ def _fill(portfolio: Portfolio, order: WorkingOrder, base: float) -> bool:
         if reason:
             # The part that closes a position is filled all the same.
             quantity = max(0.0, against)
-            price, paid = _cost(portfolio, order, base, quantity)
+            price = price_of(portfolio, order, base, quantity)
+            paid = fee(quantity * price, portfolio.fee_rate, portfolio.market.fee_per_trade)
+    filled = 0.0
     if quantity > 0.0:
         if portfolio.book(symbol, d, quantity, base, price, paid, order.id, order.client_id):
             if quantity == order.remaining:
-                return True
+                return quantity, True
+            filled = quantity
             order.remaining = settled(order.remaining, -quantity, lot)
             if order.remaining < order.opening:
                 # A partial fill sets free its share of what the order reserved.
@@ -102,13 +128,5 @@ def _fill(portfolio: Portfolio, order: WorkingOrder, base: float) -> bool:
             reason = Reason.INSUFFICIENT_CASH
     if reason:
         portfolio.tell(EventKind.REJECTED, order, reason)
-        return True
-    return order.remaining <= 0.0
-
-
-def _cost(portfolio: Portfolio, order: WorkingOrder, base: float, quantity: float) -> tuple[float, float]:
-    """Price and fee of a fill; orders with a limit have no slippage."""
-    market, price = portfolio.market, base
-    if not order.limited:
-        price = slip(base, order.d, quantity, portfolio.volume[order.symbol], portfolio.slip_rate, market.impact)
-    return price, fee(quantity * price, portfolio.fee_rate, market.fee_per_trade)
+        return filled, True
+    return filled, order.remaining <= 0.0

@@ -81,6 +81,12 @@ class Reason(IntEnum):
     """A broker's venue refused, for a reason of its own."""
     VENUE_AWAY = 19
     """A broker's venue could not be reached, or did not take the order; nothing was traded."""
+    NO_PRICE = 20
+    """A live market has shown nothing yet to trade at."""
+    STALE_PRICE = 21
+    """What a live market shows is too old, misses updates, or is crossed."""
+    HALTED = 22
+    """Trading of the symbol is halted at a live market."""
 
 
 class EventKind(IntEnum):

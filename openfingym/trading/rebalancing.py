@@ -14,11 +14,29 @@ def rebalance(portfolio: Portfolio, weights: Sequence[float], tradable: Sequence
 
     Where cash does not suffice, earlier symbols come first.
     """
+    changes = wanted_changes(portfolio, weights, tradable)
+    for symbol, change in enumerate(changes):
+        # Sales first, since they bring the cash that purchases need.
+        if change < 0.0:
+            quantity, price = _at_open(portfolio, symbol, -1.0, -change)
+            _trade(portfolio, symbol, -1.0, sellable(portfolio, symbol, quantity, price))
+    for symbol, change in enumerate(changes):
+        if change > 0.0:
+            quantity, price = _at_open(portfolio, symbol, 1.0, change)
+            _trade(portfolio, symbol, 1.0, buyable(portfolio, symbol, quantity, price))
+
+
+def wanted_changes(
+    portfolio: Portfolio, weights: Sequence[float], tradable: Sequence[bool] | None = None
+) -> list[float]:
+    """The change of each position that makes these weights shares of equity at the marks; 0 where it would be dust, and
+    for symbols without a mark.
+    """
     equity = portfolio.value() + portfolio.cash
-    if equity <= 0.0:
-        return
-    lot = portfolio.market.lot
     changes = [0.0] * len(weights)
+    if equity <= 0.0:
+        return changes
+    lot = portfolio.market.lot
     for symbol, weight in enumerate(weights):
         mark = portfolio.mark[symbol]
         if (tradable is None or tradable[symbol]) and mark > 0.0:
@@ -27,52 +45,44 @@ def rebalance(portfolio: Portfolio, weights: Sequence[float], tradable: Sequence
             # A weight that was kept comes back a last bit off; trading that would cost a fixed fee for nothing.
             if abs(change) * mark > DUST * equity:
                 changes[symbol] = change
-    for symbol, change in enumerate(changes):
-        # Sales first, since they bring the cash that purchases need.
-        if change < 0.0:
-            _sell(portfolio, symbol, -change)
-    for symbol, change in enumerate(changes):
-        if change > 0.0:
-            _buy(portfolio, symbol, change)
+    return changes
 
 
-def _sell(portfolio: Portfolio, symbol: int, wanted: float) -> None:
-    """Sell at the open towards a target."""
+def sellable(portfolio: Portfolio, symbol: int, quantity: float, price: float) -> float:
+    """What of a quantity the account can sell at a price: units that it holds, and what the cap lets it sell short."""
     market, base, position = portfolio.market, portfolio.mark[symbol], portfolio.position[symbol]
-    quantity = (
-        min(wanted, whole_lots(portfolio.room[symbol], market.lot)) if portfolio.room[symbol] < wanted else wanted
-    )
     held = max(0.0, position)
+    if quantity <= held:
+        return quantity
     # What is sold beyond the units held opens a short position, which the cap bounds.
-    if quantity > held:
-        price = slip(base, -1.0, quantity, portfolio.volume[symbol], portfolio.slip_rate, market.impact)
-        shorts, others = portfolio.besides(symbol)
-        equity = portfolio.cash + position * base + others
-        already = shorts + max(0.0, -position) * base
-        extra = shortable(
-            equity, already, held, base, price, market.max_short, portfolio.fee_rate, market.fee_per_trade, market.lot
-        )
-        quantity = min(quantity, settled(held, extra, market.lot))
-    _trade(portfolio, symbol, -1.0, quantity)
-
-
-def _buy(portfolio: Portfolio, symbol: int, wanted: float) -> None:
-    """Buy at the open towards a target."""
-    market, base = portfolio.market, portfolio.mark[symbol]
-    quantity = (
-        min(wanted, whole_lots(portfolio.room[symbol], market.lot)) if portfolio.room[symbol] < wanted else wanted
+    shorts, others = portfolio.besides(symbol)
+    equity = portfolio.cash + position * base + others
+    already = shorts + max(0.0, -position) * base
+    extra = shortable(
+        equity, already, held, base, price, market.max_short, portfolio.fee_rate, market.fee_per_trade, market.lot
     )
-    price = slip(base, 1.0, quantity, portfolio.volume[symbol], portfolio.slip_rate, market.impact)
+    return min(quantity, settled(held, extra, market.lot))
+
+
+def buyable(portfolio: Portfolio, symbol: int, quantity: float, price: float) -> float:
+    """What of a quantity the account can buy at a price with its cash, fees included."""
+    market = portfolio.market
     short = max(0.0, -portfolio.position[symbol])
     cover = affordable(portfolio.cash, price, portfolio.fee_rate, market.fee_per_trade, market.lot)
     if quantity > short and not market.short_proceeds_fund_longs:
         collateral, _ = portfolio.besides(symbol)
         free = affordable(portfolio.cash - collateral, price, portfolio.fee_rate, market.fee_per_trade, market.lot)
         # What closes a short needs no collateral of others.
-        quantity = min(quantity, max(free, min(short, cover)))
-    else:
-        quantity = min(quantity, cover)
-    _trade(portfolio, symbol, 1.0, quantity)
+        return min(quantity, max(free, min(short, cover)))
+    return min(quantity, cover)
+
+
+def _at_open(portfolio: Portfolio, symbol: int, d: float, wanted: float) -> tuple[float, float]:
+    """What of a quantity the bar's volume allows, and its price."""
+    market, room = portfolio.market, portfolio.room[symbol]
+    quantity = min(wanted, whole_lots(room, market.lot)) if room < wanted else wanted
+    mark, volume = portfolio.mark[symbol], portfolio.volume[symbol]
+    return quantity, slip(mark, d, quantity, volume, portfolio.slip_rate, market.impact)
 
 
 def _trade(portfolio: Portfolio, symbol: int, d: float, quantity: float) -> None:

@@ -21,20 +21,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from openfingym.trading.admission import refusal
 from openfingym.trading.corporate_actions import act
+from openfingym.trading.desk import OrderDesk
 from openfingym.trading.market import MarketRules
 from openfingym.trading.matching import match
-from openfingym.trading.orders import MOST, EventKind, Order, Reason, number, order_number, replaced, well_formed
-from openfingym.trading.portfolio import Portfolio, WorkingOrder
 from openfingym.trading.rebalancing import rebalance
-from openfingym.trading.rules import WEIGHT_TOLERANCE
-
-_NAN = math.nan
-_CANCELLED, _REJECTED, _NONE = EventKind.CANCELLED, EventKind.REJECTED, Reason.NONE
 
 
-class Simulator(Portfolio):
+class Simulator(OrderDesk):
     """One account in a simulated market; an :class:`~openfingym.trading.executor.Executor`."""
 
     def __init__(
@@ -49,41 +43,6 @@ class Simulator(Portfolio):
         """Open an account; see :class:`~openfingym.trading.portfolio.Portfolio`."""
         super().__init__(market, cash=cash, closes=closes, volumes=volumes, row=row)
         self._targets: list[float] | None = None
-        self._next_id = 1
-        self._by_client: dict[str, tuple[int, Order]] = {}
-
-    def submit(self, orders: Sequence[Order]) -> list[int]:
-        """Submit a batch; see :class:`~openfingym.trading.executor.Executor`."""
-        if len(orders) > self.market.max_orders_per_batch:
-            self.record(_REJECTED, 0, -1, 0, float(len(orders)), Reason.TOO_MANY_ORDERS)
-            return [0] * len(orders)
-        return [self._submit(order) for order in orders]
-
-    def _submit(self, order: Order) -> int:
-        plain = well_formed(order)
-        if plain is None:
-            self.record(_REJECTED, 0, -1, 0, _NAN, Reason.MALFORMED)
-            return 0
-        working = WorkingOrder(self._next_id, plain)
-        client, reason = working.client_id, _NONE
-        if client is not None and client in self._by_client:
-            known_id, known = self._by_client[client]
-            if plain.same_as(known):
-                return known_id
-            reason = Reason.DUPLICATE_ID
-        elif not 0 <= working.symbol < len(self.position):
-            reason = Reason.UNKNOWN_SYMBOL
-        else:
-            reason = refusal(self, working)
-        if reason:
-            symbol = plain.symbol if abs(plain.symbol) < MOST else -1
-            self.record(_REJECTED, 0, symbol, plain.side, plain.quantity, reason, client)
-            return 0
-        self._next_id += 1
-        self.orders.append(working)
-        if client is not None:
-            self._by_client[client] = (working.id, plain)
-        return working.id
 
     def target(self, weights: Sequence[float]) -> bool:
         """Trade at the next open to these shares of equity, one a symbol, negative for short.
@@ -92,67 +51,11 @@ class Simulator(Portfolio):
             Whether the weights are admissible: finite, the long ones adding up to at most 1 and the short ones to at
             most the short cap. If not, nothing changes and an event says so.
         """
-        longs = shorts = 0.0
-        wanted = [number(weight) for weight in weights]
-        for weight in wanted:
-            if weight > 0.0:
-                longs += weight
-            else:
-                shorts -= weight
-        # A NaN fails every comparison.
-        good = (
-            len(wanted) == len(self.position)
-            and longs <= 1.0 + WEIGHT_TOLERANCE
-            and shorts <= self.market.max_short + WEIGHT_TOLERANCE
-        )
-        if not good or self.bankrupt:
-            self.record(_REJECTED, 0, -1, 0, _NAN, Reason.BANKRUPT if self.bankrupt else Reason.BAD_WEIGHTS)
+        wanted = self._admitted(weights)
+        if wanted is None:
             return False
         self._targets = wanted
         return True
-
-    def cancel(self, order_id: int) -> None:
-        """Cancel what is left of an order."""
-        place = self._find(order_id)
-        if place >= 0:
-            self.tell(_CANCELLED, self.orders.pop(place))
-
-    def replace(
-        self,
-        order_id: int,
-        *,
-        quantity: float | None = None,
-        limit_price: float | None = None,
-        stop_price: float | None = None,
-    ) -> None:
-        """Change an open order, all or nothing; see :class:`~openfingym.trading.executor.Executor`."""
-        place = self._find(order_id)
-        if place < 0:
-            return
-        order = self.orders[place]
-        wanted = Order(
-            order.symbol,
-            order.side,
-            replaced(order.remaining, quantity),
-            order.kind,
-            replaced(order.limit, limit_price),
-            replaced(order.stop, stop_price),
-            order.time_in_force,
-            order.client_id,
-        )
-        changed = WorkingOrder(order.id, wanted)
-        changed.triggered = order.triggered
-        del self.orders[place]
-        # A triggered order has no stop any more.
-        reason = Reason.BAD_PRICE if order.triggered and stop_price is not None else refusal(self, changed)
-        if reason:
-            self.orders.insert(place, order)
-            self.record(_REJECTED, order.id, order.symbol, order.side, wanted.quantity, reason, order.client_id)
-            return
-        kept = changed.remaining <= order.remaining and (limit_price is None or changed.limit == order.limit)
-        kept = kept and (stop_price is None or changed.stop == order.stop)
-        self.orders.insert(place if kept else len(self.orders), changed)
-        self.tell(EventKind.REPLACED, changed)
 
     def on_bar(
         self,
@@ -223,22 +126,4 @@ class Simulator(Portfolio):
             self.mark = [
                 close if traded else mark for close, traded, mark in zip(closes, tradable, self.mark, strict=True)
             ]
-        self.equity = self.cash + self.value()
-        if self.equity <= 0.0:
-            self.equity = 0.0
-            self.bankrupt = True
-            for order in self.orders:
-                self.tell(_CANCELLED, order, Reason.BANKRUPT)
-            self.orders = []
-
-    def _find(self, order_id: int) -> int:
-        """Place of an open order, or -1, which is recorded as a refusal."""
-        reference = order_number(order_id)
-        for place, order in enumerate(self.orders):
-            if order.id == reference:
-                return place
-        known = 0 < reference < self._next_id
-        self.record(
-            _REJECTED, reference if known else 0, -1, 0, _NAN, Reason.NOT_OPEN if known else Reason.UNKNOWN_ORDER
-        )
-        return -1
+        self._value()

@@ -306,6 +306,7 @@ def test_the_streams_cover_everything_that_can_happen() -> None:
                 reasons.add(happened.reason)
     assert kinds == set(EventKind)
     elsewhere = {Reason.VENUE_REFUSED, Reason.VENUE_AWAY}  # no simulated market has a venue
+    elsewhere |= {Reason.NO_PRICE, Reason.STALE_PRICE, Reason.HALTED}  # nor is one live
     assert set(Reason) - reasons - elsewhere <= {Reason.DUPLICATE_ID, Reason.EPISODE_OVER, Reason.BANKRUPT}
 
 

@@ -68,6 +68,9 @@ ELSEWHERE = {
     Reason.EPISODE_OVER: "",  # said by environments
     Reason.VENUE_REFUSED: "",  # said by brokers
     Reason.VENUE_AWAY: "",
+    Reason.NO_PRICE: "",  # said by the paper engine on a live market
+    Reason.STALE_PRICE: "",
+    Reason.HALTED: "",
 }
 
 
