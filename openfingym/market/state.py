@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from openfingym.digests import sha256_of_json
 from openfingym.errors import UsageError
@@ -43,6 +43,19 @@ class Snapshot(NamedTuple):
     halted: bool
     sequence: int
     """Counts the changes."""
+
+
+class MarketListener(Protocol):
+    """Follows what the state takes in, as an executor does that fills against it. It may read the state."""
+
+    def heard(self, tick: Tick, at: int) -> None:
+        """The state has taken in something new. Each trade comes once, as corrected if it was by then, whether the
+        stream brought it, late or not, or an answer that fills a gap: its own time says when it was. ``at`` is when it
+        was received, by the monotonic clock.
+        """
+
+    def lost(self, symbol: str) -> None:
+        """Ticks of a symbol may be missed from now on."""
 
 
 class _Market:
@@ -116,6 +129,9 @@ class MarketState:
         }
         self.snapshots = {symbol: market.snapshot() for symbol, market in self._markets.items()}
         """The newest of each symbol. Readers look up and never change it."""
+        self.listener: MarketListener | None = None
+        """Is told of each change, after it is published."""
+        self._news: list[tuple[Tick, int]] = []
         self._ways = {Trade: self._trade, Quote: self._quote, Depth: self._depth}
         self._ways |= {ServerBar: self._server_bar, Correction: self._correction, Halt: self._halt}
 
@@ -134,6 +150,8 @@ class MarketState:
             self._publish(market)
             return
         if market is not None and self._ways[type(tick)](market, tick, at.monotonic):  # type: ignore[operator]
+            if self.listener is not None and not isinstance(tick, Trade | Correction):
+                self._news.append((tick, at.monotonic))
             self._publish(market)
 
     def lost(self, symbols: Iterable[str], at: Instant) -> None:  # noqa: ARG002
@@ -188,12 +206,18 @@ class MarketState:
     def _publish(self, market: _Market) -> None:
         market.sequence += 1
         self.snapshots[market.symbol] = market.snapshot()
+        if self._news and self.listener is not None:
+            news, self._news = self._news, []
+            for tick, at in news:
+                self.listener.heard(tick, at)
 
     def _lose(self, market: _Market, reason: str) -> None:
         market.stretches.lost()
         market.book.lost(reason)
         market.watch()
         self._publish(market)
+        if self.listener is not None:
+            self.listener.lost(market.symbol)
 
     def _trade(self, market: _Market, trade: Trade, at: int) -> bool:
         if not possible(trade):
@@ -214,6 +238,8 @@ class MarketState:
         """A trade into the bars, and perhaps to the front."""
         if market.bars.add(trade):
             market.bar_at = max(market.bar_at, at)
+            if self.listener is not None and (standing := market.bars.standing(trade)) is not None:
+                self._news.append((standing, at))
         self._latest(market, trade, at)
 
     def _latest(self, market: _Market, trade: Trade, at: int) -> bool:
