@@ -340,7 +340,9 @@ class PaperExecutor(OrderDesk):
         changes = wanted_changes(self, weights)
         for symbol, weight in enumerate(weights):
             if weight != 0.0 and self.mark[symbol] <= 0.0:
-                self.record(_REJECTED, 0, symbol, 0, math.nan, Reason.NO_PRICE)
+                shown = self._shown(symbol)
+                reason = shown if isinstance(shown, Reason) else Reason.NO_PRICE
+                self.record(_REJECTED, 0, symbol, 0, math.nan, reason)
         for side in (Side.SELL, Side.BUY):  # sales bring the cash that purchases need
             for symbol, change in enumerate(changes):
                 if change * side > 0.0:
