@@ -46,7 +46,7 @@ by which its clock is estimated, and an order on its way there."""
 
 
 class PaperFills(OrderDesk):
-    """An account's orders at a live market; a :class:`~openfingym.market.state.MarketListener`."""
+    """An account's orders at a live market; a :class:`~openfingym.market.listener.MarketListener`."""
 
     orders: list[PaperOrder]  # type: ignore[assignment]  # this engine's own
 
@@ -112,7 +112,7 @@ class PaperFills(OrderDesk):
     # What the market does
 
     def heard(self, tick: Tick, at: int) -> None:
-        """See :class:`~openfingym.market.state.MarketListener`."""
+        """See :class:`~openfingym.market.listener.MarketListener`."""
         symbol = self._index.get(tick.symbol)
         if symbol is None:
             return
@@ -129,7 +129,7 @@ class PaperFills(OrderDesk):
                 self._renew(symbol)
 
     def lost(self, symbol: str) -> None:
-        """See :class:`~openfingym.market.state.MarketListener`."""
+        """See :class:`~openfingym.market.listener.MarketListener`."""
         if symbol in self._index:
             self._liquidity[self._index[symbol]].quoted = False
 

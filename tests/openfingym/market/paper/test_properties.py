@@ -65,7 +65,7 @@ actions = st.lists(
         st.tuples(st.just("order"), symbols, orders),
         st.tuples(st.just("replace"), symbols, st.integers(1, 9), sizes, prices),
         st.tuples(st.just("lost"), symbols),
-        st.tuples(st.just("halt"), symbols, st.booleans()),
+        st.tuples(st.just("halt"), symbols, st.sampled_from([False, False, True])),
         st.tuples(st.just("wait"), st.sampled_from([0.3, 0.3, 0.3, 6.0])),
     ),
     min_size=10,
@@ -88,6 +88,7 @@ class Run:
         live = self.live
         match action:
             case ("trade", symbol, price, size, taker, late):
+                live.wait(0.01)
                 self.last[symbol] = live.trade(price, size, taker, seconds=live.now - late, symbol=symbol)
             case ("again", symbol) if symbol in self.last:
                 live.tell(self.last[symbol])
