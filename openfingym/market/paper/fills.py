@@ -38,7 +38,7 @@ from openfingym.trading.market import MarketRules
 from openfingym.trading.matching import carry
 from openfingym.trading.orders import EventKind, Order, OrderType, Reason, TimeInForce
 from openfingym.trading.portfolio import Portfolio, WorkingOrder
-from openfingym.trading.rules import whole_lots
+from openfingym.trading.rules import nearest_multiple, whole_lots
 
 LATENCY_S = 0.25
 """Seconds from an order's submission until trades can fill it, unless told otherwise: what news takes from the venue,
@@ -60,6 +60,7 @@ class PaperFills(OrderDesk):
         at: Instant,
         venue_time: Callable[[Instant], int],
         interval_s: float,
+        ticks: Sequence[float] | None = None,
         budgets: Budgets | None = None,
         latency_s: float = LATENCY_S,
     ) -> None:
@@ -74,6 +75,8 @@ class PaperFills(OrderDesk):
             venue_time: what the venue's clock shows at an instant, nanoseconds since the epoch, as
                 :meth:`openfingym.market.venue_clock.VenueClock.time` says it.
             interval_s: seconds from mark to mark, of which the rules' ``bars_per_year`` make a year.
+            ticks: of each symbol the step of its venue's prices; that of the rules for all if None. Above 0: where any
+                price may be asked for, one a hair better passes all that wait at another's.
             budgets: when books, quotes and prices are too old to trade on.
             latency_s: seconds from an order's submission until trades can fill it.
 
@@ -92,6 +95,12 @@ class PaperFills(OrderDesk):
             raise UsageError(
                 f"the paper engine cannot open with cash {cash}, interval_s {interval_s} and latency_s {latency_s}: "
                 "expected cash and an interval above 0, and a latency of 0 or more"
+            )
+        self._ticks = [market.tick] * len(symbols) if ticks is None else [float(tick) for tick in ticks]
+        if len(self._ticks) != len(symbols) or not all(0.0 < tick < math.inf for tick in self._ticks):
+            raise UsageError(
+                f"the paper engine cannot open with price steps of {self._ticks}: expected one above 0 for each of "
+                f"{', '.join(symbols)}, by ticks or by the rules' tick"
             )
         super().__init__(market, cash=cash, closes=[0.0] * len(symbols))
         self.symbols = tuple(symbols)
@@ -165,7 +174,15 @@ class PaperFills(OrderDesk):
         return PaperOrder(order_id, order)
 
     def _closed_to(self, order: WorkingOrder) -> Reason:
-        """An order that takes at any price needs a market that is fit to trade on."""
+        """Prices are whole steps of the venue's, and an order that takes at any price needs a market that is fit to
+        trade on.
+        """
+        tick = self._ticks[order.symbol]
+        # To the last bit: a price that is off by rounding would stand before those that wait at the same one.
+        limit, stop = (nearest_multiple(price, tick) if price > 0.0 else price for price in (order.limit, order.stop))
+        if limit == 0.0 or stop == 0.0:
+            return Reason.OFF_TICK
+        order.limit, order.stop = limit, stop
         if order.kind is not OrderType.MARKET:
             return Reason.NONE
         shown = self._shown(order.symbol)

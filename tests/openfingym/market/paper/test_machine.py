@@ -25,7 +25,7 @@ class Session:
         world = self.world
         assert isinstance(world.market, MarketState)
         self.paper = PaperExecutor(
-            MarketRules(),
+            MarketRules(tick=0.01),
             world.market,
             [SYMBOL],
             cash=1e6,
