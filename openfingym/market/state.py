@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from openfingym.digests import sha256_of_json
 from openfingym.errors import UsageError
@@ -12,6 +12,7 @@ from openfingym.market.bars import SECOND, BarBuilder
 from openfingym.market.book import BookTop, LocalBook
 from openfingym.market.cells import TradeBar
 from openfingym.market.commands import Instant
+from openfingym.market.listener import MarketListener
 from openfingym.market.order import key_of, older, order_of, possible
 from openfingym.market.stretches import TradeStretches
 from openfingym.market.ticks import Correction, Depth, Halt, Quote, ServerBar, Tick, Trade
@@ -43,19 +44,6 @@ class Snapshot(NamedTuple):
     halted: bool
     sequence: int
     """Counts the changes."""
-
-
-class MarketListener(Protocol):
-    """Follows what the state takes in, as an executor does that fills against it. It may read the state."""
-
-    def heard(self, tick: Tick, at: int) -> None:
-        """The state has taken in something new. Each trade comes once, as corrected if it was by then, whether the
-        stream brought it, late or not, or an answer that fills a gap: its own time says when it was. ``at`` is when it
-        was received, by the monotonic clock.
-        """
-
-    def lost(self, symbol: str) -> None:
-        """Ticks of a symbol may be missed from now on."""
 
 
 class _Market:
@@ -238,8 +226,8 @@ class MarketState:
         """A trade into the bars, and perhaps to the front."""
         if market.bars.add(trade):
             market.bar_at = max(market.bar_at, at)
-            if self.listener is not None and (standing := market.bars.standing(trade)) is not None:
-                self._news.append((standing, at))
+            if self.listener is not None:
+                self._news.append((trade, at))
         self._latest(market, trade, at)
 
     def _latest(self, market: _Market, trade: Trade, at: int) -> bool:

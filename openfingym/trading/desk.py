@@ -104,6 +104,7 @@ class OrderDesk(Portfolio):
         del self.orders[place]
         # A triggered order has no stop any more.
         reason = Reason.BAD_PRICE if order.triggered and stop_price is not None else refusal(self, changed)
+        reason = reason or self._closed_to(changed)
         if reason:
             self.orders.insert(place, order)
             self.record(_REJECTED, order.id, order.symbol, order.side, wanted.quantity, reason, order.client_id)
@@ -122,7 +123,7 @@ class OrderDesk(Portfolio):
         return WorkingOrder(order_id, order)
 
     def _closed_to(self, order: WorkingOrder) -> Reason:  # noqa: ARG002
-        """Why the market does not take an order that the account could carry, or NONE."""
+        """Why the market does not take an order that the account could carry, or NONE; may put its prices right."""
         return _NONE
 
     def _entered(self, order: WorkingOrder) -> None:

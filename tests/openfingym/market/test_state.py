@@ -283,3 +283,53 @@ def test_whatever_order_it_comes_in_the_state_is_equal_or_flagged(
     if came[0] == trades[0] and came[-1] == trades[-1]:
         assert state.bars("S").canonical() == expected.bars("S").canonical()
         assert seen(state).trade == seen(expected).trade
+
+
+class Heard:
+    """Keeps what a listener is told, and whether the state showed it by then."""
+
+    def __init__(self, state: MarketState) -> None:
+        self.state = state
+        self.told: list[tuple[Tick | str, int]] = []
+        state.listener = self
+
+    def heard(self, tick: Tick, at: int) -> None:
+        if isinstance(tick, Quote):
+            assert seen(self.state).quote == tick
+        self.told.append((tick, at))
+
+    def lost(self, symbol: str) -> None:
+        assert seen(self.state).book.stale
+        self.told.append((symbol, 0))
+
+
+@pytest.mark.parametrize("group", ["", "V"])
+def test_a_listener_hears_each_trade_once_and_of_what_is_lost(group: str) -> None:
+    state = state_of()
+    heard = Heard(state)
+    one, two, three, four = (trade(number, group=group) for number in (1, 2, 3, 4))
+    for number, tick in enumerate((one, one, three, two, two, three)):
+        state.apply(tick, at(number))
+    late = [(one, 0), (three, 2), (two, 3)]
+    assert heard.told == late
+    state.lost(["S"], at(6))
+    state.filled("S", [three, four], at(7))
+    state.filled("S", [three, four], at(8))
+    assert heard.told == [*late, ("S", 0), (four, 7)]
+
+
+def test_a_listener_hears_of_quotes_and_books_that_are_new_and_not_of_corrected_trades() -> None:
+    state = state_of()
+    heard = Heard(state)
+    book = Depth("S", ((9.0, 1.0),), ((11.0, 1.0),), 3, 3, 0, whole=True)
+    halt = Halt("S", True, "", START)
+    for tick in (quote(2), quote(1), book, book, halt, trade(1)._replace(symbol="T")):
+        state.apply(tick, at())
+    assert [tick for tick, _ in heard.told] == [quote(2), book, halt]
+    other = trade(1, price=50.0)
+    state.apply(Correction("S", 1, "", other), at())
+    state.apply(Correction("S", 2, "", None), at())
+    state.apply(trade(1), at())
+    state.apply(trade(2), at())
+    state.apply(Trade("S", 0, 5.0, 0.0, 0, 0, "latest", prices=False), at(9))  # a price that was asked for
+    assert len(heard.told) == 3

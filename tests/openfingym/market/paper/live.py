@@ -42,6 +42,7 @@ class Live:
             at=self.at(),
             venue_time=lambda at: BEGIN + at.monotonic,
             interval_s=60.0,
+            ticks=[0.01] * len(symbols),
             budgets=Budgets(),
             latency_s=latency_s,
         )

@@ -341,6 +341,19 @@ def test_trades_without_a_price_of_their_own_and_corrected_ones_do_not_fill() ->
     assert live.fills() == []
 
 
+@pytest.mark.parametrize("hair", [1e-9, 1.4e-14])
+def test_a_price_a_hair_better_does_not_pass_the_queue(hair) -> None:
+    live = opened()
+    live.order(limit(BUY, 4.0, 99.0 + hair), limit(BUY, 4.0, 90.0))
+    live.paper.decide(Decision(replaces=(Replacement(2, limit_price=99.0 + hair),)), live.at())
+    live.wait(1)
+    live.trade(99.0, 4.0, -1)
+    assert live.fills() == []
+    assert [order.limit_price for order in live.paper.open_orders()] == [99.0, 99.0]
+    live.paper.decide(Decision(replaces=(Replacement(2, limit_price=99.001),)), live.at())
+    assert live.reasons() == [Reason.OFF_TICK]
+
+
 def test_a_replacement_keeps_the_place_only_where_it_asks_for_less() -> None:
     live = opened()
     live.order(limit(BUY, 4.0, 99.0), limit(BUY, 4.0, 99.0))
@@ -428,7 +441,7 @@ def test_cash_and_short_cap_hold_at_the_fill() -> None:
     ],
 )
 def test_what_is_no_order_is_refused_and_changes_nothing(order, reason) -> None:
-    live = opened(MarketRules(tick=0.01))
+    live = opened()
     live.order()
     before = live.paper.digest()
     assert live.order(order) == [0]
@@ -518,10 +531,14 @@ def test_marks_are_mids_and_otherwise_the_last_trade() -> None:
         {"cash": 0.0},
         {"interval_s": 0.0},
         {"latency_s": -1.0},
+        {"ticks": [0.0]},
+        {"ticks": [nan]},
+        {"ticks": [0.1, 0.1]},
+        {"ticks": None},
     ],
 )
 def test_an_account_that_cannot_be_opened(wrong) -> None:
-    right = {"symbols": ("S",), "cash": 1.0, "interval_s": 1.0, "latency_s": 0.0}
+    right = {"symbols": ("S",), "cash": 1.0, "interval_s": 1.0, "latency_s": 0.0, "ticks": [0.01]}
     state, at = MarketState(["S"]), Live().at()
     with pytest.raises(UsageError, match="the paper engine cannot"):
         PaperExecutor(MarketRules(), state, at=at, venue_time=lambda _: BEGIN, **{**right, **wrong})

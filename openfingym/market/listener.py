@@ -1,0 +1,24 @@
+"""What follows the state of a market."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from openfingym.market.ticks import Tick
+
+
+class MarketListener(Protocol):
+    """Follows what the state takes in, as an executor does that fills against it. It may read the state."""
+
+    def heard(self, tick: Tick, at: int) -> None:
+        """The state has taken in something new, and shows it. Each trade comes once, whether the stream brought it,
+        late or not, or an answer that fills a gap: its own time says when it was. One that the venue has corrected or
+        taken back by then does not come.
+
+        Args:
+            tick: a trade, a quote, a change of the book or a halt.
+            at: when it was received, by the monotonic clock.
+        """
+
+    def lost(self, symbol: str) -> None:
+        """Ticks of a symbol may be missed from now on."""

@@ -1,0 +1,35 @@
+"""An order on paper, as it stands at a live market."""
+
+from __future__ import annotations
+
+import math
+
+from openfingym.trading.orders import Order, OrderType
+from openfingym.trading.portfolio import STOPPED, WorkingOrder
+
+
+class PaperOrder(WorkingOrder):
+    """An order at a live market."""
+
+    __slots__ = ("ahead", "since")
+
+    def __init__(self, id: int, order: Order) -> None:  # noqa: A002  # the field's own name
+        super().__init__(id, order)
+        self.ahead = math.inf
+        """Quantity at its limit that trades before it; infinite where it is not known."""
+        self.since = 0
+        """Trades after this time of the venue may fill it."""
+
+    @property
+    def resting(self) -> bool:
+        """Whether it waits at its limit."""
+        return self.limited and (self.triggered or self.kind is OrderType.LIMIT)
+
+    @property
+    def taking(self) -> bool:
+        """Whether it takes at any price."""
+        return not self.limited and (self.triggered or self.kind is OrderType.MARKET)
+
+    def reached(self, price: float) -> bool:
+        """Whether a trade at a price triggers it."""
+        return self.kind in STOPPED and not self.triggered and self.d * price >= self.d * self.stop
