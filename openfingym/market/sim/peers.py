@@ -87,6 +87,16 @@ class Peer(ABC):
             self._over = True
             self._do(self._socket.close(code=WSCloseCode.GOING_AWAY))
 
+    def finish(self) -> None:
+        """Send what waits, and close it then."""
+        if not self._over:
+            self._over = True
+            self._do(self._finish())
+
+    async def _finish(self) -> None:
+        await self._flush()
+        await self._socket.close()
+
     def abort(self) -> None:
         """Cut it."""
         self._over = True
@@ -145,12 +155,15 @@ class Peer(ABC):
             self._arrivals.popleft()
         return len(self._arrivals) > self._terms.messages
 
+    async def _flush(self) -> None:
+        for frame in self.outbox.due(self.exchange.now):
+            await (self._socket.send_str(frame) if isinstance(frame, str) else self._socket.send_bytes(frame))
+
     async def _write(self) -> None:
         try:
             while not self._over:
                 self._wake.clear()
-                for frame in self.outbox.due(self.exchange.now):
-                    await (self._socket.send_str(frame) if isinstance(frame, str) else self._socket.send_bytes(frame))
+                await self._flush()
                 await self._wake.wait()
         except ConnectionError:
             self._over = True

@@ -6,7 +6,7 @@ import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
@@ -29,7 +29,7 @@ def compact(payload: object) -> str:
     return json.dumps(payload, separators=(",", ":"), ensure_ascii=False)
 
 
-class VenueRefusal(VenueError):
+class RefusalError(VenueError):
     """What a venue answers instead of a result."""
 
     status: int
@@ -40,6 +40,13 @@ class VenueRefusal(VenueError):
     def json(self) -> dict[str, Any]:
         """The body of the answer."""
         raise NotImplementedError
+
+
+class Answered(NamedTuple):
+    """A result with a status of its own."""
+
+    status: int
+    body: object
 
 
 class LocalVenue(ABC):
@@ -89,7 +96,7 @@ class LocalVenue(ABC):
         """Refuse a connection that may not be opened.
 
         Raises:
-            VenueRefusal: it may not.
+            RefusalError: it may not.
         """
 
     @abstractmethod
@@ -97,11 +104,11 @@ class LocalVenue(ABC):
         """Refuse a request where a fault ``limited`` says so.
 
         Raises:
-            VenueRefusal: a fault says so.
+            RefusalError: a fault says so.
         """
 
     @abstractmethod
-    def lost(self, path: str) -> VenueRefusal | None:
+    def lost(self, path: str) -> RefusalError | None:
         """What is answered instead of the result of what was carried out; None where no ``lost-answer`` hits."""
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -176,7 +183,7 @@ class LocalVenue(ABC):
 
         Args:
             path: of the request, as faults name it.
-            work: carries it out and gives the body, None for an empty one; raises :class:`VenueRefusal`.
+            work: carries it out and gives the body, None for an empty one; raises :class:`RefusalError`.
             headers: the fields that every answer has.
             placing: whether it is an order.
         """
@@ -187,11 +194,12 @@ class LocalVenue(ABC):
         refused: Mapping[str, str] = {}
         try:
             self.fail(path)
-            status, found = 200, work()
+            done = work()
+            status, found = done if isinstance(done, Answered) else (200, done)
             lost = self.lost(path)
             if lost is not None:
                 raise lost
-        except VenueRefusal as error:
+        except RefusalError as error:
             status, found, refused = error.status, error.json(), error.headers
         fields = {**headers(), **refused}
         await self.delayed(path, placing)
@@ -203,7 +211,7 @@ class LocalVenue(ABC):
         self._connections += 1
         try:
             self.admit(peer, request)
-        except VenueRefusal as error:
+        except RefusalError as error:
             return self.response(error.json(), error.status, error.headers)
         if self.faults.hit("abort", self.exchange.now, connection=peer.number):
             peer.abort()

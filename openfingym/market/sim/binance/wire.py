@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from openfingym.market.sim.events import ATOMS, BookChange, ExchangeTrade, ListedPair
 from openfingym.market.sim.matching import OrderBook
-from openfingym.market.sim.server import VenueRefusal
+from openfingym.market.sim.server import RefusalError
 
 SECOND = 10**9
 MILLISECOND = 10**6
@@ -24,8 +24,8 @@ MONDAY = 4 * 86400 * SECOND
 _TIME = attrgetter("time")
 
 
-class ApiError(VenueRefusal):
-    """See :class:`VenueRefusal`."""
+class ApiError(RefusalError):
+    """See :class:`RefusalError`."""
 
     def __init__(self, code: int, text: str, *, status: int = 400, retry_after_s: int | None = None) -> None:
         super().__init__(text)
@@ -35,7 +35,7 @@ class ApiError(VenueRefusal):
         self.headers = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
 
     def json(self) -> dict[str, Any]:
-        """See :class:`VenueRefusal`."""
+        """See :class:`RefusalError`."""
         return {"code": self.code, "msg": str(self)}
 
 
