@@ -213,9 +213,10 @@ class LocalVenue(ABC):
             self.admit(peer, request)
         except RefusalError as error:
             return self.response(error.json(), error.status, error.headers)
-        if self.faults.hit("abort", self.exchange.now, connection=peer.number):
+        aborted = self.faults.hit("abort", self.exchange.now, connection=peer.number)
+        if aborted is not None:
             peer.abort()
-        if self.faults.hit("close", self.exchange.now, connection=peer.number):
+        if aborted is not None or self.faults.hit("close", self.exchange.now, connection=peer.number):
             return self.response({}, 503, {})
         self.peers[peer.number] = peer
         try:
