@@ -28,8 +28,7 @@ class VenueLedger:
         """What happened in answering requests, and is not published yet."""
         self._balances: dict[str, list[Balance]] = {
             account: [
-                Balance(exchange.now, account, asset, *holding)
-                for asset, holding in exchange.accounts.holdings(account).items()
+                Balance(0, account, asset, *holding) for asset, holding in exchange.accounts.holdings(account).items()
             ]
             for account in exchange.accounts.names
         }
@@ -67,11 +66,11 @@ class VenueLedger:
         return now if fault is None else now - int(fault.seconds * SECOND)
 
     def holdings(self, account: str, then: int) -> dict[str, Holding]:
-        """What an account had at a time, and what it first had where that is later."""
+        """What an account had at a time; before the venue was made, what it had then."""
         if then >= self.exchange.now:
             return self.exchange.accounts.holdings(account)
         found: dict[str, Holding] = {}
         for balance in self._balances.get(account, ()):
-            if balance.time <= then or balance.asset not in found:
+            if balance.time <= then:
                 found[balance.asset] = Holding(balance.free, balance.locked)
         return found

@@ -185,10 +185,8 @@ def test_faults_of_a_stream(kind: FaultKind) -> None:
             seen.append(found)
 
     run(work)
-    run(
-        work,
-        *([VenueFault(kind, symbol="AAPL", probability=1 if kind == "ignored" else 0.5)] if kind != "mute" else []),
-    )
+    faults = [VenueFault(kind, symbol="AAPL", probability=1 if kind == "ignored" else 0.5)]
+    run(work, *(faults if kind != "mute" else ()))
     clean, other = seen
     assert len(clean) > 10
     holds = {
@@ -384,6 +382,8 @@ def test_halts_cancelled_and_corrected_trades_are_told() -> None:
         venue = client.venue
         async with client.stream() as socket:
             await socket.ask(action="subscribe", trades=["AAPL"], statuses=["*"], updatedBars=["AAPL"])
+            client.advance(60)
+            await socket.all()
             first, second = [one.id for one in venue.exchange.trades["AAPL"]][:2]
             venue.cancel_trade("AAPL", first)
             venue.correct_trade("AAPL", second, price=20_000, quantity=500)

@@ -87,7 +87,7 @@ class AlpacaCall:
             AlpacaRefusalError: the venue has given no such one.
         """
         try:
-            parts = base64.urlsafe_b64decode(self.params.get(name, "")).decode().split("|")
+            parts = base64.b64decode(self.params.get(name, ""), b"-_", validate=True).decode().split("|")
             if parts == [""]:
                 return []
             if len(parts) == 3 and all(part.isascii() and part.isdigit() for part in parts[1:]):

@@ -250,7 +250,9 @@ class DataStreams:
                 listing, "trades", "c", [lambda stamp: {"x": "V", **pairs, "z": "C", "t": stamp(trade.time)}],
                 "corrections",
             )  # fmt: skip
-        self._late.add((trade.symbol, ONE_MINUTE.left(trade.time)))
+        begin = ONE_MINUTE.left(trade.time)
+        if begin + MINUTE <= self.ledger.exchange.now:
+            self._late.add((trade.symbol, begin))
 
     def status(self, symbol: str, code: str, text: str, reason: str, why: str) -> None:
         """Say that trading stops or resumes."""
