@@ -229,8 +229,8 @@ async def trade(client: Client, trader: Trader, rng: np.random.Generator) -> Non
             quantity = float(rng.integers(1, 40)) if symbol == 0 else 0.01
             executor.submit([Order(symbol, side, quantity, OrderType.LIMIT, price)])
     client.faults.clear()
-    for symbol in executor.symbols:
-        venue.exchange.halt(symbol)  # so that the truth stands still
+    for name in executor.symbols:
+        venue.exchange.halt(name)  # so that the truth stands still
     if executor.session is not None:
         trader._reader.cancel()  # type: ignore[union-attr]
         executor.closed(trader.at)

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
 import pytest
 import websockets
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from websockets.asyncio.client import ClientConnection
 
 from openfingym.errors import VenueError
 from openfingym.market.feeds.reading import rfc3339
 from openfingym.market.sim.alpaca import AlpacaVenue, MarketHours
+from openfingym.market.sim.alpaca.account import ACCOUNT_ROUTES
+from openfingym.market.sim.alpaca.calls import AlpacaCall, AlpacaRoute
+from openfingym.market.sim.alpaca.data import DATA_ROUTES
+from openfingym.market.sim.alpaca.ledger import order_id
+from openfingym.market.sim.alpaca.orders import ORDER_ROUTES
+from openfingym.market.sim.alpaca.wire import AlpacaRefusalError
 from openfingym.market.sim.events import ATOMS, ListedPair
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import FaultKind, VenueFault
-from tests.openfingym.market.alpaca_clients import HEADERS, KEYS, SECOND, START, Client, run, until
+from tests.openfingym.market.alpaca_clients import HEADERS, KEYS, LISTINGS, SECOND, START, Client, run, until
 
 START_TEXT = "2023-11-15T09:30:00-05:00"
 
@@ -43,7 +52,7 @@ def test_trades_quotes_and_bars_of_stocks_are_streamed_and_agree_with_rest() -> 
         rest: list[dict[str, object]] = []
         token = None
         while token is not None or not rest:
-            more = {"page_token": token} if token else {}
+            more: dict[str, Any] = {"page_token": token} if token else {}
             found = await client.get("/v2/stocks/trades", symbols="AAPL", start=START_TEXT, limit=40, **more)
             rest += found["trades"]["AAPL"]
             token = found["next_page_token"]
@@ -292,6 +301,8 @@ def test_wrong_keys_unknown_orders_and_too_many_requests_are_refused() -> None:
         assert (await client.ask("POST", "/v2/orders", [1]))[0] == 422
         assert (await client.ask("GET", "/v2/stocks/bars", symbols="AAPL", timeframe="1Fortnight"))[0] == 400
         assert (await client.ask("GET", "/v2/stocks/trades", symbols="AAPL", page_token="?"))[0] == 400
+        assert (await client.ask("GET", "/v2/calendar", start="9999-12-31"))[0] == 200
+        assert (await client.ask("GET", "/v2/calendar", start="yesterday"))[0] == 400
         used = 0
         while (await client.ask("GET", "/v2/clock"))[0] == 200:
             used += 1
@@ -428,3 +439,44 @@ def test_margin_lets_stocks_be_sold_short_within_the_equity_and_coins_not() -> N
         assert client.venue.exchange.accounts.total("USD") == 100_000 * ATOMS
 
     run(work, margin=True)
+
+
+TEXTS = st.sampled_from(
+    ["", "0", "-1", "1", "99999999999999999999", "1e9", "NaN", "٣", "1_0", "AAPL", "BTC/USD", "BTCUSD", "buy", "sell",
+     "market", "limit", "day", "gtc", "1Min", "1Day", "desc", "0001-01-01", "9999-12-31", "2023-11-15T09:30:00Z"]
+) | st.text(max_size=8)  # fmt: skip
+VALUES = TEXTS | st.none() | st.booleans() | st.integers() | st.floats() | st.lists(st.integers(), max_size=1)
+PARAMS = (
+    "symbols", "limit", "start", "end", "timeframe", "sort", "page_token", "status", "after", "until", "direction",
+    "side", "asset_class", "date", "page_size", "qty", "percentage", "cancel_orders", "client_order_id",
+)  # fmt: skip
+FIELDS = (
+    "symbol", "qty", "notional", "side", "type", "time_in_force", "limit_price", "stop_price", "client_order_id",
+    "extended_hours", "order_class", "take_profit",
+)  # fmt: skip
+USUAL = {"symbol": "AAPL", "side": "buy", "type": "limit", "time_in_force": "day", "qty": "1", "limit_price": "1"}
+
+
+@given(
+    st.sampled_from((*ORDER_ROUTES, *ACCOUNT_ROUTES, *DATA_ROUTES)),
+    st.dictionaries(st.sampled_from(PARAMS), TEXTS),
+    st.dictionaries(st.sampled_from(FIELDS), VALUES),
+    TEXTS,
+    st.booleans(),
+)
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_whatever_is_asked_gets_an_answer_or_a_refusal_of_the_venue(
+    route: AlpacaRoute, params: dict[str, str], body: dict[str, Any], name: str, helped: bool
+) -> None:
+    exchange = Exchange(LISTINGS, start=START)
+    exchange.accounts.open("ann")
+    exchange.deposit("ann", "USD", 10**6 * ATOMS)
+    venue = AlpacaVenue(exchange)
+    first = exchange.place("ann", "AAPL", 1, "limit", 5, price=100)
+    venue.publish()
+    given_params = {"symbols": "AAPL", "timeframe": "1Min"} | params if helped else params
+    args = {"order": order_id(first) if helped else name, "symbol": name, "kind": "FILL"}
+    answer: object = None
+    with suppress(AlpacaRefusalError):
+        answer = route.run(venue.ledger, AlpacaCall(given_params, args, (USUAL if helped else {}) | body, "ann"))
+    json.dumps(answer, allow_nan=False)

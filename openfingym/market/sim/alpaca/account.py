@@ -157,7 +157,7 @@ def _activities(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
 
 def _asset_row(listing: ListedPair) -> dict[str, Any]:
     crypto = is_crypto(listing.symbol)
-    row = {
+    row: dict[str, Any] = {
         "id": asset_id(listing.symbol),
         "class": asset_class(listing.symbol),
         "exchange": "CRYPTO" if crypto else "NASDAQ",

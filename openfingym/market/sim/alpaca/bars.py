@@ -88,9 +88,9 @@ def bar_of(listing: ListedPair, trades: Sequence[ExchangeTrade], begin: int) -> 
         return None
     lots = sum(trade.quantity for trade in trades)
     cost = sum(trade.price * trade.quantity for trade in trades)
-    shown = (price(listing, ticks) for ticks in (prices[0], max(prices), min(prices), prices[-1]))
+    first, high, low, last = (price(listing, ticks) for ticks in (prices[0], max(prices), min(prices), prices[-1]))
     average = round(price_atoms(listing, cost) / lots / ATOMS, 6)
-    return AlpacaBar(begin, *shown, number(lots * listing.unit), len(trades), average)
+    return AlpacaBar(begin, first, high, low, last, number(lots * listing.unit), len(trades), average)
 
 
 def bars(

@@ -15,6 +15,8 @@ from openfingym.market.sim.alpaca.ledger import AlpacaLedger
 from openfingym.market.sim.alpaca.wire import AlpacaRefusalError, is_crypto
 from openfingym.market.sim.events import ListedPair
 
+LAST = 4_102_444_800 * SECOND
+"""The year 2100."""
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d))?", re.ASCII)
 
 
@@ -41,7 +43,8 @@ class AlpacaCall:
         return int(given)
 
     def time(self, name: str, default: int) -> int:
-        """A time or a day in nanoseconds since the epoch; a day begins at midnight in New York.
+        """A time or a day in nanoseconds since the epoch; a day begins at midnight in New York. What is outside 1970
+        to 2100 is taken for the nearest time inside.
 
         Raises:
             AlpacaRefusalError: it is none.
@@ -54,9 +57,9 @@ class AlpacaCall:
             if found is None:
                 raise ValueError(given)
             if found[2] is None:
-                return midnight(date.fromisoformat(found[1]))
+                return min(max(0, midnight(date.fromisoformat(found[1]))), LAST)
             whole = datetime.fromisoformat(f"{found[1]}T{found[2]}{found[4]}")
-            return int(whole.timestamp()) * SECOND + int((found[3] or "0").ljust(9, "0"))
+            return min(max(0, int(whole.timestamp()) * SECOND + int((found[3] or "0").ljust(9, "0"))), LAST)
         except (ValueError, OverflowError):
             raise AlpacaRefusalError(400, 40010001, f"invalid {name}: {given!r}; expected a time by RFC 3339") from None
 

@@ -14,9 +14,13 @@ SECOND = 10**9
 NEW_YORK = ZoneInfo("America/New_York")
 
 
+def _moment(day: date, at: time) -> int:
+    return int(datetime.combine(day, at, NEW_YORK).timestamp()) * SECOND
+
+
 def midnight(day: date) -> int:
     """When a day begins in New York, nanoseconds since the epoch."""
-    return int(datetime.combine(day, time(), NEW_YORK).timestamp()) * SECOND
+    return _moment(day, time())
 
 
 def day_of(at: int) -> date:
@@ -52,13 +56,13 @@ class MarketHours:
     @classmethod
     def regular(cls, first: date, last: date, *, holidays: Collection[date] = ()) -> MarketHours:
         """Half past nine to four in New York, on the weekdays from ``first`` to ``last`` that are no holidays."""
-        days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+        days = (first + timedelta(days=number) for number in range((last - first).days + 1))
         return cls(
             [
-                tuple(int(datetime.combine(day, at, NEW_YORK).timestamp()) * SECOND for at in (time(9, 30), time(16)))
+                (_moment(day, time(9, 30)), _moment(day, time(16)))
                 for day in days
                 if day.weekday() < 5 and day not in holidays
-            ]  # type: ignore[misc]  # of two times each
+            ]
         )
 
     def open(self, at: int) -> bool:

@@ -15,7 +15,7 @@ from openfingym.market.sim.alpaca.bars import ONE_DAY, ONE_MINUTE, AlpacaBar
 from openfingym.market.sim.alpaca.data import all_bars
 from openfingym.market.sim.alpaca.ledger import AlpacaLedger
 from openfingym.market.sim.alpaca.wire import MINUTE, SECOND, Stamp, is_crypto
-from openfingym.market.sim.events import BookChange, Event, ExchangeTrade, ListedPair
+from openfingym.market.sim.events import ATOMS, BookChange, Event, ExchangeTrade, ListedPair
 from openfingym.market.sim.peers import Peer, Terms
 from openfingym.market.sim.server import compact
 
@@ -274,7 +274,7 @@ class DataStreams:
         book = self.ledger.exchange.books[listing.symbol]
         bid, ask = book.best(1), book.best(-1)
         if bid is not None and ask is not None:
-            mid = (wire.price_atoms(listing, bid) + wire.price_atoms(listing, ask)) / (2 * wire.ATOMS)
+            mid = (wire.price_atoms(listing, bid) + wire.price_atoms(listing, ask)) / (2 * ATOMS)
             row = self._mids[listing.symbol] or [mid] * 4
             self._mids[listing.symbol] = [row[0], max(row[1], mid), min(row[2], mid), mid]
 
@@ -283,7 +283,7 @@ class DataStreams:
         mids = self._mids.pop(symbol, None)
         found = list(all_bars(ledger, listing, ONE_MINUTE, begin, begin))
         if not found and mids:
-            ledger.mids[symbol][begin] = AlpacaBar(begin, *mids, 0, 0, 0)
+            ledger.mids[symbol][begin] = AlpacaBar(begin, mids[0], mids[1], mids[2], mids[3], 0, 0, 0)
             found = [ledger.mids[symbol][begin]]
         self._emit(listing, "bars", "b", [bar.row for bar in found])
         if found and self._hearers("dailyBars", symbol):
