@@ -53,6 +53,10 @@ class Accounts:
         if margin:
             self._margin.add(account)
 
+    def margin(self, account: str) -> bool:
+        """Whether an account locks nothing and may owe."""
+        return account in self._margin
+
     @property
     def names(self) -> list[str]:
         """All accounts, in the order in which they were opened."""

@@ -56,6 +56,7 @@ class Exchange:
         self._resting: dict[tuple[str, int], Resting] = {}
         self._stops: dict[str, list[ExchangeOrder]] = {symbol: [] for symbol in self.listings}
         self._open: dict[tuple[str, int], ExchangeOrder] = {}
+        self._halted: dict[str, list[int]] = {}  # the flows that wait for the symbol to trade again
         self._clients: dict[tuple[str, str], ExchangeOrder] = {}
         unknown = sorted(set(flows or ()) - set(self.listings))
         if unknown:
@@ -77,6 +78,10 @@ class Exchange:
         while agenda and agenda[0][0] <= to:
             time, number = agenda[0]
             flow, book = self._flows[number]
+            if book.symbol in self._halted:
+                heapq.heappop(agenda)
+                self._halted[book.symbol].append(number)
+                continue
             self.now = book.time = max(self.now, time)
             fills = flow.step(book)
             if fills:
@@ -137,7 +142,10 @@ class Exchange:
             self._clients[account, client_id] = order
         self.accounts.lock(self.listings[symbol], order)
         self.accounts.report(self.now, "new", order)
-        self._work(book, order) if order.working else self._stops[symbol].append(order)
+        if order.working and symbol not in self._halted:
+            self._work(book, order)
+        elif not order.working:
+            self._stops[symbol].append(order)
         self._trigger(book)
         self.accounts.publish(self.now)
         return order
@@ -165,17 +173,50 @@ class Exchange:
         """The last order that an account placed under this id."""
         return self._clients.get((account, client_id))
 
+    def open_orders_of(self, symbol: str) -> list[ExchangeOrder]:
+        """All accounts' open orders for a symbol, oldest first."""
+        return [order for order in self._open.values() if order.symbol == symbol]
+
     def open_orders(self, account: str, symbol: str | None = None) -> list[ExchangeOrder]:
         """An account's open orders, oldest first."""
         orders = self._open.values()
         return [order for order in orders if order.account == account and symbol in {None, order.symbol}]
 
+    def halted(self, symbol: str) -> bool:
+        """Whether a symbol does not trade now."""
+        return symbol in self._halted
+
+    def halt(self, symbol: str) -> None:
+        """Let a symbol trade no more: its crowd or tape stands still, and orders wait, however marketable."""
+        self._book(symbol)
+        self._halted.setdefault(symbol, [])
+
+    def resume(self, symbol: str) -> None:
+        """Let a symbol trade again; the orders that have waited come first, the oldest before the others."""
+        book = self._book(symbol)
+        for number in self._halted.pop(symbol, ()):
+            time = self._flows[number][0].next
+            assert time is not None
+            heapq.heappush(self._agenda, (max(time, self.now), number))
+        for order in self.open_orders_of(symbol):
+            if order.working and (symbol, order.id) not in self._resting and order.open:
+                self._work(book, order)
+        self._trigger(book)
+        self.accounts.publish(self.now)
+
     def cancel(self, order: ExchangeOrder) -> bool:
         """Cancel an order; False where it was not open any more."""
+        return self._stop(order, "canceled")
+
+    def expire(self, order: ExchangeOrder) -> bool:
+        """End an order whose time is over; False where it was not open any more."""
+        return self._stop(order, "expired")
+
+    def _stop(self, order: ExchangeOrder, kind: Literal["canceled", "expired"]) -> bool:
         if not order.open:
             return False
         self._withdraw(order)
-        self._end(order, "canceled", "")
+        self._end(order, kind, "")
         self.accounts.publish(self.now)
         return True
 
@@ -269,7 +310,7 @@ class Exchange:
 
     def _trigger(self, book: OrderBook) -> None:
         stops = self._stops[book.symbol]
-        while stops and book.last is not None:
+        while stops and book.last is not None and book.symbol not in self._halted:
             last = book.last
             reached = next(
                 (order for order in stops if order.stop is not None and (last - order.stop) * order.side >= 0), None

@@ -22,15 +22,16 @@ from hypothesis import strategies as st
 from websockets.asyncio.client import ClientConnection
 
 from openfingym.errors import VenueError
-from openfingym.market.sim.binance import BinanceVenue, desk, peers
+from openfingym.market.sim import peers
+from openfingym.market.sim.binance import BinanceVenue, desk
 from openfingym.market.sim.binance.keys import Key, socket_payload
 from openfingym.market.sim.binance.market_data import Operation
-from openfingym.market.sim.binance.peers import Terms
 from openfingym.market.sim.binance.wire import ApiError
 from openfingym.market.sim.events import ATOMS, ListedPair
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import FaultKind, Faults, VenueFault
 from openfingym.market.sim.flow import Crowd
+from openfingym.market.sim.peers import Terms
 
 SECOND = 10**9
 START = 1_700_000_000_000_000_000
@@ -646,7 +647,7 @@ def test_a_venue_knows_what_happened_at_its_exchange_before() -> None:
     early.advance(START + 20 * SECOND)
     assert late.ledger.aggregates == early.ledger.aggregates
     assert len(late.ledger.aggregates["BTCUSDT"]) > 20
-    assert late.ledger.holdings("ann")["USDT"].free == 7
+    assert late.ledger.holdings("ann", late.ledger.shown())["USDT"].free == 7
 
 
 def test_a_connection_that_does_not_read_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,11 @@ from openfingym.market.ingest import Ingest
 from openfingym.market.live import Live
 from openfingym.market.replay import replay
 from openfingym.market.sim.binance import BinanceVenue
-from openfingym.market.sim.binance.peers import Terms
 from openfingym.market.sim.events import ListedPair
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import Faults, VenueFault
 from openfingym.market.sim.flow import Crowd
+from openfingym.market.sim.peers import Terms
 from openfingym.market.state import MarketState
 from openfingym.market.tape import NoRecorder, Record, RecordKind
 

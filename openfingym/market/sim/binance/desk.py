@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from openfingym.market.sim.binance import market_data, trading
 from openfingym.market.sim.binance.keys import Key, check_time
-from openfingym.market.sim.binance.ledger import VenueLedger
+from openfingym.market.sim.binance.ledger import BinanceLedger
 from openfingym.market.sim.binance.market_data import ORDER_LIMIT, MarketDataCall, Operation
 from openfingym.market.sim.binance.wire import SECOND, ApiError
 
@@ -20,7 +20,7 @@ BAN_S = 120
 class OrderDesk:
     """One address's requests: its weight in a minute, its orders, and whether it is banned for ignoring the limits."""
 
-    def __init__(self, ledger: VenueLedger, weight_limit: int) -> None:
+    def __init__(self, ledger: BinanceLedger, weight_limit: int) -> None:
         self.ledger = ledger
         self.weight_limit = weight_limit
         self._minute = 0

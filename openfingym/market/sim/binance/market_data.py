@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from openfingym.market.sim.binance import wire
-from openfingym.market.sim.binance.ledger import VenueLedger
+from openfingym.market.sim.binance.ledger import BinanceLedger
 from openfingym.market.sim.binance.order_wire import KINDS
 from openfingym.market.sim.binance.wire import ApiError
 from openfingym.market.sim.events import ATOMS, ListedPair
@@ -78,10 +78,10 @@ class Operation(NamedTuple):
     """Its name in the WebSocket API."""
     weight: Callable[[Mapping[str, str]], int]
     signed: bool
-    run: Callable[[VenueLedger, MarketDataCall], Any]
+    run: Callable[[BinanceLedger, MarketDataCall], Any]
 
 
-def listing(ledger: VenueLedger, call: MarketDataCall) -> ListedPair:
+def listing(ledger: BinanceLedger, call: MarketDataCall) -> ListedPair:
     """The listing of the parameter ``symbol``.
 
     Raises:
@@ -90,7 +90,7 @@ def listing(ledger: VenueLedger, call: MarketDataCall) -> ListedPair:
     return listed(ledger, call.need("symbol"))
 
 
-def listed(ledger: VenueLedger, symbol: str) -> ListedPair:
+def listed(ledger: BinanceLedger, symbol: str) -> ListedPair:
     """The listing of a symbol.
 
     Raises:
@@ -102,7 +102,7 @@ def listed(ledger: VenueLedger, symbol: str) -> ListedPair:
     return found
 
 
-def _wanted(ledger: VenueLedger, call: MarketDataCall) -> tuple[list[ListedPair], bool]:
+def _wanted(ledger: BinanceLedger, call: MarketDataCall) -> tuple[list[ListedPair], bool]:
     """The listings that ``symbol`` or ``symbols`` name, all without either, and whether the answer is a list."""
     if call.params.get("symbol"):
         return [listing(ledger, call)], False
@@ -117,7 +117,7 @@ def _wanted(ledger: VenueLedger, call: MarketDataCall) -> tuple[list[ListedPair]
     return [listed(ledger, str(name)) for name in names], True
 
 
-def _exchange_info(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _exchange_info(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     limits = [("REQUEST_WEIGHT", "MINUTE", 1, WEIGHT_LIMIT), ("ORDERS", "SECOND", 10, ORDER_LIMIT)]
     return {
         "timezone": "UTC",
@@ -173,18 +173,18 @@ def _symbol_info(found: ListedPair) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _depth(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _depth(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     return wire.levels(found, ledger.exchange.books[found.symbol], call.limit(100, 5000))
 
 
-def _trades(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _trades(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     rows = ledger.exchange.trades[found.symbol][-call.limit() :]
     return [wire.trade_row(found, trade, call.unit) for trade in rows]
 
 
-def _historical_trades(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _historical_trades(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     if not call.params.get("fromId"):
         return _trades(ledger, call)
     found = listing(ledger, call)
@@ -193,7 +193,7 @@ def _historical_trades(ledger: VenueLedger, call: MarketDataCall) -> Any:
     return [wire.trade_row(found, trade, call.unit) for trade in trades[begin : begin + call.limit()]]
 
 
-def _aggregate_trades(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _aggregate_trades(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     known = ledger.aggregates[found.symbol]
     begin, end = 0, len(known)
@@ -207,7 +207,7 @@ def _aggregate_trades(ledger: VenueLedger, call: MarketDataCall) -> Any:
     return [wire.aggregate_row(found, row, call.unit) for row in known[begin : min(end, begin + call.limit())]]
 
 
-def _klines(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _klines(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     interval = wire.INTERVALS.get(call.need("interval"))
     if interval is None:
@@ -219,14 +219,14 @@ def _klines(ledger: VenueLedger, call: MarketDataCall) -> Any:
     return [wire.kline_row(found, bar, interval, call.unit) for bar in rows]
 
 
-def _price(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _price(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     wanted, many = _wanted(ledger, call)
     books = ledger.exchange.books
     rows = [{"symbol": found.symbol, "price": wire.price(found, books[found.symbol].last)} for found in wanted]
     return rows if many else rows[0]
 
 
-def _book_ticker(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _book_ticker(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     wanted, many = _wanted(ledger, call)
     names = ("bidPrice", "bidQty", "askPrice", "askQty")
     rows = [

@@ -13,10 +13,11 @@ from openfingym.market.sim.binance import order_wire
 from openfingym.market.sim.binance.desk import OPERATIONS
 from openfingym.market.sim.binance.keys import socket_payload
 from openfingym.market.sim.binance.market_data import ORDER_LIMIT
-from openfingym.market.sim.binance.peers import Peer, Terms
-from openfingym.market.sim.binance.streams import compact
+from openfingym.market.sim.binance.streams import unit_of
 from openfingym.market.sim.binance.wire import MILLISECOND, ApiError
 from openfingym.market.sim.events import Balance, Event, ExchangeExecution
+from openfingym.market.sim.peers import Peer, Terms, text_of
+from openfingym.market.sim.server import compact
 
 if TYPE_CHECKING:
     from openfingym.market.sim.binance.venue import BinanceVenue
@@ -29,6 +30,7 @@ class ApiPeer(Peer):
 
     def __init__(self, number: int, request: web.Request, venue: BinanceVenue, terms: Terms) -> None:
         super().__init__(number, request, venue.exchange, venue.faults, terms)
+        self.unit = unit_of(request)
         self._venue = venue
         self._account = ""  # of the session's logon
         self._subscriptions: dict[int, str] = {}  # account by subscription
@@ -38,8 +40,9 @@ class ApiPeer(Peer):
         """See :class:`Peer`."""
         return compact({"event": {"e": "serverShutdown", "E": now // self.unit}})
 
-    def read(self, text: str) -> None:
+    def read(self, frame: str | bytes) -> None:
         """See :class:`Peer`."""
+        text = text_of(frame)
         try:
             asked = json.loads(text)
             texts = json.loads(text, parse_int=str, parse_float=str)

@@ -12,21 +12,20 @@ from typing import Any
 from aiohttp import web
 
 from openfingym.market.sim.binance import wire
-from openfingym.market.sim.binance.ledger import VenueLedger
-from openfingym.market.sim.binance.peers import Peer, Terms
-from openfingym.market.sim.binance.wire import MILLISECOND, SECOND
+from openfingym.market.sim.binance.ledger import BinanceLedger
+from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, SECOND
 from openfingym.market.sim.events import BookChange, Event, ExchangeTrade, ListedPair
+from openfingym.market.sim.peers import Peer, Terms, text_of
+from openfingym.market.sim.server import STEP, compact
 
-STEP = 100 * MILLISECOND
-"""The shortest time between two books of a stream."""
 MOST_STREAMS = 1024
 _METHODS = ("SUBSCRIBE", "UNSUBSCRIBE", "LIST_SUBSCRIPTIONS", "SET_PROPERTY", "GET_PROPERTY")
 _CHANNEL = re.compile(r"(trade|aggTrade|bookTicker|depth|depth(?:5|10|20)|kline_(\w+))(@100ms|@1000ms)?")
 
 
-def compact(payload: object) -> str:
-    """JSON as the venue writes it."""
-    return json.dumps(payload, separators=(",", ":"), ensure_ascii=False)
+def unit_of(request: web.Request) -> int:
+    """Nanoseconds in which a connection wants its times."""
+    return MICROSECOND if request.query.get("timeUnit", "").upper() == "MICROSECOND" else MILLISECOND
 
 
 class StreamPeer(Peer):
@@ -34,6 +33,7 @@ class StreamPeer(Peer):
 
     def __init__(self, number: int, request: web.Request, streams: Streams, terms: Terms) -> None:
         super().__init__(number, request, streams.ledger.exchange, streams.ledger.faults, terms)
+        self.unit = unit_of(request)
         self.combined = request.path.startswith("/stream")
         self.wanted: dict[str, None] = {}
         self._streams = streams
@@ -43,9 +43,9 @@ class StreamPeer(Peer):
         event = {"e": "serverShutdown", "E": now // self.unit}
         return compact({"stream": "!serverShutdown", "data": event} if self.combined else event)
 
-    def read(self, text: str) -> None:
+    def read(self, frame: str | bytes) -> None:
         """See :class:`Peer`."""
-        self.send(compact(self._answer(text)))
+        self.send(compact(self._answer(text_of(frame))))
 
     def _answer(self, text: str) -> dict[str, Any]:
         try:
@@ -89,7 +89,7 @@ class StreamPeer(Peer):
 class Streams:
     """Who hears what, and what each stream says."""
 
-    def __init__(self, ledger: VenueLedger) -> None:
+    def __init__(self, ledger: BinanceLedger) -> None:
         self.ledger = ledger
         self._listeners: dict[str, dict[StreamPeer, None]] = defaultdict(dict)
         self._changes: dict[int, dict[str, list[BookChange]]] = {STEP: defaultdict(list), SECOND: defaultdict(list)}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from openfingym.market.sim.binance import order_wire
 from openfingym.market.sim.binance.keys import NUMBER
-from openfingym.market.sim.binance.ledger import VenueLedger
+from openfingym.market.sim.binance.ledger import BinanceLedger
 from openfingym.market.sim.binance.market_data import (
     MIN_NOTIONAL,
     MOST_LOTS,
@@ -71,7 +71,7 @@ def _whole(call: MarketDataCall, name: str, step: Decimal, filtered: str) -> int
     return int(found / step)
 
 
-def _ticket(ledger: VenueLedger, call: MarketDataCall) -> Ticket:
+def _ticket(ledger: BinanceLedger, call: MarketDataCall) -> Ticket:
     found = listing(ledger, call)
     side = {"BUY": 1, "SELL": -1}.get(call.need("side"))
     if side is None:
@@ -113,7 +113,7 @@ def _ticket(ledger: VenueLedger, call: MarketDataCall) -> Ticket:
     )  # fmt: skip
 
 
-def _affordable(ledger: VenueLedger, found: ListedPair, side: int, budget: int) -> int:
+def _affordable(ledger: BinanceLedger, found: ListedPair, side: int, budget: int) -> int:
     """The lots that a budget of quote atoms buys, or that bring it, at the book's prices now."""
     lots = 0
     for price, total in ledger.exchange.books[found.symbol].levels(-side):
@@ -131,7 +131,7 @@ def _drawn_id(symbol: str, number: int) -> str:
     return hashlib.sha256(f"{symbol}/{number}".encode()).hexdigest()[:22]
 
 
-def _place(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _place(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     ticket = _ticket(ledger, call)
     order = ledger.exchange.place(
         call.account, ticket.listing.symbol, ticket.side, ticket.kind, ticket.quantity, price=ticket.price,
@@ -143,12 +143,12 @@ def _place(ledger: VenueLedger, call: MarketDataCall) -> Any:
     return order_wire.order_answer(ticket.listing, order, ledger.fills_of(order), ticket.answer, call.unit)
 
 
-def _test(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _test(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     _ticket(ledger, call)
     return {}
 
 
-def _find(ledger: VenueLedger, call: MarketDataCall, missing: ApiError) -> tuple[ListedPair, ExchangeOrder]:
+def _find(ledger: BinanceLedger, call: MarketDataCall, missing: ApiError) -> tuple[ListedPair, ExchangeOrder]:
     found = listing(ledger, call)
     if call.params.get("orderId"):
         order = ledger.exchange.orders.get((found.symbol, call.integer("orderId")))
@@ -161,19 +161,19 @@ def _find(ledger: VenueLedger, call: MarketDataCall, missing: ApiError) -> tuple
     return found, order
 
 
-def _query(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _query(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     found, order = _find(ledger, call, ApiError(-2013, "Order does not exist."))
     return order_wire.order_row(found, order, call.unit)
 
 
-def _cancel(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _cancel(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     unknown = ApiError(-2011, "Unknown order sent.")
     found, order = _find(ledger, call, unknown)
     return _cancelled(ledger, call, found, order, unknown)
 
 
 def _cancelled(
-    ledger: VenueLedger, call: MarketDataCall, found: ListedPair, order: ExchangeOrder, unknown: ApiError
+    ledger: BinanceLedger, call: MarketDataCall, found: ListedPair, order: ExchangeOrder, unknown: ApiError
 ) -> dict[str, Any]:
     client_id = call.params.get("newClientOrderId") or _drawn_id(f"cancel/{order.symbol}", order.id)
     if not order.open:
@@ -184,7 +184,7 @@ def _cancelled(
     return order_wire.cancel_answer(found, order, client_id, call.unit)
 
 
-def _cancel_replace(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _cancel_replace(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     """Cancel an order and place another; 400 where neither was done, 409 where one was."""
     mode = call.need("cancelReplaceMode")
     if mode not in {"STOP_ON_FAILURE", "ALLOW_FAILURE"}:
@@ -205,7 +205,7 @@ def _cancel_replace(ledger: VenueLedger, call: MarketDataCall) -> Any:
 
 
 def _tried(
-    run: Callable[[VenueLedger, MarketDataCall], Any], ledger: VenueLedger, call: MarketDataCall
+    run: Callable[[BinanceLedger, MarketDataCall], Any], ledger: BinanceLedger, call: MarketDataCall
 ) -> tuple[str, Any]:
     """How one half of a replacement went, and its answer."""
     try:
@@ -214,7 +214,7 @@ def _tried(
         return "FAILURE", error.json()
 
 
-def _cancel_all(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _cancel_all(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     found, unknown = listing(ledger, call), ApiError(-2011, "Unknown order sent.")
     orders = ledger.exchange.open_orders(call.account, found.symbol)
     if not orders:
@@ -222,7 +222,7 @@ def _cancel_all(ledger: VenueLedger, call: MarketDataCall) -> Any:
     return [_cancelled(ledger, call, found, order, unknown) for order in orders]
 
 
-def _open_orders(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _open_orders(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     symbol = listing(ledger, call).symbol if call.params.get("symbol") else None
     listings = ledger.exchange.listings
     return [
@@ -231,7 +231,7 @@ def _open_orders(ledger: VenueLedger, call: MarketDataCall) -> Any:
     ]
 
 
-def _all_orders(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _all_orders(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     begin, end, first = call.time("startTime", 0), call.time("endTime", 2**62), call.integer("orderId", 0)
     orders = [
@@ -247,7 +247,7 @@ def _all_orders(ledger: VenueLedger, call: MarketDataCall) -> Any:
     return [order_wire.order_row(found, order, call.unit) for order in rows]
 
 
-def _my_trades(ledger: VenueLedger, call: MarketDataCall) -> Any:
+def _my_trades(ledger: BinanceLedger, call: MarketDataCall) -> Any:
     found = listing(ledger, call)
     begin, end = call.time("startTime", 0), call.time("endTime", 2**62)
     first, wanted = call.integer("fromId", 0), call.params.get("orderId")
@@ -266,8 +266,8 @@ def _my_trades(ledger: VenueLedger, call: MarketDataCall) -> Any:
     return [order_wire.fill_row(found, fill, call.unit) for fill in rows]
 
 
-def _account(ledger: VenueLedger, call: MarketDataCall) -> Any:
-    holdings = ledger.holdings(call.account)
+def _account(ledger: BinanceLedger, call: MarketDataCall) -> Any:
+    holdings = ledger.holdings(call.account, ledger.shown())
     if call.params.get("omitZeroBalances") == "true":
         holdings = {asset: holding for asset, holding in holdings.items() if any(holding)}
     terms = next(iter(ledger.exchange.listings.values()))

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from openfingym.errors import VenueError
 from openfingym.market.sim.events import ATOMS, BookChange, ExchangeTrade, ListedPair
 from openfingym.market.sim.matching import OrderBook
+from openfingym.market.sim.server import RefusalError
 
 SECOND = 10**9
 MILLISECOND = 10**6
@@ -24,8 +24,8 @@ MONDAY = 4 * 86400 * SECOND
 _TIME = attrgetter("time")
 
 
-class ApiError(VenueError):
-    """What the venue answers instead of a result."""
+class ApiError(RefusalError):
+    """See :class:`RefusalError`."""
 
     def __init__(
         self, code: int, text: str, *, status: int = 400, retry_after_s: int | None = None, data: object = None
@@ -36,9 +36,10 @@ class ApiError(VenueError):
         self.retry_after_s = retry_after_s
         self.data = data
         """What the answer holds beside; None for nothing."""
+        self.headers = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
 
     def json(self) -> dict[str, Any]:
-        """The body of the answer."""
+        """See :class:`RefusalError`."""
         found = {"code": self.code, "msg": str(self)}
         return found if self.data is None else found | {"data": self.data}
 

@@ -1,4 +1,4 @@
-"""A WebSocket connection of a local Binance venue: pings, limits, its life's end, and the frames on their way."""
+"""A WebSocket connection of a local venue: pings, limits, its life's end, and the frames on their way."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from openfingym.market.sim.binance.wire import MICROSECOND, MILLISECOND, SECOND
 from openfingym.market.sim.exchange import Exchange
-from openfingym.market.sim.faults import Faults, Outbox
+from openfingym.market.sim.faults import SECOND, Faults, Outbox
 
 MOST_WAITING = 50_000
 """Frames that may wait for a connection that does not read; with more it is aborted."""
@@ -37,7 +36,6 @@ class Peer(ABC):
 
     def __init__(self, number: int, request: web.Request, exchange: Exchange, faults: Faults, terms: Terms) -> None:
         self.number = number
-        self.unit = MICROSECOND if request.query.get("timeUnit", "").upper() == "MICROSECOND" else MILLISECOND
         self.outbox = Outbox(faults, number)
         self.exchange = exchange
         self.faults = faults
@@ -52,16 +50,16 @@ class Peer(ABC):
         self._over = False
 
     @abstractmethod
-    def read(self, text: str) -> None:
+    def read(self, frame: str | bytes) -> None:
         """Answer a message."""
 
-    @abstractmethod
-    def shutdown(self, now: int) -> str:
-        """The announcement that the venue will close this connection."""
+    def shutdown(self, now: int) -> str | None:  # noqa: ARG002
+        """The announcement that the venue will close this connection; None where it makes none."""
+        return None
 
-    def send(self, text: str, *, symbol: str | None = None, channel: str | None = None) -> None:
+    def send(self, frame: str | bytes, *, symbol: str | None = None, channel: str | None = None) -> None:
         """Send a frame, unless a fault stops it; an answer has no channel."""
-        self.outbox.put(text, self.exchange.now, symbol=symbol, channel=channel)
+        self.outbox.put(frame, self.exchange.now, symbol=symbol, channel=channel)
         self._wake.set()
 
     def tick(self, now: int) -> None:
@@ -75,7 +73,7 @@ class Peer(ABC):
             self.abort()
         elif now - self._pinged >= terms.ping_s * SECOND:
             self._pinged = now
-            payload = str(now // MILLISECOND).encode()
+            payload = str(now // 1_000_000).encode()
             self._unanswered = self._unanswered or (payload, now)
             self._do(self._socket.ping(payload))
         if len(self.outbox):
@@ -88,6 +86,16 @@ class Peer(ABC):
         if not self._over:
             self._over = True
             self._do(self._socket.close(code=WSCloseCode.GOING_AWAY))
+
+    def finish(self) -> None:
+        """Send what waits, and close it then."""
+        if not self._over:
+            self._over = True
+            self._do(self._finish())
+
+    async def _finish(self) -> None:
+        await self._flush()
+        await self._socket.close()
 
     def abort(self) -> None:
         """Cut it."""
@@ -130,9 +138,7 @@ class Peer(ABC):
                     if self._unanswered is not None and bytes(message.data) == self._unanswered[0]:
                         self._unanswered = None
                 elif message.type in {WSMsgType.TEXT, WSMsgType.BINARY}:
-                    self.read(
-                        message.data if isinstance(message.data, str) else message.data.decode("utf-8", "replace")
-                    )
+                    self.read(message.data)
         finally:
             self._over = True
             for task in tuple(self._tasks):
@@ -149,12 +155,20 @@ class Peer(ABC):
             self._arrivals.popleft()
         return len(self._arrivals) > self._terms.messages
 
+    async def _flush(self) -> None:
+        for frame in self.outbox.due(self.exchange.now):
+            await (self._socket.send_str(frame) if isinstance(frame, str) else self._socket.send_bytes(frame))
+
     async def _write(self) -> None:
         try:
             while not self._over:
                 self._wake.clear()
-                for frame in self.outbox.due(self.exchange.now):
-                    await (self._socket.send_str(frame) if isinstance(frame, str) else self._socket.send_bytes(frame))
+                await self._flush()
                 await self._wake.wait()
         except ConnectionError:
             self._over = True
+
+
+def text_of(frame: str | bytes) -> str:
+    """A frame as text; bytes that are none are replaced."""
+    return frame if isinstance(frame, str) else frame.decode("utf-8", "replace")

@@ -1,0 +1,76 @@
+"""What a local venue remembers of its exchange, beyond what the exchange does."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Sequence
+
+from openfingym.market.sim.accounts import Holding
+from openfingym.market.sim.events import Balance, Event, ExchangeExecution, ExchangeOrder
+from openfingym.market.sim.exchange import Exchange
+from openfingym.market.sim.faults import SECOND, Faults
+
+
+class VenueLedger:
+    """Fills and balances as they changed.
+
+    Of what happened before it was made it knows the trades and balances, and the fills that nobody has collected.
+    """
+
+    def __init__(self, exchange: Exchange, faults: Faults) -> None:
+        self.exchange = exchange
+        self.faults = faults
+        earlier = exchange.collect()
+        self.fills: dict[str, list[ExchangeExecution]] = defaultdict(list)
+        """Of each account, oldest first."""
+        self.pending: list[Event] = []
+        """What happened in answering requests, and is not published yet."""
+        self._balances: dict[str, list[Balance]] = {
+            account: [
+                Balance(0, account, asset, *holding) for asset, holding in exchange.accounts.holdings(account).items()
+            ]
+            for account in exchange.accounts.names
+        }
+        VenueLedger.note(self, [event for event in earlier if isinstance(event, ExchangeExecution)])
+
+    @property
+    def now(self) -> int:
+        """The venue's clock, which a fault may set wrong."""
+        return self.exchange.now + self.faults.skew(self.exchange.now)
+
+    def note(self, events: Sequence[Event]) -> None:
+        """Remember what happened."""
+        for event in events:
+            if isinstance(event, ExchangeExecution):
+                if event.kind == "trade":
+                    self.fills[event.account].append(event)
+            elif isinstance(event, Balance):
+                self._balances.setdefault(event.account, []).append(event)
+
+    def collect(self) -> None:
+        """Note what an order or a cancellation has brought about, to be published after its answer."""
+        events = self.exchange.collect()
+        self.note(events)
+        self.pending += events
+
+    def fills_of(self, order: ExchangeOrder) -> list[ExchangeExecution]:
+        """The fills of an order, of which only the newest part of its account's are looked at."""
+        fills = itertools.takewhile(lambda fill: fill.time >= order.time, reversed(self.fills[order.account]))
+        return [fill for fill in fills if fill.order is order][::-1]
+
+    def shown(self) -> int:
+        """The time of which accounts are shown as they stood: now, unless a fault lets them lag."""
+        now = self.exchange.now
+        fault = self.faults.hit("lagging-account", now)
+        return now if fault is None else now - int(fault.seconds * SECOND)
+
+    def holdings(self, account: str, then: int) -> dict[str, Holding]:
+        """What an account had at a time; before the venue was made, what it had then."""
+        if then >= self.exchange.now:
+            return self.exchange.accounts.holdings(account)
+        found: dict[str, Holding] = {}
+        for balance in self._balances.get(account, ()):
+            if balance.time <= then:
+                found[balance.asset] = Holding(balance.free, balance.locked)
+        return found

@@ -1,0 +1,251 @@
+"""What every local venue does, whatever protocol it speaks: time, connections, answers, and the faults of all three."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aiohttp import web
+
+from openfingym.errors import VenueError
+from openfingym.market.clock import Clock, SystemClock
+from openfingym.market.sim.driver import drive
+from openfingym.market.sim.events import Event
+from openfingym.market.sim.faults import SECOND, Alarms
+from openfingym.market.sim.ledger import VenueLedger
+from openfingym.market.sim.peers import Peer
+
+STEP = SECOND // 10
+"""The shortest time between two books of a stream, in nanoseconds."""
+SIMULATED = "X-OpenFinGym-Simulated"
+"""The header field by which every answer says that this is no market."""
+
+
+def compact(payload: object) -> str:
+    """JSON as venues write it."""
+    return json.dumps(payload, separators=(",", ":"), ensure_ascii=False)
+
+
+class RefusalError(VenueError):
+    """What a venue answers instead of a result."""
+
+    status: int
+    """Of HTTP."""
+    headers: Mapping[str, str] = {}
+    """Fields of the answer."""
+
+    def json(self) -> dict[str, Any]:
+        """The body of the answer."""
+        raise NotImplementedError
+
+
+class Answered(NamedTuple):
+    """A result with a status of its own."""
+
+    status: int
+    body: object
+
+
+class LocalVenue(ABC):
+    """A server on one port of this machine.
+
+    The venue's time is the exchange's: :meth:`advance` lets it pass by hand, and :meth:`run` by a clock. Pings, limits,
+    the lives of connections and all faults follow it.
+    """
+
+    simulated = True
+
+    def __init__(self, ledger: VenueLedger) -> None:
+        self.exchange = ledger.exchange
+        self.faults = ledger.faults
+        self.peers: dict[int, Peer] = {}
+        """The open connections by number."""
+        self._venue_ledger = ledger
+        self._alarms = Alarms()
+        self._connections = 0
+        self._runner: web.AppRunner | None = None
+        self._address = ""
+
+    @property
+    def rest_url(self) -> str:
+        """Where the REST interface is, without a path."""
+        return f"http://{self._address}"
+
+    @property
+    def stream_url(self) -> str:
+        """Where the market streams are, without a path."""
+        return f"ws://{self._address}"
+
+    @abstractmethod
+    def routes(self) -> list[web.RouteDef]:
+        """What it serves."""
+
+    @abstractmethod
+    def tell(self, events: Sequence[Event]) -> None:
+        """Send what has happened to those who listen."""
+
+    @abstractmethod
+    def flush(self, now: int) -> None:
+        """Send what is due at this boundary of :data:`STEP`."""
+
+    @abstractmethod
+    def admit(self, peer: Peer, request: web.Request) -> None:
+        """Refuse a connection that may not be opened.
+
+        Raises:
+            RefusalError: it may not.
+        """
+
+    @abstractmethod
+    def fail(self, path: str) -> None:
+        """Refuse a request where a fault ``limited`` says so.
+
+        Raises:
+            RefusalError: a fault says so.
+        """
+
+    @abstractmethod
+    def lost(self, path: str) -> RefusalError | None:
+        """What is answered instead of the result of what was carried out; None where no ``lost-answer`` hits."""
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Listen; port 0 takes a free one."""
+        app = web.Application()
+        app.add_routes(self.routes())
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port).start()
+        address = self._runner.addresses[0]
+        self._address = f"{address[0]}:{address[1]}"
+
+    async def stop(self) -> None:
+        """Cut all connections and stop listening."""
+        for peer in tuple(self.peers.values()):
+            peer.abort()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def run(self, clock: Clock | None = None, *, speed: float = 1.0) -> None:
+        """Let time pass by a clock until cancelled."""
+        await drive(self.advance, self.exchange.now, clock or SystemClock(), speed=speed)
+
+    def advance(self, to: int) -> None:
+        """Let time pass until ``to``, in nanoseconds, and send what happens.
+
+        No frame leaves before the caller gives the event loop its turn: after a long step, connections have many
+        waiting, and those that have more than :data:`~openfingym.market.sim.peers.MOST_WAITING` are cut.
+        """
+        self.publish()
+        ledger = self._venue_ledger
+        while (now := self.exchange.now) < to:
+            boundary = (now // STEP + 1) * STEP
+            events = self.exchange.advance(min(boundary, to))
+            ledger.note(events)
+            ledger.pending += events
+            self.publish()
+            if boundary <= to:
+                self.flush(boundary)
+            self._alarms.advance(self.exchange.now)
+            self._disturb(now, self.exchange.now)
+            for peer in tuple(self.peers.values()):
+                peer.tick(self.exchange.now)
+
+    def publish(self) -> None:
+        """Send what has happened and is not sent yet."""
+        ledger = self._venue_ledger
+        ledger.collect()
+        events, ledger.pending = ledger.pending, []
+        if events:
+            self.tell(events)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for so many seconds of the exchange's time."""
+        done = asyncio.Event()
+        self._alarms.at(self.exchange.now + int(seconds * SECOND), done.set)
+        await done.wait()
+
+    async def delayed(self, path: str, placing: bool) -> None:
+        """Hold an answer back where a fault does."""
+        hang = self.faults.hit("hang", self.exchange.now, path=path)
+        early = self.faults.hit("early-execution", self.exchange.now, path=path) if placing else None
+        if hang is not None or early is not None:
+            self.publish()
+            await self.wait(max(fault.seconds for fault in (hang, early) if fault is not None))
+
+    async def answer(
+        self, path: str, work: Callable[[], object], headers: Callable[[], Mapping[str, str]], *, placing: bool = False
+    ) -> web.Response:
+        """The answer to a request, and all that may go wrong with it.
+
+        Args:
+            path: of the request, as faults name it.
+            work: carries it out and gives the body, None for an empty one; raises :class:`RefusalError`.
+            headers: the fields that every answer has.
+            placing: whether it is an order.
+        """
+        slow = self.faults.hit("slow", self.exchange.now, path=path)
+        if slow is not None:
+            await self.wait(slow.seconds)
+        found: object
+        refused: Mapping[str, str] = {}
+        try:
+            self.fail(path)
+            done = work()
+            status, found = done if isinstance(done, Answered) else (200, done)
+            lost = self.lost(path)
+            if lost is not None:
+                raise lost
+        except RefusalError as error:
+            status, found, refused = error.status, error.json(), error.headers
+        fields = {**headers(), **refused}
+        await self.delayed(path, placing)
+        asyncio.get_running_loop().call_soon(self.publish)  # when the answer is on its way
+        return self.response(found, status, fields)
+
+    async def serve(self, request: web.Request, peer: Peer) -> web.StreamResponse:
+        """Carry a connection until it ends."""
+        self._connections += 1
+        try:
+            self.admit(peer, request)
+        except RefusalError as error:
+            return self.response(error.json(), error.status, error.headers)
+        aborted = self.faults.hit("abort", self.exchange.now, connection=peer.number)
+        if aborted is not None:
+            peer.abort()
+        if aborted is not None or self.faults.hit("close", self.exchange.now, connection=peer.number):
+            return self.response({}, 503, {})
+        self.peers[peer.number] = peer
+        try:
+            return await peer.serve()
+        finally:
+            del self.peers[peer.number]
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next connection."""
+        return self._connections
+
+    @staticmethod
+    def response(found: object, status: int, headers: Mapping[str, str]) -> web.Response:
+        """An answer; None is one without a body."""
+        fields = {SIMULATED: "1", **headers}
+        if found is None:
+            return web.Response(status=204, headers=fields)
+        return web.Response(text=compact(found), status=status, headers=fields, content_type="application/json")
+
+    def _disturb(self, before: int, now: int) -> None:
+        for kind in ("shutdown", "close", "abort"):
+            for fault in self.faults.begun(kind, before, now):
+                for number, peer in tuple(self.peers.items()):
+                    if fault.connection not in {None, number}:
+                        continue
+                    if kind == "close":
+                        peer.close()
+                    elif kind == "abort":
+                        peer.abort()
+                    elif (notice := peer.shutdown(self._venue_ledger.now)) is not None:
+                        peer.send(notice)
