@@ -117,7 +117,8 @@ def _serve(name: str, symbols: int, rate: float, talk: Connection) -> None:
 
     async def main() -> None:
         pairs = PROVIDERS[name].pairs(symbols)
-        crowd = Crowd(value=5e6, rate=rate / 0.5, tail=3.0, volatility=1e-4, market=0.5, orders=200)
+        # Of its steps, market orders and limit orders that cross, some of which fill several.
+        crowd = Crowd(value=5e6, rate=rate / 0.8, tail=3.0, volatility=1e-4, market=0.5, orders=200)
         exchange = Exchange(pairs, {pair.symbol: crowd for pair in pairs}, start=START + time.monotonic_ns())
         venue = PROVIDERS[name].venue(exchange)
         await venue.start()
@@ -289,7 +290,7 @@ def row(channel: str, samples: Samples, told: list[Told], seconds: float, delay_
                     place -= 1
             if place <= newest:
                 continue
-            fresh = [now - times[one] for one in range(max(newest, 0), place + 1) if times[one] >= begin]
+            fresh = [now - times[one] for one in range(newest + 1, place + 1) if times[one] >= begin]
             late += fresh if newest >= 0 else []
             refreshes += now >= begin
             newest = place
