@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from typing import Any
 
 from openfingym.errors import UsageError
 from openfingym.market.cells import BarCell, TradeBar
@@ -89,7 +90,9 @@ class BarBuilder:
         self._series = {interval: Series(interval) for interval in sorted({shortest, *intervals})}
         self._base, *self._longer = self._series.values()  # the base divides all, so that longer cells are made of it
         self._all = tuple(self._series.values())
-        self._trades: dict[Key, Trade] = {}
+        self._main = self._series[self.intervals[0]]
+        # As plain tuples: Python's collector of cycles sees that these hold none, and looks at them no more.
+        self._trades: dict[Key, tuple[Any, ...]] = {}
         self._void: dict[Key, Trade | None] = {}  # corrected: what is under that key instead
         self._open: list[int] = []  # left edges of the cells of the shortest interval that may be amended; sorted
         self._settled = -1 << 63  # trades before this time cannot be taken in
@@ -102,20 +105,22 @@ class BarBuilder:
 
     def add(self, trade: Trade) -> bool:
         """Take in a trade; return whether that changed anything but a mark, so not for one that was there."""
-        key = key_of(trade)
+        key = group, number = trade.group, trade.id
         if key in self._trades:
             return False
-        standing = self.standing(trade)
-        if standing is None:
-            return False
-        trade = standing
+        if self._void:
+            standing = self.standing(trade)
+            if standing is None:
+                return False
+            trade = standing
         time = trade.time
         if time < self._settled:
             self._miss(time)
             return False
-        self._trades[key] = trade
-        order, offset = order_of(trade), self._offset
-        self.newest = max(self.newest, time)
+        self._trades[key] = trade[:]
+        order, offset = (time, group, number), self._offset
+        if time > self.newest:  # noqa: PLR1730  # max() is a call more for each trade
+            self.newest = time
         for series in self._all:
             begin = time - (time - offset) % series.interval
             cell = series.cells.get(begin)
@@ -128,7 +133,7 @@ class BarBuilder:
 
     def standing(self, trade: Trade) -> Trade | None:
         """What stands for a trade after corrections: itself, another one, or None if it is cancelled."""
-        return self._void.get(key_of(trade), trade)
+        return self._void.get(key_of(trade), trade) if self._void else trade
 
     def correct(self, correction: Correction) -> bool:
         """Cancel a trade, or put another in its place; return whether that changed a bar."""
@@ -149,14 +154,14 @@ class BarBuilder:
     def last_trade(self) -> Trade | None:
         """The newest trade that carries a price, of those that can be amended."""
         for begin in reversed(self._open):
-            trades = [self._trades[key] for key in self._base.cells[begin].keys]
+            trades = [self._held(key) for key in self._base.cells[begin].keys]
             if priced := [trade for trade in trades if trade.prices]:
                 return max(priced, key=order_of)
         return None
 
     def current(self, interval: int | None = None) -> TradeBar | None:
         """The bar of the newest trade; None before any trade."""
-        series = self._find(interval)
+        series = self._main if interval is None else self._find(interval)
         return self._bar(series, series.begins[-1]) if series.begins else None
 
     def bars(self, interval: int, begin: int, end: int) -> list[TradeBar]:
@@ -165,17 +170,17 @@ class BarBuilder:
         first = begin + (self._offset - begin) % interval
         return [self._bar(series, left) for left in range(first, end, interval)]
 
-    def _find(self, interval: int | None) -> Series:
-        if interval is None:
-            return self._series[self.intervals[0]]
+    def _find(self, interval: int) -> Series:
         if interval not in self.intervals:
             known = ", ".join(str(one) for one in self.intervals)
             raise UsageError(f"no bars of {interval} ns are made; expected one of {known}")
         return self._series[interval]
 
     def _bar(self, series: Series, begin: int) -> TradeBar:
-        end = begin + series.interval
-        complete = not any(last >= begin and first < end for first, last in self.holes)
+        end, complete = begin + series.interval, True
+        for first, last in self.holes:
+            if last >= begin and first < end:
+                complete = False
         cell = series.cells.get(begin)
         if cell is None:
             return TradeBar(begin, series.interval, math.nan, math.nan, math.nan, math.nan, 0.0, 0, complete)
@@ -208,6 +213,9 @@ class BarBuilder:
     def _left(self, series: Series, time: int) -> int:
         return time - (time - self._offset) % series.interval
 
+    def _held(self, key: Key) -> Trade:
+        return Trade._make(self._trades[key])
+
     def _miss(self, time: int) -> None:
         """Note a trade that cannot be taken in; its bars may be forgotten by now."""
         for series in self._all:
@@ -224,7 +232,8 @@ class BarBuilder:
 
     def _remove(self, key: Key) -> None:
         """Take a trade out again: high and low have to be found anew."""
-        time = self._trades.pop(key).time
+        time = self._held(key).time
+        del self._trades[key]
         begin = self._left(self._base, time)
         keys = [one for one in self._base.cells[begin].keys if one != key]
         self._base.drop(begin)
@@ -234,7 +243,7 @@ class BarBuilder:
             insort(self._open, begin)
             cell.keys = keys
             for one in keys:
-                cell.add(self._trades[one], order_of(self._trades[one]))
+                cell.add(self._held(one), order_of(self._held(one)))
         for series in self._longer:
             self._again(series, self._left(series, time))
 

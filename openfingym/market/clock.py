@@ -32,13 +32,10 @@ class Clock(Protocol):
 class SystemClock:
     """The clock of this machine."""
 
-    def monotonic(self) -> int:
-        """See :class:`Clock`."""
-        return time.monotonic_ns()
-
-    def wall(self) -> int:
-        """See :class:`Clock`."""
-        return time.time_ns()
+    monotonic = staticmethod(time.monotonic_ns)
+    """See :class:`Clock`."""
+    wall = staticmethod(time.time_ns)
+    """See :class:`Clock`."""
 
     async def sleep(self, seconds: float) -> None:
         """See :class:`Clock`."""

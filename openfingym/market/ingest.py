@@ -34,7 +34,7 @@ from openfingym.market.ticks import (
 from openfingym.market.venue_clock import VenueClock
 
 SECOND = 1_000_000_000
-LAGGING_S = 2.0
+LAGGING_NS = 2 * SECOND
 """An event that arrives later than this is said to lag."""
 TOLD_EACH_S = 10.0
 TIME_EACH_S = 300.0
@@ -70,6 +70,8 @@ class Ingest:
         self._gaps = Gaps(feed, self._questions, state, self._out)
         self._silences = Silences(feed.symbols, feed.kinds)
         self._heard = self._silences.heard
+        self._heard_trades = self._heard[Trade]
+        self._delay = int(feed.delay_s * SECOND)
         self._symbols = frozenset(feed.symbols)
         self._trades: dict[str, Trade] = {}
         self._quotes: dict[str, Quote] = {}
@@ -194,16 +196,18 @@ class Ingest:
 
     def _trade(self, link: Link, trade: Trade, at: Instant) -> None:
         symbol, now = trade.symbol, at.monotonic
-        link.heard = self._heard[Trade][symbol] = now
+        link.heard = self._heard_trades[symbol] = now
         before = self._trades.get(symbol)
         if before is None or trade.time >= before.time:
             self._trades[symbol] = trade
-        self.state.apply(trade, at)
-        if symbol in self._gaps.sought:
-            if self.state.gap_of(symbol) is None:  # it was late, not missing
-                self._gaps.done(symbol)
-        elif self.state.gap_of(symbol) is not None:
-            self._gaps.seek(symbol, now)
+        state = self.state
+        state.apply(trade, at)
+        gaps = self._gaps
+        if state.gap_of(symbol) is not None:
+            if symbol not in gaps.sought:
+                gaps.seek(symbol, now)
+        elif gaps.sought and symbol in gaps.sought:  # it was late, not missing
+            gaps.done(symbol)
         self._late(trade.time, now)
 
     def _quote(self, link: Link, quote: Quote, at: Instant) -> None:
@@ -250,8 +254,8 @@ class Ingest:
         """Nothing to do: the session knows whether it is ready."""
 
     def _late(self, time: int, now: int) -> None:
-        lag = self.lag = self.clock.observed(time, now) - int(self.feed.delay_s * SECOND)
-        if lag > LAGGING_S * SECOND:
+        lag = self.lag = self.clock.observed(time, now) - self._delay
+        if lag > LAGGING_NS:
             self._tell_seldom("lagging", "", f"what comes is {lag / SECOND:.1f} s old")
 
     # Connections

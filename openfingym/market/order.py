@@ -29,6 +29,10 @@ def older(quote: Quote, other: Quote) -> bool:
     return bool(quote.time and other.time) and quote.time < other.time
 
 
+MOST_SIZE = 1e200
+"""Sizes below it have a sum that is a number, however many they are."""
+
+
 def possible(trade: Trade) -> bool:
-    """Whether price and size are finite numbers, and the size none below 0."""
-    return -inf < trade.price < inf and 0.0 <= trade.size < inf
+    """Whether price and size are finite numbers, and the size neither below 0 nor beyond :data:`MOST_SIZE`."""
+    return -inf < trade.price < inf and 0.0 <= trade.size < MOST_SIZE

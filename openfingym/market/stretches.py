@@ -37,7 +37,7 @@ class TradeStretches:
     filled in close it once they reach that trade.
     """
 
-    __slots__ = ("given_up", "holes", "stretches", "unsure")
+    __slots__ = ("changes", "floor", "gapped", "given_up", "holes", "stretches", "unsure")
 
     def __init__(self) -> None:
         self.stretches: list[TradeStretch] = []
@@ -49,17 +49,17 @@ class TradeStretches:
         """Where trades are missing, in nanoseconds of the venue's time, ends included; the first hole is what was
         before the first trade. Replaced whenever it changes.
         """
+        self.gapped = False
+        """Whether there is a :attr:`gap`."""
+        self.floor = OPEN
+        """From when on trades may still be filled in."""
+        self.changes = 0
+        """Counts what may change these three: few of all trades do."""
 
     @property
     def gap(self) -> Trade | None:
         """The last trade before the oldest gap that may still be filled; None without one."""
         return self.stretches[0].last if len(self.stretches) > 1 or (self.stretches and self.unsure) else None
-
-    @property
-    def floor(self) -> int:
-        """From when on trades may still be filled in."""
-        gap = self.gap
-        return OPEN if gap is None else gap.time
 
     def add(self, trade: Trade) -> bool:
         """Take note of a trade of the stream; return False for one whose id says that it has come before."""
@@ -184,6 +184,9 @@ class TradeStretches:
             holes.append(_hole(stretches[-1].last, OPEN))
         if tuple(holes) != self.holes:
             self.holes = tuple(holes)
+        gap = self.gap
+        self.gapped, self.floor = gap is not None, OPEN if gap is None else gap.time
+        self.changes += 1
 
     def canonical(self) -> list[object]:
         """All of it, as a JSON value."""

@@ -47,10 +47,12 @@ class VenueClock:
             return now + self._measured - time
         if now - self._window > WINDOW_NS:
             self._before, self._highest, self._window = self._highest, None, now
-        if self._highest is None or time - now > self._highest:
-            self._highest = time - now
-        highest = self._highest if self._before is None else max(self._before, self._highest)
-        return now + highest - time
+        offset, highest = time - now, self._highest
+        if highest is None or offset > highest:
+            highest = self._highest = offset
+        if self._before is not None and self._before > highest:
+            highest = self._before
+        return highest - offset
 
     def stepped(self, at: Instant) -> int:
         """Nanoseconds by which our wall clock was set since the last call; 0 where it was not."""

@@ -238,6 +238,39 @@ def test_what_a_transport_cannot_open_or_has_lost_is_an_error_of_ours(
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_side_that_sends_on_and_never_closes_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, transport: type[Transport]
+) -> None:
+    monkeypatch.setattr("openfingym.market.transport.CLOSE_TIMEOUT_S", 0.05)
+
+    async def flood(request: web.Request) -> web.StreamResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        while request.transport is not None and not request.transport.is_closing():
+            await socket.send_str("on and on")
+            await asyncio.sleep(0.001)
+        return socket
+
+    async def scenario() -> None:
+        app = web.Application()
+        app.router.add_get("/stream", flood)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        carrier = transport()
+        try:
+            connection = await carrier.connect(Address(f"ws://127.0.0.1:{runner.addresses[0][1]}/stream"))
+            assert await connection.receive() == "on and on"
+            async with asyncio.timeout(10):
+                await connection.close()
+        finally:
+            await carrier.close()
+            await runner.cleanup()
+
+    asyncio.run(scenario())
+
+
 def test_a_rest_answer_is_never_an_exception(server: Server) -> None:
     async def scenario() -> None:
         client = RestClient(Address(f"http://{server.url}"), timeout_s=0.3)

@@ -193,6 +193,14 @@ def test_impossible_numbers_are_not_taken_in_and_are_said_to_be_missing() -> Non
     assert seen(state).bar == before.bar
 
 
+def test_sizes_whose_sum_is_no_number_are_not_taken_in() -> None:
+    state = state_of(trade(1), *(trade(number)._replace(size=1e308) for number in (2, 3, 4)))
+    bar = seen(state).bar
+    assert bar is not None
+    assert (bar.trades, bar.volume, bar.complete) == (1, trade(1).size, False)
+    assert state.gap_of("S") == trade(1)
+
+
 def test_a_cancelled_newest_trade_gives_way_to_the_one_before() -> None:
     state = state_of(trade(1, group="D"), trade(2, group="D"))
     state.apply(Correction("S", 2, "D", None), at(9))
