@@ -51,6 +51,10 @@ class LiveContract(TradingContract):
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
+        if self.tick <= 0.0:
+            raise ValueError(
+                "tick must be the smallest step of prices at the venue, above 0: queues are told apart by it"
+            )
         if len(self.instruments) != len(self.symbols) or len(set(self.instruments)) < len(self.instruments):
             raise ValueError(
                 f"instruments must be {len(self.symbols)} different names of the venue, one for each of "
