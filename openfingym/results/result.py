@@ -124,7 +124,7 @@ class RolloutResult:
     tape: TapeKind = "given"
     """Which hidden data it was scored on, as was the baseline: the package's own, ``fresh`` or a ``twin``
     (openfingym.packages.tapes)."""
-    session: dict[str, object] | None = None
+    session: dict[str, str | int | bool | None] | None = None
     """The live session that its private episode was, as the verifier states it; None where it had none."""
     log_head: str | None = None
     """Hash of the verifier's log when the rollout was finalized."""

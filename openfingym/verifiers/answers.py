@@ -135,7 +135,7 @@ class VerifiedResult:
     """Standard error of each metric, in its unit; without those of which nothing can be said."""
     tape: TapeKind = "given"
     """Which hidden data it was scored on, as was the baseline; see :mod:`openfingym.packages.tapes`."""
-    session: dict[str, object] | None = None
+    session: dict[str, str | int | bool | None] | None = None
     """What there is to say of the live session that its private episode was: its venue, whether that is simulated, its
     seconds, bars with missing trades, and the SHA-256 of its tape; None where it had none."""
     relative_standard_error: float | None = None

@@ -11,7 +11,7 @@ from openfingym.catalog import describe, load_task, task_folders
 from openfingym.checks.check import check_task
 from openfingym.data.sources import PULLABLE, SOURCES
 from openfingym.errors import DataError, UsageError
-from openfingym.kinds import is_sequential, kind_of
+from openfingym.kinds import is_live, is_sequential, kind_of
 from openfingym.kinds.bar_data import Source
 from openfingym.kinds.rolling import RollingContract
 from openfingym.kinds.trading import TradingContract
@@ -31,10 +31,11 @@ FEWEST_STEPS = 400
 
 @pytest.fixture(scope="module")
 def tasks() -> dict[str, Task]:
+    """Those that are played on bars alone; of live ones see ``tests/openfingym/kinds/test_live.py``."""
     return {
         name: task
         for name, task in ((name, load_task(name)) for name in task_folders())
-        if is_sequential(task.spec.contract)
+        if is_sequential(task.spec.contract) and not is_live(task.spec.contract)
     }
 
 

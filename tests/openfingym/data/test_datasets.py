@@ -23,6 +23,7 @@ SIMULATED = (
     "sim-commodities",
     "sim-crypto",
     "sim-crypto-bars",
+    "sim-crypto-seconds",
     "sim-crypto-wide",
     "sim-global-indices",
     "sim-lob-bars",
@@ -76,7 +77,8 @@ def test_the_rows_are_what_the_provenance_states(info):
     assert not loaded.values.flags.writeable
     if info.measure == "price":
         assert (loaded.values > 0).all()
-    assert np.median(np.diff(loaded.times)) == STEPS[info.frequency]
+    step = np.timedelta64(5, "s") if info.name == "sim-crypto-seconds" else STEPS[info.frequency]
+    assert np.median(np.diff(loaded.times)) == step
 
 
 @pytest.mark.parametrize("name", REAL)

@@ -114,7 +114,8 @@ def test_a_task_of_an_own_kind_is_written_checked_and_scored(run: Callable[..., 
     assert found["naive"] == ["scored", pytest.approx(1.0)]
     assert found["fit"] == ["naive"]
     with pytest.raises(
-        TaskError, match=r"contract\.kind: unknown kind 'highs'; known: curves, forecast, generation, graphs, nodes, r"
+        TaskError,
+        match=r"contract\.kind: unknown kind 'highs'; known: curves, forecast, generation, graphs, live, nodes, r",
     ):
         Task.read(folder)
 

@@ -19,6 +19,7 @@ from openfingym.kinds.trading import TradingContract
 from openfingym.metrics import relative
 from openfingym.task import Task
 from openfingym.trading.hindsight import hindsight_weights
+from openfingym.trading.shown import LISTED
 from openfingym.verifiers.plausibility import remarks, typical_sizes
 from tests.openfingym.kinds.materials import require_refused
 from tests.openfingym.kinds.stepping import episode_of, fold_rows, made, play, random_bars, reader, trading_task
@@ -192,7 +193,7 @@ def test_a_batch_of_ten_thousand_orders_is_refused_as_a_whole(task: Task, materi
     _, after = play(episode_of(task, material, 3), [{"orders": orders}])
     seen = after.observation
     assert {rejection["reason"] for rejection in seen["rejections"]} == {"too-many-orders"}
-    assert len(seen["rejections"]) <= trading.LISTED
+    assert len(seen["rejections"]) <= LISTED
     assert (seen["fills"], seen["open_orders"], seen["cash"]) == ([], [], 100_000.0)
 
 
