@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from pathlib import Path
 # that wait for one another cost eight times its work.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_WAIT_POLICY"] = "passive"
+# Tests start hundreds of commands, and each would compile what it imports again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 import pytest
 from hypothesis import settings
