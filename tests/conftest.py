@@ -3,8 +3,13 @@ it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +17,12 @@ from pathlib import Path
 # that wait for one another cost eight times its work.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_WAIT_POLICY"] = "passive"
+# Tests start hundreds of commands, and each would compile what it imports again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import pytest
 from hypothesis import settings
+from platformdirs import user_cache_path
 from threadpoolctl import threadpool_limits
 
 from openfingym.catalog import load_task
@@ -22,6 +30,9 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.scaffold import new_task
 
+HARBOR = "harbor==0.24.0"
+
+sys.dont_write_bytecode = False  # as above, of this process: what pytest makes of the tests is kept too
 # A shell has what it starts in the background ignore the interrupt, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes on a busy machine says nothing of what it tests.
@@ -61,6 +72,50 @@ def treasury(store_home: Path) -> BuiltPackage:
 def own_task(tmp_path: Path) -> Path:
     """The folder of a freshly scaffolded task, named ``my-task``."""
     return new_task("my-task", tmp_path)
+
+
+@pytest.fixture(scope="session")
+def harbor_python() -> Path:
+    """A Python with Harbor, made once a machine."""
+    base = _python_312()
+    if base is None:
+        pytest.skip("Harbor needs Python 3.12 or later, and none was found")
+    version = subprocess.run([base, "-V"], capture_output=True, text=True, check=True).stdout.split()[1]
+    folder = user_cache_path("openfingym") / "tests" / f"{HARBOR.replace('==', '-')}-python-{version}"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            new = Path(made) / "environment"
+            subprocess.run([base, "-m", "venv", new], check=True)
+            subprocess.run(
+                [new / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile", HARBOR],
+                check=True,
+                capture_output=True,
+            )
+            with contextlib.suppress(OSError):  # somebody else was faster
+                # Whole or not at all; nothing but its scripts, which nobody calls, knows the other place.
+                new.rename(folder)
+    return python
+
+
+def _python_312() -> str | None:
+    if sys.version_info >= (3, 12):
+        return sys.executable
+    candidates = [shutil.which(name) for name in ("python3.12", "python3.13")]
+    candidates += [
+        str(path) for path in Path(os.environ.get("PYENV_ROOT", "/nonexistent")).glob("versions/3.1[23]*/bin/python")
+    ]
+    for candidate in filter(None, candidates):
+        probe = subprocess.run(
+            [candidate, "-c", "import venv, ensurepip, sys; print(sys.version_info >= (3, 12))"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if probe.stdout.strip() == "True":
+            return candidate
+    return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import shutil
 import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 import pytest
-from platformdirs import user_cache_path
 
 from openfingym.packages.package import BuiltPackage
-
-HARBOR = "harbor==0.24.0"
 
 CHECK = """
 import json, sys, tomllib, warnings
@@ -49,49 +41,6 @@ print(json.dumps({
     "round_trip": TaskConfig.model_validate_toml(task.config.model_dump_toml()) == task.config,
 }))
 """
-
-
-@pytest.fixture(scope="module")
-def harbor_python() -> Path:
-    """A Python with Harbor, made once a machine."""
-    base = _python_312()
-    if base is None:
-        pytest.skip("Harbor needs Python 3.12 or later, and none was found")
-    version = subprocess.run([base, "-V"], capture_output=True, text=True, check=True).stdout.split()[1]
-    folder = user_cache_path("openfingym") / "tests" / f"{HARBOR.replace('==', '-')}-python-{version}"
-    python = folder / "bin" / "python"
-    if not python.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            new = Path(made) / "environment"
-            subprocess.run([base, "-m", "venv", new], check=True)
-            subprocess.run(
-                [new / "bin" / "python", "-m", "pip", "install", "-q", HARBOR], check=True, capture_output=True
-            )
-            with contextlib.suppress(OSError):  # somebody else was faster
-                new.rename(
-                    folder
-                )  # whole or not at all; nothing but its scripts, which nobody calls, knows the other place
-    return python
-
-
-def _python_312() -> str | None:
-    if sys.version_info >= (3, 12):
-        return sys.executable
-    candidates = [shutil.which(name) for name in ("python3.12", "python3.13")]
-    candidates += [
-        str(path) for path in Path(os.environ.get("PYENV_ROOT", "/nonexistent")).glob("versions/3.1[23]*/bin/python")
-    ]
-    for candidate in filter(None, candidates):
-        probe = subprocess.run(
-            [candidate, "-c", "import venv, ensurepip, sys; print(sys.version_info >= (3, 12))"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if probe.stdout.strip() == "True":
-            return candidate
-    return None
 
 
 @pytest.mark.harbor

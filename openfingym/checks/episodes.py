@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +13,9 @@ from openfingym.errors import TaskError
 from openfingym.kinds import sequential_kind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from openfingym.kinds import Array, SequentialKind
     from openfingym.packages.package import BuiltPackage
-    from openfingym.task.episodes import Step
+    from openfingym.task.episodes import Episode, Step
 
 
 def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
@@ -33,13 +32,14 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     before: Step | None = None
     for number in range(manifest.n_test):
         actions = list(kind.oracle_actions(package.task.spec, package.array, hidden, number))
-        shown, outcome = _play(kind, package, hidden, number, actions)
+        episode = kind.episode(package.task.spec, package.array, hidden, number)
+        shown = list(_play(episode, actions))
         kind.check_shown(
             package.task.spec.contract, hidden, number, shown, None if number == manifest.n_public else before
         )
         before = shown[-1]
         _ends(number, shown)
-        if not np.array_equal(outcome, best[number]):
+        if not np.array_equal(episode.outcome(), best[number]):
             raise TaskError(f"episode {number}: its best actions do not lead to the outcome that the oracle has")
         _no_later_row(kind, package, hidden, number, actions, shown)
         steps += len(shown) - 1
@@ -51,16 +51,15 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     )
 
 
-def _play(
-    kind: SequentialKind, package: BuiltPackage, hidden: Mapping[str, Array], number: int, actions: Sequence[object]
-) -> tuple[list[Step], NDArray[np.float64]]:
-    episode = kind.episode(package.task.spec, package.array, hidden, number)
-    shown = [episode.start()]
+def _play(episode: Episode, actions: Sequence[object]) -> Iterator[Step]:
+    """What each step of an episode shows, one at a time: all of them together take much memory."""
+    step = episode.start()
+    yield step
     for action in actions:
-        if shown[-1].done:
-            break
-        shown.append(episode.step(action))
-    return shown, episode.outcome()
+        if step.done:
+            return
+        step = episode.step(action)
+        yield step
 
 
 def _ends(number: int, shown: Sequence[Step]) -> None:
@@ -84,14 +83,14 @@ def _no_later_row(
     """Check that changing the rows behind an origin changes nothing that is shown up to it."""
     middle = len(shown) // 2
     altered = kind.later_changed(package.task.spec.contract, hidden, number, shown[middle])
-    again, _ = _play(kind, package, altered, number, actions[:middle])
+    again = _play(kind.episode(package.task.spec, package.array, altered, number), actions[:middle])
     for k, (ours, theirs) in enumerate(zip(shown, again, strict=False)):
         if ours != theirs:
             raise TaskError(
                 f"episode {number}, step {k}: what is shown depends on rows that come later ({dict(ours.info)})"
             )
-    whole, _ = _play(kind, package, hidden, number, actions)
-    if whole != shown:
+    whole = _play(kind.episode(package.task.spec, package.array, hidden, number), actions)
+    if any(ours != theirs for ours, theirs in zip_longest(shown, whole)):
         raise TaskError(f"episode {number}: the same actions are not shown the same twice")
 
 
@@ -100,6 +99,8 @@ def _left_alone(kind: SequentialKind, package: BuiltPackage, hidden: Mapping[str
     last = package.manifest.n_test - 1
     steps = len(list(kind.oracle_actions(package.task.spec, package.array, hidden, last)))
     untouched = kind.episode(package.task.spec, package.array, hidden, last).outcome()
-    _, idle = _play(kind, package, hidden, last, [None] * steps)
-    if not np.array_equal(untouched, idle):
+    idle = kind.episode(package.task.spec, package.array, hidden, last)
+    for _ in _play(idle, [None] * steps):
+        pass
+    if not np.array_equal(untouched, idle.outcome()):
         raise TaskError("an episode that nobody plays has another outcome than one in which nothing is done")

@@ -108,6 +108,8 @@ class Known:
         )
 
     def some(self) -> Known:
-        """``SAMPLE`` of the rows at most."""
+        """``SAMPLE`` of the rows at most; itself where it has no more."""
+        if len(self.hidden) <= SAMPLE:
+            return self
         chosen = slice(None, None, -(-len(self.hidden) // SAMPLE))
         return Known(self.hidden[chosen], self.earlier[chosen], self.least[chosen], self.most[chosen])

@@ -25,7 +25,7 @@ WRITTEN = 4
 """Times this that numbers are worth which are written as such."""
 BATCH = 1 << 14
 """Numbers that are compared before the next ones are."""
-PIECE = 1 << 20
+PIECE = 1 << 22
 """Numbers of a comparison held at a time."""
 
 

@@ -133,7 +133,8 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInforma
         return nothing
     sample = _Relative.of(form, some_blocks)
     near = np.full((len(sample.hidden), 1), CLOSE * float(np.sqrt(np.mean(sample.surprise**2))))
-    if np.quantile(sample.at_most(sample.own(near), form), SOME) < NEEDED:
+    own_near = sample.own(near)
+    if np.quantile(sample.at_most(own_near, form), SOME) < NEEDED:
         return nothing
     share, whole = 1.0, sample
     if rows is not None:
@@ -144,7 +145,7 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInforma
 
     apart = _apart(sample.hidden) if len(sample.hidden) >= MANY and rows is None else None
 
-    def told(of: _Relative, errors: Floats) -> Floats:
+    def told(of: _Relative, own: Floats, errors: Floats) -> Floats:
         errors = np.maximum(errors, of.least)
         if together is None:
             # Too few for a covariance: neighbours in a sorted row share what they tell.
@@ -157,16 +158,15 @@ def told_by(form: Form, blocks: Known, rows: Known | None = None) -> CopyInforma
             all_in_all = np.minimum(
                 all_in_all, pairs + CAUTION * dimension * np.maximum(np.log2(nearest / errors), 0.0)
             )
-        return of.at_most(np.minimum(of.own(errors), all_in_all), form)
+        return of.at_most(np.minimum(own, all_in_all), form)
 
-    told_close = told(sample, near)
+    told_close = told(sample, own_near, near)
     if np.quantile(told_close, SOME) < NEEDED:
         return nothing
-    every = _Relative.of(form, blocks)
+    every = sample if some_blocks is blocks else _Relative.of(form, blocks)
+    errors = np.broadcast_to(ERRORS, (len(every.hidden), len(ERRORS)))
     return CopyInformation(
-        bool(np.median(told_close) >= NEEDED),
-        directed(every.hidden),
-        told(every, np.broadcast_to(ERRORS, (len(every.hidden), len(ERRORS)))),
+        bool(np.median(told_close) >= NEEDED), directed(every.hidden), told(every, every.own(errors), errors)
     )
 
 
@@ -236,22 +236,24 @@ def _rates(variances: Floats, errors: Floats, *, rising: bool = False) -> Floats
         float64[k, e], bits that a copy with each error tells.
     """
     levels = variances if rising else np.sort(variances, axis=1)
-    n = levels.shape[1]
+    k, n = levels.shape
     above = n - np.arange(n + 1)
-    below = np.concatenate([np.zeros((len(levels), 1)), np.cumsum(levels, axis=1)], axis=1)
+    below, logs = np.zeros((k, n + 1)), np.zeros((k, n + 1))
+    np.cumsum(levels, axis=1, out=below[:, 1:])
     # Distortion where the water stands at each variance: what lies lower is lost whole.
-    distortion = below[:, :-1] + above[:-1] * levels
+    distortion = np.full((k, n + 1), np.inf)
+    np.add(below[:, :-1], above[:-1] * levels, out=distortion[:, :-1])
     total = n * errors**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.concatenate(
-            [np.cumsum(np.log2(levels)[:, ::-1], axis=1)[:, ::-1], np.zeros((len(levels), 1))], axis=1
-        )
-        if len(levels) > 1:
-            lost = np.stack([np.count_nonzero(distortion <= one[:, None], axis=1) for one in total.T], axis=1)
+        np.cumsum(np.log2(levels[:, ::-1]), axis=1, out=logs[:, -2::-1])
+        if k == 1:
+            lost = np.searchsorted(distortion[0, :-1], total, side="right")
         else:
-            lost = np.searchsorted(distortion[0], total, side="right")
-        row = np.arange(len(levels))[:, None]
+            # The first that is more than an error's: one search a row is faster than counting.
+            lost = np.stack([np.argmax(distortion > one[:, None], axis=1) for one in total.T], axis=1)
+        row = np.arange(k)[:, None]
         left = above[lost]
         water = (total - below[row, lost]) / left
-        rates: Floats = np.where(left > 0, 0.5 * (logs[row, lost] - left * np.log2(water)), 0.0)
-    return np.maximum(np.nan_to_num(rates, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
+        rates: Floats = 0.5 * (logs[row, lost] - left * np.log2(water))
+    rates[(left == 0) | ~np.isfinite(rates)] = 0.0
+    return np.maximum(rates, 0.0, out=rates)

@@ -198,17 +198,25 @@ TRANSFORMATIONS: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def windows() -> tuple[Floats, LeakSearch]:
+    truth = 0.01 * np.random.default_rng(9).standard_normal((60, 10, 3))
+    return truth, LeakSearch.of({"targets": truth}, public_bytes=60_000)
+
+
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
-def test_transformed_hidden_windows_are_found(transformation: str, tmp_path: Path) -> None:
-    generator = np.random.default_rng(9)
-    truth = 0.01 * generator.standard_normal((60, 10, 3))
+def test_transformed_hidden_windows_are_found(
+    transformation: str, windows: tuple[Floats, LeakSearch], tmp_path: Path
+) -> None:
+    truth, search = windows
+    generator = np.random.default_rng(10)
     public = np.concatenate([generator.standard_normal((200, 10, 3)), np.zeros((1, 10, 3))])
     changed = TRANSFORMATIONS[transformation](truth)
     public = np.concatenate([public[:, : changed.shape[1]], changed])
     np.save(tmp_path / "features.npy", public)
-    assert find_leak(tmp_path, {"targets": truth}) is not None
+    assert next(search.leaks(tmp_path), None) is not None
     np.save(tmp_path / "features.npy", public[:201])
-    assert find_leak(tmp_path, {"targets": truth}) is None
+    assert next(search.leaks(tmp_path), None) is None
 
 
 @pytest.mark.parametrize("name", ["logarithm", "log returns", "levels"])
@@ -278,9 +286,10 @@ def test_damaged_files_are_searched_as_far_as_they_go(tmp_path: Path) -> None:
     (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04" + generator.bytes(400))
     (tmp_path / "short.gz").write_bytes(gzip.compress(generator.bytes(4000))[:500])
     (tmp_path / "x.txt").write_bytes(b"x\x9c" + b" 1e999 nan " * 50)
-    assert find_leak(tmp_path, {"targets": truth}) is None
+    search = LeakSearch.of({"targets": truth}, public_bytes=1 << 14)
+    assert next(search.leaks(tmp_path), None) is None
     (tmp_path / "short.gz").write_bytes(gzip.compress(truth.tobytes())[:-400])
-    assert find_leak(tmp_path, {"targets": truth}) is not None
+    assert next(search.leaks(tmp_path), None) is not None
 
 
 @settings(max_examples=10, **QUIET)
@@ -299,10 +308,12 @@ def test_random_walks_planted_anywhere_are_found(
     generator = np.random.default_rng(seed)
     truth = np.cumsum(generator.standard_normal(shape), axis=1)
     first %= shape[0] - 6
-    np.save(folder / "train.npy", np.cumsum(generator.standard_normal((300, *shape[1:])), axis=1))
-    assert find_leak(folder, {"targets": truth}) is None
+    train = np.cumsum(generator.standard_normal((300, *shape[1:])), axis=1)
+    np.save(folder / "train.npy", train)
+    search = LeakSearch.of({"targets": truth}, public_bytes=train.nbytes)
+    assert next(search.leaks(folder), None) is None
     (folder / "planted").write_bytes(ENCODINGS[encoding](truth[first : first + 6]))
-    assert find_leak(folder, {"targets": truth}) is not None
+    assert next(search.leaks(folder), None) is not None
 
 
 @settings(max_examples=12, **QUIET)

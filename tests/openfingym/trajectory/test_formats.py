@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -30,7 +27,6 @@ from openfingym.trajectory import (
 
 from .conftest import rollouts
 
-HARBOR = "harbor==0.24.0"
 CHECK = """
 import json, sys, warnings
 from pathlib import Path
@@ -82,7 +78,7 @@ def test_atif_of_a_real_conversation(spoken: RolloutRecord) -> None:
 
 @pytest.mark.harbor
 @pytest.mark.timeout(600)
-def test_harbor_takes_it(tmp_path: Path, spoken: RolloutRecord) -> None:
+def test_harbor_takes_it(harbor_python: Path, tmp_path: Path, spoken: RolloutRecord) -> None:
     """Harbor's own models read what was exported and keep every key of it, and its tools find the conversations and
     rewards."""
     job = tmp_path / "job"
@@ -105,7 +101,7 @@ def test_harbor_takes_it(tmp_path: Path, spoken: RolloutRecord) -> None:
         "error",
         spoken.model_copy(update={"score": RecordedScore(state="error", reason="no disk"), "failure": "verifier"}),
     )
-    done = subprocess.run([_harbor(tmp_path), "-c", CHECK, str(job)], capture_output=True, text=True, check=False)
+    done = subprocess.run([harbor_python, "-c", CHECK, str(job)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     answers = sum(turn.role == "assistant" for turn in spoken.messages)
@@ -138,26 +134,6 @@ def test_the_reward_of_a_trial_is_the_tasks_own_under_harbor(spoken: RolloutReco
         None,
     ]
     assert ["exception_info" in trial for trial in trials] == [False, False, False, True]
-
-
-def _harbor(where: Path) -> Path:
-    """A Python that has Harbor, in an environment of its own."""
-    roots = Path(os.environ.get("PYENV_ROOT", "/nonexistent"))
-    candidates = [
-        sys.executable,
-        *map(shutil.which, ("python3.12", "python3.13")),
-        *map(str, roots.glob("versions/3.1[23]*/bin/python")),
-    ]
-    probe = "import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 12))"
-    for candidate in filter(None, candidates):
-        if subprocess.run([candidate, "-c", probe], capture_output=True, check=False).returncode == 0:
-            subprocess.run([candidate, "-m", "venv", where / "harbor"], check=True)
-            python = where / "harbor" / "bin" / "python"
-            subprocess.run(
-                [python, "-m", "pip", "install", "-q", "--no-compile", HARBOR], check=True, capture_output=True
-            )
-            return python
-    pytest.skip("Harbor needs Python 3.12 or later, and none was found")
 
 
 def test_no_messages_no_trajectory(spoken: RolloutRecord) -> None:
