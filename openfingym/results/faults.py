@@ -23,6 +23,25 @@ def _of(*hints: object) -> tuple[str, ...]:
     return tuple(name for name, hint in _TYPES.items() if hint in hints)
 
 
+_SESSION = {
+    "venue": str,
+    "simulated": bool,
+    "interval_s": int,
+    "duration_s": int,
+    "incomplete_bars": int,
+    "left_early": bool,
+    "tape_sha256": str | None,
+}
+
+
+def _is_session(value: object) -> bool:
+    """Whether a value is what a verifier says of a live session, or None; later versions may say more."""
+    if not isinstance(value, dict):
+        return value is None
+    plain = all(isinstance(one, str | int | float | None) for one in value.values())
+    return plain and all(name in value and isinstance(value[name], kind) for name, kind in _SESSION.items())
+
+
 def _words(hint: object) -> tuple[object, ...]:
     """The words that a field of this type may be, None among them where it may be missing; none for another type."""
     if get_origin(hint) is Literal:
@@ -62,6 +81,8 @@ def fault_of(result: RolloutResult) -> str | None:
             return f"its {name} is {str(found[name])[:80]!r}, expected one of {', '.join(map(str, known))}"
     if not all(isinstance(flag, str) for flag in result.flags):
         return "its flags must be texts"
+    if not _is_session(result.session):
+        return f"its session is {str(result.session)[:80]}, expected what a verifier says of a live session, or null"
     if not isinstance(found["told"], bool):
         return "whether it was told anything must be true or false"
     if not all(_is_interval(getattr(result, name)) for name in INTERVALS):
