@@ -26,6 +26,7 @@ from openfingym.market.feed import Feed, Frame
 from openfingym.market.ingest import Ingest
 from openfingym.market.paper.executor import PaperExecutor
 from openfingym.market.state import MarketState
+from openfingym.market.ticks import Depth
 from openfingym.trading.actions import Decision, parse_decision
 from openfingym.trading.shown import shown_account
 
@@ -213,7 +214,7 @@ class TradingIngest(Ingest):
             return []
         if len(self._history) < len(self.terms.instruments):
             return self._ask_history(at)
-        if not all(self.state.snapshots[symbol].price > 0.0 for symbol in self.terms.instruments):
+        if not all(map(self._tradable, self.terms.instruments)):
             return []
         begin = now - GRACE - (now - GRACE) % interval
         self._due = at.monotonic - (now - GRACE - begin)
@@ -237,6 +238,13 @@ class TradingIngest(Ingest):
         )
         self._mark(0, at)
         return []
+
+    def _tradable(self, symbol: str) -> bool:
+        """Whether a symbol has a price, and a book or a quote to trade at."""
+        snapshot = self.state.snapshots[symbol]
+        return snapshot.price > 0.0 and (
+            snapshot.quote is not None if Depth not in self.feed.kinds else not snapshot.book.stale
+        )
 
     def _ask_history(self, at: Instant) -> list[Command]:
         if at.monotonic < self._ask_due:
