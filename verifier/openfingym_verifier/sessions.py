@@ -21,18 +21,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import OpenFinGymError, UsageError, VerifierError
-from openfingym.kinds.live import SessionEpisode, live_contract, on_session, session_arrays, session_terms
-from openfingym.market.session.live import LiveSession
-from openfingym.market.session.taped import TapedSession, machine_of, replayed
 from openfingym.market.session.terms import SessionOrder, SessionTerms
-from openfingym.market.session.venues import real_venue, simulated_venue
-from openfingym.market.tape_reader import TapeReader
 from openfingym_verifier.problems import Problem
 
+# The rest is loaded with the first session: clients and servers of WebSockets take longer than all else here.
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from openfingym.kinds.live import SessionEpisode
+    from openfingym.market.session.live import LiveSession
     from openfingym.market.session.machine import TradingIngest
+    from openfingym.market.session.taped import TapedSession
     from openfingym_verifier.ledger import RolloutRow
     from openfingym_verifier.truth import HiddenTask
 
@@ -94,6 +93,8 @@ class Sessions:
             Problem: ``unavailable``: there are too many at once.
             VerifierError: it cannot begin, or began before and is lost.
         """
+        from openfingym.kinds.live import SessionEpisode
+
         order = order_of(row)
         with self._lock:
             if row.id in self._open or row.id in self._broken or self.tape(row.id).exists():
@@ -146,6 +147,7 @@ class Sessions:
 
     def played(self, rollout: str, task: HiddenTask) -> HiddenTask:
         """The task on what happened in a rollout's session; as it was, where none has ended."""
+        from openfingym.kinds.live import on_session, session_arrays
         from openfingym_verifier.truth import load_task
 
         over = self._over.get(rollout)
@@ -156,6 +158,11 @@ class Sessions:
         return load_task(task.package, hidden, None, f"{task.name}/{rollout}", spec)
 
     def _made(self, row: RolloutRow, order: SessionOrder, task: HiddenTask) -> LiveSession | TapedSession:
+        from openfingym.kinds.live import live_contract
+        from openfingym.market.session.live import LiveSession
+        from openfingym.market.session.taped import TapedSession
+        from openfingym.market.session.venues import real_venue, simulated_venue
+
         if order.tape is not None:
             return TapedSession(Path(order.tape))
         contract, terms = live_contract(task.spec.contract), self._terms(order, task)
@@ -169,6 +176,10 @@ class Sessions:
         return LiveSession(venue, terms, self.tape(row.id), task=about, seed=secrets.randbits(31))
 
     def _terms(self, order: SessionOrder, task: HiddenTask) -> SessionTerms:
+        from openfingym.kinds.live import live_contract, session_terms
+        from openfingym.market.session.taped import machine_of
+        from openfingym.market.tape_reader import TapeReader
+
         contract = live_contract(task.spec.contract)
         if order.tape is None:
             return session_terms(contract, order.duration_s)
@@ -182,6 +193,8 @@ class Sessions:
     def _read(
         self, row: RolloutRow, session: LiveSession | TapedSession | None, record: NDArray[np.float64] | None = None
     ) -> Over:
+        from openfingym.market.session.taped import TapedSession, replayed
+
         order = order_of(row)
         if order.tape is not None:
             if not isinstance(session, TapedSession) or record is None:
