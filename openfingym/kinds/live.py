@@ -125,7 +125,7 @@ def session_arrays(hidden: Mapping[str, Array], bars: Array, first: int, interva
     return {**hidden, "private_bars": bars, "private_actions": actions, "private_times": times}
 
 
-class Session(Protocol):
+class PlayedSession(Protocol):
     """What an episode is played on: a session in real time, or on a tape."""
 
     def begin(self) -> Mark:
@@ -141,7 +141,7 @@ class Session(Protocol):
 class SessionEpisode:
     """A session as an :class:`~openfingym.task.episodes.Episode`."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: PlayedSession) -> None:
         self.session = session
 
     def start(self) -> Step:

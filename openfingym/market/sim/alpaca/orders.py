@@ -33,7 +33,7 @@ LONGEST_ID = 128
 DOLLAR = Decimal(1)
 
 
-class Ticket(NamedTuple):
+class AlpacaTicket(NamedTuple):
     """The terms of an order that a request states, in ticks and lots."""
 
     listing: ListedPair
@@ -96,7 +96,7 @@ def _affordable(ledger: AlpacaLedger, listing: ListedPair, side: int, budget: in
     return lots
 
 
-def _ticket(ledger: AlpacaLedger, call: AlpacaCall) -> Ticket:
+def _ticket(ledger: AlpacaLedger, call: AlpacaCall) -> AlpacaTicket:
     body = call.body
     listing = listing_of(ledger, str(body.get("symbol", "")))
     if listing is None:
@@ -138,7 +138,7 @@ def _ticket(ledger: AlpacaLedger, call: AlpacaCall) -> Ticket:
         lots = _lots(body["qty"], listing)
     if not crypto and lots * listing.unit % ATOMS and good != "day":
         raise unprocessable("fractional orders must be DAY orders")
-    return Ticket(
+    return AlpacaTicket(
         listing, side, cast("OrderKind", kind), lots, price, stop, _client_id(ledger, call, listing),
         OrderTerms(good, notional, extended),
     )  # fmt: skip
@@ -164,7 +164,7 @@ def _place(ledger: AlpacaLedger, call: AlpacaCall) -> Any:
     return now_row(ledger, placed(ledger, call.account, _ticket(ledger, call)))
 
 
-def placed(ledger: AlpacaLedger, account: str, ticket: Ticket) -> ExchangeOrder:
+def placed(ledger: AlpacaLedger, account: str, ticket: AlpacaTicket) -> ExchangeOrder:
     """Place an order that the account can carry.
 
     Raises:
@@ -284,7 +284,7 @@ def closing(ledger: AlpacaLedger, account: str, listing: ListedPair, lots: int, 
     """Place the market order that closes a position or a part of it."""
     client_id = unique_id("close", account, listing.symbol, ledger.exchange.books[listing.symbol].number + 1)
     good = "gtc" if is_crypto(listing.symbol) else "day"
-    return placed(ledger, account, Ticket(listing, side, "market", lots, None, None, client_id, OrderTerms(good)))
+    return placed(ledger, account, AlpacaTicket(listing, side, "market", lots, None, None, client_id, OrderTerms(good)))
 
 
 ORDER_ROUTES = (

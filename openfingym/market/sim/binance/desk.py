@@ -17,7 +17,7 @@ DAY = 86400 * SECOND
 BAN_S = 120
 
 
-class OrderDesk:
+class BinanceDesk:
     """One address's requests: its weight in a minute, its orders, and whether it is banned for ignoring the limits."""
 
     def __init__(self, ledger: BinanceLedger, weight_limit: int) -> None:

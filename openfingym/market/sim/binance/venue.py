@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-from openfingym.market.sim.binance.desk import OPERATIONS, OrderDesk
+from openfingym.market.sim.binance.desk import OPERATIONS, BinanceDesk
 from openfingym.market.sim.binance.keys import Key, rest_payload
 from openfingym.market.sim.binance.ledger import BinanceLedger
 from openfingym.market.sim.binance.market_data import WEIGHT_LIMIT, Operation
@@ -41,7 +41,7 @@ class BinanceVenue(LocalVenue):
     ) -> None:
         self.ledger = BinanceLedger(exchange, faults or Faults())
         super().__init__(self.ledger)
-        self.desk = OrderDesk(self.ledger, weight_limit)
+        self.desk = BinanceDesk(self.ledger, weight_limit)
         self._streams = Streams(self.ledger)
         self._terms = terms or Terms()
 
