@@ -132,3 +132,15 @@ def examples(names: Collection[str]) -> str:
     """The first few names, and how many there are where there are more."""
     shown = ", ".join(map(repr, list(names)[:LISTED]))
     return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} more"
+
+
+def left_out(kept: NDArray[np.bool_], reason: str) -> tuple[int, str]:
+    """How many rows are not among those kept, bool[n], and a step that says why.
+
+    Raises:
+        DataError: no row is left.
+    """
+    gone = int((~kept).sum())
+    if gone and gone == len(kept):
+        raise DataError(f"no row is left: in each, {reason}; fill the gaps, or leave out the emptiest column")
+    return gone, f"{gone} of {len(kept)} rows left out: {reason}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.own.cells import LISTED
+from openfingym.data.own.cells import LISTED, left_out
 from openfingym.data.own.tables import DataTable
 from openfingym.data.recipe import train_share
 from openfingym.errors import DataError
@@ -82,16 +82,14 @@ def refusal(table: DataTable, gaps: NDArray[np.bool_]) -> str:
 
 
 def _kept(table: DataTable, rows: NDArray[np.bool_], reason: str) -> DataTable:
-    gone = int((~rows).sum())
+    gone, step = left_out(rows, reason)
     if not gone:
         return table
-    if gone == len(rows):
-        raise DataError(f"no row is left: in each, {reason}; fill the gaps, or leave out the emptiest channel")
     return replace(
         table,
         times=None if table.times is None else table.times[rows],
         values=table.values[rows],
-        steps=(*table.steps, f"{gone} of {len(rows)} rows left out: {reason}"),
+        steps=(*table.steps, step),
         dropped=table.dropped + gone,
     )
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.dataset import suggestion
-from openfingym.data.own.cells import examples
+from openfingym.data.own.cells import examples, left_out
 from openfingym.data.own.dates import date_column, dates_of
 from openfingym.data.own.graphs import hidden_order
 from openfingym.data.own.tables import (
@@ -75,17 +75,15 @@ class OwnRows:
         Raises:
             DataError: none is left.
         """
-        gone = int((~rows).sum())
+        gone, step = left_out(rows, reason)
         if not gone:
             return self
-        if gone == len(rows):
-            raise DataError(f"no row is left: in each, {reason}; fill the gaps, or leave out the emptiest column")
         return replace(
             self,
             times=None if self.times is None else self.times[rows],
             series=self.series[rows],
             values=self.values[rows],
-            steps=(*self.steps, f"{gone} of {len(rows)} rows left out: {reason}"),
+            steps=(*self.steps, step),
             dropped=self.dropped + gone,
         )
 
