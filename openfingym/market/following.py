@@ -1,0 +1,110 @@
+"""Following a live market: the feed in its thread, and the buffer that reads what it knows, in one context."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from openfingym.errors import VenueError
+from openfingym.market.bars import SECOND
+from openfingym.market.buffer import Budgets, MarketBuffer
+from openfingym.market.clock import Clock, SystemClock
+from openfingym.market.commands import Tell
+from openfingym.market.feed import Feed, Request
+from openfingym.market.ingest import Ingest
+from openfingym.market.live import Live
+from openfingym.market.refresh import RateBudget, Wanted
+from openfingym.market.state import MarketState
+from openfingym.market.tape import Recorder
+
+LOOK_S = 0.002
+"""Between two looks at whether a value has come."""
+
+
+@dataclass(frozen=True)
+class _Refreshment(Request):
+    """What the feed's machine makes as few requests of as the venue allows."""
+
+    symbols: tuple[str, ...] = ()
+
+
+class LiveRefresher:
+    """Refreshes a buffer through the machine of its feed, which asks the venue and takes in the answers in order: a
+    :class:`~openfingym.market.refresh.Refresher`. Books are not asked for: the machine does so itself, wherever one has
+    a gap.
+
+    Args:
+        live: the feed.
+        state: what its machine keeps.
+        clock: time.
+        timeout_s: seconds in which an answer must come.
+    """
+
+    def __init__(self, live: Live, state: MarketState, clock: Clock, timeout_s: float = 10.0) -> None:
+        self._live, self._state, self._clock, self._timeout_s = live, state, clock, timeout_s
+
+    def requests(self, wanted: Wanted, symbols: Sequence[str]) -> Sequence[Request]:
+        """See :class:`~openfingym.market.refresh.Refresher`."""
+        if wanted == "book":
+            return ()
+        weight = sum(request.weight for request in self._live.machine.feed.ask_latest(symbols))
+        return (_Refreshment("GET", "", weight, symbols=tuple(symbols)),)
+
+    def refresh(self, request: Request) -> None:
+        """See :class:`~openfingym.market.refresh.Refresher`.
+
+        Raises:
+            VenueError: the feed has ended, or no answer has come in time.
+        """
+        assert isinstance(request, _Refreshment), "it carries out what it made itself"
+        since, snapshots = self._clock.monotonic(), self._state.snapshots
+        self._live.refresh(request.symbols)
+        while not all(max(snapshots[one].price_at, snapshots[one].quote_at) >= since for one in request.symbols):
+            self._live.check()
+            if self._clock.monotonic() - since > self._timeout_s * SECOND:
+                venue = self._live.machine.feed.venue
+                raise VenueError(f"{venue} has not answered for {', '.join(request.symbols)} in {self._timeout_s:g} s")
+            time.sleep(LOOK_S)
+
+
+@contextlib.contextmanager
+def follow(
+    feed: Feed,
+    *,
+    budgets: Budgets | None = None,
+    intervals: Sequence[int] = (60 * SECOND,),
+    recorder: Recorder | None = None,
+    tell: Callable[[Tell], None] | None = None,
+    wait_s: float = 30.0,
+) -> Iterator[MarketBuffer]:
+    """Follow the symbols of a feed for as long as the context is entered.
+
+    Args:
+        feed: of the venue, such as ``BinanceFeed(["BTCUSDT"])``.
+        budgets: seconds after which values are stale, and are asked for over REST when somebody reads them.
+        intervals: lengths of bars in nanoseconds, the main one first.
+        recorder: told of every input, such as a :class:`~openfingym.market.tape_writer.TapeWriter`.
+        tell: called with what people should know, such as a gap.
+        wait_s: seconds in which every symbol must have a price.
+
+    Raises:
+        VenueError: the venue refuses, or some symbol has no price in time.
+    """
+    clock, state = SystemClock(), MarketState(feed.symbols, intervals=intervals)
+    with Live(Ingest(feed, state, np.random.default_rng()), recorder=recorder, clock=clock, tell=tell) as live:
+        until = clock.monotonic() + int(wait_s * SECOND)
+        while missing := [symbol for symbol, known in state.snapshots.items() if not known.price > 0.0]:
+            live.check()
+            if clock.monotonic() > until:
+                raise VenueError(f"{feed.venue} has told no price of {', '.join(missing[:5])} in {wait_s:g} s")
+            time.sleep(LOOK_S)
+        refresher, rate = LiveRefresher(live, state, clock), RateBudget(feed.weight_per_minute)
+        buffer = MarketBuffer(state.snapshots, budgets, refresher=refresher, rate=rate)
+        try:
+            yield buffer
+        finally:
+            buffer.close()
