@@ -23,6 +23,8 @@ from openfingym.market.tape import Recorder
 
 LOOK_S = 0.002
 """Between two looks at whether a value has come."""
+AGAIN_S = 0.5
+"""Between two questions for a value that has not come."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,19 @@ class LiveRefresher:
             VenueError: the feed has ended, or no answer has come in time.
         """
         assert isinstance(request, _Refreshment), "it carries out what it made itself"
-        since, snapshots = self._clock.monotonic(), self._state.snapshots
-        self._live.refresh(request.symbols)
+        since = now = due = self._clock.monotonic()
+        snapshots = self._state.snapshots
         while not all(max(snapshots[one].price_at, snapshots[one].quote_at) >= since for one in request.symbols):
             self._live.check()
-            if self._clock.monotonic() - since > self._timeout_s * SECOND:
+            if now - since > self._timeout_s * SECOND:
                 venue = self._live.machine.feed.venue
                 raise VenueError(f"{venue} has not answered for {', '.join(request.symbols)} in {self._timeout_s:g} s")
+            if now >= due:
+                # Again, as an answer without a time says nothing where the stream has spoken a moment before.
+                due = now + int(AGAIN_S * SECOND)
+                self._live.refresh(request.symbols)
             time.sleep(LOOK_S)
+            now = self._clock.monotonic()
 
 
 @contextlib.contextmanager
