@@ -303,7 +303,9 @@ def calendar_times(calendar: Calendar, first: str, rows: int) -> NDArray[np.date
         times = start.astype("datetime64[s]") + (5 * steps).astype("timedelta64[s]")
     elif calendar == "trading-minutes":
         days, minutes = np.divmod(steps, TRADING_MINUTES)
-        opens = np.busday_offset(start, days, roll="forward").astype("datetime64[m]") + np.timedelta64(14 * 60 + 30, "m")
+        opens = np.busday_offset(start, days, roll="forward").astype("datetime64[m]") + np.timedelta64(
+            14 * 60 + 30, "m"
+        )
         times = opens + minutes.astype("timedelta64[m]")
     else:
         times = np.busday_offset(start, steps, roll="forward")

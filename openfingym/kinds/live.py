@@ -38,7 +38,7 @@ class LiveContract(TradingContract):
     venue: Literal["alpaca", "binance"]
     """Whose protocols are spoken, and whose data a session on the real venue has."""
     calendar: Literal["XNYS"] | None = None
-    """Code of the exchange in whose regular hours a session on the real venue is; None for a market that never closes."""
+    """Code of the exchange in whose regular hours a real session is; None for a market that never closes."""
     instruments: tuple[str, ...]
     """The venue's names of the symbols, in their order."""
     interval_s: Annotated[int, Field(ge=1, le=60)]

@@ -117,7 +117,10 @@ class Sessions:
             if len(self._open) >= MOST:
                 raise Problem("unavailable", f"{MOST} live sessions are open already.", retry_after_s=60.0)
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            session = self._made(row, order, task)
+            try:
+                session = self._made(row, order, task)
+            except UsageError as error:  # such as a market that has closed since the rollout was created
+                raise VerifierError(str(error)) from error
             self._open[row.id] = session
         try:
             session.__enter__()

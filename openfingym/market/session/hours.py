@@ -31,7 +31,7 @@ def require_hours(calendar: str, at: int, needed_s: float) -> None:
     found = next(((opens, closes - needed) for opens, closes in days if max(opens, now) <= closes - needed), None)
     if found is None:
         raise UsageError(
-            f"a session that needs {_time(needed)} fits in no trading day of {calendar}: make it shorter, by its duration"
+            f"a session that needs {_time(needed)} fits in no trading day of {calendar}; expected a shorter duration"
         )
     first, last = found
     if first <= now:
@@ -40,8 +40,8 @@ def require_hours(calendar: str, at: int, needed_s: float) -> None:
     why = f"{calendar} is closed" if today is None else f"{calendar} closes at {today:%H:%M} UTC, which is too soon"
     raise UsageError(
         f"a session on the real market cannot begin now, {now:%Y-%m-%d %H:%M} UTC: {why}. It needs {_time(needed)} of "
-        f"regular trading, so that it can begin next from {first:%Y-%m-%d %H:%M} to {last:%H:%M} UTC. A simulated venue "
-        "is always open."
+        f"regular trading, so that it can begin next from {first:%Y-%m-%d %H:%M} to {last:%H:%M} UTC. A simulated "
+        "venue is always open."
     )
 
 
