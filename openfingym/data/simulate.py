@@ -35,8 +35,15 @@ if TYPE_CHECKING:
 
     from openfingym.data.processes.draws import Branch
 
-Calendar = Literal["business-days", "hours", "5-seconds"]
-PERIODS_PER_YEAR: dict[str, float] = {"business-days": 252.0, "hours": 8760.0, "5-seconds": 6_307_200.0}
+Calendar = Literal["business-days", "hours", "5-seconds", "trading-minutes"]
+TRADING_MINUTES = 390
+"""From half past nine to four."""
+PERIODS_PER_YEAR: dict[str, float] = {
+    "business-days": 252.0,
+    "hours": 8760.0,
+    "5-seconds": 6_307_200.0,
+    "trading-minutes": 252.0 * TRADING_MINUTES,
+}
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,9 @@ class PanelSimulator:
     start: str
     """First day (ISO), at midnight UTC."""
     calendar: Calendar
-    """``business-days`` is Monday to Friday, ``hours`` every hour, ``5-seconds`` every fifth second."""
+    """``business-days`` is Monday to Friday, ``hours`` every hour, ``5-seconds`` every fifth second,
+    ``trading-minutes`` 390 minutes from 14:30 UTC on, Monday to Friday.
+    """
     rows: int
     burn_in: int
     """Steps thrown away first, so that volatilities start in their stationary law."""
@@ -285,13 +294,19 @@ def _spills(
 
 
 def calendar_times(calendar: Calendar, first: str, rows: int) -> NDArray[np.datetime64]:
-    """datetime64[ns][rows], midnight after midnight, hour after hour, or every five seconds."""
+    """datetime64[ns][rows], such as midnight after midnight, or hour after hour."""
     start, steps = np.datetime64(first, "D"), np.arange(rows)
     times: NDArray[np.datetime64]
     if calendar == "hours":
         times = start.astype("datetime64[h]") + steps.astype("timedelta64[h]")
     elif calendar == "5-seconds":
         times = start.astype("datetime64[s]") + (5 * steps).astype("timedelta64[s]")
+    elif calendar == "trading-minutes":
+        days, minutes = np.divmod(steps, TRADING_MINUTES)
+        opens = np.busday_offset(start, days, roll="forward").astype("datetime64[m]") + np.timedelta64(
+            14 * 60 + 30, "m"
+        )
+        times = opens + minutes.astype("timedelta64[m]")
     else:
         times = np.busday_offset(start, steps, roll="forward")
     return times.astype("datetime64[ns]")

@@ -30,16 +30,15 @@ if TYPE_CHECKING:
     from openfingym.task import Spec, Task
     from openfingym.task.contracts import Contract
 
-YEAR_S = 365.0 * 86_400.0
-"""Seconds in a year of a market that never closes."""
-
 
 class LiveContract(TradingContract):
     """An account that trades on a live market: as a trading contract, with a venue and a grid of time."""
 
     kind: Literal["live"]  # type: ignore[assignment]  # one name for each kind
-    venue: Literal["binance"]
+    venue: Literal["alpaca", "binance"]
     """Whose protocols are spoken, and whose data a session on the real venue has."""
+    calendar: Literal["XNYS"] | None = None
+    """Code of the exchange in whose regular hours a real session is; None for a market that never closes."""
     instruments: tuple[str, ...]
     """The venue's names of the symbols, in their order."""
     interval_s: Annotated[int, Field(ge=1, le=60)]
@@ -94,7 +93,7 @@ def session_terms(contract: LiveContract, duration_s: int | None = None) -> Sess
         contract.steps,
         contract.lookback,
         contract.initial_cash,
-        replace(market_of(contract), bars_per_year=YEAR_S / interval),
+        replace(market_of(contract), bars_per_year=contract.bars_per_year * contract.interval_s / interval),
     )
 
 

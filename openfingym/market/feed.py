@@ -140,6 +140,17 @@ class Feed(ABC):
     def read_book(self, symbol: str, body: bytes) -> Depth:
         """The book in the answer."""
 
+    def bar_length(self, interval: int) -> int | None:  # noqa: ARG002
+        """Length of the venue's own bars that bars of an interval are best put together of, in nanoseconds; None where
+        it has none so short.
+        """
+        return None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no tape may hold."""
+        return ()
+
     @abstractmethod
     def ask_bars(self, symbol: str, interval: int, begin: int, end: int) -> Request:
         """A request for the venue's bars whose left edge is in [begin, end), nanoseconds."""

@@ -55,7 +55,7 @@ class _Market:
 
     __slots__ = (
         *("bar_at", "bars", "book", "book_at", "halted", "halted_time", "known", "quote", "quote_at", "stretches"),
-        *("ordered", "sequence", "server_bars", "symbol", "trade", "trade_at", "watched"),
+        *("ordered", "quoted", "sequence", "server_bars", "symbol", "trade", "trade_at", "watched"),
     )
 
     def __init__(self, symbol: str, bars: BarBuilder) -> None:
@@ -69,6 +69,7 @@ class _Market:
         self.quote: Quote | None = None
         self.ordered: Quote | None = None  # the newest with a number or a time
         self.trade_at = self.quote_at = self.book_at = self.bar_at = NEVER
+        self.quoted = False
         self.server_bars: dict[int, ServerBar] = {}
         self.halted = False
         self.halted_time = 0
@@ -178,6 +179,10 @@ class MarketState:
         stretches = self._market(symbol).stretches
         return stretches.gap if stretches.gapped else None
 
+    def quoted(self, symbol: str) -> bool:
+        """Whether a quote has come since ticks may last have been missed."""
+        return self._market(symbol).quoted
+
     def wants_book(self, symbol: str) -> bool:
         """Whether the symbol's book needs a whole one."""
         book = self._market(symbol).book
@@ -211,6 +216,7 @@ class MarketState:
 
     def _lose(self, market: _Market, reason: str) -> None:
         market.stretches.lost()
+        market.quoted = False
         market.book.lost(reason)
         market.watch()
         self._publish(market)
@@ -269,7 +275,7 @@ class MarketState:
             return False
         else:
             market.ordered = quote
-        market.quote, market.quote_at = quote, max(market.quote_at, at)
+        market.quote, market.quote_at, market.quoted = quote, max(market.quote_at, at), True
         return True
 
     def _depth(self, market: _Market, depth: Depth, at: int) -> bool:

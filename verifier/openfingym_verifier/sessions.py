@@ -13,6 +13,8 @@ from __future__ import annotations
 import hashlib
 import secrets
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +28,12 @@ from openfingym_verifier.problems import Problem
 
 # The rest is loaded with the first session: clients and servers of WebSockets take longer than all else here.
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from numpy.typing import NDArray
 
-    from openfingym.kinds.live import SessionEpisode
+    from openfingym.kinds.live import LiveContract, SessionEpisode
+    from openfingym.market.feed import Feed
     from openfingym.market.session.live import LiveSession
     from openfingym.market.session.machine import TradingIngest
     from openfingym.market.session.taped import TapedSession
@@ -55,9 +60,15 @@ class Over:
 
 
 class Sessions:
-    """The sessions of one verifier. Its methods wait, and are called in its own threads."""
+    """The sessions of one verifier. Its methods wait, and are called in its own threads.
 
-    def __init__(self, state: Path) -> None:
+    Args:
+        state: the verifier's folder.
+        wall: nanoseconds since the epoch, by which markets open and close.
+    """
+
+    def __init__(self, state: Path, *, wall: Callable[[], int] = time.time_ns) -> None:
+        self._wall = wall
         self.threads = ThreadPoolExecutor(MOST, thread_name_prefix="session")
         self._folder = state / "sessions"
         self._open: dict[str, LiveSession | TapedSession] = {}
@@ -81,8 +92,12 @@ class Sessions:
         Raises:
             Problem: ``malformed-request``, with the reason.
         """
+        from openfingym.kinds.live import live_contract
+
         try:
-            self._terms(order, task)
+            terms = self._terms(order, task)
+            if order.tape is None and order.venue == "real":
+                self._real(live_contract(task.spec.contract), terms)
         except OpenFinGymError as error:
             raise Problem("malformed-request", str(error)) from error
 
@@ -102,7 +117,10 @@ class Sessions:
             if len(self._open) >= MOST:
                 raise Problem("unavailable", f"{MOST} live sessions are open already.", retry_after_s=60.0)
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            session = self._made(row, order, task)
+            try:
+                session = self._made(row, order, task)
+            except UsageError as error:  # such as a market that has closed since the rollout was created
+                raise VerifierError(str(error)) from error
             self._open[row.id] = session
         try:
             session.__enter__()
@@ -161,19 +179,34 @@ class Sessions:
         from openfingym.kinds.live import live_contract
         from openfingym.market.session.live import LiveSession
         from openfingym.market.session.taped import TapedSession
-        from openfingym.market.session.venues import real_venue, simulated_venue
+        from openfingym.market.session.venues import simulated_venue
 
         if order.tape is not None:
             return TapedSession(Path(order.tape))
         contract, terms = live_contract(task.spec.contract), self._terms(order, task)
         if order.venue == "real":
-            venue = real_venue(contract.venue, contract.instruments)
+            venue = self._real(contract, terms)
         else:
             before = (terms.lookback + 2) * terms.interval_s + 60.0
             # Who knows the seed knows what will happen; nobody but this process does.
             venue = simulated_venue(contract.venue, contract.instruments, seed=secrets.randbits(62), before_s=before)
         about = (task.name, task.manifest.digest)
         return LiveSession(venue, terms, self.tape(row.id), task=about, seed=secrets.randbits(31))
+
+    def _real(self, contract: LiveContract, terms: SessionTerms) -> AbstractContextManager[Feed]:
+        """The real venue, which is not connected to yet.
+
+        Raises:
+            UsageError: there are no keys for it, or its market does not trade for as long as the session takes.
+        """
+        from openfingym.market.session.hours import require_hours
+        from openfingym.market.session.venues import real_venue
+
+        venue = real_venue(contract.venue, contract.instruments)
+        if contract.calendar is not None:
+            # Up to two bars pass before the first mark, until one begins and the history is there.
+            require_hours(contract.calendar, self._wall(), (terms.steps + 2) * terms.interval_s)
+        return venue
 
     def _terms(self, order: SessionOrder, task: HiddenTask) -> SessionTerms:
         from openfingym.kinds.live import live_contract, session_terms

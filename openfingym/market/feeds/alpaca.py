@@ -109,6 +109,22 @@ class AlpacaFeed(Feed):
         self._stream_url, self._rest_url = stream_url.rstrip("/"), rest_url.rstrip("/")
         self._root = f"/v1beta3/crypto/{feed}" if self.crypto else "/v2/stocks"
 
+    def arguments(self) -> dict[str, object]:
+        """See :class:`~openfingym.market.feed.Feed`."""
+        return {
+            "feed": self.feed,
+            "channels": list(self.channels),
+            "stream_url": self._stream_url,
+            "rest_url": self._rest_url,
+            "lot": self.lot,
+            "simulated": self.simulated,
+        }
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """See :class:`Feed`."""
+        return self._keys.key, self._keys.secret
+
     def stream(self) -> Address:
         """See :class:`Feed`."""
         return Address(f"{self._stream_url}/{f'v1beta3/crypto/{self.feed}' if self.crypto else f'v2/{self.feed}'}")
@@ -162,6 +178,10 @@ class AlpacaFeed(Feed):
             raise FeedError(f"Alpaca answered with a book, and not with that of {symbol}.")
         bids, asks = (tuple(level for level in levels_of(side) if level[1]) for side in (book.b, book.a))
         return Depth(symbol, bids, asks, 0, 0, rfc3339(book.t), whole=True)
+
+    def bar_length(self, interval: int) -> int | None:
+        """See :class:`Feed`. Days are New York's here, so that of longer bars too the parts are hours."""
+        return next((unit for unit, _, _ in _UNITS[1:] if interval % unit == 0), None)
 
     def ask_bars(self, symbol: str, interval: int, begin: int, end: int) -> Request:
         """See :class:`Feed`; raw prices, not adjusted for splits or dividends."""

@@ -204,6 +204,10 @@ class BinanceFeed(Feed):
         last = found.lastUpdateId
         return Depth(symbol, levels_of(found.bids), levels_of(found.asks), last, last, 0, whole=True)
 
+    def bar_length(self, interval: int) -> int | None:
+        """See :class:`Feed`."""
+        return max((length for length in INTERVALS if interval % length == 0), default=None)
+
     def ask_bars(self, symbol: str, interval: int, begin: int, end: int) -> Request:
         """See :class:`Feed`; at most a thousand bars from ``begin`` on."""
         if interval not in INTERVALS:

@@ -109,7 +109,7 @@ class PaperFills(OrderDesk):
         self._index = {symbol: number for number, symbol in enumerate(self.symbols)}
         budgets = budgets or Budgets()
         self._price_budget = round(budgets.price_s * SECOND)
-        self._liquidity = [Liquidity(budgets) for _ in symbols]
+        self._liquidity = [Liquidity(budgets, quoted=state.quoted(symbol)) for symbol in symbols]
         self._venue_time, self._latency = venue_time, round(latency_s * SECOND)
         self._interval = interval_s * SECOND
         self._at, self._now = at, at.monotonic

@@ -47,8 +47,8 @@ class Liquidity:
       until the venue's own size falls below 3, which frees the difference, or the level ends. What it adds is new.
     """
 
-    def __init__(self, budgets: Budgets) -> None:
-        self.quoted = False
+    def __init__(self, budgets: Budgets, *, quoted: bool) -> None:
+        self.quoted = quoted
         """Whether a quote has come since the connection was last lost."""
         self.marked_at = NEVER
         """When the account's mark was last set, by the monotonic clock."""

@@ -73,6 +73,8 @@ class LiveSession:
             at = Instant(self._clock.monotonic(), self._clock.wall())
             self._writer = TapeWriter(self.path, header, at)
             try:
+                for secret in feed.secrets:
+                    self._writer.hide(secret)
                 self.machine = TradingIngest(feed, self.terms, np.random.default_rng(self._seed), marked=self._marked)
                 self._live = Live(
                     self.machine,

@@ -25,6 +25,7 @@ from openfingym.market.commands import Ask, Command, Instant, RestAnswer, Tell
 from openfingym.market.feed import Feed, Frame
 from openfingym.market.ingest import Ingest
 from openfingym.market.paper.executor import PaperExecutor
+from openfingym.market.session.history import History, Row
 from openfingym.market.state import MarketState
 from openfingym.market.ticks import Depth
 from openfingym.trading.actions import Decision, parse_decision
@@ -44,8 +45,6 @@ PATIENCE = 2 * SECOND
 RUIN = 1e-6
 """Share of the initial cash that equity counts as at least in a reward, so that ruin has a finite one."""
 COLUMNS = 7
-Row = list[float]
-"""Open, high, low, close and volume."""
 
 
 class Mark(NamedTuple):
@@ -105,8 +104,8 @@ class TradingIngest(Ingest):
         """Whether the agent has left, and holds nothing any more."""
         self._marked = marked
         self._from: int | None = None  # left edge of the first bar of our own, by the venue's clock
-        self._history: dict[str, list[Row]] = {}
-        self._asked: dict[int, str] = {}
+        self._history: dict[str, History] = {}
+        self._asked: dict[int, str] = {}  # symbols by the question in flight
         self._questions_asked = 0
         self._ask_due = 0
         self._due = 0
@@ -143,16 +142,17 @@ class TradingIngest(Ingest):
         if question < FIRST_QUESTION:
             return super().answered(question, answer, at)
         symbol = self._asked.pop(question, None)
-        if symbol is None or symbol in self._history:
+        if symbol is None:
             return []
         try:
             if answer.status != 200:
                 said = answer.body[:100].decode(errors="replace")
                 raise FeedError(f"no history of {symbol}: {answer.status or 'no answer'} {said}")
-            self._history[symbol] = self._past(symbol, answer.body)
+            self._history[symbol].answered(answer.body)
         except FeedError as error:
+            del self._history[symbol]
             return [Tell("refused", symbol, str(error))]
-        return []
+        return [] if self._history[symbol].over else [self._ask(symbol)]
 
     def decided(self, payload: Frame, at: Instant) -> list[Command]:
         """The agent has decided.
@@ -212,14 +212,14 @@ class TradingIngest(Ingest):
             self._from = now - now % interval + interval
         if now < self._from + GRACE:
             return []
-        if len(self._history) < len(self.terms.instruments):
+        if not all(symbol in self._history and self._history[symbol].over for symbol in self.terms.instruments):
             return self._ask_history(at)
         if not all(map(self._tradable, self.terms.instruments)):
             return []
         begin = now - GRACE - (now - GRACE) % interval
         self._due = at.monotonic - (now - GRACE - begin)
         for symbol in self.terms.instruments:
-            self._rows[symbol] = deque(self._history[symbol], maxlen=self.terms.lookback)
+            self._rows[symbol] = deque(self._history[symbol].rows(), maxlen=self.terms.lookback)
         self._end = self._from
         while self._end < begin:  # bars of our own, while histories were on their way
             self._add_bars()
@@ -251,34 +251,17 @@ class TradingIngest(Ingest):
             return []
         self._ask_due = at.monotonic + PATIENCE
         assert self._from is not None
-        begin = self._from - self.terms.lookback * self.terms.interval
-        out: list[Command] = []
-        for symbol in self.terms.instruments:
-            if symbol not in self._history:
-                question = FIRST_QUESTION + self._questions_asked
-                self._questions_asked += 1
-                self._asked[question] = symbol
-                out.append(Ask(question, self.feed.ask_bars(symbol, self.terms.interval, begin, self._from)))
-        return out
+        terms = self.terms
+        new = [symbol for symbol in terms.instruments if symbol not in self._history]
+        for symbol in new:
+            self._history[symbol] = History(self.feed, symbol, terms.interval, terms.lookback, self._from)
+        return [self._ask(symbol) for symbol in new]
 
-    def _past(self, symbol: str, body: bytes) -> list[Row]:
-        """The ``lookback`` bars before the first one of our own, of the venue's own."""
-        assert self._from is not None
-        interval = self.terms.interval
-        found = {bar.begin: bar for bar in self.feed.read_bars(symbol, interval, body)}
-        sound = [bar for bar in found.values() if 0.0 < bar.low <= bar.high < math.inf and bar.begin < self._from]
-        if not sound:
-            raise FeedError(f"the venue has no bars of {symbol} from before the session")
-        close = min(sound, key=lambda bar: bar.begin).open
-        rows = []
-        for number in range(self.terms.lookback):
-            bar = found.get(self._from - (self.terms.lookback - number) * interval)
-            if bar is not None and 0.0 < bar.low <= bar.high < math.inf:
-                close = bar.close
-                rows.append([bar.open, bar.high, bar.low, bar.close, bar.volume])
-            else:
-                rows.append([close, close, close, close, 0.0])
-        return rows
+    def _ask(self, symbol: str) -> Command:
+        question = FIRST_QUESTION + self._questions_asked
+        self._questions_asked += 1
+        self._asked[question] = symbol
+        return Ask(question, self._history[symbol].ask())
 
     # Marks
 
@@ -290,8 +273,8 @@ class TradingIngest(Ingest):
             bar = self.state.bars(symbol).bars(self.terms.interval, begin, self._end)[0]
             rows = self._rows[symbol]
             close = rows[-1][3]
-            traded = bar.trades > 0 and not math.isnan(bar.close)
-            rows.append([bar.open, bar.high, bar.low, bar.close, bar.volume] if traded else [close] * 4 + [0.0])
+            prices = [close] * 4 if math.isnan(bar.close) else [bar.open, bar.high, bar.low, bar.close]
+            rows.append([*prices, bar.volume])  # trades of odd lots have a volume, and set no price
             if not bar.complete:
                 missing.append(name)
                 self.incomplete += 1
@@ -337,7 +320,7 @@ class TradingIngest(Ingest):
 
     def _gap(self, symbol: str) -> bool:
         snapshot = self.state.snapshots[symbol]
-        return snapshot.gap or snapshot.book.stale
+        return snapshot.gap or (Depth in self.feed.kinds and snapshot.book.stale)
 
 
 def decision_payload(seen: int, action: object) -> str:

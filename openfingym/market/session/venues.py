@@ -8,14 +8,18 @@ from contextlib import AbstractContextManager
 
 from openfingym.errors import DataError, UsageError
 from openfingym.market.feed import Feed
+from openfingym.market.feeds.alpaca import AlpacaFeed
 from openfingym.market.feeds.binance import BinanceFeed
+from openfingym.market.keys import Keys
 
-VENUES = ("binance",)
+VENUES = ("alpaca", "binance")
 """Names of the venues of sessions."""
+NO_KEYS = Keys("", "")
+"""Of a tape's feed, which opens no connection."""
 
 
 def feed_of(venue: str, instruments: Sequence[str], arguments: Mapping[str, object]) -> Feed:
-    """The adapter of a tape's feed, which no connection is opened of.
+    """The adapter of a tape's feed, which no connection is opened of, and which needs no keys.
 
     Args:
         venue: name of the venue.
@@ -25,28 +29,32 @@ def feed_of(venue: str, instruments: Sequence[str], arguments: Mapping[str, obje
     Raises:
         DataError: there is no such venue, or not with these arguments.
     """
-    if venue != "binance":
+    if venue not in VENUES:
         raise DataError(f"the tape is of {venue!r}; sessions are known of {', '.join(VENUES)}")
     try:
+        if venue == "alpaca":
+            return AlpacaFeed(instruments, NO_KEYS, **arguments)  # type: ignore[arg-type]
         return BinanceFeed(instruments, **arguments)  # type: ignore[arg-type]
     except (TypeError, UsageError) as error:
         raise DataError(f"the tape's feed cannot be made: {error}") from error
 
 
 def real_venue(venue: str, instruments: Sequence[str]) -> AbstractContextManager[Feed]:
-    """A real venue's market data; of Binance's, nobody needs keys.
+    """A real venue's market data: Binance's, which needs no keys, or what the exchange IEX tells through Alpaca, with
+    the keys of :meth:`~openfingym.market.keys.Keys.of`. No connection is opened yet.
 
     Raises:
-        UsageError: there is no such venue.
+        UsageError: there is no such venue, or there are no keys.
     """
-    if venue != "binance":
-        raise UsageError(f"there is no venue {venue!r}; expected one of {', '.join(VENUES)}")
+    _require(venue)
+    if venue == "alpaca":
+        return contextlib.nullcontext(AlpacaFeed(instruments, Keys.of(venue)))
     return contextlib.nullcontext(BinanceFeed(instruments))
 
 
 @contextlib.contextmanager
 def simulated_venue(venue: str, instruments: Sequence[str], *, seed: int, before_s: float) -> Iterator[Feed]:
-    """A local venue that speaks the real one's protocols, for as long as the context is entered.
+    """A local venue that speaks the real one's protocols, for as long as the context is entered. It never closes.
 
     Args:
         venue: name of the venue whose protocols it speaks.
@@ -57,9 +65,17 @@ def simulated_venue(venue: str, instruments: Sequence[str], *, seed: int, before
     Raises:
         UsageError: there is no such venue.
     """
-    from openfingym.market.sim.local import local_binance
+    from openfingym.market.sim.local import local_alpaca, local_binance
 
-    if venue != "binance":
-        raise UsageError(f"there is no simulated venue {venue!r}; expected one of {', '.join(VENUES)}")
-    with local_binance(instruments, seed=seed, before_s=before_s) as served:
-        yield BinanceFeed(instruments, stream_url=served.stream_url, rest_url=served.rest_url, simulated=True)
+    _require(venue)
+    if venue == "alpaca":
+        with local_alpaca(instruments, seed=seed, before_s=before_s) as (alpaca, keys):
+            yield AlpacaFeed(instruments, keys, stream_url=alpaca.stream_url, rest_url=alpaca.rest_url, simulated=True)
+        return
+    with local_binance(instruments, seed=seed, before_s=before_s) as binance:
+        yield BinanceFeed(instruments, stream_url=binance.stream_url, rest_url=binance.rest_url, simulated=True)
+
+
+def _require(venue: str) -> None:
+    if venue not in VENUES:
+        raise UsageError(f"there is no venue {venue!r}; expected one of {', '.join(VENUES)}")

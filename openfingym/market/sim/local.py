@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from decimal import Decimal
+from typing import TypeVar
 
 from openfingym.errors import VenueError
+from openfingym.market.keys import Keys
+from openfingym.market.sim.alpaca import AlpacaVenue, stock
 from openfingym.market.sim.binance import BinanceVenue
 from openfingym.market.sim.events import ListedPair
 from openfingym.market.sim.exchange import Exchange
 from openfingym.market.sim.faults import Faults
 from openfingym.market.sim.flow import Crowd
+from openfingym.market.sim.server import LocalVenue
 
 LISTED = {"BTC": (60_000, "0.00001"), "ETH": (3_000, "0.0001"), "SOL": (150, "0.001")}
 """Prices at the beginning, in the quote asset, and sizes of a lot; what is not named has those of :data:`OTHER`."""
@@ -23,13 +29,20 @@ ORDER = 5_000.0
 """Scale of the value of the crowd's orders, in the quote asset."""
 QUOTES = ("USDT", "USDC", "USD", "BTC", "ETH")
 TICK = Decimal("0.01")
+STOCKS = {"AAPL": 230, "MSFT": 420, "NVDA": 140}
+"""Prices at the beginning, in dollars; what is not named has :data:`STOCK`."""
+STOCK = 100
+SHARES = 300.0
+"""Scale of the crowd's orders of a stock: mostly round lots, since trades of odd ones set no price."""
+ACCOUNT = "session"
 START_S, STOP_S = 30.0, 5.0
 
+Venue = TypeVar("Venue", bound=LocalVenue)
 
-@contextlib.contextmanager
+
 def local_binance(
     symbols: Sequence[str], *, seed: int, before_s: float, faults: Faults | None = None
-) -> Iterator[BinanceVenue]:
+) -> AbstractContextManager[BinanceVenue]:
     """A simulated exchange behind Binance's protocols, whose clock goes with this machine's.
 
     Args:
@@ -46,11 +59,51 @@ def local_binance(
     for pair in pairs:
         price = LISTED.get(pair.base, OTHER)[0]
         crowds[pair.symbol] = Crowd(value=float(price / pair.tick), rate=8.0, size=ORDER / price / float(pair.lot))
+    return _served(BinanceVenue(_traded(pairs, crowds, seed, before_s), faults))
+
+
+@contextlib.contextmanager
+def local_alpaca(
+    symbols: Sequence[str], *, seed: int, before_s: float, faults: Faults | None = None
+) -> Iterator[tuple[AlpacaVenue, Keys]]:
+    """A simulated exchange of stocks behind Alpaca's protocols, whose clock goes with this machine's, and the keys of
+    an account there. It never closes.
+
+    Args:
+        symbols: what is listed, such as ``AAPL``.
+        seed: of the crowd.
+        before_s: seconds of trading that are over when it opens.
+        faults: what goes wrong.
+
+    Raises:
+        VenueError: the venue does not come up.
+    """
+    listings = [stock(symbol) for symbol in symbols]
+    crowds = {
+        listing.symbol: Crowd(value=float(STOCKS.get(listing.symbol, STOCK) / listing.tick), rate=40.0, size=SHARES)
+        for listing in listings
+    }
+    exchange = _traded(listings, crowds, seed, before_s)
+    exchange.accounts.open(ACCOUNT, margin=True)
+    venue = AlpacaVenue(exchange, faults)
+    keys = Keys(secrets.token_hex(16), secrets.token_hex(32))
+    venue.add_key(keys.key, keys.secret, ACCOUNT)
+    with _served(venue):
+        yield venue, keys
+
+
+def _traded(listings: Sequence[ListedPair], crowds: dict[str, Crowd], seed: int, before_s: float) -> Exchange:
+    """An exchange that has traded for a while, until now."""
     now = time.time_ns()
-    exchange = Exchange(pairs, crowds, seed=seed, start=now - int(before_s * 1e9))
+    exchange = Exchange(listings, crowds, seed=seed, start=now - int(before_s * 1e9))
     exchange.advance(now)
-    venue = BinanceVenue(exchange, faults)
-    ready, ended = threading.Event(), threading.Event()
+    return exchange
+
+
+@contextlib.contextmanager
+def _served(venue: Venue) -> Iterator[Venue]:
+    """A venue in a thread of its own, for as long as the context is entered."""
+    ready = threading.Event()
     failure: list[BaseException] = []
     loops: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
@@ -75,7 +128,6 @@ def local_binance(
         except BaseException as error:  # a thread has nobody above it: the one who opened it is told
             failure.append(error)
         finally:
-            ended.set()
             ready.set()
 
     thread = threading.Thread(target=work, name="local venue", daemon=True)

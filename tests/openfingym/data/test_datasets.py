@@ -28,6 +28,7 @@ SIMULATED = (
     "sim-global-indices",
     "sim-lob-bars",
     "sim-nifty50",
+    "sim-stock-minutes",
     "sim-us-60",
     "sim-us-equities",
 )

@@ -16,6 +16,7 @@ from openfingym.data.simulate import (
     Channel,
     LeadLag,
     PanelSimulator,
+    calendar_times,
     paths,
     significant,
     simulate,
@@ -250,6 +251,16 @@ def test_the_calendar(name):
     else:
         assert np.is_busday(times.astype("datetime64[D]")).all()
         assert np.busday_count(times[0].astype("datetime64[D]"), times[-1].astype("datetime64[D]")) == len(times) - 1
+
+
+def test_a_trading_day_has_390_minutes_and_a_weekend_none():
+    times = calendar_times("trading-minutes", "2025-01-10", 392)  # a Friday
+    assert [str(time)[:16] for time in times[[0, 389, 390, 391]]] == [
+        "2025-01-10T14:30",
+        "2025-01-10T20:59",
+        "2025-01-13T14:30",
+        "2025-01-13T14:31",
+    ]
 
 
 def test_seed_and_digits():

@@ -31,8 +31,9 @@ class Live:
         symbols: tuple[str, ...] = ("S",),
         cash: float = 1e6,
         latency_s: float = 0.0,
+        state: MarketState | None = None,
     ) -> None:
-        self.state = MarketState(symbols)
+        self.state = state or MarketState(symbols)
         self.now = 0.0
         self.paper = PaperExecutor(
             rules or MarketRules(),

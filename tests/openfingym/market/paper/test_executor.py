@@ -8,6 +8,7 @@ from math import inf, nan
 import pytest
 
 from openfingym.errors import UsageError
+from openfingym.market.commands import Instant
 from openfingym.market.paper.executor import PaperExecutor
 from openfingym.market.sim.events import ListedPair
 from openfingym.market.sim.exchange import Exchange
@@ -88,6 +89,19 @@ def test_without_a_book_the_quote_fills_with_its_size() -> None:
     live.quote(99.0, 101.0, 5.0)
     live.order(market(SELL, 7.0, time_in_force=IOC))
     assert live.fills() == [(5.0, 99.0)]
+
+
+def test_a_quote_from_before_the_account_was_opened_counts_unless_the_connection_was_lost_since() -> None:
+    state = MarketState(["S"])
+    state.apply(Quote("S", 99.0, 5.0, 101.0, 5.0, BEGIN), Instant(0, 0))
+    live = Live(state=state)
+    live.order(market(BUY, 2.0))
+    assert live.fills() == [(2.0, 101.0)]
+    state.listener = None
+    state.lost(["S"], live.at())
+    live = Live(state=state)
+    live.order(market(BUY, 2.0))
+    assert live.reasons() == [Reason.STALE_PRICE]
 
 
 def test_without_either_an_order_is_refused() -> None:
