@@ -31,6 +31,7 @@ from openfingym.trading.simulator import Simulator
 
 Observation = NDArray[np.float32] | dict[str, NDArray[np.generic]]
 Info = dict[str, object]
+_FLOAT32: np.dtype[np.float32] = np.dtype(np.float32)  # NumPy would make it of the type at every step
 
 
 class TradingEnv(AccountEnv[Observation]):
@@ -224,15 +225,16 @@ class TradingEnv(AccountEnv[Observation]):
                     asked, strict = table(asked), True
             else:
                 self._make_room(len(asked))
-        out = np.empty(self._size, np.float32)
-        client_ids: list[str | None] = []
+        out = np.empty(self._size, _FLOAT32)
+        client_ids: Sequence[str | None] = ()
         if self._simulator is not None or isinstance(asked, Decision):
             stepped, client_ids = self._step_readable(asked, out)
         else:
             if strict != self._strict:
                 self._strict = strict
                 self._desk.lay(numbers=self._episodes.strict_numbers if strict else self._episodes.numbers)
-            stepped = self._advance(STEP, asked, out)
+            # The rest of a step takes so little that a method around this call would be felt.
+            stepped = (self._step or self._bind(asked, out))(self._core, self._table, STEP, asked, out)
         reward, equity, row, last, bankrupt, happened, refusals = stepped
         info: Info = {"equity": equity, "row": row, "prices": self._closes[row].copy(), "refusals": refusals}
         self._over = bankrupt or last
@@ -253,7 +255,15 @@ class TradingEnv(AccountEnv[Observation]):
 
     def __getstate__(self) -> dict[str, object]:
         # Machine code, addresses and shared arrays are found again.
-        return {**self.__dict__, "_step": None, "_core": 0, "_desk": None, "_events": None, "_closes": None}
+        return {
+            **self.__dict__,
+            "_step": None,
+            "_core": 0,
+            "_desk": None,
+            "_table": None,
+            "_events": None,
+            "_closes": None,
+        }
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
@@ -263,15 +273,15 @@ class TradingEnv(AccountEnv[Observation]):
         """Lay the account out for the compiled core."""
         self._closes, self._events, self._strict = self.bars.close, self._state.events[0], False
         self._desk: Desk = self._episodes.shown(Desk.of_one(self._state, refusals=self._refusals))
+        self._table = self._desk.table
         self._step: Callable[..., Stepped] | None = None
         self._core = 0
 
-    def _advance(self, what: int, asked: Floats, out: NDArray[np.float32]) -> Stepped:
-        """A step of the compiled core, or the end of one."""
-        if self._step is None:
-            self._core = address_of(CORE)
-            self._step = bound(step, self._core, self._desk.table, what, asked, out)
-        return self._step(self._core, self._desk.table, what, asked, out)
+    def _bind(self, asked: Floats, out: NDArray[np.float32]) -> Callable[..., Stepped]:
+        """Make a step of the compiled core for actions of this type; see :mod:`openfingym.trading.compiled.kernels`."""
+        self._core = address_of(CORE)
+        self._step = bound(step, self._core, self._table, STEP, asked, out)
+        return self._step
 
     def _step_readable(self, asked: Floats | Decision, out: NDArray[np.float32]) -> tuple[Stepped, list[str | None]]:
         """A step of the readable simulator, and the client ids of its events."""
@@ -285,7 +295,9 @@ class TradingEnv(AccountEnv[Observation]):
         walk(simulator, self.bars, simulator.row + 1)
         events = simulator.events()
         mirror(simulator, events, self._state)
-        return self._advance(SETTLE, np.zeros((0, REQUEST)), out), [event.client_id for event in events]
+        nothing = np.zeros((0, REQUEST))
+        stepped = (self._step or self._bind(nothing, out))(self._core, self._table, SETTLE, nothing, out)
+        return stepped, [event.client_id for event in events]
 
     def _seen(self, out: NDArray[np.float32]) -> Observation:
         row = int(self._state.cells[0, ROW])

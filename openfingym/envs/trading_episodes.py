@@ -28,6 +28,7 @@ ActionName = Literal["projected", "weights", "orders"]
 ActionType = Literal["float64", "float32"]
 RewardName = Literal["log-return", "differential-sharpe", "pnl"]
 Start = Literal["random", "first"] | int
+_FLOAT64: np.dtype[np.float64] = np.dtype(np.float64)  # NumPy would make it of the type at every step
 
 
 def bound(kernel: Kernel, *arguments: object) -> Kernel:
@@ -164,6 +165,16 @@ class Episodes:
         """Whether an action is target weights, and not orders."""
         return self.action != "orders"
 
+    @cached_property
+    def _symbols(self) -> tuple[int]:
+        """Shape of the target weights of one account."""
+        return (len(self.bars.symbols),)
+
+    @cached_property
+    def _projected(self) -> bool:
+        """Whether weights that are not admissible become the nearest that are."""
+        return self.action == "projected"
+
     def weights(self, action: object, *leading: int) -> Floats:
         """Target weights, as the market is to have them.
 
@@ -174,14 +185,14 @@ class Episodes:
         Raises:
             UsageError: the action is no array of numbers, or has another shape.
         """
-        shape = (*leading, len(self.bars.symbols))
+        shape = (*leading, *self._symbols) if leading else self._symbols
         try:
-            asked = np.asarray(action, np.float64, "C")
+            asked = np.asarray(action, _FLOAT64, "C")
         except (TypeError, ValueError) as error:
             raise UsageError(f"an action is target weights of shape {shape}; found {reprlib.repr(action)}") from error
         if asked.shape != shape:
             raise UsageError(f"an action is target weights of shape {shape}; found shape {asked.shape}")
-        return project(asked, self.market.max_short) if self.action == "projected" else asked
+        return project(asked, self.market.max_short) if self._projected else asked
 
     def warn_of_refused_weights(self) -> None:
         """Tell the user that the market did not trade what was asked for."""

@@ -171,6 +171,8 @@ class EventList(Sequence[Event]):
     of the fields.
     """
 
+    __slots__ = ("_client_ids", "array")
+
     def __init__(self, array: Floats, client_ids: Sequence[str | None] = ()) -> None:
         self.array = array
         self._client_ids = client_ids

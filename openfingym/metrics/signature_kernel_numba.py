@@ -2,19 +2,26 @@
 
 One path is taken with eight others at once. Their numbers lie side by side, step by step, so that every loop runs over
 neighbours in memory and a processor does four or eight of them in one instruction.
+
+Import it on first use: importing Numba takes half a second, which a verifier of light tasks never spends.
 """
 
 from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 from openfingym.compiling import compiled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 LANES = 8
@@ -39,8 +46,38 @@ def levels(x: NDArray[np.float64], y: NDArray[np.float64], depth: int, rate: flo
 
 @cache
 def _compiled() -> Any:
-    # On first use: importing Numba takes half a second, which a verifier of light tasks never spends.
     return compiled(_fill, "the signature kernel (some seconds)")
+
+
+def _add_level(typing: Any, below: Any, level: Any, second: Any) -> Any:  # noqa: ARG001
+    """Add to each cell of a level its second difference times the sum of the level below over the columns before it.
+
+    The arguments are arrays float64[columns * LANES]. The running sum is one vector: left to the compiler it would be
+    written to memory and read again at every column, and each column would wait for that.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = ir.VectorType(ir.DoubleType(), LANES)
+        arrays = [
+            context.make_array(kind)(context, builder, one) for kind, one in zip(signature.args, arguments, strict=True)
+        ]
+        columns = builder.udiv(arrays[0].nitems, ir.Constant(arrays[0].nitems.type, LANES))
+        running = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * LANES))  # type: ignore[no-untyped-call]
+        with cgutils.for_range(builder, columns) as loop:
+            places = [builder.gep(builder.bitcast(array.data, vector.as_pointer()), [loop.index]) for array in arrays]
+            # NumPy aligns an array to its numbers, not to vectors of them.
+            under, cell, difference = (builder.load(place, align=8) for place in places)
+            sums = builder.load(running)
+            builder.store(builder.fadd(cell, builder.fmul(sums, difference)), places[1], align=8)
+            builder.store(builder.fadd(sums, under), running)
+        return context.get_dummy_value()
+
+    return types.void(below, level, second), generate
+
+
+add_level: Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], None] = cast(
+    "Any", intrinsic(_add_level)
+)
 
 
 def _fill(
@@ -53,8 +90,8 @@ def _fill(
     columns = np.empty((channels, width))
     factor, power = np.empty(width), np.empty(width)
     bits = power.view(np.int64)
-    # A row of first differences, of second differences, and of sums over the columns before each.
-    before, second, prefix = np.zeros(inner), np.zeros(inner), np.zeros(inner)
+    # A row of first differences, and of second differences.
+    before, second = np.zeros(inner), np.zeros(inner)
     sums = np.empty((depth, inner))
     for first in range(0, len(y), LANES):
         alive = min(LANES, len(y) - first)
@@ -93,10 +130,7 @@ def _fill(
                 if i > 0:
                     # From the top down, so that a level still sees only rows before this one of the level below.
                     for k in range(depth - 1, 0, -1):
-                        below, level = sums[k - 1], sums[k]
-                        for m in range(LANES, inner):
-                            prefix[m] = prefix[m - LANES] + below[m - LANES]
-                            level[m] += prefix[m] * second[m]
+                        add_level(sums[k - 1], sums[k], second)
                     lowest = sums[0]
                     for m in range(inner):
                         lowest[m] += second[m]
