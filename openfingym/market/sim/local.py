@@ -19,6 +19,8 @@ from openfingym.market.sim.flow import Crowd
 LISTED = {"BTC": (60_000, "0.00001"), "ETH": (3_000, "0.0001"), "SOL": (150, "0.001")}
 """Prices at the beginning, in the quote asset, and sizes of a lot; what is not named has those of :data:`OTHER`."""
 OTHER = (100, "0.001")
+RATE = 8.0
+"""Steps of a symbol's crowd in a second, on average."""
 ORDER = 5_000.0
 """Scale of the value of the crowd's orders, in the quote asset."""
 QUOTES = ("USDT", "USDC", "USD", "BTC", "ETH")
@@ -41,15 +43,7 @@ def local_binance(
     Raises:
         VenueError: a symbol has no known quote asset, or the venue does not come up.
     """
-    pairs = [_listed(symbol) for symbol in symbols]
-    crowds = {}
-    for pair in pairs:
-        price = LISTED.get(pair.base, OTHER)[0]
-        crowds[pair.symbol] = Crowd(value=float(price / pair.tick), rate=8.0, size=ORDER / price / float(pair.lot))
-    now = time.time_ns()
-    exchange = Exchange(pairs, crowds, seed=seed, start=now - int(before_s * 1e9))
-    exchange.advance(now)
-    venue = BinanceVenue(exchange, faults)
+    venue = BinanceVenue(crowded_exchange(symbols, seed=seed, now=time.time_ns(), before_s=before_s), faults)
     ready, ended = threading.Event(), threading.Event()
     failure: list[BaseException] = []
     loops: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
@@ -91,6 +85,31 @@ def local_binance(
         thread.join(STOP_S)
     if failure:
         raise VenueError(f"the local venue ended early: {failure[0]!r}") from failure[0]
+
+
+def crowded_exchange(
+    symbols: Sequence[str], *, seed: int, now: int, before_s: float, rate: float = RATE
+) -> Exchange:
+    """An exchange of symbols with a crowd each, which has traded for a while.
+
+    Args:
+        symbols: what is listed, such as ``BTCUSDT``.
+        seed: of the crowd.
+        now: its time, nanoseconds since the epoch.
+        before_s: seconds of trading until now.
+        rate: steps of each symbol's crowd a second, on average; a third of them are trades.
+
+    Raises:
+        VenueError: a symbol has no known quote asset.
+    """
+    pairs = [_listed(symbol) for symbol in symbols]
+    crowds = {}
+    for pair in pairs:
+        price = LISTED.get(pair.base, OTHER)[0]
+        crowds[pair.symbol] = Crowd(value=float(price / pair.tick), rate=rate, size=ORDER / price / float(pair.lot))
+    exchange = Exchange(pairs, crowds, seed=seed, start=now - int(before_s * 1e9))
+    exchange.advance(now)
+    return exchange
 
 
 def _listed(symbol: str) -> ListedPair:

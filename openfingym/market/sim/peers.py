@@ -62,6 +62,16 @@ class Peer(ABC):
         self.outbox.put(frame, self.exchange.now, symbol=symbol, channel=channel)
         self._wake.set()
 
+    def due(self) -> int:
+        """When :meth:`tick` has something to do next, by the exchange's clock."""
+        terms = self._terms
+        times = [self._opened + _nanoseconds(terms.life_s), self._pinged + _nanoseconds(terms.ping_s)]
+        if self._unanswered is not None:
+            times.append(self._unanswered[1] + _nanoseconds(terms.pong_s))
+        if len(self.outbox):
+            times.append(self.outbox.next(self.exchange.now))
+        return min(times)
+
     def tick(self, now: int) -> None:
         """Do what is due: pings, the end of a silent or old connection, frames that were late."""
         terms = self._terms
@@ -167,6 +177,10 @@ class Peer(ABC):
                 await self._wake.wait()
         except ConnectionError:
             self._over = True
+
+
+def _nanoseconds(seconds: float) -> int:
+    return int(min(seconds, 1e9) * SECOND)
 
 
 def text_of(frame: str | bytes) -> str:
