@@ -38,7 +38,8 @@ class RestClient:
         """The answer, whatever its status; of status 0 if none came in time."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                headers=dict(self._address.headers), connector=None if self._path is None else aiohttp.UnixConnector(self._path)
+                headers=dict(self._address.headers),
+                connector=None if self._path is None else aiohttp.UnixConnector(self._path),
             )
         url = self._address.url + request.path
         try:

@@ -74,7 +74,9 @@ class AiohttpTransport:
     async def connect(self, address: Address) -> Connection:
         """See :class:`Transport`."""
         if self._session is None:
-            self._session = aiohttp.ClientSession(connector=None if self._path is None else aiohttp.UnixConnector(self._path))
+            self._session = aiohttp.ClientSession(
+                connector=None if self._path is None else aiohttp.UnixConnector(self._path)
+            )
         try:
             socket = await asyncio.wait_for(
                 self._session.ws_connect(

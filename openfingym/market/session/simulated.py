@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,8 @@ from openfingym.market.commands import Instant
 from openfingym.market.feeds.binance import BinanceFeed
 from openfingym.market.live import Live
 from openfingym.market.rest import RestClient
-from openfingym.market.session.machine import Mark, TradingIngest, decision_payload
+from openfingym.market.session.account import Agent
+from openfingym.market.session.machine import TradingIngest, decision_payload
 from openfingym.market.session.terms import SessionTerms
 from openfingym.market.sim.binance import BinanceVenue
 from openfingym.market.tape import RecordKind, TapeHeader
@@ -37,8 +37,6 @@ FLUSH_S = 60.0
 """Seconds of simulated time between two blocks of the tape."""
 CHECKPOINT_S = 3600.0
 """Seconds of simulated time between two digests of the state on the tape."""
-Agent = Callable[[Mark], object]
-"""Decides at a mark; None decides nothing."""
 
 
 def simulated_session(

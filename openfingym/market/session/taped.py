@@ -10,7 +10,8 @@ import numpy as np
 
 from openfingym.errors import DataError
 from openfingym.market.replay import TapeReplay, replay, tellers
-from openfingym.market.session.machine import Mark, TradingIngest, decision_payload
+from openfingym.market.session.account import Mark
+from openfingym.market.session.machine import TradingIngest, decision_payload
 from openfingym.market.session.terms import SessionTerms
 from openfingym.market.session.venues import feed_of
 from openfingym.market.tape import Record, RecordKind, TapeHeader

@@ -87,9 +87,7 @@ def local_binance(
         raise VenueError(f"the local venue ended early: {failure[0]!r}") from failure[0]
 
 
-def crowded_exchange(
-    symbols: Sequence[str], *, seed: int, now: int, before_s: float, rate: float = RATE
-) -> Exchange:
+def crowded_exchange(symbols: Sequence[str], *, seed: int, now: int, before_s: float, rate: float = RATE) -> Exchange:
     """An exchange of symbols with a crowd each, which has traded for a while.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Coroutine
@@ -143,7 +144,8 @@ class Peer(ABC):
                 if self._frozen():
                     continue
                 if message.type == WSMsgType.PING:
-                    await self._socket.pong(message.data)
+                    with contextlib.suppress(ConnectionError):  # it is being cut; the next message says so
+                        await self._socket.pong(message.data)
                 elif message.type == WSMsgType.PONG:
                     if self._unanswered is not None and bytes(message.data) == self._unanswered[0]:
                         self._unanswered = None
