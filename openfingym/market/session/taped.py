@@ -38,6 +38,13 @@ def machine_of(header: TapeHeader) -> TradingIngest:
     return TradingIngest(feed, terms, np.random.default_rng(header.seeds.get("waits", 0)))
 
 
+def decides(record: Record, machine: TradingIngest) -> bool:
+    """Whether what was decided at the newest mark happens before this record: when the tape's own agent decided, or
+    where it did not, just before the next mark.
+    """
+    return record.kind in OWN or (record.kind is RecordKind.PASSED and record.at.monotonic >= machine.due)
+
+
 class TapedSession:
     """A session like a :class:`~openfingym.market.session.live.LiveSession`, on a tape; a context manager.
 
@@ -94,8 +101,7 @@ class TapedSession:
         payload: str | None = decision_payload(before.number, action)
         while machine.shown is before:
             record = self._next()
-            marks = record.kind is RecordKind.PASSED and record.at.monotonic >= machine.due
-            if payload is not None and (marks or record.kind in OWN):
+            if payload is not None and decides(record, machine):
                 machine.decided(payload, record.at)
                 payload = None
             self._told(record)

@@ -9,13 +9,14 @@ from openfingym.errors import DataError
 from openfingym.market.buffer import Budgets
 from openfingym.market.replay import tellers
 from openfingym.market.session.account import Agent, SessionAccount
-from openfingym.market.session.taped import OWN, machine_of
+from openfingym.market.session.taped import OWN, decides, machine_of
 from openfingym.market.tape_reader import TapeReader
-from openfingym.trading.actions import parse_decision
+from openfingym.trading.actions import Decision, parse_decision
 
 
 def tournament(tape: Path, agents: Sequence[Agent], *, budgets: Budgets | None = None) -> list[SessionAccount]:
-    """Let agents trade on a session's market; each decides at the instant of each mark.
+    """Let agents trade on a session's market; each decides when a
+    :class:`~openfingym.market.session.taped.TapedSession` would.
 
     Args:
         tape: path of the session's tape. What its own agent did is left out.
@@ -34,20 +35,25 @@ def tournament(tape: Path, agents: Sequence[Agent], *, budgets: Budgets | None =
         machine = machine_of(reader.header)
         accounts = [SessionAccount(machine.terms, budgets=budgets) for _ in agents]
         machine.others += accounts
-        tell, before = tellers(machine), None
+        tell, shown = tellers(machine), machine.shown
+        decisions: list[tuple[SessionAccount, int, Decision]] = []
         for record in reader:
+            if decisions and decides(record, machine):
+                for account, seen, decision in decisions:
+                    account.decide(seen, decision, record.at)
+                decisions.clear()
             teller = tell.get(record.kind)
             if teller is None or record.kind in OWN:
                 continue
             teller(record)
-            if machine.shown is before:
+            if machine.shown is shown:
                 continue
-            before = machine.shown
+            shown = machine.shown
             for account, agent in zip(accounts, agents, strict=True):
                 mark = account.shown
                 action = None if mark is None or mark.done else agent(mark)
                 if mark is not None and action is not None:
-                    account.decide(mark.number, parse_decision(action, machine.terms.symbols), record.at)
+                    decisions.append((account, mark.number, parse_decision(action, machine.terms.symbols)))
             if machine.over:
                 return accounts
     raise DataError("the tape ends before the session does: it was interrupted")
